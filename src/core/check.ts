@@ -1,0 +1,50 @@
+import { z } from 'zod'
+import { UndertextError } from '../errors.ts'
+
+/** Parses with zod. What does not fit becomes `INVALID_INPUT`, with paths and reasons but without the values. */
+export function check<S extends z.ZodType>(schema: S, value: unknown, what: string): z.output<S> {
+  const result = schema.safeParse(value)
+  if (result.success) return result.data
+  throw invalid(`${what}: ${describeIssues(result.error)}`)
+}
+
+/** `INVALID_INPUT` with one sentence of reason. */
+export function invalid(problems: string): UndertextError<'INVALID_INPUT'> {
+  return new UndertextError('INVALID_INPUT', { problems })
+}
+
+/**
+ * zod's issues as a few lines. Paths are cut, and only the names of unknown keys are quoted (shortened): an
+ * error must not carry what somebody said.
+ */
+function describeIssues(error: z.ZodError): string {
+  const lines = error.issues.slice(0, 5).map((issue) => {
+    const path = issue.path
+      .map((step) => (typeof step === 'number' ? `[${step}]` : `.${String(step).slice(0, 40)}`))
+      .join('')
+    return `${path === '' ? '' : `${path.replace(/^\./, '')}: `}${issue.message.slice(0, 200)}`
+  })
+  const more = error.issues.length > 5 ? [`and ${error.issues.length - 5} more`] : []
+  return [...lines, ...more].join('; ')
+}
+
+/** Longest id, owner, title or key, in UTF-16 units. Indexes stay small, and errors can name it. */
+export const MAX_NAME_LENGTH = 1_000
+
+/** Whether a text can stand in a column of any database: no NUL, no lone surrogate. */
+export function isStorableText(text: string): boolean {
+  return !text.includes('\0') && text.isWellFormed()
+}
+
+/** A text that identifies something: not empty, not endless, nothing a database cannot hold. */
+export const nameSchema = z
+  .string()
+  .min(1, 'must not be empty')
+  .max(MAX_NAME_LENGTH, `must not be longer than ${MAX_NAME_LENGTH} characters`)
+  .refine(isStorableText, 'must not contain NUL or lone surrogates')
+
+/** A text a database column holds, possibly empty. */
+export const labelSchema = z
+  .string()
+  .max(MAX_NAME_LENGTH, `must not be longer than ${MAX_NAME_LENGTH} characters`)
+  .refine(isStorableText, 'must not contain NUL or lone surrogates')

@@ -1,0 +1,82 @@
+/** Any JSON value. */
+export type Json = null | boolean | number | string | readonly Json[] | JsonObject
+export type JsonObject = { readonly [key: string]: Json | undefined }
+
+/** Deepest nesting accepted, so that no recursion of ours or of JSON's can run out of stack. */
+export const MAX_JSON_DEPTH = 1_000
+
+/**
+ * Says why a value is no JSON value, or `undefined` when it is one.
+ *
+ * Wanted: what `JSON.stringify` would change in silence (NaN, undefined, dates, class instances, holes) is
+ * refused at the door. The answer names a path of keys and a kind, never a value.
+ */
+export function jsonProblem(value: unknown, depth = 0): string | undefined {
+  switch (typeof value) {
+    case 'string':
+    case 'boolean':
+      return undefined
+    case 'number':
+      return Number.isFinite(value) ? undefined : 'a number that is not finite'
+    case 'object':
+      break
+    default:
+      return `a value of type ${typeof value}`
+  }
+  if (value === null) return undefined
+  if (depth >= MAX_JSON_DEPTH) return `nesting deeper than ${MAX_JSON_DEPTH}`
+  if (Array.isArray(value)) {
+    for (let i = 0; i < value.length; i++) {
+      const problem = jsonProblem(value[i], depth + 1)
+      if (problem !== undefined) return `${problem} at [${i}]`
+    }
+    return undefined
+  }
+  const prototype = Object.getPrototypeOf(value)
+  if (prototype !== Object.prototype && prototype !== null) return 'an object that is not plain'
+  if (typeof (value as { toJSON?: unknown }).toJSON === 'function') return 'an object with a toJSON method'
+  for (const key of Object.keys(value)) {
+    const problem = jsonProblem((value as Record<string, unknown>)[key], depth + 1)
+    if (problem !== undefined) return `${problem} in an object`
+  }
+  return undefined
+}
+
+/**
+ * `JSON.stringify` that keeps −0, which JSON can say and `JSON.stringify` does not. The native function does
+ * the work; only a value that really holds −0 takes the slow path.
+ */
+export function stringifyJson(value: unknown): string {
+  return holdsNegativeZero(value) ? stringifySlowly(value) : JSON.stringify(value)
+}
+
+function holdsNegativeZero(value: unknown): boolean {
+  if (typeof value === 'number') return value === 0 && Object.is(value, -0)
+  if (typeof value !== 'object' || value === null) return false
+  if (Array.isArray(value)) return value.some(holdsNegativeZero)
+  for (const key of Object.keys(value)) {
+    if (holdsNegativeZero((value as Record<string, unknown>)[key])) return true
+  }
+  return false
+}
+
+function stringifySlowly(value: unknown): string {
+  if (Object.is(value, -0)) return '-0'
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value)
+  if (Array.isArray(value)) return `[${value.map(stringifySlowly).join(',')}]`
+  const entries = Object.entries(value).filter(([, inner]) => inner !== undefined)
+  return `{${entries.map(([key, inner]) => `${JSON.stringify(key)}:${stringifySlowly(inner)}`).join(',')}}`
+}
+
+/** The same JSON whatever the order of keys: equal values, equal text. Used to compare bodies. */
+export function canonicalJson(value: unknown): string {
+  if (Object.is(value, -0)) return '-0'
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null'
+  if (value instanceof Uint8Array) return `bytes:${Buffer.from(value).toString('base64')}`
+  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`
+  const record = value as Record<string, unknown>
+  const keys = Object.keys(record)
+    .filter((key) => record[key] !== undefined)
+    .sort()
+  return `{${keys.map((key) => `${JSON.stringify(key)}:${canonicalJson(record[key])}`).join(',')}}`
+}

@@ -1,0 +1,104 @@
+import { UndertextError } from '../errors.ts'
+import type { Plan } from './plan.ts'
+import { spanOf } from './plan.ts'
+import type { View, ViewRow } from './view.ts'
+
+/**
+ * The hard laws of design 3.3 that a plan must meet on the view it is applied to, whoever made it. Law 1 (the
+ * world has not moved) is `checkStale`, law 7 (a summary is worth it) belongs to whoever has the text.
+ *
+ * Throws `ILLEGAL_BOUNDARY`, `PENDING_TOOL_CALLS` or `STALE_PLAN` (a row is not there); changes nothing.
+ */
+export function checkLaws(sessionId: string, view: View, plan: Plan): void {
+  const { turns } = view
+  const index = new Map(view.rows.map((row, at) => [row.key, at] as const))
+  const refuse = (why: string, rows: readonly ViewRow[]): never => {
+    throw new UndertextError('ILLEGAL_BOUNDARY', { sessionId, why, messageIds: rows.map((row) => row.id) })
+  }
+  const touched = [...plan.hide, ...plan.replace.map(({ row }) => row)]
+  const gone = [...touched, ...plan.requires.map(({ row }) => row)].filter((row) => !index.has(row.key))
+  if (gone.length > 0) throw stale(sessionId, 'some of its messages are not visible', gone)
+
+  const pinned = touched.filter((row) => row.pinned)
+  if (pinned.length > 0) refuse('pinned messages stay', pinned)
+  const system = touched.filter((row) => row.kind === 'message' && row.role === 'system')
+  if (system.length > 0) refuse('system messages stay', system)
+  const pending = touched.filter((row) => turns.pending.has(index.get(row.key)!))
+  if (pending.length > 0) {
+    throw new UndertextError('PENDING_TOOL_CALLS', { sessionId, messageIds: pending.map((row) => row.id) })
+  }
+
+  const hidden = new Set(plan.hide.map((row) => index.get(row.key)!))
+  const parted = new Set<number>()
+  for (const at of hidden) for (const member of turns.groupOf(at)) if (!hidden.has(member)) parted.add(member)
+  if (parted.size > 0)
+    refuse(
+      'they belong to tool calls that would be hidden',
+      [...parted].map((at) => view.rows[at]!),
+    )
+
+  if (plan.kind === 'condense') {
+    const { beside } = spanOf(view, plan.hide)
+    if (beside.length > 0)
+      refuse('a summary stands for messages that follow each other; these lie between', beside)
+  } else {
+    const summaries = plan.hide.filter((row) => row.kind === 'summary')
+    if (summaries.length > 0) refuse('a summary is hidden only by a summary that covers it', summaries)
+  }
+
+  const replaced = new Set(plan.replace.map(({ row, part }) => `${row.key}:${part}`))
+  const leaned = plan.requires.filter(
+    ({ row, part }) =>
+      showsReplacement(row, part) || replaced.has(`${row.key}:${part}`) || hidden.has(index.get(row.key)!),
+  )
+  if (leaned.length > 0) {
+    refuse(
+      'the plan leans on these, so they must stay as they are',
+      leaned.map(({ row }) => row),
+    )
+  }
+}
+
+function showsReplacement(row: ViewRow, part: number): boolean {
+  return row.shown.some((shown) => shown.part === part)
+}
+
+/**
+ * Law 1: what a plan covers or changes is there as it was when it was read, and nothing within its span has
+ * become visible since. Rows appended later are no reason to refuse.
+ *
+ * `before` is the view the plan was made on, `now` the view at commit. Throws `STALE_PLAN`.
+ */
+export function checkStale(sessionId: string, before: View, now: View, plan: Plan): void {
+  const current = new Map(now.rows.map((row) => [row.key, row] as const))
+  const leanedOn = plan.requires.map(({ row }) => row)
+  const changed = [...plan.hide, ...plan.replace.map(({ row }) => row), ...leanedOn].filter((row) => {
+    const other = current.get(row.key)
+    return other === undefined || !sameTags(row, other)
+  })
+  if (changed.length > 0)
+    throw stale(sessionId, 'these messages were hidden, pinned or changed since', changed)
+  if (plan.hide.length === 0) return
+  const known = new Set(spanOf(before, plan.hide).rows.map((row) => row.key))
+  const span = spanOf(
+    now,
+    plan.hide.map((row) => current.get(row.key)!),
+  )
+  const appeared = span.rows.filter((row) => !known.has(row.key))
+  if (appeared.length > 0)
+    throw stale(sessionId, 'these messages became visible within its span since', appeared)
+}
+
+function sameTags(a: ViewRow, b: ViewRow): boolean {
+  return (
+    a.pinned === b.pinned &&
+    a.shown.length === b.shown.length &&
+    a.shown.every(
+      (shown, at) => shown.part === b.shown[at]!.part && shown.compaction === b.shown[at]!.compaction,
+    )
+  )
+}
+
+function stale(sessionId: string, why: string, rows: readonly ViewRow[]): UndertextError<'STALE_PLAN'> {
+  return new UndertextError('STALE_PLAN', { sessionId, why, messageIds: rows.map((row) => row.id) })
+}

@@ -1,0 +1,99 @@
+import type { Part } from './message.ts'
+
+/** Where a call or a result of a tool stands: the index of its row in the list, and of its part in the row. */
+export type CallRef = { readonly row: number; readonly part: number; readonly id: string }
+
+/** The calls and the results one row holds, each list in the order of the parts. */
+export type ToolUse = {
+  readonly calls: readonly { readonly part: number; readonly id: string }[]
+  readonly results: readonly { readonly part: number; readonly id: string }[]
+}
+
+/** Which result answers which call. */
+export type Pairing = {
+  /** Every answered call with its answer, in the order of the results. */
+  readonly pairs: readonly { readonly call: CallRef; readonly result: CallRef }[]
+  /** Calls no result answers, in their order. */
+  readonly unanswered: readonly CallRef[]
+  /** Results with no call before them, and second results for a call already answered, in their order. */
+  readonly orphans: readonly {
+    readonly result: CallRef
+    /** The most recent call with that id, which has its answer already. */
+    readonly duplicateOf?: CallRef
+  }[]
+}
+
+/**
+ * Pairs calls and results, by place first and by id second, since ids repeat within a session.
+ *
+ * A result answers the nearest row before it that still has an open call with its id; where one row has several
+ * such calls, their first. Within a row the order of the parts decides, so that a message can hold both a call
+ * and its result. Rows without tool use may be `undefined`. Takes linear time. What stands before a row is
+ * paired in the same way whatever comes after it, save that open calls may find their answer there.
+ */
+export function pairToolUse(rows: readonly (ToolUse | undefined)[]): Pairing {
+  const pairs: { call: CallRef; result: CallRef }[] = []
+  const orphans: { result: CallRef; duplicateOf?: CallRef }[] = []
+  const calls: CallRef[] = []
+  const callsById = new Map<string, CallsOfId>()
+
+  const makeCall = (call: CallRef): void => {
+    calls.push(call)
+    const sameId = callsById.get(call.id)
+    if (sameId === undefined)
+      callsById.set(call.id, { last: call, open: [{ row: call.row, calls: [call], next: 0 }] })
+    else addCall(sameId, call)
+  }
+  const answer = (result: CallRef): void => {
+    const sameId = callsById.get(result.id)
+    const call = sameId === undefined ? undefined : takeOpenCall(sameId)
+    if (call !== undefined) pairs.push({ call, result })
+    else if (sameId !== undefined) orphans.push({ result, duplicateOf: sameId.last })
+    else orphans.push({ result })
+  }
+
+  for (const [row, use] of rows.entries()) {
+    if (use === undefined) continue
+    let next = 0
+    for (const { part, id } of use.results) {
+      for (let call = use.calls[next]; call !== undefined && call.part < part; call = use.calls[++next]) {
+        makeCall({ row, part: call.part, id: call.id })
+      }
+      answer({ row, part, id })
+    }
+    for (const { part, id } of use.calls.slice(next)) makeCall({ row, part, id })
+  }
+
+  const answered = new Set(pairs.map((pair) => pair.call))
+  return { pairs, unanswered: calls.filter((call) => !answered.has(call)), orphans }
+}
+
+/** The calls and results among some parts, or `undefined` when there are none: a row for `pairToolUse`. */
+export function toolUseOf(parts: readonly Part[]): ToolUse | undefined {
+  const calls: { part: number; id: string }[] = []
+  const results: { part: number; id: string }[] = []
+  for (const [index, part] of parts.entries()) {
+    if (part.type === 'tool-call') calls.push({ part: index, id: part.toolCallId })
+    else if (part.type === 'tool-result') results.push({ part: index, id: part.toolCallId })
+  }
+  return calls.length === 0 && results.length === 0 ? undefined : { calls, results }
+}
+
+/** All calls made so far with one id: the last one, and the open ones by row, nearest row at the end. */
+type CallsOfId = { last: CallRef; readonly open: OpenRow[] }
+type OpenRow = { readonly row: number; readonly calls: CallRef[]; next: number }
+
+function addCall(sameId: CallsOfId, call: CallRef): void {
+  sameId.last = call
+  const nearest = sameId.open.at(-1)
+  if (nearest !== undefined && nearest.row === call.row) nearest.calls.push(call)
+  else sameId.open.push({ row: call.row, calls: [call], next: 0 })
+}
+
+function takeOpenCall({ open }: CallsOfId): CallRef | undefined {
+  const nearest = open.at(-1)
+  if (nearest === undefined) return undefined
+  const call = nearest.calls[nearest.next++]
+  if (nearest.next === nearest.calls.length) open.pop()
+  return call
+}

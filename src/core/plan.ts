@@ -1,0 +1,142 @@
+import type { Json, JsonObject } from './json.ts'
+import type { Role } from './message.ts'
+import { NO_SIZES, type Sizes, subtractSizes } from './tokens.ts'
+import type { View, ViewRow } from './view.ts'
+
+/** The four stages of the founding documents, in their order. */
+export const COMPACTION_STAGES = ['prune', 'deduplicate', 'summarize', 'truncate'] as const
+export type CompactionStage = (typeof COMPACTION_STAGES)[number]
+
+/** What kind of compaction a plan becomes. `cut` is the emergency cut, `manual` what people hide by hand. */
+export const COMPACTION_KINDS = ['prune', 'deduplicate', 'condense', 'truncate', 'cut', 'manual'] as const
+export type CompactionKind = (typeof COMPACTION_KINDS)[number]
+
+/** Another text in place of one text part or one tool result. */
+export type PlannedReplacement = {
+  readonly row: ViewRow
+  readonly part: number
+  readonly text: string
+  /** What showing it saves: the sizes of the original part less those of the text. Only text, toolResults and media count. */
+  readonly saved: Sizes
+}
+
+/** A part a plan leans on: the copy that survives a deduplication. */
+export type RequiredPart = { readonly row: ViewRow; readonly part: number }
+
+/** A row a plan inserts. Its anchor is the last row the plan hides. */
+export type PlannedInsert = {
+  readonly kind: 'summary' | 'marker'
+  readonly role: Role
+  readonly text: string
+  readonly metadata: JsonObject
+  readonly sizes: Sizes
+}
+
+/** What a stage wants done: rows to hide, parts to show differently, a row to insert, and why. Pure data. */
+export type Plan = {
+  readonly kind: CompactionKind
+  /** Rows to hide, in order. Exactly these: what is hidden already is not covered again. */
+  readonly hide: readonly ViewRow[]
+  readonly replace: readonly PlannedReplacement[]
+  readonly insert?: PlannedInsert
+  /** Parts the plan leans on; they must be visible and show their original. */
+  readonly requires: readonly RequiredPart[]
+  /** The settings that led to it, for the audit. */
+  readonly params: { readonly [name: string]: Json }
+}
+
+/** A plan together with the views around it: one step of a run. */
+export type PlannedStep = {
+  readonly plan: Plan
+  readonly before: View
+  readonly after: View
+  /** The row that stands for `plan.insert` in `after`. */
+  readonly inserted?: ViewRow
+}
+
+/** The rows of a plan's span, from its first to its last covered row, and those of them it leaves alone. */
+export function spanOf(
+  view: View,
+  hide: readonly ViewRow[],
+): { rows: readonly ViewRow[]; beside: ViewRow[] } {
+  if (hide.length === 0) return { rows: [], beside: [] }
+  const covered = new Set(hide)
+  const first = view.rows.indexOf(hide[0]!)
+  const last = view.rows.lastIndexOf(hide[hide.length - 1]!)
+  const rows = view.rows.slice(first, last + 1)
+  return { rows, beside: rows.filter((row) => !covered.has(row)) }
+}
+
+/**
+ * The view as it would be with a plan in force. `insertedKey` is the provisional key of an inserted row
+ * (negative), `ordinal` its ordinal: the session's next one.
+ */
+export function applyPlan(view: View, plan: Plan, insertedKey: number, ordinal: number): PlannedStep {
+  const changed = new Map<ViewRow, ViewRow>()
+  for (const replacement of plan.replace) {
+    const current = changed.get(replacement.row) ?? replacement.row
+    changed.set(replacement.row, withReplacement(current, replacement, insertedKey))
+  }
+  const inserted = plan.insert && insertedRow(plan, plan.insert, insertedKey, ordinal)
+  const after = view.changed(new Set(plan.hide), changed, inserted === undefined ? [] : [inserted])
+  return inserted === undefined ? { plan, before: view, after } : { plan, before: view, after, inserted }
+}
+
+/**
+ * A row that shows one more replacement. The planners never replace a part that shows one already, so what it
+ * saves is simply taken off.
+ */
+function withReplacement(row: ViewRow, replacement: PlannedReplacement, compaction: number): ViewRow {
+  return copyRow(row, {
+    sizes: subtractSizes(row.sizes, replacement.saved),
+    shown: [
+      ...row.shown.filter(({ part }) => part !== replacement.part),
+      { part: replacement.part, compaction },
+    ],
+  })
+}
+
+/** A copy of a row with other figures. Rows may be lazy (their parts are decoded when asked for), so no spread. */
+function copyRow(row: ViewRow, changes: Pick<ViewRow, 'sizes' | 'shown'>): ViewRow {
+  return {
+    key: row.key,
+    id: row.id,
+    kind: row.kind,
+    role: row.role,
+    position: row.position,
+    anchor: row.anchor,
+    ordinal: row.ordinal,
+    pinned: row.pinned,
+    hasReasoning: row.hasReasoning,
+    speaks: row.speaks,
+    calls: row.calls,
+    results: row.results,
+    ...changes,
+  }
+}
+
+function insertedRow(plan: Plan, insert: PlannedInsert, key: number, ordinal: number): ViewRow {
+  const last = plan.hide[plan.hide.length - 1]
+  if (last === undefined) throw new Error('a plan that inserts a row hides the rows it stands for')
+  return {
+    key,
+    id: `planned-${-key}`,
+    kind: insert.kind,
+    role: insert.role,
+    position: undefined,
+    anchor: last.anchor,
+    ordinal,
+    sizes: insert.sizes,
+    pinned: false,
+    hasReasoning: false,
+    speaks: true,
+    calls: [],
+    results: [],
+    shown: [],
+  }
+}
+
+/** What a text saves in place of a part that was counted as `original`. */
+export function savedBy(original: Sizes, shownAs: 'text' | 'toolResults', units: number): Sizes {
+  return subtractSizes(original, { ...NO_SIZES, [shownAs]: units })
+}

@@ -1,0 +1,36 @@
+import type { View, ViewRow } from '../view.ts'
+
+/**
+ * Where the kept tail begins: the earliest turn start with at most `keepTokens` behind it.
+ *
+ * The newest turn stays whole even when it is larger, as long as it takes no more than `roomTokens`; when it
+ * does (one request, hundreds of tool calls), the cut falls inside it, between calls.
+ */
+export function findCut(view: View, keepTokens: number, roomTokens: number): number {
+  const { rows, turns } = view
+  const fits = tailStart(view, keepTokens)
+  for (let index = fits; index < rows.length; index++) if (turns.isTurnStart(index)) return index
+  const newest = turns.turnStarts().at(-1) ?? 0
+  if (newest > 0 && view.tokensOfRows(rows.slice(newest)) <= roomTokens) return newest
+  for (let index = fits; index < rows.length; index++) if (turns.isLegalCut(index)) return index
+  return newest
+}
+
+/** The first index from which the rest of the view takes at most `tokens`. */
+function tailStart(view: View, tokens: number): number {
+  let sum = 0
+  for (let index = view.rows.length - 1; index >= 0; index--) {
+    sum += view.tokensOfRow(view.rows[index]!.sizes)
+    if (sum > tokens) return index + 1
+  }
+  return 0
+}
+
+/** The indexes of rows that stay, with everything that goes with them; waiting calls always stay. */
+export function keepsGroups(view: View, stays: (row: ViewRow) => boolean): Set<number> {
+  const kept = new Set(view.turns.pending)
+  view.rows.forEach((row, index) => {
+    if (stays(row)) for (const member of view.turns.groupOf(index)) kept.add(member)
+  })
+  return kept
+}

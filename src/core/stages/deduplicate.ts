@@ -1,0 +1,228 @@
+import { coversRange, normalizePath, requestedRange, shownRange, singlePath } from '../line-range.ts'
+import { outputText } from '../message.ts'
+import { type PlannedReplacement, type RequiredPart, savedBy } from '../plan.ts'
+import { NO_SIZES } from '../tokens.ts'
+import { isReadTool, PATH_ARGUMENTS } from '../tool-names.ts'
+import type { LineRange, ResultEntry, View, ViewRow } from '../view.ts'
+import type { Stage, StageContext } from './stage.ts'
+
+/** Share of the re-read files' size that must be saved. Source: seed 003. */
+export const DEDUP_THRESHOLD = 0.3
+
+/** What an earlier read shows. Source: seed 003. */
+export function deduplicatedText(path: string): string {
+  return `[File ${path} - refer to latest read below]`
+}
+
+/**
+ * The seed's pattern for a read that is told in words, with the backtick it lost in print (checklist C-04),
+ * tied to the head of a result: anywhere in a text it takes prose ("reading the file") for a read.
+ */
+const READ_HEADING =
+  /^[^\p{L}\p{N}\n]{0,4}(?:read_file|readFile|reading|read file|read|cat)\s+['"`]?([^\s'"`]+)/iu
+
+/** One result that shows (a part of) a file. */
+type FileRead = {
+  readonly index: number
+  readonly row: ViewRow
+  readonly result: ResultEntry
+  readonly path: string
+  /** What makes two reads comparable: the normalised path and, since lines may count differently, the tool. */
+  readonly group: string
+  readonly range: LineRange
+  readonly lines: number
+}
+
+/**
+ * Replaces the result of a file read by a pointer to a later one that shows all its lines.
+ *
+ * A read is known by its tool's name and path argument; what it showed, by its arguments and by what the tool
+ * says in the result. The later read must have succeeded, be visible and show its original: it is what the plan
+ * requires. Whether the file was written in between does not matter, the later read is the truer one.
+ */
+export const deduplicate: Stage = {
+  kind: 'deduplicate',
+
+  reads(view, { settings }) {
+    if (settings.pathArguments !== PATH_ARGUMENTS || settings.deduplicateByText) {
+      return view.rows.filter((row) => row.calls.length > 0 || row.results.length > 0)
+    }
+    const reads = structuredReads(view, indexedTarget, settings).filter(hasRivals)
+    return [...new Set(reads.map(({ row }) => row))]
+  },
+
+  plan(view, context) {
+    const { settings } = context
+    const targetOf = targetFinder(view, context)
+    const targetOf = targetFinder(view, context)
+    const reads = [
+      ...structuredReads(view, targetOf, settings)
+        .filter(hasRivals)
+        .map((read) => withShownRange(read, context)),
+      ...(settings.deduplicateByText ? wordedReads(view, targetOf, context) : []),
+    ]
+    const replace: PlannedReplacement[] = []
+    const survivors = new Map<string, RequiredPart>()
+    let candidateUnits = 0
+    let savedUnits = 0
+    let files = 0
+
+    for (const group of groupBy(reads, (read) => read.group).values()) {
+      const found = supersededReads(view, group)
+      if (found.length === 0) continue
+      files += 1
+      candidateUnits += group.reduce((sum, { result }) => sum + result.units, 0)
+      for (const { read, by } of found) {
+        const text = deduplicatedText(read.path)
+        const units = view.estimator.measureText(text)
+        const original = { ...NO_SIZES, toolResults: read.result.units, media: read.result.media }
+        replace.push({
+          row: read.row,
+          part: read.result.part,
+          text,
+          saved: savedBy(original, 'toolResults', units),
+        })
+        survivors.set(`${by.row.key}:${by.result.part}`, { row: by.row, part: by.result.part })
+        savedUnits += read.result.units - units
+      }
+    }
+
+    if (replace.length === 0 || savedUnits < settings.deduplicateMinimumSavings * candidateUnits)
+      return undefined
+    return {
+      kind: 'deduplicate',
+      hide: [],
+      replace: replace.sort((a, b) => a.row.anchor - b.row.anchor || a.part - b.part),
+      requires: [...survivors.values()],
+      params: {
+        minimumSavings: settings.deduplicateMinimumSavings,
+        byText: settings.deduplicateByText,
+        files,
+      },
+    }
+  },
+}
+
+/** Newest first: each read either survives or is covered by a survivor after it. */
+function supersededReads(view: View, reads: readonly FileRead[]): { read: FileRead; by: FileRead }[] {
+  const survivors: FileRead[] = []
+  const superseded: { read: FileRead; by: FileRead }[] = []
+  for (const read of [...reads].sort((a, b) => b.index - a.index || b.result.part - a.result.part)) {
+    const by = survivors.find((later) => coversRange(later.range, read.range) && later.lines >= read.lines)
+    if (by !== undefined && canBeReplaced(view, read)) superseded.push({ read, by })
+    else survivors.push(read)
+  }
+  return superseded
+}
+
+function canBeReplaced(view: View, { row, result, path, index }: FileRead): boolean {
+  return (
+    !row.pinned &&
+    !view.turns.pending.has(index) &&
+    view.estimator.measureText(deduplicatedText(path)) < result.units
+  )
+}
+
+type Call = NonNullable<ReturnType<View['turns']['callOf']>>
+type Target = { readonly path: string; readonly range: LineRange }
+type TargetFinder = (call: Call) => Target | undefined
+
+/** What a call reads, as it was indexed when it was appended, by the default names of arguments. */
+function indexedTarget(call: Call): Target | undefined {
+  return call.path === undefined ? undefined : { path: call.path, range: call.range ?? { from: 1 } }
+}
+
+/** With names of the caller's own the arguments themselves must be looked at. */
+function targetFinder(view: View, { settings, contentOf }: StageContext): TargetFinder {
+  if (settings.pathArguments === PATH_ARGUMENTS) return indexedTarget
+  return (call) => {
+    const part = contentOf(view.rows[call.row]!)[call.part]
+    if (part?.type !== 'tool-call') return undefined
+    const path = singlePath(part.input, settings.pathArguments)
+    return path === undefined ? undefined : { path, range: requestedRange(part.input) }
+  }
+}
+
+type Candidate = Omit<FileRead, 'lines'> & { rivals: number }
+
+/** Successful reads by tool name and path argument whose results show their original. */
+function structuredReads(
+  view: View,
+  targetOf: TargetFinder,
+  settings: StageContext['settings'],
+): Candidate[] {
+  const reads: Candidate[] = []
+  const counts = new Map<string, number>()
+  for (const { index, row, result } of visibleResults(view)) {
+    const call = view.turns.callOf(index, result.part)
+    const target = call && isReadTool(call.name, settings.readTools) ? targetOf(call) : undefined
+    if (call === undefined || target === undefined) continue
+    const group = `${call.name}\n${normalizePath(target.path)}`
+    counts.set(group, (counts.get(group) ?? 0) + 1)
+    reads.push({ index, row, result, ...target, group, rivals: 0 })
+  }
+  for (const read of reads) read.rivals = counts.get(read.group)! - 1
+  return reads
+}
+
+function hasRivals(read: Candidate): boolean {
+  return read.rivals > 0
+}
+
+function withShownRange(read: Candidate, { contentOf }: StageContext): FileRead {
+  const text = resultText(read.row, read.result, contentOf)
+  return { ...read, range: shownRange(read.range, text), lines: 0 }
+}
+
+/**
+ * Results that say in their first line which file they show. How many lines of it cannot be known, so a later
+ * one must at least be as long.
+ */
+function wordedReads(view: View, targetOf: TargetFinder, { settings, contentOf }: StageContext): FileRead[] {
+  const reads: FileRead[] = []
+  for (const { index, row, result } of visibleResults(view)) {
+    const call = view.turns.callOf(index, result.part)
+    if (call && isReadTool(call.name, settings.readTools) && targetOf(call) !== undefined) continue
+    const text = resultText(row, result, contentOf)
+    const path = READ_HEADING.exec(text.slice(0, 500))?.[1]?.replace(/[.,:;)\]]+$/, '')
+    if (path === undefined || !looksLikePath(path)) continue
+    const group = `\n${normalizePath(path)}`
+    reads.push({ index, row, result, path, group, range: { from: 1 }, lines: text.split('\n').length })
+  }
+  return reads
+}
+
+/** A word is not a path: it has a slash, or a dot with something like an ending behind it. */
+function looksLikePath(text: string): boolean {
+  return /[/\\]/.test(text) || /\.[\p{L}\p{N}]{1,8}$/u.test(text)
+}
+
+type ResultPlace = { readonly index: number; readonly row: ViewRow; readonly result: ResultEntry }
+
+function visibleResults(view: View): ResultPlace[] {
+  const places: ResultPlace[] = []
+  for (let index = 0; index < view.rows.length; index++) {
+    const row = view.rows[index]!
+    for (const result of row.results) {
+      if (result.failed || row.shown.some(({ part }) => part === result.part)) continue
+      places.push({ index, row, result })
+    }
+  }
+  return places
+}
+
+function resultText(row: ViewRow, result: ResultEntry, contentOf: StageContext['contentOf']): string {
+  const part = contentOf(row)[result.part]
+  return part?.type === 'tool-result' ? outputText(part.output) : ''
+}
+
+function groupBy<T>(items: readonly T[], keyOf: (item: T) => string): Map<string, T[]> {
+  const groups = new Map<string, T[]>()
+  for (const item of items) {
+    const key = keyOf(item)
+    const group = groups.get(key)
+    if (group === undefined) groups.set(key, [item])
+    else group.push(item)
+  }
+  return groups
+}

@@ -1,0 +1,87 @@
+import type { PlannedReplacement } from '../plan.ts'
+import { savedBy } from '../plan.ts'
+import { NO_SIZES } from '../tokens.ts'
+import type { ResultEntry, View, ViewRow } from '../view.ts'
+import type { Stage } from './stage.ts'
+
+/** Tokens of recent tool outputs that pruning leaves alone. Source: seed 003. */
+export const PRUNE_PROTECT_TOKENS = 40_000
+/** Least saving, in tokens, for pruning to be applied. Source: seed 003. */
+export const PRUNE_MINIMUM_SAVINGS = 20_000
+/** Tools whose outputs are never pruned. Source: seed 003. */
+export const PRUNE_PROTECTED_TOOLS: readonly string[] = ['skill']
+/** What a pruned output shows. It never changes, so that a cached prefix stays valid. Source: seed 003. */
+export const PRUNE_PLACEHOLDER = '[Tool result cleared]'
+
+/**
+ * Shows a placeholder in place of old tool outputs, newest protected first.
+ *
+ * The cheapest stage, so it goes first: the call stays visible, the model knows what it did, and only loses an
+ * answer it could ask for again. Once it acts it applies its whole rule: clearing a little at every turn would
+ * break the provider's prompt cache every time.
+ */
+export const prune: Stage = {
+  kind: 'prune',
+
+  plan(view, { settings }) {
+    const placeholderUnits = view.estimator.measureText(settings.prunePlaceholder)
+    const replace: PlannedReplacement[] = []
+    let protectedTokens = 0
+    let savedTokens = 0
+
+    for (const { index, row, result, tool } of resultsFromNewest(view)) {
+      if (tool !== undefined && settings.pruneProtectedTools.includes(tool)) continue
+      const tokens = tokensOfResult(view, result)
+      if (protectedTokens < settings.pruneProtectTokens) {
+        protectedTokens += tokens
+        continue
+      }
+      if (view.turns.pending.has(index) || !isPrunable(row, result)) continue
+      const saving = tokens - view.estimator.toTokens(placeholderUnits, view.provider)
+      if (saving <= 0) continue
+      const original = { ...NO_SIZES, toolResults: result.units, media: result.media }
+      replace.push({
+        row,
+        part: result.part,
+        text: settings.prunePlaceholder,
+        saved: savedBy(original, 'toolResults', placeholderUnits),
+      })
+      savedTokens += saving
+    }
+
+    if (replace.length === 0 || savedTokens < settings.pruneMinimumSavings) return undefined
+    return {
+      kind: 'prune',
+      hide: [],
+      replace: replace.reverse(),
+      requires: [],
+      params: {
+        protectTokens: settings.pruneProtectTokens,
+        minimumSavings: settings.pruneMinimumSavings,
+        protectedTools: settings.pruneProtectedTools,
+      },
+    }
+  },
+}
+
+/** Failed results keep their error text; what shows a replacement already is not replaced again. */
+function isPrunable(row: ViewRow, result: ResultEntry): boolean {
+  return !row.pinned && !result.failed && row.shown.every(({ part }) => part !== result.part)
+}
+
+function tokensOfResult(view: View, result: ResultEntry): number {
+  return view.estimator.toTokens(result.units, view.provider) + result.media
+}
+
+/** Every result in the view, newest first, with the name of its tool when it can be known. */
+function* resultsFromNewest(
+  view: View,
+): Generator<{ index: number; row: ViewRow; result: ResultEntry; tool: string | undefined }> {
+  for (let index = view.rows.length - 1; index >= 0; index--) {
+    const row = view.rows[index]!
+    for (let at = row.results.length - 1; at >= 0; at--) {
+      const result = row.results[at]!
+      yield { index, row, result, tool: result.name ?? view.turns.callOf(index, result.part)?.name }
+    }
+  }
+}

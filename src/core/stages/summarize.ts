@@ -1,0 +1,96 @@
+import type { Plan, PlannedInsert } from '../plan.ts'
+import type { View, ViewRow } from '../view.ts'
+import { findCut, keepsGroups } from './cut-point.ts'
+import type { StageContext } from './stage.ts'
+
+/** Histories this short are left alone. Source: seed 003. */
+export const MINIMUM_MESSAGES = 4
+/** Fewest recent messages kept when a ratio is given. Source: seed 003. */
+const MINIMUM_RECENT_MESSAGES = 4
+/** A further range between pinned messages is not worth a summary below this, tokens. */
+const MINIMUM_FURTHER_TOKENS = 200
+
+/** What one summary is to stand for: rows that follow each other, earlier summary included. */
+export type SummaryTask = {
+  readonly rows: readonly ViewRow[]
+  readonly tokens: number
+  /** Most tokens the text may take: the settings', and never more than half of what it stands for. */
+  readonly maxTokens: number
+}
+
+/**
+ * Says what is to be summarized: the whole view before the kept tail, in runs between the messages that stay
+ * (pinned, system, waiting calls). Which text stands for them is not its business.
+ *
+ * The tail is the newest turns that fit `keepRecentTokens`, and the newest turn at least, unless that alone
+ * would not fit the target; or by the seed's ratio when one was given.
+ */
+export function planSummaries(view: View, context: Omit<StageContext, 'contentOf'>): SummaryTask[] {
+  const { settings } = context
+  if (view.rows.length <= MINIMUM_MESSAGES) return []
+  const cut =
+    settings.keepRecentRatio === undefined
+      ? findCut(view, settings.keepRecentTokens, context.targetTokens - settings.summaryMaxTokens)
+      : cutByRatio(view, settings.keepRecentRatio)
+  return coverableRuns(view, cut)
+    .map((rows) => ({ rows, tokens: view.tokensOfRows(rows) }))
+    .filter(({ rows, tokens }, at) => isWorthIt(rows) && (at === 0 || tokens >= MINIMUM_FURTHER_TOKENS))
+    .map((task) => ({
+      ...task,
+      maxTokens: Math.max(1, Math.min(settings.summaryMaxTokens, Math.floor(task.tokens / 2))),
+    }))
+}
+
+/** The plan of a condensation: hide the rows, insert the summary. Also for ranges and texts the caller gives. */
+export function condensePlan(rows: readonly ViewRow[], insert: PlannedInsert, params: Plan['params']): Plan {
+  return { kind: 'condense', hide: rows, replace: [], insert, requires: [], params }
+}
+
+function cutByRatio(view: View, ratio: number): number {
+  const keep = Math.max(MINIMUM_RECENT_MESSAGES, Math.ceil(view.rows.length * ratio))
+  let cut = Math.max(0, view.rows.length - keep)
+  while (cut > 0 && !view.turns.isLegalCut(cut)) cut--
+  return cut
+}
+
+/** A summary alone gains nothing from being summarized again. */
+function isWorthIt(rows: readonly ViewRow[]): boolean {
+  return rows.some((row) => row.kind === 'message')
+}
+
+/** The rows before the cut that may be hidden, as runs without anything visible between them. */
+function coverableRuns(view: View, cut: number): ViewRow[][] {
+  const stays = keepsGroups(view, (row) => row.pinned || (row.kind === 'message' && row.role === 'system'))
+  let runs: number[][]
+  let parted: number[]
+  do {
+    runs = runsOf(cut, stays)
+    parted = runs.flatMap((run) => partedRows(view, run))
+    for (const index of parted) stays.add(index)
+  } while (parted.length > 0)
+  return runs.map((run) => run.map((index) => view.rows[index]!))
+}
+
+function runsOf(cut: number, stays: ReadonlySet<number>): number[][] {
+  const runs: number[][] = []
+  let open = false
+  for (let index = 0; index < cut; index++) {
+    if (stays.has(index)) open = false
+    else if (open) runs.at(-1)!.push(index)
+    else {
+      runs.push([index])
+      open = true
+    }
+  }
+  return runs
+}
+
+/** Rows of a run that belong to a group which is not wholly in it. */
+function partedRows(view: View, run: readonly number[]): number[] {
+  const first = run[0]!
+  const last = run[run.length - 1]!
+  return run.filter((index) => {
+    const group = view.turns.groupOf(index)
+    return group[0]! < first || group[group.length - 1]! > last
+  })
+}

@@ -1,0 +1,171 @@
+import type { Plan, PlannedInsert } from '../plan.ts'
+import { addSizes, measureMessage, subtractSizes, tokensOf } from '../tokens.ts'
+import { isRequest } from '../turns.ts'
+import type { View, ViewRow } from '../view.ts'
+import { keepsGroups } from './cut-point.ts'
+import type { Stage, StageContext } from './stage.ts'
+import { MINIMUM_MESSAGES } from './summarize.ts'
+
+/** The marker's text. Source: seed 003. */
+export const TRUNCATION_MARKER = '[Earlier conversation history was truncated to fit within context limits]'
+
+/** Share of the target the first exchange may take; beyond it only its request is kept. */
+const FIRST_EXCHANGE_SHARE = 0.5
+
+/**
+ * Hides the oldest turns, whole, until the history fits the target.
+ *
+ * The first exchange, system and pinned messages, live summaries and the newest turn stay. When the newest turn
+ * alone is over the target (one request, hundreds of tool calls), its oldest calls go with their results. A
+ * marker left by an earlier truncation is hidden with the rest, so there is never more than one.
+ */
+export const truncate: Stage = {
+  kind: 'truncate',
+
+  plan(view, context) {
+    if (view.rows.length <= MINIMUM_MESSAGES) return undefined
+    const { truncationFraction, truncationMarker } = context.settings
+    const insert = truncationMarker === undefined ? undefined : markerFor(view, truncationMarker)
+    const hide =
+      truncationFraction === undefined
+        ? hideByTokens(view, context, insert)
+        : hideByFraction(view, truncationFraction)
+    const hidden = new Set(hide)
+    if (!hide.some((index) => view.rows[index]!.kind === 'message')) return undefined
+    const plan: Plan = {
+      kind: 'truncate',
+      hide: view.rows.filter((_, index) => hidden.has(index)),
+      replace: [],
+      requires: [],
+      params:
+        truncationFraction === undefined
+          ? { targetTokens: context.targetTokens }
+          : { fraction: truncationFraction },
+    }
+    return insert === undefined ? plan : { ...plan, insert }
+  },
+}
+
+function markerFor(view: View, text: string): PlannedInsert {
+  return {
+    kind: 'marker',
+    role: 'system',
+    text,
+    metadata: {},
+    sizes: measureMessage({ content: text }, view.estimator),
+  }
+}
+
+/** Turn by turn from the oldest, then call by call within the newest turn, until it fits. */
+function hideByTokens(view: View, context: StageContext, insert: PlannedInsert | undefined): number[] {
+  const stays = keepsGroups(view, (row) => staysAlways(row))
+  for (const index of firstExchange(view, context.targetTokens)) stays.add(index)
+
+  const markers = view.rows.flatMap((row, index) => (row.kind === 'marker' ? [index] : []))
+  const remaining = new Remaining(view, insert)
+  const hide: number[] = []
+  const drop = (indexes: readonly number[]): void => {
+    for (const index of indexes) remaining.drop(view.rows[index]!)
+    hide.push(...indexes)
+  }
+
+  for (const step of [...olderTurns(view, stays), ...newestTurnUnits(view, stays)]) {
+    if (remaining.tokens <= context.targetTokens) break
+    if (hide.length === 0) drop(markers)
+    drop(step)
+  }
+  return hide
+}
+
+/** System messages, pinned messages and summaries are never truncated; markers are dealt with apart. */
+function staysAlways(row: ViewRow): boolean {
+  return row.pinned || row.kind !== 'message' || row.role === 'system'
+}
+
+/**
+ * The seed's rule, when a fraction is given: that share of the messages after the first pair, an even number,
+ * moved back to the next place where nothing is parted.
+ */
+function hideByFraction(view: View, fraction: number): number[] {
+  const stays = keepsGroups(view, staysAlways)
+  const rest = view.rows.flatMap((row, index) => (staysAlways(row) ? [] : [index])).slice(2)
+  let count = Math.floor(rest.length * fraction)
+  count -= count % 2
+  const first = new Set(view.rows.flatMap((row, index) => (staysAlways(row) ? [] : [index])).slice(0, 2))
+  for (const index of first) for (const member of view.turns.groupOf(index)) stays.add(member)
+  while (count > 0 && rest[count] !== undefined && !view.turns.isLegalCut(rest[count]!)) count -= 1
+  const hide = rest.slice(0, count).filter((index) => !stays.has(index))
+  const markers = view.rows.flatMap((row, index) => (row.kind === 'marker' ? [index] : []))
+  return hide.length === 0 ? [] : [...markers, ...hide]
+}
+
+/** The first request and the answer to it, unless a summary stands for them already or they are too large. */
+function firstExchange(view: View, targetTokens: number): number[] {
+  const first = view.rows.findIndex(isRequest)
+  if (first < 0 || view.rows.slice(0, first).some((row) => row.kind === 'summary')) return []
+  let end = first
+  while (end < view.rows.length && isRequest(view.rows[end]!)) end++
+  const requests = range(first, end)
+  const answer = view.rows.findIndex(
+    (row, index) => index >= end && row.role === 'assistant' && row.kind === 'message',
+  )
+  if (answer < 0) return requests
+  const exchange = [...new Set([...requests, ...view.turns.groupOf(answer)])]
+  const tokens = view.tokensOfRows(exchange.map((index) => view.rows[index]!))
+  return tokens <= targetTokens * FIRST_EXCHANGE_SHARE ? exchange : requests
+}
+
+/** The turns before the newest, oldest first, without what stays. */
+function olderTurns(view: View, stays: ReadonlySet<number>): number[][] {
+  const starts = view.turns.turnStarts()
+  const newest = starts.at(-1) ?? 0
+  const edges = [0, ...starts.filter((start) => start > 0 && start <= newest)]
+  if (newest === 0) return []
+  return edges
+    .slice(0, -1)
+    .map((start, at) => range(start, edges[at + 1]!).filter((index) => !stays.has(index)))
+    .filter((turn) => turn.length > 0)
+}
+
+/** What belongs together within the newest turn, oldest first, behind its request; the last of it stays. */
+function newestTurnUnits(view: View, stays: ReadonlySet<number>): number[][] {
+  const newest = view.turns.turnStarts().at(-1) ?? 0
+  const units: number[][] = []
+  let unit: number[] = []
+  for (let index = newest; index < view.rows.length; index++) {
+    if (view.turns.isLegalCut(index) && unit.length > 0) {
+      units.push(unit)
+      unit = []
+    }
+    unit.push(index)
+  }
+  return units
+    .map((indexes) => indexes.filter((index) => !stays.has(index) && !isRequest(view.rows[index]!)))
+    .filter((indexes) => indexes.length > 0)
+}
+
+/** The tokens left while rows are dropped one by one; the marker to come is counted from the start. */
+class Remaining {
+  readonly #view: View
+  #sizes: View['sizes']
+  #rows: number
+
+  constructor(view: View, insert: PlannedInsert | undefined) {
+    this.#view = view
+    this.#sizes = insert === undefined ? view.sizes : addSizes(view.sizes, insert.sizes)
+    this.#rows = view.rows.length + (insert === undefined ? 0 : 1)
+  }
+
+  get tokens(): number {
+    return tokensOf(this.#sizes, this.#rows, this.#view.estimator, this.#view.provider)
+  }
+
+  drop(row: ViewRow): void {
+    this.#sizes = subtractSizes(this.#sizes, row.sizes)
+    this.#rows -= 1
+  }
+}
+
+function range(from: number, to: number): number[] {
+  return Array.from({ length: Math.max(0, to - from) }, (_, at) => from + at)
+}

@@ -1,0 +1,164 @@
+import type { Json } from './json.ts'
+
+/**
+ * Tools that show a file's content. Names are compared without case, `_` and `-`, and without the server's name
+ * before them: `mcp__files__readFile` is `read_file`.
+ */
+export const READ_TOOLS: readonly string[] = [
+  'read',
+  'read_file',
+  'read_files',
+  'read_many_files',
+  'read_multiple_files',
+  'read_text_file',
+  'file_read',
+  'view',
+  'view_file',
+  'view_image',
+  'cat',
+  'open_file',
+  'get_file',
+  'get_file_contents',
+  'notebook_read',
+]
+
+/** Tools that make, change, move or remove a file. Compared as `READ_TOOLS` are. */
+export const WRITE_TOOLS: readonly string[] = [
+  'write',
+  'write_file',
+  'write_to_file',
+  'write_text_file',
+  'file_write',
+  'save_file',
+  'put_file',
+  'create_file',
+  'create_or_update_file',
+  'edit',
+  'edit_file',
+  'file_edit',
+  'multi_edit',
+  'multi_edit_file',
+  'notebook_edit',
+  'text_editor',
+  'replace',
+  'replace_in_file',
+  'replace_file_content',
+  'str_replace',
+  'str_replace_editor',
+  'str_replace_based_edit_tool',
+  'search_replace',
+  'search_and_replace',
+  'insert_content',
+  'insert_edit_into_file',
+  'append_file',
+  'append_to_file',
+  'patch',
+  'apply_patch',
+  'apply_diff',
+  'update_file',
+  'delete',
+  'delete_file',
+  'remove_file',
+  'move',
+  'move_file',
+  'rename_file',
+  'copy_file',
+]
+
+/** Arguments that name the file a tool works on, most telling first. Compared as `READ_TOOLS` are. */
+export const PATH_ARGUMENTS: readonly string[] = [
+  'path',
+  'file_path',
+  'filename',
+  'file_name',
+  'file',
+  'absolute_path',
+  'target_file',
+  'relative_path',
+  'relative_workspace_path',
+  'notebook_path',
+  'uri',
+  'destination',
+  'target',
+  'source',
+  'paths',
+  'file_paths',
+  'files',
+]
+
+/** Whether a tool of this name reads files. */
+export function isReadTool(name: string, readTools: readonly string[] = READ_TOOLS): boolean {
+  return isNamed(name, readTools)
+}
+
+/** Whether a tool of this name changes files. */
+export function isWriteTool(name: string, writeTools: readonly string[] = WRITE_TOOLS): boolean {
+  return isNamed(name, writeTools)
+}
+
+/**
+ * The path a call names among its arguments, if it names one: the first of `pathArguments` that holds a text
+ * that is not blank; of a list of paths the first.
+ */
+export function pathArgument(
+  input: Json,
+  pathArguments: readonly string[] = PATH_ARGUMENTS,
+): string | undefined {
+  return pathsArgument(input, pathArguments)[0]
+}
+
+/** All paths under the argument that `pathArgument` takes: one, or those of a list, or none. */
+export function pathsArgument(
+  input: Json,
+  pathArguments: readonly string[] = PATH_ARGUMENTS,
+): readonly string[] {
+  if (typeof input !== 'object' || input === null || Array.isArray(input)) return []
+  const ranks = ranksOf(pathArguments)
+  let best: readonly string[] = []
+  let bestRank = Number.POSITIVE_INFINITY
+  for (const [name, value] of Object.entries(input)) {
+    const rank = ranks.get(keyOf(name))
+    if (rank === undefined || rank >= bestRank) continue
+    const paths = textsOf(value)
+    if (paths.length === 0) continue
+    best = paths
+    bestRank = rank
+  }
+  return best
+}
+
+function textsOf(value: Json | undefined): readonly string[] {
+  const values: readonly unknown[] = Array.isArray(value) ? value : [value]
+  return values.filter((item): item is string => typeof item === 'string' && item.trim() !== '')
+}
+
+function isNamed(name: string, names: readonly string[]): boolean {
+  const keys = ranksOf(names)
+  return keys.has(keyOf(name)) || keys.has(keyOf(withoutServer(name)))
+}
+
+/** `readFile`, `read_file` and `read-file` are one name. */
+function keyOf(name: string): string {
+  return name.toLowerCase().replaceAll(/[_-]/g, '')
+}
+
+/** A tool's own name behind its server's: `mcp__files__read_file`, `files.read_file`, `files/read_file`. */
+function withoutServer(name: string): string {
+  const underscores = name.lastIndexOf('__')
+  const start = underscores < 0 ? 0 : underscores + 2
+  return name.slice(Math.max(start, name.lastIndexOf('.') + 1, name.lastIndexOf('/') + 1))
+}
+
+const rankMaps = new WeakMap<readonly string[], ReadonlyMap<string, number>>()
+
+/** The place of each name in its list; computed once per list. */
+function ranksOf(names: readonly string[]): ReadonlyMap<string, number> {
+  const known = rankMaps.get(names)
+  if (known !== undefined) return known
+  const ranks = new Map<string, number>()
+  for (const [rank, name] of names.entries()) {
+    if (!ranks.has(keyOf(name))) ranks.set(keyOf(name), rank)
+  }
+  rankMaps.set(names, ranks)
+  return ranks
+}

@@ -1,0 +1,145 @@
+import type { Role, RowKind } from './message.ts'
+import { addSizes, type Estimator, NO_SIZES, type Sizes, subtractSizes, tokensOf } from './tokens.ts'
+import { Turns } from './turns.ts'
+
+/** Lines of a file, from 1, both ends included; without `to`, up to the end. */
+export type LineRange = { readonly from: number; readonly to?: number }
+
+/** A call, as planning sees it. */
+export type CallEntry = {
+  readonly part: number
+  readonly id: string
+  readonly name: string
+  /** The path argument, when there is one. */
+  readonly path?: string
+  /** The lines asked for, when the arguments say. */
+  readonly range?: LineRange
+}
+
+/** A result, as planning sees it. Sizes are the original's. */
+export type ResultEntry = {
+  readonly part: number
+  readonly id: string
+  readonly name?: string
+  readonly units: number
+  readonly media: number
+  readonly failed: boolean
+}
+
+/** A part of a row that shows a replacement, and which compaction's. */
+export type ShownReplacement = { readonly part: number; readonly compaction: number }
+
+/** One row of the view as planning sees it: figures, pairs and tags, no content. */
+export interface ViewRow {
+  /** The storage's own handle. Negative for a row that a plan of this very run inserts. */
+  readonly key: number
+  readonly id: string
+  readonly kind: RowKind
+  readonly role: Role
+  /** Place in the log; `undefined` for summaries and markers. */
+  readonly position: number | undefined
+  readonly anchor: number
+  readonly ordinal: number
+  /** Sizes as shown, replacements applied. */
+  readonly sizes: Sizes
+  readonly pinned: boolean
+  readonly hasReasoning: boolean
+  /** Whether it says something besides calls and results. */
+  readonly speaks: boolean
+  readonly calls: readonly CallEntry[]
+  readonly results: readonly ResultEntry[]
+  readonly shown: readonly ShownReplacement[]
+}
+
+/** The view's order: by anchor, messages before inserted rows, inserted rows as they came. */
+export function compareRows(
+  a: Pick<ViewRow, 'anchor' | 'ordinal'>,
+  b: Pick<ViewRow, 'anchor' | 'ordinal'>,
+): number {
+  return a.anchor - b.anchor || a.ordinal - b.ordinal
+}
+
+/** The visible rows of a session in order, with their sums. A value: plans make new ones. */
+export class View {
+  readonly rows: readonly ViewRow[]
+  readonly sizes: Sizes
+  readonly estimator: Estimator
+  readonly provider: string
+  #turns: Turns | undefined
+
+  constructor(
+    rows: readonly ViewRow[],
+    estimator: Estimator,
+    provider: string,
+    sizes = sumSizes(rows),
+    turns?: Turns,
+  ) {
+    this.rows = rows
+    this.sizes = sizes
+    this.estimator = estimator
+    this.provider = provider
+    this.#turns = turns
+  }
+
+  /** What must not be parted in this view. Worked out once, when asked for. */
+  get turns(): Turns {
+    this.#turns ??= new Turns(this.rows)
+    return this.#turns
+  }
+
+  /** Tokens of the whole history, framing included. */
+  get tokens(): number {
+    return tokensOf(this.sizes, this.rows.length, this.estimator, this.provider)
+  }
+
+  /** Tokens of rows that stand in this view, without the framing of a conversation. */
+  tokensOfRows(rows: readonly ViewRow[]): number {
+    if (rows.length === 0) return 0
+    return (
+      tokensOf(sumSizes(rows), rows.length, this.estimator, this.provider) -
+      this.estimator.tokensPerConversation
+    )
+  }
+
+  /** Tokens that `sizes` of one message take, without the framing of a conversation. */
+  tokensOfRow(sizes: Sizes): number {
+    return tokensOf(sizes, 1, this.estimator, this.provider) - this.estimator.tokensPerConversation
+  }
+
+  /** This view without some rows, with other rows in place of some, and with new rows in their places. */
+  changed(
+    hidden: ReadonlySet<ViewRow>,
+    changed: ReadonlyMap<ViewRow, ViewRow>,
+    inserted: readonly ViewRow[],
+  ): View {
+    let sizes = this.sizes
+    for (const row of hidden) sizes = subtractSizes(sizes, row.sizes)
+    for (const [before, after] of changed) sizes = addSizes(subtractSizes(sizes, before.sizes), after.sizes)
+    for (const row of inserted) sizes = addSizes(sizes, row.sizes)
+    const kept: ViewRow[] = []
+    for (const row of this.rows) if (!hidden.has(row)) kept.push(changed.get(row) ?? row)
+    // Replacements change no structure: what belongs together is found by index and stays.
+    const turns = hidden.size === 0 && inserted.length === 0 ? this.turns : undefined
+    return new View(insertInOrder(kept, inserted), this.estimator, this.provider, sizes, turns)
+  }
+}
+
+export function sumSizes(rows: Iterable<ViewRow>): Sizes {
+  let sum = NO_SIZES
+  for (const row of rows) sum = addSizes(sum, row.sizes)
+  return sum
+}
+
+function insertInOrder(rows: ViewRow[], inserted: readonly ViewRow[]): ViewRow[] {
+  for (const row of [...inserted].sort(compareRows)) {
+    let low = 0
+    let high = rows.length
+    while (low < high) {
+      const middle = (low + high) >> 1
+      if (compareRows(rows[middle]!, row) <= 0) low = middle + 1
+      else high = middle
+    }
+    rows.splice(low, 0, row)
+  }
+  return rows
+}

@@ -1,0 +1,124 @@
+/** Every way this package fails on purpose, and the facts each failure carries: ids and numbers, never text of a conversation. */
+export interface Failures {
+  INVALID_INPUT: { problems: string }
+  SESSION_NOT_FOUND: { sessionId: string }
+  SESSION_EXISTS: { sessionId: string }
+  MESSAGE_NOT_FOUND: { sessionId: string; messageId: string }
+  COMPACTION_NOT_FOUND: { sessionId: string; compactionId: string }
+  POSITION_CONFLICT: { sessionId: string; expected: number; actual: number }
+  IDEMPOTENCY_CONFLICT: { sessionId: string; idempotencyKey: string; messageId: string }
+  MESSAGE_ID_TAKEN: { sessionId: string; messageId: string }
+  STALE_PLAN: { sessionId: string; why: string; messageIds: readonly string[] }
+  ILLEGAL_BOUNDARY: { sessionId: string; why: string; messageIds: readonly string[] }
+  PENDING_TOOL_CALLS: { sessionId: string; messageIds: readonly string[] }
+  SUMMARY_REJECTED: { sessionId: string; why: string; summaryTokens: number; coveredTokens: number }
+  HAS_ACTIVE_DEPENDENTS: { sessionId: string; compactionId: string; dependents: readonly string[] }
+  INPUT_NOT_VISIBLE: { sessionId: string; compactionId: string; why: string; missing: readonly string[] }
+  COMPACTION_IN_PROGRESS: { sessionId: string; runId: string; expiresAt: number }
+  ABORTED: { sessionId: string }
+  ESTIMATOR_UNKNOWN: { sessionId: string; estimator: string }
+  IN_TRANSACTION: { verb: string }
+  STORE_CLOSED: Record<string, never>
+  STORE_READONLY: { verb: string }
+  STORE_TOO_NEW: { found: number; supported: number }
+  STORE_TOO_OLD: { found: number; supported: number }
+  STORE_CORRUPT: { detail: string }
+  STORE_BUSY: { waitedMs: number }
+  STORE_FULL: { detail: string }
+  STORE_UNAVAILABLE: { location: string; detail: string }
+  NOT_A_STORE: { location: string; detail: string }
+  CONNECTION_UNSUITABLE: { detail: string }
+  DRIVER_UNSUPPORTED: { driver: string; node: string; advice: string }
+}
+
+export type ErrorCode = keyof Failures
+
+/** Most ids an error names; the count says how many there were. */
+const NAMED_IDS = 20
+
+function named(ids: readonly string[]): string {
+  const shown = ids.slice(0, NAMED_IDS).map((id) => JSON.stringify(id))
+  return ids.length > NAMED_IDS ? `${shown.join(', ')} and ${ids.length - NAMED_IDS} more` : shown.join(', ')
+}
+
+/** One sentence a code: what happened, and what to do. */
+const SENTENCES: { readonly [C in ErrorCode]: (facts: Failures[C]) => string } = {
+  INVALID_INPUT: ({ problems }) => `This cannot be accepted, and nothing was written:\n${problems}`,
+  SESSION_NOT_FOUND: ({ sessionId }) =>
+    `There is no session ${JSON.stringify(sessionId)}. Appending to it, or createSession, would make it.`,
+  SESSION_EXISTS: ({ sessionId }) =>
+    `There is a session ${JSON.stringify(sessionId)} already. Use updateSession to change it.`,
+  MESSAGE_NOT_FOUND: ({ sessionId, messageId }) =>
+    `Session ${JSON.stringify(sessionId)} has no message ${JSON.stringify(messageId)}.`,
+  COMPACTION_NOT_FOUND: ({ sessionId, compactionId }) =>
+    `Session ${JSON.stringify(sessionId)} has no compaction and no run ${JSON.stringify(compactionId)}. listCompactions names them.`,
+  POSITION_CONFLICT: ({ sessionId, expected, actual }) =>
+    `Session ${JSON.stringify(sessionId)} is at position ${actual}, not ${expected}: somebody else appended first. Read again, then retry.`,
+  IDEMPOTENCY_CONFLICT: ({ idempotencyKey, messageId }) =>
+    `The idempotency key ${JSON.stringify(idempotencyKey)} was used for message ${JSON.stringify(messageId)} with another body. Use a new key for a new message.`,
+  MESSAGE_ID_TAKEN: ({ sessionId, messageId }) =>
+    `Session ${JSON.stringify(sessionId)} already has a message ${JSON.stringify(messageId)}, or the id has the form of this session's own ids. Ids are unique within a session.`,
+  STALE_PLAN: ({ why, messageIds }) =>
+    `The plan is out of date (${why}${messageIds.length > 0 ? `: ${named(messageIds)}` : ''}), so nothing was changed. Plan again.`,
+  ILLEGAL_BOUNDARY: ({ why, messageIds }) =>
+    `These messages cannot be hidden like this (${why}): ${named(messageIds)}.`,
+  PENDING_TOOL_CALLS: ({ messageIds }) =>
+    `Tool calls at the end of the session still wait for their results, so their messages stay: ${named(messageIds)}.`,
+  SUMMARY_REJECTED: ({ why, summaryTokens, coveredTokens }) =>
+    `The summary was not accepted (${why}): ${summaryTokens} tokens for ${coveredTokens}. Nothing was changed.`,
+  HAS_ACTIVE_DEPENDENTS: ({ compactionId, dependents }) =>
+    `Compaction ${compactionId} cannot be undone alone: others in force build on it (${named(dependents)}). Undo those first, or pass { cascade: true }.`,
+  INPUT_NOT_VISIBLE: ({ compactionId, why, missing }) =>
+    `Compaction ${compactionId} cannot be put back now (${why})${missing.length > 0 ? `: ${named(missing)}` : ''}. { cascade: true } puts back first what it builds on.`,
+  COMPACTION_IN_PROGRESS: ({ sessionId, runId }) =>
+    `Session ${JSON.stringify(sessionId)} is being compacted by another process (run ${runId}). Try again when it is done.`,
+  ABORTED: ({ sessionId }) =>
+    `The compaction of session ${JSON.stringify(sessionId)} was aborted by its signal; nothing was changed.`,
+  ESTIMATOR_UNKNOWN: ({ sessionId, estimator }) =>
+    `Session ${JSON.stringify(sessionId)} is counted by the estimator ${JSON.stringify(estimator)}, which this store was not given. Pass it to openStore, or call reestimate.`,
+  IN_TRANSACTION: ({ verb }) =>
+    `${verb} was called inside an open transaction of the connection. Commit or roll back first: each verb is a transaction of its own.`,
+  STORE_CLOSED: () => 'This store is closed. Open it again with openStore.',
+  STORE_READONLY: ({ verb }) => `This store was opened read-only, so ${verb} is refused.`,
+  STORE_TOO_NEW: ({ found, supported }) =>
+    `The store has schema ${found}, this version of undertext knows up to ${supported}. Upgrade the package.`,
+  STORE_TOO_OLD: ({ found, supported }) =>
+    `The store has schema ${found}, and ${supported} is needed; a read-only store is not upgraded. Open it once for writing.`,
+  STORE_CORRUPT: ({ detail }) =>
+    `The database is damaged (${detail}). Restore a copy, or see what verifySession finds.`,
+  STORE_BUSY: ({ waitedMs }) =>
+    `Another connection held the database for longer than ${waitedMs} ms; nothing was written. Try again, or raise busyTimeoutMs.`,
+  STORE_FULL: ({ detail }) => `There is no room left for the database (${detail}); nothing was written.`,
+  STORE_UNAVAILABLE: ({ location, detail }) =>
+    `The store ${JSON.stringify(location)} cannot be used: ${detail}`,
+  NOT_A_STORE: ({ location, detail }) => `${JSON.stringify(location)} is not a store of undertext: ${detail}`,
+  CONNECTION_UNSUITABLE: ({ detail }) => `This connection cannot hold a store: ${detail}`,
+  DRIVER_UNSUPPORTED: ({ driver, node, advice }) =>
+    `better-sqlite3 ${driver} does not work on Node ${node}. ${advice}`,
+}
+
+/**
+ * The one error class. `code` is for programs and never changes its meaning; `message` is for people and may
+ * change. Facts hold ids and numbers, never text of a conversation, so an error is safe to log.
+ */
+export class UndertextError<C extends ErrorCode = ErrorCode> extends Error {
+  override readonly name = 'UndertextError'
+  readonly code: C
+  readonly facts: Failures[C]
+
+  constructor(code: C, facts: Failures[C], options?: ErrorOptions) {
+    super(SENTENCES[code](facts), options)
+    this.code = code
+    this.facts = facts
+  }
+}
+
+/** Whether a value is an error of this package, also across two copies of it; with `code`, that very one. */
+export function isUndertextError<C extends ErrorCode>(value: unknown, code?: C): value is UndertextError<C> {
+  return (
+    value instanceof Error &&
+    value.name === 'UndertextError' &&
+    typeof (value as { code?: unknown }).code === 'string' &&
+    (code === undefined || (value as { code?: unknown }).code === code)
+  )
+}

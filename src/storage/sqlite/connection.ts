@@ -1,0 +1,117 @@
+import { UndertextError } from '../../errors.ts'
+import type { Database, Statement } from './driver.ts'
+import { translateFailure } from './failure.ts'
+
+/** A row as the driver gives it in raw mode: its columns in the order they were asked for. */
+export type Row = readonly unknown[]
+
+/**
+ * One connection and all its prepared statements.
+ *
+ * A statement is prepared once, by its text, and kept for the life of the connection: that is fast, and
+ * better-sqlite3 12 aborts the process on some versions of Node when a statement is garbage-collected. Rows
+ * come as arrays, because objects cost more than the query.
+ */
+export class Connection {
+  readonly database: Database
+  readonly location: string
+  readonly readonly: boolean
+  readonly busyTimeoutMs: number
+  readonly #owned: boolean
+  readonly #statements = new Map<string, Statement>()
+  #closed = false
+
+  constructor(
+    database: Database,
+    options: { location: string; readonly: boolean; owned: boolean; busyTimeoutMs: number },
+  ) {
+    this.database = database
+    this.location = options.location
+    this.readonly = options.readonly
+    this.busyTimeoutMs = options.busyTimeoutMs
+    this.#owned = options.owned
+  }
+
+  get closed(): boolean {
+    return this.#closed || !this.database.open
+  }
+
+  /** Runs a statement that returns no rows; answers how many rows it changed. */
+  run(sql: string, ...parameters: unknown[]): number {
+    return this.#statement(sql, false).run(...parameters).changes
+  }
+
+  /** Runs an insert; answers the key of the new row. */
+  insert(sql: string, ...parameters: unknown[]): number {
+    return Number(this.#statement(sql, false).run(...parameters).lastInsertRowid)
+  }
+
+  /** The first row, or `undefined`. */
+  get(sql: string, ...parameters: unknown[]): Row | undefined {
+    return this.#statement(sql, true).get(...parameters) as Row | undefined
+  }
+
+  /** All rows. Never an iterator: an open one would keep the write-ahead log from being checkpointed. */
+  all(sql: string, ...parameters: unknown[]): Row[] {
+    return this.#statement(sql, true).all(...parameters) as Row[]
+  }
+
+  /** One writing verb: the write lock first, then the work, all of it or nothing. */
+  write<T>(verb: string, work: () => T): T {
+    this.#enter(verb)
+    if (this.readonly) throw new UndertextError('STORE_READONLY', { verb })
+    return this.#inTransaction('begin immediate', verb, work)
+  }
+
+  /** One reading verb: everything it reads is of one moment. */
+  read<T>(verb: string, work: () => T): T {
+    this.#enter(verb)
+    return this.#inTransaction('begin', verb, work)
+  }
+
+  /** A reading verb of a single statement, which is of one moment by itself. */
+  readOne<T>(verb: string, work: () => T): T {
+    this.#enter(verb)
+    try {
+      return work()
+    } catch (error) {
+      throw translateFailure(error, { location: this.location, busyTimeoutMs: this.busyTimeoutMs, verb })
+    }
+  }
+
+  /** Closes what we opened; a connection that was handed in stays open. Closing twice is nothing. */
+  close(): void {
+    if (this.#closed) return
+    this.#closed = true
+    if (this.#owned && this.database.open) this.database.close()
+  }
+
+  #enter(verb: string): void {
+    if (this.closed) throw new UndertextError('STORE_CLOSED', {})
+    if (this.database.inTransaction) throw new UndertextError('IN_TRANSACTION', { verb })
+  }
+
+  #inTransaction<T>(begin: string, verb: string, work: () => T): T {
+    try {
+      this.#statement(begin, false).run()
+      const result = work()
+      this.#statement('commit', false).run()
+      return result
+    } catch (error) {
+      // SQLite has rolled back by itself after some failures (a full disk, say); then there is nothing to do.
+      if (this.database.open && this.database.inTransaction) this.#statement('rollback', false).run()
+      throw translateFailure(error, { location: this.location, busyTimeoutMs: this.busyTimeoutMs, verb })
+    }
+  }
+
+  #statement(sql: string, rows: boolean): Statement {
+    const kept = this.#statements.get(sql)
+    if (kept !== undefined) return kept
+    const prepared = this.database.prepare(sql) as Statement
+    // A connection that was handed in may default to BigInt; ours are all below 2^53.
+    prepared.safeIntegers(false)
+    if (rows) prepared.raw(true)
+    this.#statements.set(sql, prepared)
+    return prepared
+  }
+}

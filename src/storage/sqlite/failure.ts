@@ -1,0 +1,65 @@
+import { isUndertextError, UndertextError } from '../../errors.ts'
+
+/** What the translation needs to know of the connection that failed. */
+export type Where = { readonly location: string; readonly busyTimeoutMs: number; readonly verb: string }
+
+/**
+ * Turns what the driver throws into our own error. The driver's sentences name tables and columns, never
+ * values, so its error may stay as the cause.
+ */
+export function translateFailure(error: unknown, where: Where): unknown {
+  if (isUndertextError(error)) return error
+  if (error instanceof RangeError && /string length|too large/i.test(error.message)) {
+    return new UndertextError(
+      'INVALID_INPUT',
+      { problems: 'a message is larger than a database can hold' },
+      { cause: error },
+    )
+  }
+  const code = sqliteCode(error)
+  if (code === undefined) return error
+  const cause = { cause: error }
+  if (code.startsWith('SQLITE_BUSY') || code.startsWith('SQLITE_LOCKED')) {
+    return new UndertextError('STORE_BUSY', { waitedMs: where.busyTimeoutMs }, cause)
+  }
+  if (code === 'SQLITE_FULL') return new UndertextError('STORE_FULL', { detail: code }, cause)
+  if (code === 'SQLITE_TOOBIG') {
+    return new UndertextError(
+      'INVALID_INPUT',
+      { problems: 'a message is larger than a database can hold' },
+      cause,
+    )
+  }
+  if (code === 'SQLITE_NOTADB') {
+    return new UndertextError(
+      'NOT_A_STORE',
+      { location: where.location, detail: 'the file is not an SQLite database.' },
+      cause,
+    )
+  }
+  if (code.startsWith('SQLITE_READONLY'))
+    return new UndertextError('STORE_READONLY', { verb: where.verb }, cause)
+  if (code.startsWith('SQLITE_CORRUPT') || code === 'SQLITE_FORMAT') {
+    return new UndertextError('STORE_CORRUPT', { detail: code }, cause)
+  }
+  if (
+    code.startsWith('SQLITE_IOERR') ||
+    code.startsWith('SQLITE_CANTOPEN') ||
+    code === 'SQLITE_PERM' ||
+    code === 'SQLITE_AUTH'
+  ) {
+    return new UndertextError(
+      'STORE_UNAVAILABLE',
+      { location: where.location, detail: `the file cannot be read or written (${code}).` },
+      cause,
+    )
+  }
+  return error
+}
+
+/** The code of an error of the driver, whichever copy of it threw. */
+export function sqliteCode(error: unknown): string | undefined {
+  if (!(error instanceof Error) || error.name !== 'SqliteError') return undefined
+  const { code } = error as { code?: unknown }
+  return typeof code === 'string' ? code : undefined
+}

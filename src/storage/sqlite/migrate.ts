@@ -1,0 +1,98 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { UndertextError } from '../../errors.ts'
+import type { Connection } from './connection.ts'
+
+/** Where drizzle-kit writes the SQL: beside `src` while developing, beside `dist` when installed. */
+const MIGRATIONS_FOLDER = fileURLToPath(new URL('../../../migrations/sqlite', import.meta.url))
+
+type Journal = { readonly entries: readonly { readonly idx: number; readonly tag: string }[] }
+
+/** Triggers the promise rests on; a schema without them is not ours to write to. */
+const GUARDS = [
+  'undertext_messages_are_written_once',
+  'undertext_messages_are_kept',
+  'undertext_contents_are_written_once',
+  'undertext_contents_are_kept',
+]
+
+/** The names of the migrations, in order. With `readStatements`, the only reader of the folder's format. */
+function readJournal(): string[] {
+  const journal = JSON.parse(readFileSync(join(MIGRATIONS_FOLDER, 'meta', '_journal.json'), 'utf8')) as Journal
+  return [...journal.entries].sort((a, b) => a.idx - b.idx).map(({ tag }) => tag)
+}
+
+function readStatements(tag: string): string[] {
+  return readFileSync(join(MIGRATIONS_FOLDER, `${tag}.sql`), 'utf8')
+    .split('--> statement-breakpoint')
+    .map((statement) => statement.trim())
+    .filter((statement) => statement !== '')
+}
+
+/** How many migrations this version of the package knows. */
+export const SCHEMA_VERSION = readJournal().length
+
+/**
+ * The schema version of a database, 0 when it holds no store. Kept in a table of our own: `user_version` may
+ * belong to the application that handed us its connection.
+ */
+export function schemaVersion(connection: Connection): number {
+  const table = connection.get("select 1 from sqlite_master where type = 'table' and name = 'undertext_meta'")
+  if (table === undefined) return 0
+  const row = connection.get("select value from undertext_meta where key = 'schema'")
+  return row === undefined ? 0 : Number(row[0])
+}
+
+/**
+ * Brings a database up to this version's schema.
+ *
+ * The SQL comes from drizzle-kit; running it is ours, for two reasons. The check and the work sit under one
+ * write lock, so processes opening a new file at once take turns. And a file written by a newer version is
+ * refused with `STORE_TOO_NEW` instead of being read wrongly.
+ *
+ * A read-only connection is only checked: `NOT_A_STORE` or `STORE_TOO_OLD` when it is not up to date.
+ */
+export function migrate(connection: Connection): void {
+  const found = schemaVersion(connection)
+  refuseNewer(found)
+  if (found < SCHEMA_VERSION) bringUp(connection, found)
+  checkGuards(connection)
+}
+
+function bringUp(connection: Connection, found: number): void {
+  if (connection.readonly) {
+    if (found === 0)
+      throw notAStore(connection, 'it holds no tables of undertext, and a read-only store makes none.')
+    throw new UndertextError('STORE_TOO_OLD', { found, supported: SCHEMA_VERSION })
+  }
+  connection.write('openStore', () => {
+    const locked = schemaVersion(connection)
+    refuseNewer(locked)
+    for (const tag of readJournal().slice(locked)) {
+      for (const statement of readStatements(tag)) connection.database.exec(statement)
+    }
+    connection.run(
+      "insert into undertext_meta (key, value) values ('schema', ?) on conflict (key) do update set value = excluded.value",
+      String(SCHEMA_VERSION),
+    )
+  })
+}
+
+function refuseNewer(found: number): void {
+  if (found > SCHEMA_VERSION) throw new UndertextError('STORE_TOO_NEW', { found, supported: SCHEMA_VERSION })
+}
+
+/** A migration that rebuilds a table loses its triggers in silence, and so does a careless tool. */
+function checkGuards(connection: Connection): void {
+  const rows = connection.all(
+    "select name from sqlite_master where type = 'trigger' and name like 'undertext\\_%' escape '\\'",
+  )
+  const present = new Set(rows.map(([name]) => name))
+  const missing = GUARDS.filter((name) => !present.has(name))
+  if (missing.length > 0) throw notAStore(connection, `its triggers are gone (${missing.join(', ')}).`)
+}
+
+function notAStore(connection: Connection, detail: string): UndertextError<'NOT_A_STORE'> {
+  return new UndertextError('NOT_A_STORE', { location: connection.location, detail })
+}

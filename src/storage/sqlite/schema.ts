@@ -1,0 +1,215 @@
+import { sql } from 'drizzle-orm'
+import {
+  blob,
+  index,
+  integer,
+  primaryKey,
+  real,
+  sqliteTable,
+  text,
+  uniqueIndex,
+} from 'drizzle-orm/sqlite-core'
+
+/*
+ * The tables. Inside, sessions and compactions are integers (`no`); the caller's ids stay at the edge. Rows of
+ * messages are narrow and hold no content, so that planning, tagging and counting never touch it, and a tag
+ * never rewrites a long text. Figures behind these choices: docs/decisions.md.
+ */
+
+/** One conversation, its counters and its lease. The counters are moved in the transaction of every change. */
+export const sessions = sqliteTable(
+  'undertext_sessions',
+  {
+    no: integer().primaryKey(),
+    id: text().notNull(),
+    /** New at each creation: a purged and recreated id is another session. */
+    incarnation: text().notNull(),
+    owner: text(),
+    title: text(),
+    provider: text(),
+    model: text(),
+    config: text(),
+    metadata: text(),
+    estimator: text().notNull(),
+    createdAt: integer('created_at').notNull(),
+    updatedAt: integer('updated_at').notNull(),
+    archivedAt: integer('archived_at'),
+    /** Messages in the log, which is also the last position. */
+    messages: integer().notNull().default(0),
+    /** Rows ever inserted by compactions, which is also the last ordinal. */
+    inserted: integer().notNull().default(0),
+    visible: integer().notNull().default(0),
+    sizeText: integer('size_text').notNull().default(0),
+    sizeReasoning: integer('size_reasoning').notNull().default(0),
+    sizeCalls: integer('size_calls').notNull().default(0),
+    sizeResults: integer('size_results').notNull().default(0),
+    sizeMedia: integer('size_media').notNull().default(0),
+    hiddenCondensed: integer('hidden_condensed').notNull().default(0),
+    hiddenTruncated: integer('hidden_truncated').notNull().default(0),
+    hiddenByHand: integer('hidden_by_hand').notNull().default(0),
+    retired: integer().notNull().default(0),
+    activeCompactions: integer('active_compactions').notNull().default(0),
+    /** Raised by every change. */
+    version: integer().notNull().default(0),
+    /** Raised only by changes of tags, replacements, pins, provider or model. */
+    viewEpoch: integer('view_epoch').notNull().default(0),
+    leaseRun: text('lease_run'),
+    leaseHolder: text('lease_holder'),
+    leaseExpires: integer('lease_expires'),
+  },
+  (table) => [
+    uniqueIndex('undertext_sessions_id').on(table.id),
+    index('undertext_sessions_owner').on(table.owner, table.no).where(sql`owner is not null`),
+  ],
+)
+
+/** The rows of all sessions: messages of the log, and what compactions inserted. Tags live here. */
+export const messages = sqliteTable(
+  'undertext_messages',
+  {
+    key: integer().primaryKey(),
+    session: integer().notNull(),
+    /** A message's position; an inserted row's last covered position. */
+    anchor: integer().notNull(),
+    /** 0 for messages; 1, 2, 3 … in order of insertion for inserted rows. */
+    ordinal: integer().notNull().default(0),
+    /** Place in the log; null for inserted rows. */
+    position: integer(),
+    /** Index into ROW_KINDS. */
+    kind: integer().notNull().default(0),
+    /** Index into ROLES. */
+    role: integer().notNull(),
+    /** Bits: see row-codec.ts. */
+    flags: integer().notNull().default(0),
+    /** The caller's own id; ours are made of incarnation and place, and not stored. */
+    id: text(),
+    /** Sizes as shown now, replacements applied. */
+    sizeText: integer('size_text').notNull(),
+    sizeReasoning: integer('size_reasoning').notNull(),
+    sizeCalls: integer('size_calls').notNull(),
+    sizeResults: integer('size_results').notNull(),
+    sizeMedia: integer('size_media').notNull(),
+    /** Calls and results with what planning needs of them, as JSON arrays. */
+    tools: text(),
+    createdAt: integer('created_at').notNull(),
+    idempotencyKey: text('idempotency_key'),
+    /** Number of the compaction that inserted this row: condenseId of a summary, truncationId of a marker. */
+    insertedBy: integer('inserted_by'),
+    condenseParent: integer('condense_parent'),
+    truncationParent: integer('truncation_parent'),
+    retiredBy: integer('retired_by'),
+    pinned: integer().notNull().default(0),
+    /** The replacements shown now: JSON pairs [part, compaction]. */
+    shown: text(),
+  },
+  (table) => [
+    uniqueIndex('undertext_log').on(table.session, table.position, table.ordinal),
+    index('undertext_visible')
+      .on(table.session, table.anchor, table.ordinal)
+      .where(sql`condense_parent is null and truncation_parent is null and retired_by is null`),
+    uniqueIndex('undertext_messages_id').on(table.session, table.id).where(sql`id is not null`),
+    index('undertext_messages_idempotency')
+      .on(table.session, table.idempotencyKey)
+      .where(sql`idempotency_key is not null`),
+  ],
+)
+
+/** What was said, by the key of its row. Written once; a trigger refuses changes. */
+export const contents = sqliteTable('undertext_contents', {
+  key: integer().primaryKey(),
+  /** A string or an array of parts, as JSON. */
+  content: text().notNull(),
+  metadata: text(),
+  /** Where blobs belong in the content: JSON [path, hash, encoding] …; null when there are none. */
+  blobs: text(),
+})
+
+/** Compactions, in order of creation (`no`): what was done, by whom, why, and whether it is in force. */
+export const compactions = sqliteTable(
+  'undertext_compactions',
+  {
+    no: integer().primaryKey(),
+    id: text().notNull(),
+    session: integer().notNull(),
+    run: text().notNull(),
+    kind: text().notNull(),
+    status: text().notNull(),
+    trigger: text().notNull(),
+    actor: text(),
+    reason: text(),
+    params: text(),
+    /** What it hides and inserts, compactly; written once. */
+    coverage: text().notNull(),
+    /** Keys of the rows it leans on, JSON. */
+    requires: text(),
+    rowsHidden: integer('rows_hidden').notNull().default(0),
+    partsReplaced: integer('parts_replaced').notNull().default(0),
+    rowsInserted: integer('rows_inserted').notNull().default(0),
+    tokensBefore: integer('tokens_before').notNull(),
+    tokensAfter: integer('tokens_after').notNull(),
+    summarizer: text(),
+    model: text(),
+    promptVersion: text('prompt_version'),
+    usage: text(),
+    cost: real(),
+    error: text(),
+    createdAt: integer('created_at').notNull(),
+    changedAt: integer('changed_at').notNull(),
+    /** The undo of a whole run that took it down: the number of that undo's audit row. */
+    undoneWithRun: integer('undone_with_run'),
+  },
+  (table) => [
+    uniqueIndex('undertext_compactions_id').on(table.id),
+    index('undertext_compactions_session').on(table.session, table.no),
+    index('undertext_compactions_run').on(table.run),
+  ],
+)
+
+/** Texts shown in place of a text part or a tool result. Its rows are the coverage of replacing compactions. */
+export const replacements = sqliteTable(
+  'undertext_replacements',
+  {
+    compaction: integer().notNull(),
+    message: integer().notNull(),
+    part: integer().notNull(),
+    /** The text, as JSON (a plain text column cannot hold NUL and lone surrogates). */
+    text: text().notNull(),
+    /** What showing it saves, in sizes: the original's less its own. */
+    savedText: integer('saved_text').notNull(),
+    savedResults: integer('saved_results').notNull(),
+    savedMedia: integer('saved_media').notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.compaction, table.message, table.part] }),
+    index('undertext_replacements_message').on(table.message, table.part, table.compaction),
+  ],
+)
+
+/** What happened, append-only: ids and numbers, never content. */
+export const audit = sqliteTable(
+  'undertext_audit',
+  {
+    no: integer().primaryKey(),
+    session: integer().notNull(),
+    event: text().notNull(),
+    compaction: integer(),
+    run: text(),
+    at: integer().notNull(),
+    actor: text(),
+    detail: text(),
+  },
+  (table) => [index('undertext_audit_session').on(table.session, table.no)],
+)
+
+/** Images, files and other large binary parts by content hash, stored once. */
+export const blobs = sqliteTable('undertext_blobs', {
+  hash: blob({ mode: 'buffer' }).primaryKey(),
+  references: integer('reference_count').notNull(),
+  bytes: blob({ mode: 'buffer' }).notNull(),
+})
+
+/** The schema version, and the permit a purge takes out for its own transaction. */
+export const meta = sqliteTable('undertext_meta', {
+  key: text().primaryKey(),
+  value: text().notNull(),
+})

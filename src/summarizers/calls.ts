@@ -1,0 +1,190 @@
+import type { Json } from '../core/json.ts'
+import { isFailed, type Message, partsOf, type ToolResultOutput } from '../core/message.ts'
+import { isReadTool, isWriteTool, pathArgument, pathsArgument } from '../core/tool-names.ts'
+import { head, oneLine, shorten, shortenPath, tail } from './text.ts'
+
+/** What a call does to files. */
+export type Effect = 'read' | 'write' | 'other'
+
+/** Names of tools to be taken for readers and writers of files, instead of the default lists. */
+export type ToolNames = { readonly readTools?: readonly string[]; readonly writeTools?: readonly string[] }
+
+/** A call of a tool and what came of it. */
+export type Call = {
+  readonly id: string
+  readonly name: string
+  readonly input: Json
+  readonly effect: Effect
+  /** Files it works on, when it reads or writes files. */
+  readonly paths: readonly string[]
+  /** Index of its message. */
+  readonly at: number
+  result?: { readonly output: ToolResultOutput; readonly failed: boolean; readonly at: number }
+}
+
+/**
+ * The calls of a conversation in order, with their results. A result belongs to the nearest earlier call with
+ * its id that has none yet, because ids repeat; a result without such a call is passed over.
+ */
+export function callsOf(messages: readonly Message[], names: ToolNames = {}): Call[] {
+  const calls: Call[] = []
+  const open = new Map<string, Call[]>()
+  for (const [at, message] of messages.entries()) {
+    if (typeof message.content === 'string') continue
+    for (const part of partsOf(message)) {
+      if (part.type === 'tool-call') {
+        const effect = effectOf(part.toolName, part.input, names)
+        const paths = effect === 'other' ? [] : filesIn(part.input)
+        const call: Call = { id: part.toolCallId, name: part.toolName, input: part.input, effect, paths, at }
+        calls.push(call)
+        const waiting = open.get(call.id)
+        if (waiting === undefined) open.set(call.id, [call])
+        else waiting.push(call)
+      } else if (part.type === 'tool-result') {
+        const call = open.get(part.toolCallId)?.pop()
+        if (call !== undefined) call.result = { output: part.output, failed: isFailed(part.output), at }
+      }
+    }
+  }
+  return calls
+}
+
+/** Editors with many commands under one name say by `command` that they only look. */
+const VIEW_COMMANDS: ReadonlySet<Json | undefined> = new Set(['view', 'read', 'show'])
+
+function effectOf(name: string, input: Json, { readTools, writeTools }: ToolNames): Effect {
+  if (isWriteTool(name, writeTools)) return VIEW_COMMANDS.has(field(input, 'command')) ? 'read' : 'write'
+  return isReadTool(name, readTools) ? 'read' : 'other'
+}
+
+function field(input: Json, name: string): Json | undefined {
+  return isObject(input) && Object.hasOwn(input, name) ? input[name] : undefined
+}
+
+/** Whether a JSON value is an object, not a list. */
+export function isObject(value: Json | undefined): value is { readonly [key: string]: Json | undefined } {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** Longest patch that is searched for the names of its files. */
+const PATCH_UNITS = 50_000
+
+function filesIn(input: Json): readonly string[] {
+  const named = pathsArgument(input)
+  if (named.length > 0) return named
+  const texts = isObject(input) ? Object.values(input) : [input]
+  const files = new Set<string>()
+  for (const text of texts.flat()) {
+    if (typeof text !== 'string') continue
+    const lines = head(text, PATCH_UNITS).matchAll(
+      /^(?:\*\*\* (?:Add|Update|Delete) File: |\*\*\* Move to: |\+\+\+ b\/)(\S.*)$/gm,
+    )
+    for (const [, file] of lines) files.add((file ?? '').trim())
+  }
+  return [...files]
+}
+
+/** Arguments that say best what a call that is not about one file is for. */
+const MAIN_ARGUMENTS = [
+  'command',
+  'cmd',
+  'query',
+  'pattern',
+  'url',
+  'expression',
+  'description',
+  'prompt',
+  'question',
+  'code',
+] as const
+
+/** Most units of a target that is no path, and of one that is. */
+const TARGET_UNITS = 100
+const PATH_UNITS = 200
+
+/** What a call is aimed at: its file, else its main argument, else its scalar arguments; on one line. */
+export function targetOf(call: Pick<Call, 'input' | 'effect' | 'paths'>): string | undefined {
+  const [path] = call.paths
+  if (path !== undefined) {
+    const more = call.paths.length > 1 ? ` and ${call.paths.length - 1} more` : ''
+    return shortenPath(oneLine(path), PATH_UNITS) + more
+  }
+  const text = call.effect === 'other' ? mainArgument(call.input) : undefined
+  const target = shorten(oneLine(head(text ?? scalars(call.input), 4 * TARGET_UNITS)), TARGET_UNITS)
+  return target === '' ? undefined : target
+}
+
+function mainArgument(input: Json): string | undefined {
+  if (typeof input === 'string') return input
+  for (const name of MAIN_ARGUMENTS) {
+    const value = field(input, name)
+    if (typeof value === 'string' && value.trim() !== '') return value
+    if (Array.isArray(value) && value.every((item) => typeof item === 'string')) return value.join(' ')
+  }
+  return pathArgument(input)
+}
+
+/** A single scalar argument alone, several as `name=value`. */
+function scalars(input: Json): string {
+  if (!isObject(input)) return typeof input === 'number' || typeof input === 'boolean' ? String(input) : ''
+  const pairs: (readonly [string, string])[] = []
+  for (const [name, value] of Object.entries(input)) {
+    if (pairs.length === 8) break
+    if (typeof value === 'string') pairs.push([name, head(value, TARGET_UNITS)])
+    if (typeof value === 'number' || typeof value === 'boolean') pairs.push([name, String(value)])
+  }
+  const [only] = pairs
+  if (pairs.length === 1 && only !== undefined) return only[1]
+  return pairs.map(([name, value]) => `${name}=${value}`).join(', ')
+}
+
+/** The beginning of what a model reads of a result, at most `max` units; of JSON no more than that is written. */
+export function outputHead(output: ToolResultOutput, max: number): string {
+  switch (output.type) {
+    case 'text':
+    case 'error-text':
+      return head(output.value, max)
+    case 'json':
+    case 'error-json':
+      return head(typeof output.value === 'string' ? output.value : jsonHead(output.value, max), max)
+    case 'content': {
+      const texts: string[] = []
+      let room = max
+      for (const item of output.value) {
+        if (item.type !== 'text' || room <= 0) continue
+        texts.push(head(item.text, room))
+        room -= item.text.length + 1
+      }
+      return head(texts.join('\n'), max)
+    }
+  }
+}
+
+/** The end of a result that is text, at most `max` units, where the beginning of `from` units left some over. */
+export function outputTail(output: ToolResultOutput, from: number, max: number): string {
+  if (output.type === 'json' || output.type === 'error-json') return ''
+  const text =
+    output.type === 'content'
+      ? (output.value.findLast((item) => item.type === 'text')?.text ?? '')
+      : output.value
+  return tail(text, Math.min(max, Math.max(0, text.length - from)))
+}
+
+/** About the first `max` units of a value's JSON, without writing the rest. */
+function jsonHead(value: Json | undefined, max: number): string {
+  if (typeof value === 'string') return JSON.stringify(head(value, max))
+  if (typeof value !== 'object' || value === null) return String(value)
+  const isList = Array.isArray(value)
+  let text = isList ? '[' : '{'
+  let separator = ''
+  // A list's keys are not listed: it may be long, and only its beginning is wanted.
+  const entries = isList ? (value as readonly Json[]).entries() : Object.entries(value).values()
+  for (const [key, inner] of entries) {
+    if (text.length >= max) return text
+    if (inner === undefined) continue
+    const name = isList ? '' : `${JSON.stringify(head(String(key), max))}:`
+    text += separator + name + jsonHead(inner, max - text.length)
+    separator = ','
+  }
+  return text + (isList ? ']' : '}')
+}

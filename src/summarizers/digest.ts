@@ -1,0 +1,183 @@
+import type { Message, ToolResultOutput } from '../core/message.ts'
+import { measureOutput, neurolinkEstimator } from '../core/tokens.ts'
+import { unitsWithin } from './budget.ts'
+import { type Call, callsOf, type Effect, outputHead, type ToolNames, targetOf } from './calls.ts'
+import { firstLine } from './text.ts'
+
+/** One call of a tool, or several equal ones. */
+export type DigestEntry = {
+  readonly name: string
+  /** Path or main argument, shortened. */
+  readonly target?: string
+  readonly status: 'ok' | 'error' | 'pending'
+  /** Calls this entry stands for. */
+  readonly count: number
+  /** First line of the newest result or error, shortened. */
+  readonly first?: string
+  /** Size of all its results. */
+  readonly tokens: number
+  /** Ids of its newest calls, at most `MAX_CALL_IDS`. */
+  readonly callIds: readonly string[]
+  readonly effect: Effect
+}
+
+/** What was run and what came of it, without the outputs themselves. */
+export type Digest = {
+  readonly entries: readonly DigestEntry[]
+  /** Calls that have no entry any more. */
+  readonly omitted: number
+}
+
+/** Most call ids kept on one entry. */
+const MAX_CALL_IDS = 3
+/** Most units of a result's first line. */
+const FIRST_LINE_UNITS = 120
+
+const HEADING = '## Tool Calls'
+
+/**
+ * The digest of a conversation's tool calls: equal calls (same name, target, status and effect) are one entry
+ * with a count, at the place of the first of them.
+ */
+export function digestToolCalls(messages: readonly Message[], options: ToolNames = {}): Digest {
+  return { entries: merged(callsOf(messages, options).map(entryOf)), omitted: 0 }
+}
+
+/** Two digests as one, `earlier` before `later`. Associative: digests of parts add up to that of the whole. */
+export function mergeDigests(earlier: Digest, later: Digest): Digest {
+  return {
+    entries: merged([...earlier.entries, ...later.entries]),
+    omitted: earlier.omitted + later.omitted,
+  }
+}
+
+/**
+ * Writes a digest as Markdown of at most `maxTokens`, one line an entry under a heading. Short of room, reads
+ * become one list of files; then what matters least is left out, oldest first: reads, other calls that went
+ * well, writes, and errors last. The digest returned holds what the text shows.
+ */
+export function renderDigest(digest: Digest, maxTokens: number): { text: string; digest: Digest } {
+  if (digest.entries.length === 0 && digest.omitted === 0) return { text: '', digest }
+  const max = unitsWithin(maxTokens)
+
+  const full = [HEADING, ...digest.entries.map(lineOf), ...omittedLines(digest.omitted)].join('\n')
+  if (full.length <= max) return { text: full, digest }
+
+  const kept = keepMostImportant(digest, max)
+  const short = { entries: digest.entries.filter((entry) => kept.has(entry)), omitted: digest.omitted }
+  for (const entry of digest.entries) if (!kept.has(entry)) short.omitted += entry.count
+
+  const reads = short.entries.filter(isListed)
+  const lines = short.entries.filter((entry) => !isListed(entry)).map(lineOf)
+  if (reads.length > 0) lines.push(READS + reads.map(listItem).join(', '))
+  const text = [HEADING, ...lines, ...omittedLines(short.omitted)].join('\n')
+  // Not even the heading and the number left out may fit.
+  return { text: text.length <= max ? text : '', digest: short }
+}
+
+/** Paths that tools read and changed, each once, in order of first use. Calls that failed do not count. */
+export function filesOf(
+  messages: readonly Message[],
+  options: ToolNames = {},
+): { read: string[]; modified: string[] } {
+  const files = { read: new Set<string>(), write: new Set<string>() }
+  for (const { effect, paths, result } of callsOf(messages, options)) {
+    if (effect === 'other' || result?.failed === true) continue
+    for (const path of paths) files[effect].add(path)
+  }
+  return { read: [...files.read], modified: [...files.write] }
+}
+
+function entryOf(call: Call): DigestEntry {
+  const { name, effect, id, result } = call
+  const target = targetOf(call)
+  const first = result === undefined ? '' : firstLine(outputHead(result.output, 2_000), FIRST_LINE_UNITS)
+  return {
+    name,
+    ...(target !== undefined && { target: target.toWellFormed() }),
+    status: result === undefined ? 'pending' : result.failed ? 'error' : 'ok',
+    count: 1,
+    ...(first !== '' && { first: first.toWellFormed() }),
+    tokens: result === undefined ? 0 : tokensOfOutput(result.output),
+    callIds: [id],
+    effect,
+  }
+}
+
+function tokensOfOutput(output: ToolResultOutput): number {
+  const { toolResults, media } = measureOutput(output, neurolinkEstimator)
+  return neurolinkEstimator.toTokens(toolResults) + media
+}
+
+function merged(entries: readonly DigestEntry[]): DigestEntry[] {
+  const byKey = new Map<string, DigestEntry>()
+  for (const entry of entries) {
+    const key = JSON.stringify([entry.name, entry.target ?? null, entry.status, entry.effect])
+    const known = byKey.get(key)
+    byKey.set(key, known === undefined ? entry : joined(known, entry))
+  }
+  return [...byKey.values()]
+}
+
+function joined(earlier: DigestEntry, later: DigestEntry): DigestEntry {
+  return {
+    ...earlier,
+    ...(later.first !== undefined && { first: later.first }),
+    count: earlier.count + later.count,
+    tokens: earlier.tokens + later.tokens,
+    callIds: [...earlier.callIds, ...later.callIds].slice(-MAX_CALL_IDS),
+  }
+}
+
+function lineOf({ name, target, status, count, first, tokens }: DigestEntry): string {
+  const call = `${name}${target === undefined ? '' : ` ${target}`}${times(count)}`
+  const size = tokens === 0 ? [] : [`${tokens} ${tokens === 1 ? 'token' : 'tokens'}`]
+  return `- ${[call, status, ...size, ...(first === undefined ? [] : [first])].join(' · ')}`.toWellFormed()
+}
+
+function times(count: number): string {
+  return count === 1 ? '' : ` ×${count}`
+}
+
+const READS = '- files read: '
+
+/** Whether an entry goes into the list of files read when there is little room. */
+function isListed({ effect, status, target }: DigestEntry): boolean {
+  return effect === 'read' && status === 'ok' && target !== undefined
+}
+
+function listItem({ target, count }: DigestEntry): string {
+  return `${target}${times(count)}`.toWellFormed()
+}
+
+function omittedLines(omitted: number): string[] {
+  return omitted === 0 ? [] : [`- ${omitted} ${omitted === 1 ? 'call' : 'calls'} left out`]
+}
+
+/** Entries to keep, most important first, until the next one would not fit. */
+function keepMostImportant(digest: Digest, max: number): ReadonlySet<DigestEntry> {
+  const total = digest.entries.reduce((sum, { count }) => sum + count, digest.omitted)
+  const reserve = HEADING.length + 1 + omittedLines(total).join('').length
+  const kept = new Set<DigestEntry>()
+  let room = max - reserve
+  let hasReads = false
+  const ranked = digest.entries
+    .map((entry, age) => ({ entry, age, rank: importance(entry) }))
+    .sort((a, b) => b.rank - a.rank || b.age - a.age)
+  for (const { entry } of ranked) {
+    const cost = isListed(entry)
+      ? listItem(entry).length + (hasReads ? 2 : READS.length + 1)
+      : lineOf(entry).length + 1
+    if (cost > room) break
+    kept.add(entry)
+    room -= cost
+    hasReads ||= isListed(entry)
+  }
+  return kept
+}
+
+/** What must not be lost: errors and calls without an answer, then what changed something, then the rest. */
+function importance({ status, effect }: DigestEntry): number {
+  if (status !== 'ok') return 3
+  return effect === 'write' ? 2 : effect === 'other' ? 1 : 0
+}

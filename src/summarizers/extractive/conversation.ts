@@ -1,0 +1,142 @@
+import { type Message, partsOf, type RowKind } from '../../core/message.ts'
+import { type Call, callsOf, outputHead, outputTail, targetOf } from '../calls.ts'
+import { cleanLine, ends, oneLine, shorten } from '../text.ts'
+
+/** Something the user or the assistant said, on its place; of a long text the beginning and the end. */
+export type Said = { readonly by: 'user' | 'assistant'; readonly text: string; readonly at: number }
+
+/** A request of the user's and everything up to the next one. */
+export type Exchange = {
+  readonly request: Said
+  readonly replies: readonly Said[]
+  readonly calls: readonly Call[]
+}
+
+/** What the extractor looks at, read from the messages once. */
+export type Conversation = {
+  readonly said: readonly Said[]
+  readonly replies: readonly Said[]
+  readonly exchanges: readonly Exchange[]
+  readonly calls: readonly Call[]
+  /** Texts of summaries that stand among the messages, oldest first. */
+  readonly summaries: readonly string[]
+}
+
+/** How much is looked at of one text: units of its beginning and of its end. Rules and results stand there. */
+const USER_ENDS = [6_000, 2_000] as const
+const ASSISTANT_ENDS = [2_500, 1_500] as const
+
+/** Reads a conversation for extraction. Markers of truncations say nothing and are passed over. */
+export function readConversation(
+  messages: readonly (Message & { readonly kind?: RowKind })[],
+): Conversation {
+  const said: Said[] = []
+  const summaries: string[] = []
+  for (const [at, message] of messages.entries()) {
+    if (message.kind === 'marker' || message.role === 'system' || message.role === 'tool') continue
+    const text = textOf(message)
+    if (text.trim() === '') continue
+    if (message.kind === 'summary') summaries.push(text)
+    else if (message.role === 'assistant') said.push({ by: 'assistant', text: ends(text, ...ASSISTANT_ENDS), at })
+    else {
+      const own = ends(withoutInserts(text), ...USER_ENDS)
+      if (own.trim() !== '') said.push({ by: 'user', text: own, at })
+    }
+  }
+  const calls = callsOf(messages)
+  const replies = said.filter(({ by }) => by === 'assistant')
+  return { said, replies, calls, summaries, exchanges: exchangesOf(said, calls) }
+}
+
+function textOf(message: Message): string {
+  if (typeof message.content === 'string') return message.content
+  const texts: string[] = []
+  for (const part of partsOf(message)) if (part.type === 'text') texts.push(part.text)
+  return texts.join('\n')
+}
+
+/** Blocks that programs put into a user's message: not the user's words. */
+const INSERTS = [
+  'system-reminder',
+  'environment_details',
+  'local-command-stdout',
+  'command-message',
+  'file_content',
+] as const
+
+function withoutInserts(text: string): string {
+  if (!text.includes('</')) return text
+  let own = text
+  for (const name of INSERTS) {
+    const kept: string[] = []
+    let from = 0
+    for (let open = own.indexOf(`<${name}`); open >= 0; open = own.indexOf(`<${name}`, from)) {
+      const close = own.indexOf(`</${name}>`, open)
+      if (close < 0) break
+      kept.push(own.slice(from, open))
+      from = close + name.length + 3
+    }
+    own = kept.join('') + own.slice(from)
+  }
+  return own
+}
+
+function exchangesOf(said: readonly Said[], calls: readonly Call[]): Exchange[] {
+  const exchanges: { request: Said; replies: Said[]; calls: Call[] }[] = []
+  let nextCall = 0
+  const takeCalls = (before: number) => {
+    const last = exchanges.at(-1)
+    for (; nextCall < calls.length && calls[nextCall]!.at < before; nextCall++) last?.calls.push(calls[nextCall]!)
+  }
+  for (const item of said) {
+    if (item.by === 'assistant') exchanges.at(-1)?.replies.push(item)
+    else {
+      takeCalls(item.at)
+      exchanges.push({ request: item, replies: [], calls: [] })
+    }
+  }
+  takeCalls(Number.POSITIVE_INFINITY)
+  return exchanges
+}
+
+/** A call as a reader wants to see it: name and target. */
+export function callLabel(call: Call, max: number): string {
+  const target = targetOf(call)
+  if (target === undefined) return call.name
+  return `${call.name} \`${shorten(shellGist(target), max).replaceAll('`', "'")}\``
+}
+
+/** A shell command without the change of directory before it and the trimming of its output behind it. */
+export function shellGist(command: string): string {
+  return command
+    .replace(/^cd [^&;|\n]{1,300}(?:&&|;)\s*/, '')
+    .replace(/\s*(?:2>&1\s*)?\|\s*(?:head|tail)\b[^|]{0,30}$/, '')
+    .replace(/\s*2>&1$/, '')
+    .trim()
+}
+
+/** Units looked at of a result: its beginning and its end, where errors stand. */
+const RESULT_ENDS = 600
+
+const ERROR_LINE =
+  /\b\w*(?:Error|Exception)\b\s*[:(]|^\s*(?:error|fatal|panic|FAIL(?:ED)?|Traceback|✗|×|npm ERR!)|\berror(?:\[\w+\]| [A-Z]{2,}\d+)|: (?:error|command not found|No such file)|exit(?:ed)?(?: with)?(?: code| status):? [1-9]|"error"\s*:\s*["{]/i
+
+/** The line of a result that tells what went wrong, if something did. */
+export function errorLine(call: Call): string | undefined {
+  if (call.result === undefined) return undefined
+  const { output, failed } = call.result
+  // A file's text may speak of errors without there being one, and so may a list of matches.
+  if (!failed && (call.effect !== 'other' || isSearch(call))) return undefined
+  const start = outputHead(output, RESULT_ENDS)
+  const lines = `${start}\n${outputTail(output, start.length, RESULT_ENDS)}`.split('\n')
+  const telling = lines.find((line) => ERROR_LINE.test(line) && !/\b0 errors?\b|\bno errors?\b/i.test(line))
+  if (telling !== undefined) return shorten(cleanLine(telling), 200)
+  if (!failed) return undefined
+  return shorten(oneLine(lines.find((line) => line.trim() !== '') ?? ''), 200) || 'failed'
+}
+
+function isSearch(call: Call): boolean {
+  return /^(?:e|f)?grep\b|^rg\b|^cat\b|^sed -n|^head\b|^tail\b|^find\b|search|grep|glob|fetch/i.test(
+    `${call.name === 'bash' ? '' : call.name} ${shellGist(targetOf(call) ?? '')}`.trim(),
+  )
+}

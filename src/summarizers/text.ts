@@ -1,0 +1,172 @@
+/** The first `max` UTF-16 units of a text, one less where that would cut a code point in two. */
+export function head(text: string, max: number): string {
+  if (text.length <= max) return text
+  return text.slice(0, isInsidePair(text, max) ? max - 1 : Math.max(0, max))
+}
+
+/** The last `max` UTF-16 units of a text, one less where that would cut a code point in two. */
+export function tail(text: string, max: number): string {
+  if (text.length <= max) return text
+  const start = text.length - Math.max(0, max)
+  return text.slice(isInsidePair(text, start) ? start + 1 : start)
+}
+
+function isInsidePair(text: string, at: number): boolean {
+  return at > 0 && at < text.length && isHigh(text.charCodeAt(at - 1)) && isLow(text.charCodeAt(at))
+}
+
+function isHigh(unit: number): boolean {
+  return unit >= 0xd800 && unit <= 0xdbff
+}
+
+function isLow(unit: number): boolean {
+  return unit >= 0xdc00 && unit <= 0xdfff
+}
+
+/** A text of at most `max` units: the whole, or its beginning up to a space and an ellipsis. */
+export function shorten(text: string, max: number): string {
+  if (text.length <= max) return text
+  if (max <= 1) return head(text, max)
+  const cut = head(text, max - 1)
+  const space = cut.lastIndexOf(' ')
+  return `${(space > cut.length * 0.6 ? cut.slice(0, space) : cut).trimEnd()}…`
+}
+
+/** A path of at most `max` units: the whole, or an ellipsis and its end. */
+export function shortenPath(path: string, max: number): string {
+  return path.length <= max ? path : `…${tail(path, max - 1)}`
+}
+
+/** A text on one line: every run of white space a single space, none at the ends. */
+export function oneLine(text: string): string {
+  return text.replaceAll(/\s+/g, ' ').trim()
+}
+
+/** The first line that is not blank, on one line and shortened. Looks at no more than 2,000 units. */
+export function firstLine(text: string, max: number): string {
+  for (const line of head(text, 2_000).split('\n')) {
+    if (line.trim() !== '') return shorten(oneLine(line), max)
+  }
+  return ''
+}
+
+/** The beginning and the end of a long text with a gap line between them; a short one as it is. */
+export function ends(text: string, first: number, last: number): string {
+  if (text.length <= first + last + 3) return text
+  return `${head(text, first)}\n\n${tail(text, last)}`
+}
+
+/** A text without its fenced code blocks. A fence that is never closed runs to the end. */
+export function withoutFences(text: string): string {
+  let open = text.indexOf('```')
+  if (open < 0) return text
+  const kept: string[] = []
+  let from = 0
+  while (open >= 0) {
+    kept.push(text.slice(from, open))
+    const close = text.indexOf('```', open + 3)
+    if (close < 0) return kept.join('\n')
+    from = close + 3
+    open = text.indexOf('```', from)
+  }
+  kept.push(text.slice(from))
+  return kept.join('\n')
+}
+
+/** Farthest that one sentence reaches; a longer one is cut there. */
+const MAX_SENTENCE = 600
+
+/** The sentences of a text, each on one line, without list marks. A list item or a heading is a sentence. */
+export function sentencesOf(text: string): string[] {
+  const sentences: string[] = []
+  let start = 0
+  for (let i = 0; i < text.length; i++) {
+    if (!endsSentence(text, i)) continue
+    push(sentences, text.slice(start, i + 1))
+    start = i + 1
+  }
+  push(sentences, text.slice(start))
+  return sentences
+}
+
+function push(sentences: string[], raw: string): void {
+  const sentence = cleanLine(raw)
+  if (sentence !== '') sentences.push(sentence)
+}
+
+/** The sentence around a place in a text, and where it ends. */
+export function sentenceAround(text: string, at: number): { readonly sentence: string; readonly end: number } {
+  let start = at
+  while (start > 0 && at - start < MAX_SENTENCE && !endsSentence(text, start - 1)) start--
+  let end = at
+  while (end < text.length && end - start < MAX_SENTENCE && !endsSentence(text, end)) end++
+  const stop = Math.min(text.length, end + 1)
+  return { sentence: cleanLine(text.slice(start, stop)).toWellFormed(), end: stop }
+}
+
+/** A line without its list mark, check box, heading or quote marks, white space collapsed. */
+export function cleanLine(line: string): string {
+  return oneLine(line).replace(/^(?:(?:[-*+>•]|#{1,6}|\d{1,3}[.)])\s+)+(?:\[[ xX~-]\]\s+)?/, '')
+}
+
+const ABBREVIATION = /(?:^|[\s(])(?:e\.g|i\.e|etc|vs|cf|mr|mrs|ms|dr|no|approx|resp)$/i
+
+/** Whether a sentence ends with the unit at `i`. Looks only at what is near. */
+function endsSentence(text: string, i: number): boolean {
+  const c = text.charCodeAt(i)
+  switch (c) {
+    case 0x0a:
+      return !isSoftBreak(text, i)
+    case 0x3002: // 。
+    case 0xff01: // ！
+    case 0xff1f: // ？
+      return true
+    case 0x21: // !
+    case 0x3f: // ?
+      return isBlank(text, i + 1)
+    case 0x2e: // .
+      return isBlank(text, i + 1) && !isOrdinal(text, i) && !ABBREVIATION.test(text.slice(Math.max(0, i - 8), i))
+    case 0x22: // "
+    case 0x27: // '
+    case 0x29: // )
+    case 0x2a: // *
+    case 0x201d: // ”
+      return isBlank(text, i + 1) && isStop(text, i - 1)
+    default:
+      return false
+  }
+}
+
+function isStop(text: string, i: number): boolean {
+  const c = text.charCodeAt(i)
+  return c === 0x2e || c === 0x21 || c === 0x3f
+}
+
+function isBlank(text: string, i: number): boolean {
+  const c = text.charCodeAt(i)
+  return Number.isNaN(c) || c === 0x20 || c === 0x0a || c === 0x0d || c === 0x09
+}
+
+/** The dot of `1.` at the start of a line. */
+function isOrdinal(text: string, dot: number): boolean {
+  let i = dot - 1
+  while (i >= 0 && dot - i < 4 && isDigit(text.charCodeAt(i))) i--
+  if (i === dot - 1) return false
+  while (i >= 0 && dot - i < 12 && text.charCodeAt(i) === 0x20) i--
+  return i < 0 || text.charCodeAt(i) === 0x0a
+}
+
+function isDigit(unit: number): boolean {
+  return unit >= 0x30 && unit <= 0x39
+}
+
+/** A line break inside a wrapped paragraph: a full line before it, a small letter after it. */
+function isSoftBreak(text: string, i: number): boolean {
+  const next = text.charCodeAt(i + 1)
+  if (!(next >= 0x61 && next <= 0x7a)) return false
+  for (let back = 1; back <= 50; back++) {
+    const before = i - back
+    if (before < 0 || text.charCodeAt(before) === 0x0a) return false
+  }
+  return true
+}
