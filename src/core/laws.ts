@@ -102,3 +102,15 @@ function sameTags(a: ViewRow, b: ViewRow): boolean {
 function stale(sessionId: string, why: string, rows: readonly ViewRow[]): UndertextError<'STALE_PLAN'> {
   return new UndertextError('STALE_PLAN', { sessionId, why, messageIds: rows.map((row) => row.id) })
 }
+
+/** The same plan over the rows of another view that has them all, found by key. */
+export function rebasePlan(plan: Plan, view: View): Plan {
+  const current = new Map(view.rows.map((row) => [row.key, row] as const))
+  const rebase = (row: ViewRow): ViewRow => current.get(row.key) ?? row
+  return {
+    ...plan,
+    hide: plan.hide.map(rebase),
+    replace: plan.replace.map((replacement) => ({ ...replacement, row: rebase(replacement.row) })),
+    requires: plan.requires.map(({ row, part }) => ({ row: rebase(row), part })),
+  }
+}

@@ -26,10 +26,11 @@ export type Pairing = {
 /**
  * Pairs calls and results, by place first and by id second, since ids repeat within a session.
  *
- * A result answers the nearest row before it that still has an open call with its id; where one row has several
- * such calls, their first. Within a row the order of the parts decides, so that a message can hold both a call
- * and its result. Rows without tool use may be `undefined`. Takes linear time. What stands before a row is
- * paired in the same way whatever comes after it, save that open calls may find their answer there.
+ * A result answers the nearest row that still has an open call with its id, before it in the list or before it in
+ * its own row. Of several such calls in one earlier row it answers the first, in its own row the last: parallel
+ * results come in the order of their calls, while a result beside its call follows it. Rows without tool use may
+ * be `undefined`. Rows that are added behind a list change nothing within it, save that open calls may find
+ * their answer there. Takes linear time.
  */
 export function pairToolUse(rows: readonly (ToolUse | undefined)[]): Pairing {
   const pairs: { call: CallRef; result: CallRef }[] = []
@@ -46,7 +47,7 @@ export function pairToolUse(rows: readonly (ToolUse | undefined)[]): Pairing {
   }
   const answer = (result: CallRef): void => {
     const sameId = callsById.get(result.id)
-    const call = sameId === undefined ? undefined : takeOpenCall(sameId)
+    const call = sameId === undefined ? undefined : takeOpenCall(sameId, result.row)
     if (call !== undefined) pairs.push({ call, result })
     else if (sameId !== undefined) orphans.push({ result, duplicateOf: sameId.last })
     else orphans.push({ result })
@@ -81,6 +82,7 @@ export function toolUseOf(parts: readonly Part[]): ToolUse | undefined {
 
 /** All calls made so far with one id: the last one, and the open ones by row, nearest row at the end. */
 type CallsOfId = { last: CallRef; readonly open: OpenRow[] }
+/** The calls of one row; those before `next` are answered. */
 type OpenRow = { readonly row: number; readonly calls: CallRef[]; next: number }
 
 function addCall(sameId: CallsOfId, call: CallRef): void {
@@ -90,10 +92,10 @@ function addCall(sameId: CallsOfId, call: CallRef): void {
   else sameId.open.push({ row: call.row, calls: [call], next: 0 })
 }
 
-function takeOpenCall({ open }: CallsOfId): CallRef | undefined {
+function takeOpenCall({ open }: CallsOfId, row: number): CallRef | undefined {
   const nearest = open.at(-1)
   if (nearest === undefined) return undefined
-  const call = nearest.calls[nearest.next++]
+  const call = nearest.row === row ? nearest.calls.pop() : nearest.calls[nearest.next++]
   if (nearest.next === nearest.calls.length) open.pop()
   return call
 }

@@ -15,6 +15,8 @@ export class Turns {
   readonly #pairs: ReadonlyMap<string, CallPlace>
   /** Indexes of rows with a call at the end of the session that still waits for its result, and its batch. */
   readonly pending: ReadonlySet<number>
+  /** Indexes of rows with a call nobody answered, wherever they stand. */
+  readonly unansweredRows: readonly number[]
   readonly rows: readonly ViewRow[]
 
   constructor(rows: readonly ViewRow[]) {
@@ -33,7 +35,8 @@ export class Turns {
     })
     this.#members = members
     this.#illegal = illegalCuts(rows.length, members)
-    this.pending = pendingRows(rows, new Set(unanswered.map((call) => call.row)), this)
+    this.unansweredRows = [...new Set(unanswered.map((call) => call.row))]
+    this.pending = pendingRows(rows, new Set(this.unansweredRows), this)
   }
 
   /** The call that the result in part `part` of row `index` answers, if it answers one. */

@@ -1,6 +1,6 @@
 import type { Json } from '../core/json.ts'
 import { isFailed, type Message, partsOf, type ToolResultOutput } from '../core/message.ts'
-import { isReadTool, isWriteTool, pathArgument, pathsArgument } from '../core/tool-names.ts'
+import { isReadTool, isWriteTool, PATH_ARGUMENTS, pathArgument, pathsArgument } from '../core/tool-names.ts'
 import { head, oneLine, shorten, shortenPath, tail } from './text.ts'
 
 /** What a call does to files. */
@@ -98,8 +98,11 @@ const MAIN_ARGUMENTS = [
   'code',
 ] as const
 
+/** Path arguments that speak of nothing else, in tools that are not known to work on files. */
+const FILE_ARGUMENTS = PATH_ARGUMENTS.filter((name) => /path|file/.test(name))
+
 /** Most units of a target that is no path, and of one that is. */
-const TARGET_UNITS = 100
+const TARGET_UNITS = 120
 const PATH_UNITS = 200
 
 /** What a call is aimed at: its file, else its main argument, else its scalar arguments; on one line. */
@@ -114,14 +117,15 @@ export function targetOf(call: Pick<Call, 'input' | 'effect' | 'paths'>): string
   return target === '' ? undefined : target
 }
 
-function mainArgument(input: Json): string | undefined {
+/** The argument that says what a call is for, in full. */
+export function mainArgument(input: Json): string | undefined {
   if (typeof input === 'string') return input
   for (const name of MAIN_ARGUMENTS) {
     const value = field(input, name)
     if (typeof value === 'string' && value.trim() !== '') return value
     if (Array.isArray(value) && value.every((item) => typeof item === 'string')) return value.join(' ')
   }
-  return pathArgument(input)
+  return pathArgument(input, FILE_ARGUMENTS)
 }
 
 /** A single scalar argument alone, several as `name=value`. */
@@ -167,7 +171,10 @@ export function outputTail(output: ToolResultOutput, from: number, max: number):
     output.type === 'content'
       ? (output.value.findLast((item) => item.type === 'text')?.text ?? '')
       : output.value
-  return tail(text, Math.min(max, Math.max(0, text.length - from)))
+  if (text.length - from <= max) return tail(text, Math.max(0, text.length - from))
+  // What stands before the first line break is the rest of a line.
+  const end = tail(text, max)
+  return end.slice(end.indexOf('\n') + 1)
 }
 
 /** About the first `max` units of a value's JSON, without writing the rest. */

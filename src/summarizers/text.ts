@@ -28,7 +28,7 @@ export function shorten(text: string, max: number): string {
   if (text.length <= max) return text
   if (max <= 1) return head(text, max)
   const cut = head(text, max - 1)
-  const space = cut.lastIndexOf(' ')
+  const space = text[cut.length] === ' ' ? cut.length : cut.lastIndexOf(' ')
   return `${(space > cut.length * 0.6 ? cut.slice(0, space) : cut).trimEnd()}…`
 }
 
@@ -95,13 +95,16 @@ function push(sentences: string[], raw: string): void {
 }
 
 /** The sentence around a place in a text, and where it ends. */
-export function sentenceAround(text: string, at: number): { readonly sentence: string; readonly end: number } {
+export function sentenceAround(
+  text: string,
+  at: number,
+): { readonly sentence: string; readonly end: number } {
   let start = at
   while (start > 0 && at - start < MAX_SENTENCE && !endsSentence(text, start - 1)) start--
   let end = at
   while (end < text.length && end - start < MAX_SENTENCE && !endsSentence(text, end)) end++
-  const stop = Math.min(text.length, end + 1)
-  return { sentence: cleanLine(text.slice(start, stop)).toWellFormed(), end: stop }
+  const stop = isInsidePair(text, end + 1) ? end : Math.min(text.length, end + 1)
+  return { sentence: cleanLine(text.slice(isInsidePair(text, start) ? start + 1 : start, stop)), end: stop }
 }
 
 /** A line without its list mark, check box, heading or quote marks, white space collapsed. */
@@ -125,7 +128,9 @@ function endsSentence(text: string, i: number): boolean {
     case 0x3f: // ?
       return isBlank(text, i + 1)
     case 0x2e: // .
-      return isBlank(text, i + 1) && !isOrdinal(text, i) && !ABBREVIATION.test(text.slice(Math.max(0, i - 8), i))
+      return (
+        isBlank(text, i + 1) && !isOrdinal(text, i) && !ABBREVIATION.test(text.slice(Math.max(0, i - 8), i))
+      )
     case 0x22: // "
     case 0x27: // '
     case 0x29: // )

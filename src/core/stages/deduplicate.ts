@@ -54,7 +54,6 @@ export const deduplicate: Stage = {
   plan(view, context) {
     const { settings } = context
     const targetOf = targetFinder(view, context)
-    const targetOf = targetFinder(view, context)
     const reads = [
       ...structuredReads(view, targetOf, settings)
         .filter(hasRivals)

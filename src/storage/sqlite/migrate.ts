@@ -19,7 +19,9 @@ const GUARDS = [
 
 /** The names of the migrations, in order. With `readStatements`, the only reader of the folder's format. */
 function readJournal(): string[] {
-  const journal = JSON.parse(readFileSync(join(MIGRATIONS_FOLDER, 'meta', '_journal.json'), 'utf8')) as Journal
+  const journal = JSON.parse(
+    readFileSync(join(MIGRATIONS_FOLDER, 'meta', '_journal.json'), 'utf8'),
+  ) as Journal
   return [...journal.entries].sort((a, b) => a.idx - b.idx).map(({ tag }) => tag)
 }
 

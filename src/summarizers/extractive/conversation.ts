@@ -1,6 +1,7 @@
 import { type Message, partsOf, type RowKind } from '../../core/message.ts'
 import { type Call, callsOf, outputHead, outputTail, targetOf } from '../calls.ts'
-import { cleanLine, ends, oneLine, shorten } from '../text.ts'
+import { cleanLine, ends, head, oneLine, shorten, shortenPath } from '../text.ts'
+import { shellCommand, shellGist } from './shell.ts'
 
 /** Something the user or the assistant said, on its place; of a long text the beginning and the end. */
 export type Said = { readonly by: 'user' | 'assistant'; readonly text: string; readonly at: number }
@@ -27,9 +28,7 @@ const USER_ENDS = [6_000, 2_000] as const
 const ASSISTANT_ENDS = [2_500, 1_500] as const
 
 /** Reads a conversation for extraction. Markers of truncations say nothing and are passed over. */
-export function readConversation(
-  messages: readonly (Message & { readonly kind?: RowKind })[],
-): Conversation {
+export function readConversation(messages: readonly (Message & { readonly kind?: RowKind })[]): Conversation {
   const said: Said[] = []
   const summaries: string[] = []
   for (const [at, message] of messages.entries()) {
@@ -37,7 +36,8 @@ export function readConversation(
     const text = textOf(message)
     if (text.trim() === '') continue
     if (message.kind === 'summary') summaries.push(text)
-    else if (message.role === 'assistant') said.push({ by: 'assistant', text: ends(text, ...ASSISTANT_ENDS), at })
+    else if (message.role === 'assistant')
+      said.push({ by: 'assistant', text: ends(text, ...ASSISTANT_ENDS), at })
     else {
       const own = ends(withoutInserts(text), ...USER_ENDS)
       if (own.trim() !== '') said.push({ by: 'user', text: own, at })
@@ -86,7 +86,8 @@ function exchangesOf(said: readonly Said[], calls: readonly Call[]): Exchange[] 
   let nextCall = 0
   const takeCalls = (before: number) => {
     const last = exchanges.at(-1)
-    for (; nextCall < calls.length && calls[nextCall]!.at < before; nextCall++) last?.calls.push(calls[nextCall]!)
+    for (; nextCall < calls.length && calls[nextCall]!.at < before; nextCall++)
+      last?.calls.push(calls[nextCall]!)
   }
   for (const item of said) {
     if (item.by === 'assistant') exchanges.at(-1)?.replies.push(item)
@@ -101,25 +102,29 @@ function exchangesOf(said: readonly Said[], calls: readonly Call[]): Exchange[] 
 
 /** A call as a reader wants to see it: name and target. */
 export function callLabel(call: Call, max: number): string {
-  const target = targetOf(call)
+  const command = shellCommand(call)
+  const target = command === undefined ? targetOf(call) : oneLine(head(shellGist(command), 2 * max))
   if (target === undefined) return call.name
-  return `${call.name} \`${shorten(shellGist(target), max).replaceAll('`', "'")}\``
+  const shown = call.paths.length > 0 ? shortenPath(lastSegments(target), max) : shorten(target, max)
+  return `${call.name} \`${shown.replaceAll('`', "'")}\``
 }
 
-/** A shell command without the change of directory before it and the trimming of its output behind it. */
-export function shellGist(command: string): string {
-  return command
-    .replace(/^cd [^&;|\n]{1,300}(?:&&|;)\s*/, '')
-    .replace(/\s*(?:2>&1\s*)?\|\s*(?:head|tail)\b[^|]{0,30}$/, '')
-    .replace(/\s*2>&1$/, '')
-    .trim()
+/** The end of a path: enough to know the file by, where its whole path stands elsewhere. */
+function lastSegments(path: string): string {
+  const segments = path.split('/')
+  return segments.length <= 4 ? path : `…/${segments.slice(-3).join('/')}`
 }
 
-/** Units looked at of a result: its beginning and its end, where errors stand. */
+/** Units looked at of a result: its beginning and its end, where errors stand; of a failed one more of the end. */
 const RESULT_ENDS = 600
+const FAILED_END = 3_000
 
 const ERROR_LINE =
-  /\b\w*(?:Error|Exception)\b\s*[:(]|^\s*(?:error|fatal|panic|FAIL(?:ED)?|Traceback|✗|×|npm ERR!)|\berror(?:\[\w+\]| [A-Z]{2,}\d+)|: (?:error|command not found|No such file)|exit(?:ed)?(?: with)?(?: code| status):? [1-9]|"error"\s*:\s*["{]/i
+  /\b\w*(?:Error|Exception)\b\s*[:(]|^\s*(?:error|fatal|panic|FAIL(?:ED)?|Traceback|✗|×|npm ERR!)|\berror(?:\[\w+\]| [A-Z]{2,}\d+)|: (?:error|command not found|No such file)|"error"\s*:\s*["{]/i
+/** Lines about errors that do not say which. */
+const NO_NEWS =
+  /\b(?:0|no) errors?\b|\bnpm (?:error|ERR!) (?:Lifecycle|code|errno|path|command|workspace|location|in workspace|A complete)/i
+const EXIT_LINE = /\bexit(?:ed)?(?: with)?(?: code| status):? [1-9]/i
 
 /** The line of a result that tells what went wrong, if something did. */
 export function errorLine(call: Call): string | undefined {
@@ -128,15 +133,18 @@ export function errorLine(call: Call): string | undefined {
   // A file's text may speak of errors without there being one, and so may a list of matches.
   if (!failed && (call.effect !== 'other' || isSearch(call))) return undefined
   const start = outputHead(output, RESULT_ENDS)
-  const lines = `${start}\n${outputTail(output, start.length, RESULT_ENDS)}`.split('\n')
-  const telling = lines.find((line) => ERROR_LINE.test(line) && !/\b0 errors?\b|\bno errors?\b/i.test(line))
-  if (telling !== undefined) return shorten(cleanLine(telling), 200)
-  if (!failed) return undefined
-  return shorten(oneLine(lines.find((line) => line.trim() !== '') ?? ''), 200) || 'failed'
+  const end = outputTail(output, start.length, failed ? FAILED_END : RESULT_ENDS)
+  const lines = `${start}\n${end}`.split('\n').filter((line) => line.trim() !== '')
+  const telling =
+    lines.find((line) => ERROR_LINE.test(line) && !NO_NEWS.test(line)) ??
+    lines.find((line) => EXIT_LINE.test(line)) ??
+    (failed ? (lines[0] ?? 'failed') : undefined)
+  return telling === undefined ? undefined : shorten(cleanLine(telling), 200)
 }
 
+const SEARCH_TOOL = /search|grep|glob|find|fetch|list|^ls$/i
+const SEARCH_COMMAND = /^(?:[ef]?grep|rg|cat|sed -n|head|tail|find|ls|git (?:log|diff|show))\b/
+
 function isSearch(call: Call): boolean {
-  return /^(?:e|f)?grep\b|^rg\b|^cat\b|^sed -n|^head\b|^tail\b|^find\b|search|grep|glob|fetch/i.test(
-    `${call.name === 'bash' ? '' : call.name} ${shellGist(targetOf(call) ?? '')}`.trim(),
-  )
+  return SEARCH_TOOL.test(call.name) || SEARCH_COMMAND.test(shellGist(shellCommand(call) ?? ''))
 }

@@ -1,0 +1,238 @@
+import { z } from 'zod'
+import { DEFAULT_COMPACTION_TARGET, DEFAULT_PROVIDER, requestSchema, weighRequest } from '../core/budget.ts'
+import { labelSchema, nameSchema } from '../core/check.ts'
+import { DEDUP_THRESHOLD } from '../core/stages/deduplicate.ts'
+import {
+  PRUNE_MINIMUM_SAVINGS,
+  PRUNE_PLACEHOLDER,
+  PRUNE_PROTECT_TOKENS,
+  PRUNE_PROTECTED_TOOLS,
+} from '../core/stages/prune.ts'
+import type { StageSettings } from '../core/stages/stage.ts'
+import { TRUNCATION_MARKER } from '../core/stages/truncate.ts'
+import type { Estimator } from '../core/tokens.ts'
+import { PATH_ARGUMENTS, READ_TOOLS } from '../core/tool-names.ts'
+import { getAvailableInputTokens } from '../core/windows.ts'
+import { type Session, TRIGGERS } from '../storage/storage.ts'
+import { SUMMARY_SECTIONS, type Summarizer } from '../summarizers/summarizer.ts'
+
+/** Fractions and token counts of settings that scale with the window. Source: checklist C-23 and F5. */
+const PRUNE_PROTECT_SHARE = 0.25
+const PRUNE_MINIMUM_SHARE = 0.1
+const KEEP_RECENT_SHARE = 0.3
+const SUMMARY_SHARE = 0.05
+const SUMMARY_LEAST_TOKENS = 500
+const SUMMARY_MOST_TOKENS = 4_000
+/** What must go, at least, after an overflow that named no size. Source: design 3.6. */
+const OVERFLOW_SHARE = 0.3
+
+/** How long a run waits for another process's, milliseconds. */
+const DEFAULT_WAIT_MS = 30_000
+
+const tokens = z.int().nonnegative()
+const share = z.number().min(0).max(1)
+
+const summarizerSchema = z.custom<Summarizer>(
+  (value) =>
+    typeof value === 'object' &&
+    value !== null &&
+    typeof (value as Summarizer).name === 'string' &&
+    typeof (value as Summarizer).summarize === 'function' &&
+    typeof (value as Summarizer).usesModel === 'boolean',
+  'must be a summarizer: { name, usesModel, summarize }',
+)
+
+/** Everything a compaction can be told. The first block is seed 003's; all of it is optional. */
+export const compactionConfigSchema = z
+  .strictObject({
+    /** Stage 1, default true. */
+    enablePrune: z.boolean().optional(),
+    /** Stage 2, default true. */
+    enableDeduplicate: z.boolean().optional(),
+    /** Stage 3, default true. */
+    enableSummarize: z.boolean().optional(),
+    /** Stage 4, default true; also the emergency cut. */
+    enableTruncate: z.boolean().optional(),
+    /** Tokens of recent tool outputs to protect. Default 40,000, at most a quarter of the available input. */
+    pruneProtectTokens: tokens.optional(),
+    /** Least tokens pruning must save. Default 20,000, at most a tenth of the available input. */
+    pruneMinimumSavings: tokens.optional(),
+    /** Tools whose outputs are never pruned. Default ["skill"]. */
+    pruneProtectedTools: z.array(z.string()).optional(),
+    /** Passed on to the summarizer. */
+    summarizationProvider: z.string().optional(),
+    /** Passed on to the summarizer. */
+    summarizationModel: z.string().optional(),
+    /** Share of the messages to keep unsummarized, at least 4. Default: by tokens, see `keepRecentTokens`. */
+    keepRecentRatio: share.optional(),
+    /** Share of the messages after the first pair to hide in stage 4. Default: by tokens, until the target. */
+    truncationFraction: share.optional(),
+    /** Provider the figures are for. Default: the session's own, else "openai". */
+    provider: z.string().optional(),
+
+    /** Model the window is of. Default: the session's own. */
+    model: z.string().optional(),
+    ...requestSchema.shape,
+    /** Share of the available input the whole request is brought down to. Default 0.6. */
+    target: share.optional(),
+    /** Tokens the history is brought down to, instead of `target`. */
+    targetTokens: tokens.optional(),
+    /** Tokens of the newest turns that are never summarized. Default 30 % of the target. */
+    keepRecentTokens: tokens.optional(),
+    /** What a pruned output shows. */
+    prunePlaceholder: z.string().min(1).optional(),
+    /** Tools whose results show files. Default: the usual names. */
+    readTools: z.array(z.string()).optional(),
+    /** Arguments that name the file. Default: the usual names. */
+    pathArguments: z.array(z.string()).optional(),
+    /** Share of the re-read files' size deduplication must save. Default 0.3. */
+    deduplicateMinimumSavings: share.optional(),
+    /** Whether results of other tools are taken for reads when they begin with words like "Read file x". Default true. */
+    deduplicateByText: z.boolean().optional(),
+    /** Who writes the summary. Default: the store's, else the extractive one, which needs no model. */
+    summarizer: summarizerSchema.optional(),
+    /** Titles of the sections asked for. Default: the ten. */
+    summarySections: z.array(z.string().min(1)).min(1).optional(),
+    /** Most tokens of a summary. Default 5 % of the available input, between 500 and 4,000. */
+    summaryMaxTokens: z.int().positive().optional(),
+    /** Whether the extractive summarizer may step in when another one fails or is refused. Default false. */
+    offlineFallback: z.boolean().optional(),
+    /** The truncation marker's text, or false for none. Default: the seed's. */
+    truncationMarker: z.union([z.string().min(1), z.literal(false)]).optional(),
+    /** Whether over-long contents are cut when nothing else makes the request fit. Default true. */
+    emergencyCut: z.boolean().optional(),
+
+    /** Condense exactly the visible rows between two positions, both included, and do nothing else. */
+    range: z
+      .strictObject({ from: z.int().positive(), to: z.int().positive() })
+      .refine(({ from, to }) => from <= to, 'from must not be behind to')
+      .optional(),
+    /** The text to stand for `range`. Default: the summarizer is asked. */
+    summary: z.string().min(1).optional(),
+
+    /** Why the run was started. Default "manual". "overflow" goes on without waiting for anybody. */
+    trigger: z.enum(TRIGGERS).optional(),
+    /** After an overflow: the size of the request as the provider reported it, tokens. */
+    reportedTokens: z.int().positive().optional(),
+    actor: nameSchema.optional(),
+    reason: labelSchema.optional(),
+    /** How long to wait for another process's run, milliseconds. Default 30,000. */
+    waitMs: z.int().nonnegative().optional(),
+    signal: z.instanceof(AbortSignal).optional(),
+  })
+  .refine(({ range, summary }) => summary === undefined || range !== undefined, 'summary needs a range')
+
+export type CompactionConfig = z.input<typeof compactionConfigSchema>
+export type CheckedConfig = z.output<typeof compactionConfigSchema>
+
+/** A run's figures and settings: plain values, everything filled in. */
+export type RunSettings = {
+  readonly provider: string
+  readonly model: string | undefined
+  readonly availableTokens: number
+  /** What the history is to come down to. */
+  readonly targetTokens: number
+  /** Most tokens of history with which the whole request still fits. */
+  readonly limitTokens: number
+  readonly stages: StageSettings
+  readonly enabled: {
+    readonly prune: boolean
+    readonly deduplicate: boolean
+    readonly summarize: boolean
+    readonly truncate: boolean
+    readonly cut: boolean
+  }
+}
+
+/** Whose figures count: the call's, else the session's, else the default. A model goes with its provider. */
+export function resolveModel(
+  session: Pick<Session, 'provider' | 'model'> | undefined,
+  provider: string | undefined,
+  model: string | undefined,
+): { provider: string; model: string | undefined } {
+  const named = provider !== undefined && provider !== ''
+  const ownModel = named && provider !== session?.provider ? undefined : session?.model
+  return {
+    provider: named ? provider : (session?.provider ?? DEFAULT_PROVIDER),
+    model: model ?? ownModel,
+  }
+}
+
+/** Fills in a config for a session whose history takes `historyTokens`. */
+export function resolveSettings(
+  config: CheckedConfig,
+  session: Session,
+  historyTokens: number,
+  estimator: Estimator,
+): RunSettings {
+  const { provider, model } = resolveModel(session, config.provider, config.model)
+  const available = Math.max(0, getAvailableInputTokens(provider, model, config.maxTokens))
+  const others = weighRequest({
+    provider,
+    model,
+    historyTokens: 0,
+    request: config,
+    estimator,
+  }).estimatedInputTokens
+  const scale = overflowScale(config, historyTokens + others)
+  const target =
+    config.targetTokens ?? Math.floor((config.target ?? DEFAULT_COMPACTION_TARGET) * available) - others
+  const targetTokens = Math.max(0, Math.floor(target / scale))
+  return {
+    provider,
+    model,
+    availableTokens: available,
+    targetTokens: mustShrink(config)
+      ? Math.min(targetTokens, Math.floor(historyTokens * (1 - OVERFLOW_SHARE)))
+      : targetTokens,
+    limitTokens: Math.max(0, Math.floor((available - others) / scale)),
+    stages: resolveStages(config, available, targetTokens),
+    enabled: {
+      prune: config.enablePrune ?? true,
+      deduplicate: config.enableDeduplicate ?? true,
+      summarize: config.enableSummarize ?? true,
+      truncate: config.enableTruncate ?? true,
+      cut: (config.enableTruncate ?? true) && (config.emergencyCut ?? true),
+    },
+  }
+}
+
+/** After an overflow the provider's figure is the truth: by how much our estimate was too low. */
+function overflowScale({ trigger, reportedTokens }: CheckedConfig, estimated: number): number {
+  if (trigger !== 'overflow' || reportedTokens === undefined || estimated <= 0) return 1
+  return Math.max(1, reportedTokens / estimated)
+}
+
+function mustShrink({ trigger, reportedTokens }: CheckedConfig): boolean {
+  return trigger === 'overflow' && reportedTokens === undefined
+}
+
+function resolveStages(config: CheckedConfig, available: number, targetTokens: number): StageSettings {
+  const summary = Math.floor(available * SUMMARY_SHARE)
+  return {
+    pruneProtectTokens:
+      config.pruneProtectTokens ??
+      Math.min(PRUNE_PROTECT_TOKENS, Math.floor(available * PRUNE_PROTECT_SHARE)),
+    pruneMinimumSavings:
+      config.pruneMinimumSavings ??
+      Math.min(PRUNE_MINIMUM_SAVINGS, Math.floor(available * PRUNE_MINIMUM_SHARE)),
+    pruneProtectedTools: config.pruneProtectedTools ?? PRUNE_PROTECTED_TOOLS,
+    prunePlaceholder: config.prunePlaceholder ?? PRUNE_PLACEHOLDER,
+    readTools: config.readTools ?? READ_TOOLS,
+    pathArguments: config.pathArguments ?? PATH_ARGUMENTS,
+    deduplicateMinimumSavings: config.deduplicateMinimumSavings ?? DEDUP_THRESHOLD,
+    deduplicateByText: config.deduplicateByText ?? true,
+    keepRecentTokens: config.keepRecentTokens ?? Math.floor(targetTokens * KEEP_RECENT_SHARE),
+    keepRecentRatio: config.keepRecentRatio,
+    summaryMaxTokens:
+      config.summaryMaxTokens ?? Math.min(SUMMARY_MOST_TOKENS, Math.max(SUMMARY_LEAST_TOKENS, summary)),
+    summarySections: config.summarySections ?? SUMMARY_SECTIONS,
+    truncationFraction: config.truncationFraction,
+    truncationMarker:
+      config.truncationMarker === false ? undefined : (config.truncationMarker ?? TRUNCATION_MARKER),
+  }
+}
+
+export function waitMsOf(config: CheckedConfig): number {
+  return config.waitMs ?? DEFAULT_WAIT_MS
+}

@@ -1,0 +1,118 @@
+import type { ViewMessage } from '../core/message.ts'
+import { withReplacements } from '../core/overlay.ts'
+import type { CompactionKind, CompactionStage } from '../core/plan.ts'
+import type { CommitStep, FailedAttempt } from '../storage/storage.ts'
+import type { PlannedRun } from './plan-run.ts'
+
+/** Why nothing was done. */
+export type IdleReason =
+  /** The history is within the target already. */
+  | 'NOTHING_TO_COMPACT'
+  /** It is over the target, and no stage found anything it may take. */
+  | 'NO_PROGRESS'
+  /** What the summarizer answered was not accepted, and nothing else was to be done. */
+  | 'SUMMARY_FAILED'
+
+/** What a run did: seed 003's fields first. */
+export type CompactionResult = {
+  /** Whether anything was applied. */
+  readonly compacted: boolean
+  /** Which stages were used, in order. The emergency cut counts as truncation. */
+  readonly stagesUsed: CompactionStage[]
+  /** Estimated tokens of the history before and after, and the difference. */
+  readonly tokensBefore: number
+  readonly tokensAfter: number
+  readonly tokensSaved: number
+  /** The effective history afterwards. */
+  readonly messages: ViewMessage[]
+  /** The run's id, for undo and redo of all of it; also when nothing was applied but something failed. */
+  readonly runId: string
+  /** The compactions it is made of, in order. */
+  readonly compactions: CompactionOutline[]
+  /** Summaries that were asked for and not accepted. */
+  readonly failed: { readonly id: string; readonly status: FailedAttempt['status']; readonly error: string }[]
+  readonly targetTokens: number
+  /** Whether the history is within the target. */
+  readonly reachedTarget: boolean
+  /** Whether the whole request fits the window. */
+  readonly fits: boolean
+  /** Why nothing was applied. */
+  readonly reason?: IdleReason
+}
+
+/** One compaction of a run, in figures. */
+export type CompactionOutline = {
+  readonly id: string
+  readonly kind: CompactionKind
+  readonly rowsHidden: number
+  readonly partsReplaced: number
+  readonly rowsInserted: number
+  readonly tokensBefore: number
+  readonly tokensAfter: number
+}
+
+export function outlineOf({ id, plan, before, after }: CommitStep): CompactionOutline {
+  return {
+    id,
+    kind: plan.kind,
+    rowsHidden: plan.hide.length,
+    partsReplaced: plan.replace.length,
+    rowsInserted: plan.insert === undefined ? 0 : 1,
+    tokensBefore: before.tokens,
+    tokensAfter: after.tokens,
+  }
+}
+
+export function idleReason({ steps, failed, snapshot, settings }: PlannedRun): IdleReason | undefined {
+  if (steps.length > 0) return undefined
+  if (failed.length > 0) return 'SUMMARY_FAILED'
+  return snapshot.view.tokens <= settings.targetTokens ? 'NOTHING_TO_COMPACT' : 'NO_PROGRESS'
+}
+
+/**
+ * The view as it would be with a planned run in force, made of the view as it is. What was appended since the
+ * plan stays at the end.
+ */
+export function viewAfter(
+  view: readonly ViewMessage[],
+  { steps, snapshot, after }: PlannedRun,
+): ViewMessage[] {
+  const { incarnation } = snapshot.session
+  const messages = new Map(view.map((message) => [message.id, message] as const))
+  for (const { plan, inserted, id, createdAt } of steps) {
+    for (const { row, part, text } of plan.replace) {
+      const rowId = idIn(row, incarnation)
+      const message = messages.get(rowId)
+      if (message !== undefined) messages.set(rowId, overlay(message, part, text))
+    }
+    if (inserted === undefined || plan.insert === undefined) continue
+    const { kind, role, text, metadata } = plan.insert
+    const rowId = idIn(inserted, incarnation)
+    messages.set(rowId, {
+      id: rowId,
+      kind,
+      role,
+      content: text,
+      createdAt,
+      ...(Object.keys(metadata).length > 0 && { metadata }),
+      ...(kind === 'summary' ? { condenseId: id } : { truncationId: id, isTruncationMarker: true }),
+    })
+  }
+  const planned = new Set(snapshot.view.rows.map((row) => row.id))
+  const kept = after.rows.flatMap((row) => messages.get(idIn(row, incarnation)) ?? [])
+  return [...kept, ...view.filter((message) => !planned.has(message.id))]
+}
+
+/** Rows that a run is about to insert have no id yet; it is the one their place gives them. */
+function idIn(
+  row: { readonly key: number; readonly id: string; readonly ordinal: number },
+  incarnation: string,
+): string {
+  return row.key < 0 ? `${incarnation}:s${row.ordinal}` : row.id
+}
+
+function overlay(message: ViewMessage, part: number, text: string): ViewMessage {
+  const replacedParts = [...new Set([...(message.replacedParts ?? []), part])].sort((a, b) => a - b)
+  const content = withReplacements(message.content, (index) => (index === part ? text : undefined))
+  return { ...message, content, replacedParts }
+}

@@ -1,0 +1,65 @@
+import { requestedRange, singlePath } from './line-range.ts'
+import { isFailed, type Message, type Part } from './message.ts'
+import { type Estimator, measureOutput, measurePart, NO_SIZES, type Sizes } from './tokens.ts'
+import type { CallEntry, ResultEntry } from './view.ts'
+
+/** What planning needs to know of a message without reading it again. */
+export type MessageIndex = {
+  readonly sizes: Sizes
+  readonly calls: readonly CallEntry[]
+  readonly results: readonly ResultEntry[]
+  readonly hasReasoning: boolean
+  /** Whether it says something besides calls and results. */
+  readonly speaks: boolean
+}
+
+/**
+ * Counts a message and notes its calls and results. `inputJson` gives the JSON of a tool call's input when the
+ * caller has it already, by part.
+ */
+export function indexMessage(
+  message: Pick<Message, 'content'>,
+  estimator: Estimator,
+  inputJson?: (part: number) => string | undefined,
+): MessageIndex {
+  const { content } = message
+  if (typeof content === 'string') {
+    const sizes = { ...NO_SIZES, text: estimator.measureText(content) }
+    return { sizes, calls: [], results: [], hasReasoning: false, speaks: true }
+  }
+  const sum = { ...NO_SIZES } as { -readonly [K in keyof Sizes]: number }
+  const calls: CallEntry[] = []
+  const results: ResultEntry[] = []
+  let hasReasoning = false
+  let speaks = false
+  for (let part = 0; part < content.length; part++) {
+    const entry = content[part] as Part
+    const sizes = measurePart(entry, estimator, inputJson?.(part))
+    sum.text += sizes.text
+    sum.reasoning += sizes.reasoning
+    sum.toolCalls += sizes.toolCalls
+    sum.toolResults += sizes.toolResults
+    sum.media += sizes.media
+    if (entry.type === 'tool-call') calls.push(indexCall(entry, part))
+    else if (entry.type === 'tool-result') results.push(indexResult(entry, part, estimator))
+    else if (entry.type === 'reasoning') hasReasoning = true
+    else speaks = true
+  }
+  return { sizes: sum, calls, results, hasReasoning, speaks }
+}
+
+function indexCall(call: Extract<Part, { type: 'tool-call' }>, part: number): CallEntry {
+  const entry = { part, id: call.toolCallId, name: call.toolName }
+  const path = singlePath(call.input)
+  return path === undefined ? entry : { ...entry, path, range: requestedRange(call.input) }
+}
+
+function indexResult(
+  result: Extract<Part, { type: 'tool-result' }>,
+  part: number,
+  estimator: Estimator,
+): ResultEntry {
+  const { toolResults, media } = measureOutput(result.output, estimator)
+  const entry = { part, id: result.toolCallId, units: toolResults, media, failed: isFailed(result.output) }
+  return result.toolName === undefined ? entry : { ...entry, name: result.toolName }
+}

@@ -1,0 +1,141 @@
+import { isStorableText, MAX_NAME_LENGTH } from './check.ts'
+import { jsonProblem } from './json.ts'
+import { type NewMessage, ROLES } from './message.ts'
+
+/*
+ * What a message must look like, written by hand instead of as a zod schema: it runs on every append, must store
+ * the caller's own object (zod's copies drop a `__proto__` key), and must say which part is wrong, not which of
+ * seven alternatives of a union did not match.
+ */
+
+type Unknown = { readonly [key: string]: unknown }
+type Check = (value: unknown) => string | undefined
+
+const MESSAGE_KEYS = new Set(['role', 'content', 'metadata', 'id', 'createdAt', 'idempotencyKey'])
+
+/** Says what is wrong with a message, or `undefined`. Names paths and kinds, never values. */
+export function messageProblem(value: unknown): string | undefined {
+  if (!isRecord(value)) return 'must be an object'
+  const message = value as Unknown & NewMessage
+  for (const key in message)
+    if (!MESSAGE_KEYS.has(key)) return `unknown key ${JSON.stringify(key.slice(0, 40))}`
+  if (!(ROLES as readonly unknown[]).includes(message.role)) return `.role must be one of ${ROLES.join(', ')}`
+  const problem = contentProblem(message.content)
+  if (problem !== undefined) return `.content${problem}`
+  if (message.metadata !== undefined) {
+    const found = isRecord(message.metadata) ? jsonProblem(message.metadata) : 'not an object'
+    if (found !== undefined) return `.metadata must be a JSON object: ${found}`
+  }
+  if (message.id !== undefined && !isName(message.id)) return `.id ${NAME_RULE}`
+  if (message.idempotencyKey !== undefined && !isName(message.idempotencyKey))
+    return `.idempotencyKey ${NAME_RULE}`
+  if (message.createdAt !== undefined && !Number.isSafeInteger(message.createdAt)) {
+    return '.createdAt must be a whole number of milliseconds'
+  }
+  return undefined
+}
+
+const NAME_RULE = `must be a text of 1 to ${MAX_NAME_LENGTH} characters without NUL and lone surrogates`
+
+function isName(value: unknown): boolean {
+  return typeof value === 'string' && value !== '' && value.length <= MAX_NAME_LENGTH && isStorableText(value)
+}
+
+function contentProblem(content: unknown): string | undefined {
+  if (typeof content === 'string') return undefined
+  if (!Array.isArray(content)) return ' must be a text or a list of parts'
+  for (let index = 0; index < content.length; index++) {
+    const problem = partProblem(content[index])
+    if (problem !== undefined) return `[${index}]${problem}`
+  }
+  return undefined
+}
+
+const text: Check = (value) => (typeof value === 'string' ? undefined : 'must be a text')
+const flag: Check = (value) => (typeof value === 'boolean' ? undefined : 'must be true or false')
+const data: Check = (value) =>
+  typeof value === 'string' || value instanceof Uint8Array ? undefined : 'must be a text or a Uint8Array'
+const json: Check = (value) => {
+  const problem = jsonProblem(value)
+  return problem === undefined ? undefined : `must be a JSON value: ${problem}`
+}
+const options: Check = (value) => (isRecord(value) ? json(value) : 'must be a JSON object')
+const optional =
+  (check: Check): Check =>
+  (value) =>
+    value === undefined ? undefined : check(value)
+
+/** What a tool result may hold besides text. */
+const CONTENT_ITEMS = new Set(['text', 'image', 'file', 'provider'])
+
+const output: Check = (value) => {
+  if (!isRecord(value)) return 'must be an object'
+  const { type, value: inner } = value as Unknown
+  for (const key in value) {
+    if (key !== 'type' && key !== 'value' && !(key === 'isError' && type === 'content')) {
+      return `has an unknown key ${JSON.stringify(key.slice(0, 40))}`
+    }
+  }
+  switch (type) {
+    case 'text':
+    case 'error-text':
+      return text(inner)
+    case 'json':
+    case 'error-json':
+      return json(inner)
+    case 'content': {
+      if (!Array.isArray(inner)) return 'must hold a list'
+      const failed = optional(flag)((value as Unknown).isError)
+      if (failed !== undefined) return `.isError ${failed}`
+      for (let index = 0; index < inner.length; index++) {
+        const item = inner[index] as unknown
+        if (!isRecord(item) || !CONTENT_ITEMS.has((item as Unknown).type as string))
+          return `[${index}] has an unknown type`
+        const problem = partProblem(item)
+        if (problem !== undefined) return `[${index}]${problem}`
+      }
+      return undefined
+    }
+    default:
+      return 'has an unknown type'
+  }
+}
+
+const PARTS: ReadonlyMap<unknown, ReadonlyMap<string, Check>> = new Map(
+  Object.entries({
+    text: { text, providerOptions: optional(options) },
+    reasoning: { text, providerOptions: optional(options) },
+    image: { image: data, mediaType: optional(text), providerOptions: optional(options) },
+    file: { data, mediaType: text, filename: optional(text), providerOptions: optional(options) },
+    'tool-call': {
+      toolCallId: text,
+      toolName: text,
+      input: json,
+      providerExecuted: optional(flag),
+      providerOptions: optional(options),
+    },
+    'tool-result': { toolCallId: text, toolName: optional(text), output, providerOptions: optional(options) },
+    provider: { provider: text, data: json },
+  }).map(([type, checks]) => [type, new Map(Object.entries(checks))]),
+)
+
+function partProblem(part: unknown): string | undefined {
+  if (!isRecord(part)) return ' must be an object'
+  const record = part as Unknown
+  const checks = PARTS.get(record.type)
+  if (checks === undefined) return '.type is unknown'
+  for (const key in record) {
+    if (key !== 'type' && !checks.has(key)) return ` has an unknown key ${JSON.stringify(key.slice(0, 40))}`
+  }
+  for (const [key, check] of checks) {
+    const problem = check(record[key])
+    if (problem !== undefined) return `.${key} ${problem}`
+  }
+  return undefined
+}
+
+function isRecord(value: unknown): value is Unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
+  const prototype = Object.getPrototypeOf(value)
+  return prototype === Object.prototype || prototype === null
+}

@@ -1,0 +1,75 @@
+/**
+ * What a provider asks of the ids of tool calls. `words`: letters, digits, `_` and `-`, up to 64 of them, no id
+ * twice in a history. `nine`: exactly nine letters and digits, no id twice. `any`: nothing.
+ */
+export type CallIdRule = 'any' | 'words' | 'nine'
+
+/** What a provider accepts of a history, as far as it can be told from roles and the kinds of parts. */
+export type ProviderProfile = {
+  /** User and assistant must take turns. */
+  readonly strictAlternation: boolean
+  /** A system message may stand behind other messages. */
+  readonly systemInside: boolean
+  /** The first message that is no system message must be a user's. */
+  readonly firstMustBeUser: boolean
+  /** Words of the user may follow tool results with no assistant message between. */
+  readonly userAfterResults: boolean
+  /** Text that is empty, or nothing but white space, is accepted. */
+  readonly emptyText: boolean
+  readonly callIds: CallIdRule
+}
+
+/** The form an id must have under a rule. */
+export const CALL_ID_FORMS: { readonly [R in Exclude<CallIdRule, 'any'>]: RegExp } = {
+  words: /^[a-zA-Z0-9_-]{1,64}$/,
+  nine: /^[a-zA-Z0-9]{9}$/,
+}
+
+const LENIENT: ProviderProfile = {
+  strictAlternation: false,
+  systemInside: true,
+  firstMustBeUser: false,
+  userAfterResults: true,
+  emptyText: true,
+  callIds: 'any',
+}
+
+const STRICT: ProviderProfile = {
+  strictAlternation: true,
+  systemInside: false,
+  firstMustBeUser: true,
+  userAfterResults: true,
+  emptyText: false,
+  callIds: 'any',
+}
+
+const PROFILES: ReadonlyMap<string, ProviderProfile> = new Map([
+  ['anthropic', { ...STRICT, callIds: 'words' }],
+  ['bedrock', { ...STRICT, callIds: 'words' }],
+  // Vertex serves Claude as well as Gemini; Gemini reads no ids.
+  ['vertex', { ...STRICT, callIds: 'words' }],
+  ['google-ai', STRICT],
+  ['mistral', { ...STRICT, userAfterResults: false, callIds: 'nine' }],
+  ['openai', LENIENT],
+  ['azure', LENIENT],
+  ['ollama', LENIENT],
+  ['litellm', LENIENT],
+  ['huggingface', { ...LENIENT, systemInside: false }],
+  ['sagemaker', { ...LENIENT, systemInside: false }],
+])
+
+/** Other names the same providers go by. */
+const ALIASES: ReadonlyMap<string, string> = new Map([
+  ['amazon-bedrock', 'bedrock'],
+  ['azure-openai', 'azure'],
+  ['gemini', 'google-ai'],
+  ['google', 'google-ai'],
+  ['google-vertex', 'vertex'],
+  ['vertex-ai', 'vertex'],
+])
+
+/** What a provider accepts. Case does not matter; an unknown provider, or none, is taken to accept most. */
+export function providerProfile(provider?: string): ProviderProfile {
+  const name = provider?.trim().toLowerCase() ?? ''
+  return PROFILES.get(ALIASES.get(name) ?? name) ?? LENIENT
+}

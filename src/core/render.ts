@@ -1,0 +1,54 @@
+import type { Message, ViewMessage } from './message.ts'
+import { providerProfile } from './providers.ts'
+import { cleanContents, settleReasoning } from './rendering/contents.ts'
+import type { Mend } from './rendering/draft.ts'
+import { type InsertedRowOptions, presentRows } from './rendering/rows.ts'
+import { arrangeToolUse } from './rendering/toolUse.ts'
+import { arrangeTurns } from './rendering/turns.ts'
+
+export type { Mend, MendKind } from './rendering/draft.ts'
+export type { InsertedRole, SummaryPreset } from './rendering/rows.ts'
+
+/** For whom a view is rendered, and how summaries and markers are shown. */
+export type RenderOptions = InsertedRowOptions & {
+  /** Any name; an unknown provider is taken to accept most. */
+  readonly provider: string
+  /**
+   * What becomes of calls at the very end that wait for their results: `answer` (default) gives each a result
+   * that says there is none, so that the rendering is valid; `keep` leaves them as they are.
+   */
+  readonly pendingCalls?: 'answer' | 'keep'
+}
+
+/** A view made ready for a provider, and what was changed for it. */
+export type Rendering = { readonly messages: Message[]; readonly mends: Mend[] }
+
+/**
+ * Makes a view ready for one provider: role and content of every message, mended where the provider's rules ask
+ * for it, with the list of mends. Pure: the view is not changed, and the same view gives the same bytes.
+ *
+ * - `validateHistory` finds nothing in the result (with `pendingCalls: 'keep'`, only the calls kept).
+ * - A valid view comes out as it is, metadata included, with no mends. Messages that had to be changed, merged or
+ *   made up carry no metadata.
+ * - No text is lost save that of second results and of reasoning with nothing behind it.
+ * - A longer view begins with the same messages: when rows are appended that answer no call before them, every
+ *   message but the last stays as it was, and the last as well for a provider that does not merge messages. When
+ *   appended rows do answer such a call, that holds for the messages before the one with that call.
+ *
+ * Takes linear time.
+ */
+export function renderView(view: readonly ViewMessage[], options: RenderOptions): Rendering {
+  const profile = providerProfile(options.provider)
+  const mends: Mend[] = []
+  const note = (mend: Mend): void => {
+    mends.push(mend)
+  }
+  const rules = { callIds: profile.callIds, answerPending: options.pendingCalls !== 'keep' }
+
+  const presented = presentRows(view, profile, options, note)
+  const cleaned = cleanContents(presented, profile, note)
+  const paired = arrangeToolUse(cleaned, rules, note)
+  const settled = settleReasoning(paired, profile, note)
+  const turns = arrangeTurns(settled, profile, note)
+  return { messages: turns.map(({ message }) => message), mends }
+}

@@ -1,0 +1,50 @@
+import { CALL_ID_FORMS, type CallIdRule } from '../providers.ts'
+
+/**
+ * Gives out ids of calls a provider accepts: the call's own where that will do, else one made of it. What an id
+ * becomes depends on the calls before it only, so that a longer history keeps the ids of a shorter one.
+ */
+export class CallIds {
+  readonly #rule: CallIdRule
+  readonly #taken = new Set<string>()
+  /** How many ids were made on each stem. One count for all ids of a stem keeps the whole linear. */
+  readonly #made = new Map<string, number>()
+
+  constructor(rule: CallIdRule) {
+    this.#rule = rule
+  }
+
+  /** Takes an id that cannot be changed. */
+  reserve(id: string): void {
+    this.#taken.add(id)
+  }
+
+  /** The id for the next call. */
+  next(id: string): string {
+    if (this.#rule === 'any') return id
+    const fitting = CALL_ID_FORMS[this.#rule].test(id) ? id : fitted(id, this.#rule)
+    const chosen = this.#taken.has(fitting) ? this.#another(fitting, this.#rule) : fitting
+    this.#taken.add(chosen)
+    return chosen
+  }
+
+  #another(id: string, rule: Exclude<CallIdRule, 'any'>): string {
+    const stem = rule === 'nine' ? id.slice(0, 4) : id.slice(0, 50)
+    for (let n = (this.#made.get(stem) ?? 1) + 1; ; n++) {
+      const candidate = rule === 'nine' ? `${stem}${n.toString(36).padStart(5, '0')}` : `${stem}_${n}`
+      if (this.#taken.has(candidate)) continue
+      this.#made.set(stem, n)
+      return candidate
+    }
+  }
+}
+
+/** An id of the form a rule wants, made of what the id has; ends are kept, since ids differ at their ends. */
+function fitted(id: string, rule: Exclude<CallIdRule, 'any'>): string {
+  if (rule === 'nine')
+    return id
+      .replace(/[^a-zA-Z0-9]/g, '')
+      .slice(-9)
+      .padStart(9, '0')
+  return id.replace(/[^a-zA-Z0-9_-]/g, '_').slice(-64) || 'call'
+}

@@ -1,0 +1,100 @@
+import { type Message, type Part, partsOf, type ViewMessage } from '../message.ts'
+import type { ProviderProfile } from '../providers.ts'
+import { type Draft, draftOf, type Note } from './draft.ts'
+
+/** Whose words a summary or a marker can be shown as. */
+export type InsertedRole = 'system' | 'user' | 'assistant'
+
+/** Manners of showing a summary, named after the systems they come from; `tags` puts it between two tags. */
+export type SummaryPreset = 'neurolink' | 'neuron' | 'nca' | 'promptfleet' | 'tags'
+
+export type InsertedRowOptions = {
+  /** Default: the preset's role, else `system`; `user` where the provider takes no system message inside. */
+  readonly summaryRole?: InsertedRole
+  /** Stands above the summary, with a blank line between. Default: the preset's; empty: none. */
+  readonly summaryHeader?: string
+  /** Default: `system`; `user` where the provider takes no system message inside. */
+  readonly markerRole?: InsertedRole
+  /** Default: the marker's own content. */
+  readonly markerText?: string
+  /** Default: `neurolink`. */
+  readonly preset?: SummaryPreset
+}
+
+type Manner = { readonly role: InsertedRole; readonly before: string; readonly after: string }
+
+const MANNERS: { readonly [P in SummaryPreset]: Manner } = {
+  neurolink: { role: 'system', before: 'Previous conversation summary:\n\n', after: '' },
+  neuron: { role: 'user', before: '[Summary of earlier conversation]\n', after: '' },
+  nca: { role: 'system', before: '## Conversation Summary (Earlier Context)\n\n', after: '' },
+  promptfleet: { role: 'system', before: 'Previously in this conversation:\n', after: '' },
+  tags: { role: 'system', before: '<condensed-summary>\n', after: '\n</condensed-summary>' },
+}
+
+/**
+ * Gives every row of a view the role and the words it is shown with: summaries and markers as the options say,
+ * and system messages that are no longer at the head as the user's, where the provider wants that.
+ */
+export function presentRows(
+  view: readonly ViewMessage[],
+  profile: ProviderProfile,
+  options: InsertedRowOptions,
+  note: Note,
+): Draft[] {
+  let atHead = true
+  return view.map((row) => {
+    if (row.kind === 'summary') {
+      atHead = false
+      return draftOf(row.id, presentSummary(row, profile, options))
+    }
+    if (row.kind === 'marker') {
+      atHead = false
+      return draftOf(row.id, presentMarker(row, profile, options))
+    }
+    atHead &&= row.role === 'system'
+    if (row.role !== 'system' || atHead || profile.systemInside) return draftOf(row.id, plainMessage(row))
+    note({ kind: 'role-changed', messageId: row.id })
+    return draftOf(row.id, { role: 'user', content: row.content })
+  })
+}
+
+function plainMessage({ role, content, metadata }: Message): Message {
+  return metadata === undefined ? { role, content } : { role, content, metadata }
+}
+
+function presentSummary(row: ViewMessage, profile: ProviderProfile, options: InsertedRowOptions): Message {
+  const { summaryHeader, preset = 'neurolink' } = options
+  const manner = MANNERS[preset]
+  const role = allowedRole(options.summaryRole ?? manner.role, profile)
+  const text = textOf(row)
+  if (text.trim() === '') return { role, content: text }
+
+  const framed =
+    preset === 'tags' || summaryHeader === undefined ? `${manner.before}${text}${manner.after}` : text
+  return withMedia(role, summaryHeader ? `${summaryHeader}\n\n${framed}` : framed, row)
+}
+
+function presentMarker(row: ViewMessage, profile: ProviderProfile, options: InsertedRowOptions): Message {
+  const role = allowedRole(options.markerRole ?? 'system', profile)
+  if (options.markerText !== undefined) return { role, content: options.markerText }
+  return withMedia(role, textOf(row), row)
+}
+
+function allowedRole(wanted: InsertedRole, profile: ProviderProfile): InsertedRole {
+  return wanted === 'system' && !profile.systemInside ? 'user' : wanted
+}
+
+function textOf(row: ViewMessage): string {
+  return partsOf(row)
+    .flatMap((part) => (part.type === 'text' ? [part.text] : []))
+    .join('\n\n')
+}
+
+/** The text, and behind it what else the row shows. Inserted rows hold no tool use and no reasoning. */
+function withMedia(role: InsertedRole, text: string, row: ViewMessage): Message {
+  const media = partsOf(row).filter(
+    (part) => part.type === 'image' || part.type === 'file' || part.type === 'provider',
+  )
+  const parts: Part[] = [{ type: 'text', text }, ...media]
+  return { role, content: media.length === 0 ? text : parts }
+}

@@ -1,0 +1,190 @@
+import { existsSync, statSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { z } from 'zod'
+import { check, invalid } from './core/check.ts'
+import { type Estimator, neurolinkEstimator } from './core/tokens.ts'
+import { UndertextError } from './errors.ts'
+import { Connection } from './storage/sqlite/connection.ts'
+import { type Database, loadDriver } from './storage/sqlite/driver.ts'
+import { translateFailure } from './storage/sqlite/failure.ts'
+import { migrate } from './storage/sqlite/migrate.ts'
+import { type SqliteStorage, sqliteStorage } from './storage/sqlite/storage.ts'
+import type { Estimators } from './storage/storage.ts'
+import { type StatsOptions, Store } from './store.ts'
+import type { Summarizer } from './summarizers/summarizer.ts'
+
+/** How long a verb waits for another connection's write, milliseconds. */
+const DEFAULT_BUSY_TIMEOUT_MS = 5_000
+/** The write-ahead log is cut back to this after a checkpoint, bytes; by default SQLite lets it stay as large as it ever was. */
+const JOURNAL_SIZE_LIMIT = 16 * 1024 * 1024
+
+const estimatorSchema = z.custom<Estimator>(
+  (value) =>
+    typeof value === 'object' &&
+    value !== null &&
+    typeof (value as Estimator).name === 'string' &&
+    typeof (value as Estimator).measureText === 'function' &&
+    typeof (value as Estimator).toTokens === 'function',
+  'must be an estimator',
+)
+const summarizerSchema = z.custom<Summarizer>(
+  (value) =>
+    typeof value === 'object' &&
+    value !== null &&
+    typeof (value as Summarizer).name === 'string' &&
+    typeof (value as Summarizer).summarize === 'function' &&
+    typeof (value as Summarizer).usesModel === 'boolean',
+  'must be a summarizer: { name, usesModel, summarize }',
+)
+
+const openSchema = z.strictObject({
+  /** Read everything, write nothing. The file must be a store already. */
+  readonly: z.boolean().default(false),
+  /**
+   * What an append survives. "full" (default): a power cut, at about 0.2 ms a turn. "normal": a crash of the
+   * process, at about 0.06 ms; after a power cut the last turns may be gone. For files of our own.
+   */
+  durability: z.enum(['full', 'normal']).default('full'),
+  /** How long a verb waits for another connection, milliseconds. Default 5,000. */
+  busyTimeoutMs: z.int().nonnegative().max(600_000).default(DEFAULT_BUSY_TIMEOUT_MS),
+  /** How new sessions are counted. Default: the formula of the founding documents. */
+  estimator: estimatorSchema.optional(),
+  /** Further estimators, for sessions that were counted with them. */
+  estimators: z.array(estimatorSchema).optional(),
+  /** Who writes summaries when a call names nobody. Default: the extractive one, which needs no model. */
+  summarizer: summarizerSchema.optional(),
+})
+
+export type OpenOptions = z.input<typeof openSchema>
+type CheckedOptions = z.output<typeof openSchema>
+
+/** A store over SQLite. Underneath everything is done at once, so `needsCompaction` is a plain boolean. */
+export class SqliteStore extends Store<SqliteStorage> {
+  override needsCompaction(
+    sessionId: string,
+    provider?: string,
+    model?: string,
+    options: StatsOptions = {},
+  ): boolean {
+    return super.needsCompaction(sessionId, provider, model, options) as boolean
+  }
+}
+
+/**
+ * Opens a store: a path, `':memory:'`, or a better-sqlite3 connection of the application's own, beside whose
+ * tables ours live under a prefix. A connection that is handed in keeps its pragmas and is never closed by us.
+ *
+ * Throws `INVALID_INPUT`, `NOT_A_STORE`, `STORE_UNAVAILABLE`, `STORE_TOO_NEW`, `STORE_TOO_OLD`, `STORE_BUSY`,
+ * `DRIVER_UNSUPPORTED`, `CONNECTION_UNSUITABLE`, `IN_TRANSACTION`.
+ */
+export async function openStore(
+  location: string | Database,
+  options: OpenOptions = {},
+): Promise<SqliteStore> {
+  const checked = check(openSchema, options, 'openStore')
+  const connection =
+    typeof location === 'string' ? await openFile(location, checked) : adopt(location, checked)
+  const estimators = estimatorsOf(checked)
+  return new SqliteStore(sqliteStorage(connection, estimators), {
+    estimators,
+    summarizer: checked.summarizer,
+  })
+}
+
+function estimatorsOf({ estimator = neurolinkEstimator, estimators = [] }: CheckedOptions): Estimators {
+  const all = [neurolinkEstimator, ...estimators, estimator]
+  return { standard: estimator, byName: new Map(all.map((one) => [one.name, one] as const)) }
+}
+
+async function openFile(location: string, options: CheckedOptions): Promise<Connection> {
+  if (location === '')
+    throw invalid("openStore: the location must not be empty; ':memory:' keeps a store in memory")
+  if (location.includes('\0')) throw invalid('openStore: a path cannot contain NUL')
+  if (location !== ':memory:') refuseImpossible(location, options)
+  const Driver = await loadDriver()
+  const { busyTimeoutMs } = options
+  const where = { location, busyTimeoutMs, verb: 'openStore' }
+  let database: Database
+  try {
+    database = new Driver(location, { readonly: options.readonly, timeout: busyTimeoutMs })
+  } catch (error) {
+    throw translateFailure(error, where)
+  }
+  const connection = new Connection(database, { ...where, readonly: options.readonly, owned: true })
+  try {
+    prepareFile(connection, options)
+    return connection
+  } catch (error) {
+    connection.close()
+    throw translateFailure(error, where)
+  }
+}
+
+/** What the driver would answer with an unhelpful word. */
+function refuseImpossible(location: string, { readonly }: CheckedOptions): void {
+  const unavailable = (detail: string): UndertextError =>
+    new UndertextError('STORE_UNAVAILABLE', { location, detail })
+  const found = statSync(location, { throwIfNoEntry: false })
+  if (found?.isDirectory()) throw unavailable('it is a directory.')
+  if (found === undefined && readonly)
+    throw unavailable('there is no such file, and a read-only store makes none.')
+  if (found === undefined && !existsSync(dirname(location))) throw unavailable('its folder does not exist.')
+}
+
+/**
+ * Migrates, then switches to the write-ahead log: in that order, because on a fresh file the switch answers
+ * "busy" at once when another process is at the same.
+ */
+function prepareFile(connection: Connection, { readonly, durability, busyTimeoutMs }: CheckedOptions): void {
+  const { database } = connection
+  // Without it INSERT OR REPLACE deletes a row without firing the trigger that keeps it.
+  database.pragma('recursive_triggers = on')
+  migrate(connection)
+  if (readonly) return
+  useWriteAheadLog(database, busyTimeoutMs)
+  database.pragma(`synchronous = ${durability}`)
+  database.pragma(`journal_size_limit = ${JOURNAL_SIZE_LIMIT}`)
+}
+
+function useWriteAheadLog(database: Database, busyTimeoutMs: number): void {
+  const deadline = Date.now() + busyTimeoutMs
+  for (;;) {
+    try {
+      database.pragma('journal_mode = wal')
+      return
+    } catch (error) {
+      if ((error as { code?: unknown }).code !== 'SQLITE_BUSY' || Date.now() > deadline) throw error
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5)
+    }
+  }
+}
+
+/** Takes over a connection of the application's. What we need and do not find is said, not changed. */
+function adopt(database: Database, options: CheckedOptions): Connection {
+  if (
+    typeof database !== 'object' ||
+    database === null ||
+    typeof database.prepare !== 'function' ||
+    typeof database.pragma !== 'function'
+  ) {
+    throw invalid('openStore: the location must be a path or a better-sqlite3 connection')
+  }
+  if (!database.open) throw new UndertextError('CONNECTION_UNSUITABLE', { detail: 'it is closed.' })
+  if (database.inTransaction) throw new UndertextError('IN_TRANSACTION', { verb: 'openStore' })
+  if (database.readonly && !options.readonly) {
+    throw new UndertextError('CONNECTION_UNSUITABLE', {
+      detail: 'it is read-only; pass { readonly: true } to openStore.',
+    })
+  }
+  if (!options.readonly && database.pragma('query_only', { simple: true }) === 1) {
+    throw new UndertextError('CONNECTION_UNSUITABLE', { detail: 'its pragma query_only is on.' })
+  }
+  const connection = new Connection(database, {
+    location: database.name,
+    readonly: options.readonly,
+    owned: false,
+    busyTimeoutMs: Number(database.pragma('busy_timeout', { simple: true })),
+  })
+  migrate(connection)
+  return connection
+}

@@ -1,0 +1,40 @@
+import type { Connection } from './connection.ts'
+import { blobPlaces, type EncodedContent } from './content-codec.ts'
+
+/** Stores bytes once each and counts who refers to them, within the caller's transaction. */
+export function keepBlobs(connection: Connection, bytes: EncodedContent['bytes']): void {
+  for (const { hash, bytes: data } of bytes) {
+    connection.run(
+      `insert into undertext_blobs (hash, reference_count, bytes) values (?, 1, ?)
+       on conflict (hash) do update set reference_count = reference_count + 1`,
+      hash,
+      data,
+    )
+  }
+}
+
+/** A function that reads bytes by the hash in hex. */
+export function blobReader(connection: Connection): (hash: string) => Uint8Array | undefined {
+  return (hash) => {
+    const row = connection.get('select bytes from undertext_blobs where hash = ?', Buffer.from(hash, 'hex'))
+    return row?.[0] as Uint8Array | undefined
+  }
+}
+
+/** Gives up a session's references; answers how many blobs nobody refers to any more and are gone. */
+export function dropBlobs(connection: Connection, session: number): number {
+  const rows = connection.all(
+    `select c.blobs from undertext_messages m join undertext_contents c on c.key = m.key
+     where m.session = ? and c.blobs is not null`,
+    session,
+  )
+  for (const [blobs] of rows) {
+    for (const [, , hash] of blobPlaces(blobs as string)) {
+      connection.run(
+        'update undertext_blobs set reference_count = reference_count - 1 where hash = ?',
+        Buffer.from(hash, 'hex'),
+      )
+    }
+  }
+  return connection.run('delete from undertext_blobs where reference_count <= 0')
+}

@@ -1,0 +1,324 @@
+import { type Coverage, coverageOf, encodeCoverage, type RowSet } from '../../core/coverage.ts'
+import { stringifyJson } from '../../core/json.ts'
+import { checkLaws, checkStale, rebasePlan } from '../../core/laws.ts'
+import type { CompactionStatus } from '../../core/nesting.ts'
+import { applyPlan, type CompactionKind } from '../../core/plan.ts'
+import { bareCondensePlan } from '../../core/stages/summarize.ts'
+import { addSizes, NO_SIZES, type Sizes, subtractSizes } from '../../core/tokens.ts'
+import { sumSizes } from '../../core/view.ts'
+import { UndertextError } from '../../errors.ts'
+import type {
+  Attempt,
+  CommitStep,
+  Estimators,
+  FailedAttempt,
+  Lease,
+  RunCommit,
+  RunStart,
+  Snapshot,
+  SummaryRecord,
+} from '../storage.ts'
+import { writeAudit } from './audit.ts'
+import type { Connection } from './connection.ts'
+import { clearLease, leaseOf } from './lease.ts'
+import { viewIndex } from './planning.ts'
+import { insertReplacements, refreshShown } from './replacements.ts'
+import { encodeKind, encodeRole } from './row-codec.ts'
+import { readSession, type StoredSession } from './sessions.ts'
+import { layTags, moveCounters } from './tagging.ts'
+
+/**
+ * Puts a run in force: one transaction, all steps or none.
+ *
+ * When nothing but appends happened since the snapshot (the view epoch is the same), the plans hold as they
+ * were checked. Otherwise they are checked again, step by step, on the view as it is now. Throws `STALE_PLAN`
+ * and what `checkLaws` throws; then nothing is changed.
+ */
+export function commitRun(
+  connection: Connection,
+  snapshot: Snapshot,
+  run: RunCommit,
+  lease: Lease | undefined,
+  estimators: Estimators,
+): void {
+  connection.write('compactSession', () => {
+    const sessionId = snapshot.session.id
+    const session = readSession(connection, sessionId)
+    if (session === undefined || session.incarnation !== snapshot.session.incarnation) {
+      throw stale(sessionId, 'the session was purged since')
+    }
+    if (lease !== undefined && leaseOf(connection, session.no)?.runId !== lease.runId) {
+      throw stale(sessionId, 'another process took the compaction over')
+    }
+    if (session.viewEpoch !== snapshot.session.viewEpoch)
+      recheck(connection, session, snapshot, run.steps, estimators)
+    const keys = new Map<number, number>()
+    let ordinal = session.inserted
+    for (const step of run.steps) {
+      if (step.plan.insert !== undefined) ordinal += 1
+      const planned = coverageOf(step.before, step.plan, undefined)
+      const coverage: Coverage = {
+        ...planned,
+        hidden: withRealOrdinals(planned.hidden, snapshot, session.inserted),
+        beside: withRealOrdinals(planned.beside, snapshot, session.inserted),
+      }
+      commitStep(connection, session, run, step, coverage, ordinal, keys)
+    }
+    for (const attempt of run.failed) recordFailure(connection, session, run, attempt)
+    if (lease !== undefined) clearLease(connection, session.no)
+  })
+}
+
+function stale(sessionId: string, why: string): UndertextError<'STALE_PLAN'> {
+  return new UndertextError('STALE_PLAN', { sessionId, why, messageIds: [] })
+}
+
+function recheck(
+  connection: Connection,
+  session: StoredSession,
+  snapshot: Snapshot,
+  steps: readonly CommitStep[],
+  estimators: Estimators,
+): void {
+  let now = viewIndex(connection, session, snapshot.view.provider, estimators)
+  for (const step of steps) {
+    checkStale(session.id, step.before, now, step.plan)
+    const plan = rebasePlan(step.plan, now)
+    checkLaws(session.id, now, plan)
+    now = applyPlan(now, plan, step.inserted?.key ?? 0, step.inserted?.ordinal ?? 0).after
+  }
+}
+
+function commitStep(
+  connection: Connection,
+  session: StoredSession,
+  run: RunCommit,
+  step: CommitStep,
+  coverage: Coverage,
+  ordinal: number,
+  keys: Map<number, number>,
+): void {
+  const { plan } = step
+  const keyOf = (key: number): number => (key < 0 ? keys.get(key)! : key)
+  const requires = plan.requires.map(({ row, part }) => [keyOf(row.key), part])
+  const no = writeCompaction(connection, session, run, {
+    id: step.id,
+    kind: plan.kind,
+    status: 'active',
+    params: stringifyJson(plan.params),
+    coverage: encodeCoverage(coverage),
+    requires: requires.length === 0 ? null : JSON.stringify(requires),
+    rowsHidden: plan.hide.length,
+    partsReplaced: plan.replace.length,
+    rowsInserted: plan.insert === undefined ? 0 : 1,
+    tokensBefore: step.before.tokens,
+    tokensAfter: step.after.tokens,
+    summary: step.summary,
+    error: null,
+  })
+  if (!layTags(connection, session.no, plan.kind, no, coverage.hidden)) {
+    throw stale(session.id, 'its messages are not as they were')
+  }
+  if (step.inserted !== undefined && plan.insert !== undefined) {
+    keys.set(step.inserted.key, insertRow(connection, session, step, no, ordinal))
+  }
+  let sizes: Sizes = subtractSizes(plan.insert?.sizes ?? NO_SIZES, sumSizes(plan.hide))
+  if (plan.replace.length > 0) {
+    insertReplacements(connection, no, plan.replace, ({ row }) => keyOf(row.key))
+    sizes = addSizes(sizes, refreshShown(connection, no, true))
+  }
+  const rows = plan.insert === undefined ? 0 : 1
+  moveCounters(connection, session.no, {
+    visible: rows - plan.hide.length,
+    sizes,
+    hidden: { kind: plan.kind, rows: plan.hide.length },
+    inserted: rows,
+    activeCompactions: 1,
+  })
+  writeAudit(connection, session.no, {
+    event: 'created',
+    compaction: no,
+    run: run.runId,
+    actor: run.actor,
+    detail: {
+      kind: plan.kind,
+      rows: plan.hide.length,
+      parts: plan.replace.length,
+      tokensBefore: step.before.tokens,
+      tokensAfter: step.after.tokens,
+    },
+  })
+}
+
+/**
+ * A plan may hide a row that an earlier step of the same run inserts. Its ordinal was the next one when the view
+ * was read; rows inserted by others since have moved it.
+ */
+function withRealOrdinals(set: RowSet, snapshot: Snapshot, insertedBefore: number): RowSet {
+  const moved = insertedBefore + 1 - snapshot.nextOrdinal
+  if (moved === 0) return set
+  const inserted = set.inserted.map(({ anchor, ordinal }) => ({
+    anchor,
+    ordinal: ordinal >= snapshot.nextOrdinal ? ordinal + moved : ordinal,
+  }))
+  return { positions: set.positions, inserted }
+}
+
+type CompactionRow = {
+  readonly id: string
+  readonly kind: CompactionKind
+  readonly status: CompactionStatus
+  readonly params: string | null
+  readonly coverage: string
+  readonly requires: string | null
+  readonly rowsHidden: number
+  readonly partsReplaced: number
+  readonly rowsInserted: number
+  readonly tokensBefore: number
+  readonly tokensAfter: number
+  readonly summary: SummaryRecord | undefined
+  readonly error: string | null
+}
+
+/** Inserts a compaction, or brings one that was noted as running to its end; answers its number. */
+function writeCompaction(
+  connection: Connection,
+  session: StoredSession,
+  run: RunStart,
+  row: CompactionRow,
+): number {
+  const now = Date.now()
+  const { summary } = row
+  const written = connection.get(
+    `insert into undertext_compactions (id, session, run, kind, status, trigger, actor, reason, params, coverage, requires,
+       rows_hidden, parts_replaced, rows_inserted, tokens_before, tokens_after, summarizer, model, prompt_version, usage, cost,
+       error, created_at, changed_at)
+     values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+     on conflict (id) do update set status = excluded.status, params = excluded.params, rows_hidden = excluded.rows_hidden,
+       rows_inserted = excluded.rows_inserted, tokens_before = excluded.tokens_before, tokens_after = excluded.tokens_after,
+       summarizer = excluded.summarizer, model = excluded.model, prompt_version = excluded.prompt_version,
+       usage = excluded.usage, cost = excluded.cost, error = excluded.error, changed_at = excluded.changed_at
+     returning no`,
+    row.id,
+    session.no,
+    run.runId,
+    row.kind,
+    row.status,
+    run.trigger,
+    run.actor ?? null,
+    run.reason ?? null,
+    row.params,
+    row.coverage,
+    row.requires,
+    row.rowsHidden,
+    row.partsReplaced,
+    row.rowsInserted,
+    row.tokensBefore,
+    row.tokensAfter,
+    summary?.summarizer ?? null,
+    summary?.model ?? null,
+    summary?.promptVersion ?? null,
+    summary?.usage === undefined ? null : stringifyJson(summary.usage),
+    summary?.cost ?? null,
+    row.error,
+    now,
+    now,
+  )
+  return written![0] as number
+}
+
+/** Notes that a summary is being asked for, before it is: what it costs must be in the audit whatever happens. */
+export function noteAttempt(
+  connection: Connection,
+  snapshot: Snapshot,
+  run: RunStart,
+  attempt: Attempt,
+): void {
+  connection.write('compactSession', () => {
+    const session = readSession(connection, snapshot.session.id)
+    if (session === undefined || session.incarnation !== snapshot.session.incarnation) {
+      throw stale(snapshot.session.id, 'the session was purged since')
+    }
+    const no = writeCompaction(connection, session, run, {
+      id: attempt.id,
+      kind: 'condense',
+      status: 'running',
+      params: null,
+      coverage: encodeCoverage(coverageOf(attempt.view, bareCondensePlan(attempt.rows), undefined)),
+      requires: null,
+      rowsHidden: attempt.rows.length,
+      partsReplaced: 0,
+      rowsInserted: 0,
+      tokensBefore: attempt.view.tokens,
+      tokensAfter: attempt.view.tokens,
+      summary: { summarizer: attempt.summarizer },
+      error: null,
+    })
+    writeAudit(connection, session.no, { event: 'started', compaction: no, run: run.runId, actor: run.actor })
+  })
+}
+
+function insertRow(
+  connection: Connection,
+  session: StoredSession,
+  step: CommitStep,
+  no: number,
+  ordinal: number,
+): number {
+  const insert = step.plan.insert!
+  const key = connection.insert(
+    `insert into undertext_messages (session, anchor, ordinal, kind, role, flags, size_text, size_reasoning, size_calls,
+       size_results, size_media, created_at, inserted_by) values (?, ?, ?, ?, ?, 2, ?, ?, ?, ?, ?, ?, ?)`,
+    session.no,
+    step.inserted!.anchor,
+    ordinal,
+    encodeKind(insert.kind),
+    encodeRole(insert.role),
+    insert.sizes.text,
+    insert.sizes.reasoning,
+    insert.sizes.toolCalls,
+    insert.sizes.toolResults,
+    insert.sizes.media,
+    step.createdAt,
+    no,
+  )
+  connection.run(
+    'insert into undertext_contents (key, content, metadata) values (?, ?, ?)',
+    key,
+    JSON.stringify(insert.text),
+    Object.keys(insert.metadata).length === 0 ? null : stringifyJson(insert.metadata),
+  )
+  return key
+}
+
+/** Notes an attempt that ended without a summary: it cost something, and somebody may ask why. */
+export function recordFailure(
+  connection: Connection,
+  session: StoredSession,
+  run: RunStart,
+  attempt: FailedAttempt,
+): void {
+  const no = writeCompaction(connection, session, run, {
+    id: attempt.id,
+    kind: 'condense',
+    status: attempt.status,
+    params: null,
+    coverage: '{}',
+    requires: null,
+    rowsHidden: 0,
+    partsReplaced: 0,
+    rowsInserted: 0,
+    tokensBefore: attempt.tokensBefore,
+    tokensAfter: attempt.tokensAfter,
+    summary: attempt.summary,
+    error: attempt.error,
+  })
+  connection.run('update undertext_sessions set version = version + 1 where no = ?', session.no)
+  writeAudit(connection, session.no, {
+    event: attempt.status,
+    compaction: no,
+    run: run.runId,
+    actor: run.actor,
+    detail: { error: attempt.error, tokensBefore: attempt.tokensBefore, tokensAfter: attempt.tokensAfter },
+  })
+}

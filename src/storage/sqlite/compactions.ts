@@ -1,0 +1,133 @@
+import { type Coverage, decodeCoverage, type Place } from '../../core/coverage.ts'
+import type { JsonObject } from '../../core/json.ts'
+import type { CompactionStatus } from '../../core/nesting.ts'
+import type { CompactionKind } from '../../core/plan.ts'
+import { UndertextError } from '../../errors.ts'
+import type { Compaction, Trigger } from '../storage.ts'
+import type { Connection, Row } from './connection.ts'
+import { rowId } from './row-codec.ts'
+import { requireSession, type StoredSession } from './sessions.ts'
+
+/** What nesting, undo and redo look at. */
+export type StoredCompaction = {
+  readonly no: number
+  readonly id: string
+  readonly run: string
+  readonly kind: CompactionKind
+  readonly status: CompactionStatus
+  readonly coverage: Coverage
+  readonly rowsHidden: number
+  readonly partsReplaced: number
+  readonly requires: readonly RequiredKey[]
+  readonly undoneWithRun: number | undefined
+}
+
+/** Key of a row and index of a part that a compaction leans on. */
+export type RequiredKey = readonly [key: number, part: number]
+
+/** All compactions of a session in order of creation, within the caller's transaction. */
+export function loadCompactions(connection: Connection, session: number): StoredCompaction[] {
+  const places = insertedPlaces(connection, session)
+  const rows = connection.all(
+    `select no, id, run, kind, status, coverage, rows_hidden, parts_replaced, requires, undone_with_run
+     from undertext_compactions where session = ? order by no`,
+    session,
+  )
+  return rows.map(([no, id, run, kind, status, coverage, hidden, parts, requires, undoneWithRun]) => ({
+    no: no as number,
+    id: id as string,
+    run: run as string,
+    kind: kind as CompactionKind,
+    status: status as CompactionStatus,
+    coverage: decodeCoverage(coverage as string, places.get(no as number)),
+    rowsHidden: hidden as number,
+    partsReplaced: parts as number,
+    requires: requires === null ? [] : (JSON.parse(requires as string) as RequiredKey[]),
+    undoneWithRun: (undoneWithRun as number | null) ?? undefined,
+  }))
+}
+
+/** Where the rows stand that compactions inserted, by the compaction's number. */
+export function insertedPlaces(connection: Connection, session: number): Map<number, Place> {
+  const rows = connection.all(
+    'select inserted_by, anchor, ordinal from undertext_messages where session = ? and position is null',
+    session,
+  )
+  return new Map(
+    rows.map(([by, anchor, ordinal]) => [
+      by as number,
+      { anchor: anchor as number, ordinal: ordinal as number },
+    ]),
+  )
+}
+
+/**
+ * The compactions an id stands for: itself, or all of a run. Throws `COMPACTION_NOT_FOUND`.
+ */
+export function findTargets(
+  sessionId: string,
+  compactions: readonly StoredCompaction[],
+  id: string,
+): { targets: StoredCompaction[]; isRun: boolean } {
+  const one = compactions.find((compaction) => compaction.id === id)
+  if (one !== undefined) return { targets: [one], isRun: false }
+  const members = compactions.filter(({ run }) => run === id)
+  if (members.length === 0) throw new UndertextError('COMPACTION_NOT_FOUND', { sessionId, compactionId: id })
+  return { targets: members, isRun: true }
+}
+
+/** Compactions as people see them, oldest first. */
+export function readCompactions(
+  connection: Connection,
+  id: string,
+  { run, id: compactionId }: { run?: string | undefined; id?: string | undefined },
+): Compaction[] {
+  return connection.read('listCompactions', () => {
+    const session = requireSession(connection, id)
+    const places = insertedPlaces(connection, session.no)
+    const rows = connection.all(
+      `select no, id, run, kind, status, trigger, actor, reason, params, coverage, rows_hidden, parts_replaced,
+         rows_inserted, tokens_before, tokens_after, summarizer, model, prompt_version, usage, cost, error, created_at, changed_at
+       from undertext_compactions where session = ? and (? is null or run = ?) and (? is null or id = ?) order by no`,
+      session.no,
+      run ?? null,
+      run ?? null,
+      compactionId ?? null,
+      compactionId ?? null,
+    )
+    return rows.map((row) => decodeCompaction(session, row, places.get(row[0] as number)))
+  })
+}
+
+function decodeCompaction(session: StoredSession, row: Row, inserted: Place | undefined): Compaction {
+  const text = (at: number): string | undefined => (row[at] as string | null) ?? undefined
+  const json = (at: number): JsonObject | undefined => {
+    const value = text(at)
+    return value === undefined ? undefined : (JSON.parse(value) as JsonObject)
+  }
+  return {
+    id: row[1] as string,
+    runId: row[2] as string,
+    kind: row[3] as CompactionKind,
+    status: row[4] as CompactionStatus,
+    trigger: row[5] as Trigger,
+    actor: text(6),
+    reason: text(7),
+    params: json(8) ?? {},
+    coverage: decodeCoverage(row[9] as string, inserted),
+    rowsHidden: row[10] as number,
+    partsReplaced: row[11] as number,
+    rowsInserted: row[12] as number,
+    insertedIds: inserted === undefined ? [] : [rowId(session.incarnation, null, null, inserted.ordinal)],
+    tokensBefore: row[13] as number,
+    tokensAfter: row[14] as number,
+    summarizer: text(15),
+    model: text(16),
+    promptVersion: text(17),
+    usage: json(18),
+    cost: (row[19] as number | null) ?? undefined,
+    error: text(20),
+    createdAt: row[21] as number,
+    changedAt: row[22] as number,
+  }
+}

@@ -1,0 +1,137 @@
+import { createHash } from 'node:crypto'
+import { stringifyJson } from '../../core/json.ts'
+import type { Part } from '../../core/message.ts'
+
+/** Binary data longer than this, in characters or bytes, is stored apart, once for all messages that hold it. */
+export const BLOB_THRESHOLD = 4_096
+
+/** How a blob's bytes stand in the content: as bytes, as base64, or as the text itself (UTF-8). */
+type Encoding = 'bytes' | 'base64' | 'text'
+
+/** Where a blob belongs: part index, index within a tool result's content or -1, hash in hex, encoding. */
+type BlobPlace = readonly [part: number, item: number, hash: string, encoding: Encoding]
+
+export type EncodedContent = {
+  /** JSON of the content; data stored apart is an empty text in it. */
+  readonly content: string
+  readonly blobs: string | null
+  readonly bytes: readonly { readonly hash: Buffer; readonly bytes: Uint8Array }[]
+  /** The JSON of a tool call's input, by part, so that it is made only once. */
+  readonly inputJson: (part: number) => string | undefined
+}
+
+const NO_BYTES: EncodedContent['bytes'] = []
+const NO_INPUT = (): undefined => undefined
+
+/** A content as it is stored. */
+export function encodeContent(content: string | readonly Part[]): EncodedContent {
+  if (typeof content === 'string') {
+    return { content: JSON.stringify(content), blobs: null, bytes: NO_BYTES, inputJson: NO_INPUT }
+  }
+  const places: BlobPlace[] = []
+  const bytes: { hash: Buffer; bytes: Uint8Array }[] = []
+  const inputs: (string | undefined)[] = []
+  const keepApart = (data: string | Uint8Array, part: number, item: number): string | undefined => {
+    const found = separate(data)
+    if (found === undefined) return undefined
+    const hash = createHash('sha256').update(found.bytes).digest()
+    bytes.push({ hash, bytes: found.bytes })
+    places.push([part, item, hash.toString('hex'), found.encoding])
+    return ''
+  }
+  const parts = content.map((part, index) => {
+    if (part.type === 'tool-call') {
+      inputs[index] = stringifyJson(part.input)
+      return stringifyEntry(part, 'input', inputs[index]!)
+    }
+    return stringifyJson(withoutData(part, (data, item) => keepApart(data, index, item)))
+  })
+  return {
+    content: `[${parts.join(',')}]`,
+    blobs: places.length === 0 ? null : JSON.stringify(places),
+    bytes,
+    inputJson: (part) => inputs[part],
+  }
+}
+
+/** An object's JSON with one value's JSON known already; keys keep their order. */
+function stringifyEntry(object: object, key: string, json: string): string {
+  const entries: string[] = []
+  for (const [name, value] of Object.entries(object)) {
+    if (value !== undefined)
+      entries.push(`${JSON.stringify(name)}:${name === key ? json : stringifyJson(value)}`)
+  }
+  return `{${entries.join(',')}}`
+}
+
+/** A part with its large data taken out. `take` answers what stands in its place, or `undefined` to leave it. */
+function withoutData(
+  part: Part,
+  take: (data: string | Uint8Array, item: number) => string | undefined,
+  item = -1,
+): Part {
+  if (part.type === 'image') {
+    const image = take(part.image, item)
+    return image === undefined ? part : { ...part, image }
+  }
+  if (part.type === 'file') {
+    const data = take(part.data, item)
+    return data === undefined ? part : { ...part, data }
+  }
+  if (part.type === 'tool-result' && part.output.type === 'content') {
+    let changed = false
+    const value = part.output.value.map((entry, at) => {
+      const other = withoutData(entry, take, at)
+      changed ||= other !== entry
+      return other as typeof entry
+    })
+    return changed ? { ...part, output: { ...part.output, value } } : part
+  }
+  return part
+}
+
+function separate(data: string | Uint8Array): { bytes: Uint8Array; encoding: Encoding } | undefined {
+  if (typeof data !== 'string') return { bytes: data, encoding: 'bytes' }
+  if (data.length < BLOB_THRESHOLD) return undefined
+  const decoded = Buffer.from(data, 'base64')
+  if (decoded.toString('base64') === data) return { bytes: decoded, encoding: 'base64' }
+  // What UTF-8 cannot hold (lone surrogates) stays in the JSON.
+  return data.isWellFormed() ? { bytes: Buffer.from(data, 'utf8'), encoding: 'text' } : undefined
+}
+
+/** A content as it came in. `blobOf` reads bytes by the hash in hex; `undefined` when they are missing. */
+export function decodeContent(
+  content: string,
+  blobs: string | null,
+  blobOf: (hash: string) => Uint8Array | undefined,
+): string | Part[] {
+  const decoded = JSON.parse(content) as string | Part[]
+  if (blobs === null || typeof decoded === 'string') return decoded
+  for (const [index, item, hash, encoding] of blobPlaces(blobs)) {
+    const bytes = blobOf(hash)
+    if (bytes === undefined) continue
+    const data = restore(bytes, encoding)
+    const part = decoded[index] as Part
+    if (item === -1) decoded[index] = withData(part, data)
+    else if (part.type === 'tool-result' && part.output.type === 'content') {
+      const value = [...part.output.value]
+      value[item] = withData(value[item]!, data) as (typeof value)[number]
+      decoded[index] = { ...part, output: { ...part.output, value } }
+    }
+  }
+  return decoded
+}
+
+export function blobPlaces(blobs: string): readonly BlobPlace[] {
+  return JSON.parse(blobs) as BlobPlace[]
+}
+
+function withData(part: Part, data: string | Uint8Array): Part {
+  if (part.type === 'image') return { ...part, image: data }
+  return part.type === 'file' ? { ...part, data } : part
+}
+
+function restore(bytes: Uint8Array, encoding: Encoding): string | Uint8Array {
+  if (encoding === 'bytes') return new Uint8Array(bytes)
+  return Buffer.from(bytes).toString(encoding === 'base64' ? 'base64' : 'utf8')
+}

@@ -1,0 +1,267 @@
+import type { JsonObject } from '../../core/json.ts'
+import {
+  type Part,
+  type PositionRange,
+  partsOf,
+  type StoredMessage,
+  type ViewMessage,
+} from '../../core/message.ts'
+import { withReplacements } from '../../core/overlay.ts'
+import type { MessageQuery } from '../storage.ts'
+import { blobReader } from './blobs.ts'
+import type { Connection, Row } from './connection.ts'
+import { decodeContent } from './content-codec.ts'
+import { provenanceOf } from './provenance.ts'
+import { decodeKind, decodeRole, decodeShown, rowId } from './row-codec.ts'
+import { requireSession, type StoredSession } from './sessions.ts'
+
+/** A row is visible when it has neither parent and was not retired. Written out in every query that must use the index. */
+export const VISIBLE = 'condense_parent is null and truncation_parent is null and retired_by is null'
+
+/** The same for a table alias `m`. */
+export const M_VISIBLE = 'm.condense_parent is null and m.truncation_parent is null and m.retired_by is null'
+
+/**
+ * The effective history: the visible rows in order, replacements applied. One indexed query; hidden rows are
+ * not touched (a test asserts the query plan).
+ */
+export function readView(connection: Connection, id: string, withProvenance: boolean): ViewMessage[] {
+  return connection.read('getEffectiveHistory', () => {
+    const session = requireSession(connection, id)
+    return viewOf(connection, session, withProvenance)
+  })
+}
+
+/** The query behind it, exported for the test of its plan. */
+export const VIEW_QUERY = `select m.key, m.kind, m.role, m.position, m.ordinal, m.id, m.created_at, m.shown, c.content,
+    c.metadata, c.blobs, m.inserted_by
+  from undertext_messages m indexed by undertext_visible join undertext_contents c on c.key = m.key
+  where m.session = ? and ${M_VISIBLE} order by m.anchor, m.ordinal`
+
+/** The view of a session, within the caller's transaction. */
+export function viewOf(
+  connection: Connection,
+  session: StoredSession,
+  withProvenance: boolean,
+): ViewMessage[] {
+  const rows = connection.all(VIEW_QUERY, session.no)
+  const shownTexts = rows.some((row) => row[7] !== null) ? readShownTexts(connection, session.no) : undefined
+  const blobOf = blobReader(connection)
+  const provenance = withProvenance ? provenanceOf(connection, session) : undefined
+  return rows.map((row) => {
+    const message = decodeViewRow(connection, session, row, shownTexts, blobOf)
+    if (provenance === undefined) return message
+    return { ...message, standsFor: standsFor(message, row, provenance) }
+  })
+}
+
+function standsFor(
+  message: ViewMessage,
+  row: Row,
+  provenance: (compaction: number) => readonly PositionRange[],
+): readonly PositionRange[] {
+  if (message.position !== undefined) return [[message.position, message.position]]
+  return provenance(row[11] as number)
+}
+
+type ShownTexts = ReadonlyMap<string, string>
+
+/** The texts of all replacements shown in the view, by row, part and compaction. */
+function readShownTexts(connection: Connection, session: number): ShownTexts {
+  const rows = connection.all(
+    `select r.message, r.part, r.compaction, r.text
+     from undertext_messages m indexed by undertext_visible join undertext_replacements r on r.message = m.key
+     where m.session = ? and ${M_VISIBLE} and m.shown is not null`,
+    session,
+  )
+  return new Map(
+    rows.map(
+      ([message, part, compaction, text]) => [`${message}:${part}:${compaction}`, text as string] as const,
+    ),
+  )
+}
+
+function decodeViewRow(
+  connection: Connection,
+  session: StoredSession,
+  row: Row,
+  shownTexts: ShownTexts | undefined,
+  blobOf: ReturnType<typeof blobReader>,
+): ViewMessage {
+  const [
+    key,
+    kindCode,
+    roleCode,
+    position,
+    ordinal,
+    id,
+    createdAt,
+    shown,
+    content,
+    metadata,
+    blobs,
+    insertedBy,
+  ] = row
+  const original = decodeContent(content as string, blobs as string | null, blobOf)
+  const kind = decodeKind(kindCode)
+  const message: { -readonly [K in keyof ViewMessage]: ViewMessage[K] } = {
+    id: rowId(session.incarnation, id, position, ordinal),
+    kind,
+    role: decodeRole(roleCode),
+    content: original,
+    createdAt: createdAt as number,
+  }
+  if (position !== null) message.position = position as number
+  if (metadata !== null) message.metadata = JSON.parse(metadata as string) as JsonObject
+  if (shown !== null) {
+    const entries = decodeShown(shown)
+    message.replacedParts = entries.map(({ part }) => part)
+    message.content = withReplacements(original, (part) => {
+      const entry = entries.find((candidate) => candidate.part === part)
+      const text = entry && shownTexts?.get(`${key}:${part}:${entry.compaction}`)
+      return text === undefined ? undefined : (JSON.parse(text) as string)
+    })
+  }
+  if (kind !== 'message')
+    Object.assign(message, insertedTags(kind, compactionId(connection, insertedBy as number)))
+  return message
+}
+
+function insertedTags(kind: 'summary' | 'marker', compaction: string): Partial<ViewMessage> {
+  return kind === 'summary'
+    ? { condenseId: compaction }
+    : { truncationId: compaction, isTruncationMarker: true }
+}
+
+function compactionId(connection: Connection, no: number): string {
+  return connection.get('select id from undertext_compactions where no = ?', no)?.[0] as string
+}
+
+const STORED_COLUMNS = `m.key, m.kind, m.role, m.position, m.ordinal, m.id, m.created_at, m.shown, c.content, c.metadata,
+  c.blobs, m.inserted_by, m.anchor, m.pinned, m.idempotency_key, m.condense_parent, m.truncation_parent, m.retired_by`
+
+/**
+ * The rows as they are stored, hidden or not. A page is made of messages of the log; rows that compactions
+ * inserted come with the message they stand behind.
+ */
+export function readMessages(connection: Connection, id: string, query: MessageQuery): StoredMessage[] {
+  return connection.read('getMessages', () => {
+    const session = requireSession(connection, id)
+    const range = pageOf(session.messageCount, query)
+    if (range === undefined) return []
+    const rows = connection.all(
+      `select ${STORED_COLUMNS} from undertext_messages m join undertext_contents c on c.key = m.key
+       where m.session = ? and m.position between ? and ?`,
+      session.no,
+      range[0],
+      range[1],
+    )
+    const inserted = connection.all(
+      `select ${STORED_COLUMNS} from undertext_messages m join undertext_contents c on c.key = m.key
+       where m.session = ? and m.position is null and m.anchor between ? and ?`,
+      session.no,
+      range[0],
+      range[1],
+    )
+    const ids = compactionIds(connection, session.no)
+    const blobOf = blobReader(connection)
+    const messages = [...rows, ...inserted]
+      .sort((a, b) => (a[12] as number) - (b[12] as number) || (a[4] as number) - (b[4] as number))
+      .map((row) => decodeStored(session, row, ids, blobOf))
+    return query.order === 'forward' ? messages : messages.reverse()
+  })
+}
+
+function pageOf(last: number, { after, before, limit, order }: MessageQuery): PositionRange | undefined {
+  let from = Math.max(1, (after ?? 0) + 1)
+  let to = Math.min(last, (before ?? last + 1) - 1)
+  if (limit !== undefined) {
+    if (order === 'forward') to = Math.min(to, from + limit - 1)
+    else from = Math.max(from, to - limit + 1)
+  }
+  return from > to ? undefined : [from, to]
+}
+
+function compactionIds(connection: Connection, session: number): ReadonlyMap<unknown, string> {
+  const rows = connection.all('select no, id from undertext_compactions where session = ?', session)
+  return new Map(rows.map(([no, id]) => [no, id as string] as const))
+}
+
+function decodeStored(
+  session: StoredSession,
+  row: Row,
+  ids: ReadonlyMap<unknown, string>,
+  blobOf: ReturnType<typeof blobReader>,
+): StoredMessage {
+  const kind = decodeKind(row[1])
+  const [condenseParent, truncationParent, retiredBy] = [row[15], row[16], row[17]]
+  const message: { -readonly [K in keyof StoredMessage]: StoredMessage[K] } = {
+    id: rowId(session.incarnation, row[5], row[3], row[4]),
+    kind,
+    role: decodeRole(row[2]),
+    content: decodeContent(row[8] as string, row[10] as string | null, blobOf),
+    anchor: row[12] as number,
+    createdAt: row[6] as number,
+    pinned: row[13] === 1,
+    hidden: condenseParent !== null || truncationParent !== null || retiredBy !== null,
+  }
+  if (row[3] !== null) message.position = row[3] as number
+  if (row[9] !== null) message.metadata = JSON.parse(row[9] as string) as JsonObject
+  if (row[14] !== null) message.idempotencyKey = row[14] as string
+  if (row[7] !== null) message.replacedParts = decodeShown(row[7]).map(({ part }) => part)
+  if (condenseParent !== null) message.condenseParent = ids.get(condenseParent)!
+  if (truncationParent !== null) message.truncationParent = ids.get(truncationParent)!
+  if (retiredBy !== null) message.retiredBy = ids.get(retiredBy)!
+  if (kind !== 'message') Object.assign(message, insertedTags(kind, ids.get(row[11])!))
+  return message
+}
+
+/** The original parts of rows, by key. */
+export function readContents(connection: Connection, keys: readonly number[]): Map<number, readonly Part[]> {
+  return connection.read('compactSession', () => {
+    const blobOf = blobReader(connection)
+    const rows = connection.all(
+      'select c.key, c.content, c.blobs from json_each(?) k join undertext_contents c on c.key = k.value',
+      JSON.stringify(keys),
+    )
+    return new Map(
+      rows.map(([key, content, blobs]) => {
+        const decoded = decodeContent(content as string, blobs as string | null, blobOf)
+        return [key as number, partsOf({ content: decoded })] as const
+      }),
+    )
+  })
+}
+
+/** The metadata of rows, by key; rows without any are left out. */
+export function readMetadata(connection: Connection, keys: readonly number[]): Map<number, JsonObject> {
+  return connection.read('compactSession', () => {
+    const rows = connection.all(
+      'select c.key, c.metadata from json_each(?) k join undertext_contents c on c.key = k.value where c.metadata is not null',
+      JSON.stringify(keys),
+    )
+    return new Map(
+      rows.map(([key, metadata]) => [key as number, JSON.parse(metadata as string) as JsonObject] as const),
+    )
+  })
+}
+
+/** The texts that rows show in place of parts now, by key and part. */
+export function readShown(connection: Connection, keys: readonly number[]): Map<number, Map<number, string>> {
+  return connection.read('compactSession', () => {
+    const rows = connection.all(
+      `select m.key, r.part, r.text from json_each(?) k join undertext_messages m on m.key = k.value,
+         json_each(m.shown) s join undertext_replacements r
+         on r.message = m.key and r.part = s.value ->> 0 and r.compaction = s.value ->> 1
+       where m.shown is not null`,
+      JSON.stringify(keys),
+    )
+    const texts = new Map<number, Map<number, string>>()
+    for (const [key, part, text] of rows) {
+      const parts = texts.get(key as number) ?? new Map<number, string>()
+      parts.set(part as number, JSON.parse(text as string) as string)
+      texts.set(key as number, parts)
+    }
+    return texts
+  })
+}

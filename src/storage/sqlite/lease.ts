@@ -1,0 +1,109 @@
+import { hostname } from 'node:os'
+import type { FailedAttempt, Lease, RunStart } from '../storage.ts'
+import { writeAudit } from './audit.ts'
+import { recordFailure } from './commit.ts'
+import type { Connection } from './connection.ts'
+import { readSession, requireSession } from './sessions.ts'
+
+export function leaseOf(connection: Connection, session: number): Lease | undefined {
+  const row = connection.get(
+    'select lease_run, lease_holder, lease_expires from undertext_sessions where no = ? and lease_run is not null',
+    session,
+  )
+  return row && { runId: row[0] as string, holder: row[1] as string, expiresAt: row[2] as number }
+}
+
+export function clearLease(connection: Connection, session: number): void {
+  connection.run(
+    'update undertext_sessions set lease_run = null, lease_holder = null, lease_expires = null where no = ?',
+    session,
+  )
+}
+
+/** The lease on a session that another process holds and that still counts. */
+export function leaseInTheWay(connection: Connection, id: string, holder: string): Lease | undefined {
+  return connection.readOne('compactSession', () => {
+    const row = connection.get(
+      'select lease_run, lease_holder, lease_expires from undertext_sessions where id = ? and lease_run is not null',
+      id,
+    )
+    const lease = row && { runId: row[0] as string, holder: row[1] as string, expiresAt: row[2] as number }
+    return lease !== undefined && lease.holder !== holder && isAlive(lease) ? lease : undefined
+  })
+}
+
+/** Claims a session, or answers the lease in the way. What a dead holder left running is marked as expired. */
+export function takeLease(connection: Connection, id: string, lease: Lease): Lease | undefined {
+  return connection.write('compactSession', () => {
+    const session = requireSession(connection, id)
+    const current = leaseOf(connection, session.no)
+    if (current !== undefined && current.runId !== lease.runId && isAlive(current)) return current
+    expireAttempts(connection, session.no, lease.runId)
+    connection.run(
+      'update undertext_sessions set lease_run = ?, lease_holder = ?, lease_expires = ? where no = ?',
+      lease.runId,
+      lease.holder,
+      lease.expiresAt,
+      session.no,
+    )
+    return undefined
+  })
+}
+
+export function renewLease(connection: Connection, id: string, lease: Lease): boolean {
+  return connection.write('compactSession', () => {
+    const sql = 'update undertext_sessions set lease_expires = ? where id = ? and lease_run = ?'
+    return connection.run(sql, lease.expiresAt, id, lease.runId) === 1
+  })
+}
+
+export function releaseLease(
+  connection: Connection,
+  id: string,
+  lease: Lease | undefined,
+  run: RunStart,
+  failed: readonly FailedAttempt[],
+): void {
+  connection.write('compactSession', () => {
+    const session = readSession(connection, id)
+    if (session === undefined) return
+    for (const attempt of failed) recordFailure(connection, session, run, attempt)
+    if (lease !== undefined && leaseOf(connection, session.no)?.runId === lease.runId)
+      clearLease(connection, session.no)
+  })
+}
+
+/** Marks attempts as expired that nobody works on any more, within the caller's transaction. */
+export function expireAttempts(connection: Connection, session: number, exceptRun: string): void {
+  const rows = connection.all(
+    "select no, run from undertext_compactions where session = ? and status = 'running' and run <> ?",
+    session,
+    exceptRun,
+  )
+  for (const [no, run] of rows) {
+    connection.run(
+      "update undertext_compactions set status = 'expired', changed_at = ? where no = ?",
+      Date.now(),
+      no,
+    )
+    writeAudit(connection, session, { event: 'expired', compaction: no as number, run: run as string })
+  }
+}
+
+/** A lease counts until it ends, and no longer than its process lives, where that can be seen from here. */
+function isAlive(lease: Lease): boolean {
+  if (lease.expiresAt <= Date.now()) return false
+  const slash = lease.holder.lastIndexOf('/')
+  if (lease.holder.slice(0, slash) !== hostname()) return true
+  return processExists(Number(lease.holder.slice(slash + 1)))
+}
+
+function processExists(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    // EPERM: it is there, and somebody else's.
+    return (error as NodeJS.ErrnoException).code === 'EPERM'
+  }
+}

@@ -1,0 +1,47 @@
+import { View } from '../../core/view.ts'
+import { UndertextError } from '../../errors.ts'
+import type { Estimators, Snapshot } from '../storage.ts'
+import type { Connection } from './connection.ts'
+import { M_VISIBLE } from './history.ts'
+import { INDEX_COLUMNS, IndexedRow } from './row-codec.ts'
+import { readSession, type StoredSession } from './sessions.ts'
+
+/** The view as planning sees it, exported for the test of its plan. Reads no content. */
+export const PLANNING_QUERY = `select ${INDEX_COLUMNS} from undertext_messages m indexed by undertext_visible
+  where m.session = ? and ${M_VISIBLE} order by m.anchor, m.ordinal`
+
+/** What planning works on, of one moment; `undefined` for an unknown session. Throws `ESTIMATOR_UNKNOWN`. */
+export function readSnapshot(
+  connection: Connection,
+  id: string,
+  provider: string,
+  estimators: Estimators,
+): (Snapshot & { readonly session: StoredSession }) | undefined {
+  return connection.read('compactSession', () => {
+    const session = readSession(connection, id)
+    return (
+      session && {
+        session,
+        view: viewIndex(connection, session, provider, estimators),
+        nextOrdinal: session.inserted + 1,
+      }
+    )
+  })
+}
+
+/** The index of the view, within the caller's transaction. */
+export function viewIndex(
+  connection: Connection,
+  session: StoredSession,
+  provider: string,
+  estimators: Estimators,
+): View {
+  const estimator = estimators.byName.get(session.estimator)
+  if (estimator === undefined) {
+    throw new UndertextError('ESTIMATOR_UNKNOWN', { sessionId: session.id, estimator: session.estimator })
+  }
+  const rows = connection
+    .all(PLANNING_QUERY, session.no)
+    .map((row) => new IndexedRow(row, session.incarnation))
+  return new View(rows, estimator, provider, session.visibleSizes)
+}

@@ -1,0 +1,47 @@
+import type { PositionRange } from '../../core/message.ts'
+import { loadCompactions } from './compactions.ts'
+import type { Connection } from './connection.ts'
+import type { StoredSession } from './sessions.ts'
+
+/**
+ * A function that says which positions of the log the row inserted by a compaction stands for, down to the
+ * originals: what the compaction hid, and what the inserted rows among that stood for.
+ */
+export function provenanceOf(
+  connection: Connection,
+  session: StoredSession,
+): (compaction: number) => readonly PositionRange[] {
+  const compactions = loadCompactions(connection, session.no)
+  const byNo = new Map(compactions.map((compaction) => [compaction.no, compaction] as const))
+  const byOrdinal = new Map(
+    compactions.flatMap((compaction) => {
+      const { inserted } = compaction.coverage
+      return inserted === undefined ? [] : [[inserted.ordinal, compaction.no] as const]
+    }),
+  )
+  const known = new Map<number, readonly PositionRange[]>()
+  const positionsOf = (no: number): readonly PositionRange[] => {
+    const found = known.get(no)
+    if (found !== undefined) return found
+    known.set(no, [])
+    const hidden = byNo.get(no)?.coverage.hidden
+    const inner = (hidden?.inserted ?? []).flatMap(({ ordinal }) => {
+      const by = byOrdinal.get(ordinal)
+      return by === undefined ? [] : positionsOf(by)
+    })
+    const positions = mergeRanges([...(hidden?.positions ?? []), ...inner])
+    known.set(no, positions)
+    return positions
+  }
+  return positionsOf
+}
+
+function mergeRanges(ranges: readonly PositionRange[]): PositionRange[] {
+  const merged: [number, number][] = []
+  for (const [from, to] of [...ranges].sort((a, b) => a[0] - b[0])) {
+    const last = merged.at(-1)
+    if (last !== undefined && from <= last[1] + 1) last[1] = Math.max(last[1], to)
+    else merged.push([from, to])
+  }
+  return merged
+}

@@ -1,0 +1,92 @@
+import { indexMessage, type MessageIndex } from '../../core/index-message.ts'
+import { partsOf } from '../../core/message.ts'
+import { savedBy } from '../../core/plan.ts'
+import {
+  addSizes,
+  type Estimator,
+  measurePart,
+  NO_SIZES,
+  type Sizes,
+  subtractSizes,
+} from '../../core/tokens.ts'
+import { blobReader } from './blobs.ts'
+import type { Connection } from './connection.ts'
+import { decodeContent } from './content-codec.ts'
+import { encodeShown } from './row-codec.ts'
+
+/** Contents are read this many rows at a time, so that a huge session does not have to fit in memory. */
+const BATCH = 1_000
+
+/** What a replacement saves, counted anew. */
+export type RecountedReplacement = {
+  readonly compaction: number
+  readonly part: number
+  readonly saved: Sizes
+  readonly active: boolean
+}
+
+/** What a row must say of itself, worked out from its content, its replacements and what is in force. */
+export type Recounted = {
+  readonly key: number
+  readonly index: MessageIndex
+  readonly replacements: readonly RecountedReplacement[]
+  readonly shown: string | null
+  readonly shownSizes: Sizes
+}
+
+/** Counts every row of a session anew from its content, in batches, within the caller's transaction. */
+export function* recountRows(
+  connection: Connection,
+  session: number,
+  estimator: Estimator,
+): Generator<Recounted> {
+  const blobOf = blobReader(connection)
+  for (let after = 0; ; ) {
+    const rows = connection.all(
+      `select m.key, c.content, c.blobs from undertext_messages m join undertext_contents c on c.key = m.key
+       where m.session = ? and m.key > ? order by m.key limit ?`,
+      session,
+      after,
+      BATCH,
+    )
+    for (const [key, content, blobs] of rows) {
+      after = key as number
+      const decoded = decodeContent(content as string, blobs as string | null, blobOf)
+      yield recount(connection, after, decoded, estimator)
+    }
+    if (rows.length < BATCH) return
+  }
+}
+
+function recount(
+  connection: Connection,
+  key: number,
+  content: Parameters<typeof partsOf>[0]['content'],
+  estimator: Estimator,
+): Recounted {
+  const index = indexMessage({ content }, estimator)
+  const parts = partsOf({ content })
+  const replacements = connection
+    .all(
+      `select r.compaction, r.part, r.text, c.status from undertext_replacements r
+       left join undertext_compactions c on c.no = r.compaction where r.message = ? order by r.part, r.compaction`,
+      key,
+    )
+    .map(([compaction, part, text, status]): RecountedReplacement => {
+      const original = parts[part as number]
+      const sizes = original === undefined ? NO_SIZES : measurePart(original, estimator)
+      const units = estimator.measureText(JSON.parse(text as string) as string)
+      const saved = savedBy(sizes, original?.type === 'tool-result' ? 'toolResults' : 'text', units)
+      return { compaction: compaction as number, part: part as number, saved, active: status === 'active' }
+    })
+  const newest = new Map<number, RecountedReplacement>()
+  for (const replacement of replacements) if (replacement.active) newest.set(replacement.part, replacement)
+  const saved = [...newest.values()].reduce((sum, replacement) => addSizes(sum, replacement.saved), NO_SIZES)
+  return {
+    key,
+    index,
+    replacements,
+    shown: encodeShown([...newest.values()].map(({ part, compaction }) => ({ part, compaction }))),
+    shownSizes: subtractSizes(index.sizes, saved),
+  }
+}

@@ -1,0 +1,84 @@
+import type { Estimator } from '../../core/tokens.ts'
+import { writeAudit } from './audit.ts'
+import type { Connection } from './connection.ts'
+import { VISIBLE } from './history.ts'
+import { type Recounted, recountRows } from './recount.ts'
+import { encodeTools } from './row-codec.ts'
+import { requireSession, type StoredSession } from './sessions.ts'
+
+/** Counts all rows of a session anew with an estimator and records it. Throws `SESSION_NOT_FOUND`. */
+export function reestimate(connection: Connection, id: string, estimator: Estimator): StoredSession {
+  return connection.write('reestimate', () => {
+    const session = requireSession(connection, id)
+    for (const row of recountRows(connection, session.no, estimator)) writeRecounted(connection, row)
+    connection.run('update undertext_sessions set estimator = ? where no = ?', estimator.name, session.no)
+    resetCounters(connection, session.no)
+    writeAudit(connection, session.no, {
+      event: 'reestimated',
+      detail: { from: session.estimator, to: estimator.name },
+    })
+    return requireSession(connection, id)
+  })
+}
+
+/** Writes what was counted anew, within the caller's transaction. */
+export function writeRecounted(
+  connection: Connection,
+  { key, index, replacements, shown, shownSizes }: Recounted,
+): void {
+  connection.run(
+    `update undertext_messages set tools = ?, shown = ?, size_text = ?, size_reasoning = ?, size_calls = ?, size_results = ?,
+       size_media = ? where key = ?`,
+    encodeTools(index),
+    shown,
+    shownSizes.text,
+    shownSizes.reasoning,
+    shownSizes.toolCalls,
+    shownSizes.toolResults,
+    shownSizes.media,
+    key,
+  )
+  for (const { compaction, part, saved } of replacements) {
+    connection.run(
+      `update undertext_replacements set saved_text = ?, saved_results = ?, saved_media = ?
+       where compaction = ? and message = ? and part = ?`,
+      saved.text,
+      saved.toolResults,
+      saved.media,
+      compaction,
+      key,
+      part,
+    )
+  }
+}
+
+/** The counters of a session as its rows and compactions say they must be. */
+export function countAll(connection: Connection, session: number): readonly number[] {
+  const row = connection.get(
+    `select
+       (select count(*) from undertext_messages where session = ?1 and position is not null),
+       (select coalesce(max(ordinal), 0) from undertext_messages where session = ?1 and position is null),
+       count(*), total(size_text), total(size_reasoning), total(size_calls), total(size_results), total(size_media),
+       (select count(*) from undertext_messages where session = ?1 and condense_parent is not null),
+       (select count(*) from undertext_messages m join undertext_compactions c on c.no = m.truncation_parent
+        where m.session = ?1 and c.kind <> 'manual'),
+       (select count(*) from undertext_messages m join undertext_compactions c on c.no = m.truncation_parent
+        where m.session = ?1 and c.kind = 'manual'),
+       (select count(*) from undertext_messages where session = ?1 and retired_by is not null),
+       (select count(*) from undertext_compactions where session = ?1 and status = 'active')
+     from undertext_messages indexed by undertext_visible where session = ?1 and ${VISIBLE}`,
+    session,
+  )
+  return row as number[]
+}
+
+/** Sets the counters to what they must be, within the caller's transaction. Raises version and view epoch. */
+export function resetCounters(connection: Connection, session: number): void {
+  connection.run(
+    `update undertext_sessions set messages = ?, inserted = ?, visible = ?, size_text = ?, size_reasoning = ?, size_calls = ?,
+       size_results = ?, size_media = ?, hidden_condensed = ?, hidden_truncated = ?, hidden_by_hand = ?, retired = ?,
+       active_compactions = ?, version = version + 1, view_epoch = view_epoch + 1 where no = ?`,
+    ...countAll(connection, session),
+    session,
+  )
+}

@@ -1,0 +1,165 @@
+import type { MessageIndex } from '../../core/index-message.ts'
+import { ROLES, ROW_KINDS, type Role, type RowKind } from '../../core/message.ts'
+import type { Sizes } from '../../core/tokens.ts'
+import type { CallEntry, LineRange, ResultEntry, ShownReplacement, ViewRow } from '../../core/view.ts'
+import type { Row } from './connection.ts'
+
+/** Bits of `flags`. */
+const REASONING = 1
+const SPEAKS = 2
+
+export function encodeFlags(index: Pick<MessageIndex, 'hasReasoning' | 'speaks'>): number {
+  return (index.hasReasoning ? REASONING : 0) | (index.speaks ? SPEAKS : 0)
+}
+
+export function encodeRole(role: Role): number {
+  return ROLES.indexOf(role)
+}
+
+export function encodeKind(kind: RowKind): number {
+  return ROW_KINDS.indexOf(kind)
+}
+
+export function decodeRole(code: unknown): Role {
+  return ROLES[code as number]!
+}
+
+export function decodeKind(code: unknown): RowKind {
+  return ROW_KINDS[code as number]!
+}
+
+/*
+ * The `tools` column: [calls, results] as arrays, which take a quarter of the room objects do.
+ * A call: [part, id, name, path?, from?, to?]. A result: [part, id, units, media, failed, name?].
+ */
+type EncodedCall = [number, string, string, string?, number?, number?]
+type EncodedResult = [number, string, number, number, 0 | 1, string?]
+
+export function encodeTools({ calls, results }: Pick<MessageIndex, 'calls' | 'results'>): string | null {
+  if (calls.length === 0 && results.length === 0) return null
+  return JSON.stringify([calls.map(encodeCall), results.map(encodeResult)])
+}
+
+function encodeCall({ part, id, name, path, range }: CallEntry): EncodedCall {
+  if (path === undefined) return [part, id, name]
+  if (range === undefined || (range.from === 1 && range.to === undefined)) return [part, id, name, path]
+  return range.to === undefined
+    ? [part, id, name, path, range.from]
+    : [part, id, name, path, range.from, range.to]
+}
+
+function encodeResult({ part, id, units, media, failed, name }: ResultEntry): EncodedResult {
+  return name === undefined
+    ? [part, id, units, media, failed ? 1 : 0]
+    : [part, id, units, media, failed ? 1 : 0, name]
+}
+
+function decodeCall([part, id, name, path, from = 1, to]: EncodedCall): CallEntry {
+  if (path === undefined) return { part, id, name }
+  const range: LineRange = to === undefined ? { from } : { from, to }
+  return { part, id, name, path, range }
+}
+
+function decodeResult([part, id, units, media, failed, name]: EncodedResult): ResultEntry {
+  const entry = { part, id, units, media, failed: failed === 1 }
+  return name === undefined ? entry : { ...entry, name }
+}
+
+export function decodeShown(text: unknown): readonly ShownReplacement[] {
+  if (text === null) return NOTHING
+  return (JSON.parse(text as string) as [number, number][]).map(([part, compaction]) => ({
+    part,
+    compaction,
+  }))
+}
+
+export function encodeShown(shown: readonly ShownReplacement[]): string | null {
+  return shown.length === 0 ? null : JSON.stringify(shown.map(({ part, compaction }) => [part, compaction]))
+}
+
+/** The id of a row: the caller's own, or one made of the session's incarnation and the row's place. */
+export function rowId(incarnation: string, id: unknown, position: unknown, ordinal: unknown): string {
+  if (id !== null) return id as string
+  return position === null ? `${incarnation}:s${ordinal}` : `${incarnation}:${position}`
+}
+
+/** Columns of a row of the view as planning wants it, in the order `IndexedRow` reads them. */
+export const INDEX_COLUMNS = `m.key, m.kind, m.role, m.position, m.anchor, m.ordinal, m.flags, m.pinned,
+  m.size_text, m.size_reasoning, m.size_calls, m.size_results, m.size_media, m.tools, m.shown, m.id`
+
+const NOTHING: readonly never[] = []
+
+/** A row of the view. Calls, results and replacements are decoded when asked for: most rows have none. */
+export class IndexedRow implements ViewRow {
+  readonly key: number
+  readonly kind: RowKind
+  readonly role: Role
+  readonly position: number | undefined
+  readonly anchor: number
+  readonly ordinal: number
+  readonly sizes: Sizes
+  readonly pinned: boolean
+  readonly hasReasoning: boolean
+  readonly speaks: boolean
+  readonly #incarnation: string
+  readonly #ownId: unknown
+  #tools: string | null
+  #calls: readonly CallEntry[] = NOTHING
+  #results: readonly ResultEntry[] = NOTHING
+  #shownText: string | null
+  #shown: readonly ShownReplacement[] = NOTHING
+
+  constructor(row: Row, incarnation: string) {
+    this.key = row[0] as number
+    this.kind = decodeKind(row[1])
+    this.role = decodeRole(row[2])
+    this.position = (row[3] as number | null) ?? undefined
+    this.anchor = row[4] as number
+    this.ordinal = row[5] as number
+    const flags = row[6] as number
+    this.hasReasoning = (flags & REASONING) !== 0
+    this.speaks = (flags & SPEAKS) !== 0
+    this.pinned = row[7] === 1
+    this.sizes = {
+      text: row[8] as number,
+      reasoning: row[9] as number,
+      toolCalls: row[10] as number,
+      toolResults: row[11] as number,
+      media: row[12] as number,
+    }
+    this.#tools = row[13] as string | null
+    this.#shownText = row[14] as string | null
+    this.#ownId = row[15]
+    this.#incarnation = incarnation
+  }
+
+  get id(): string {
+    return rowId(this.#incarnation, this.#ownId, this.position ?? null, this.ordinal)
+  }
+
+  get calls(): readonly CallEntry[] {
+    this.#decodeTools()
+    return this.#calls
+  }
+
+  get results(): readonly ResultEntry[] {
+    this.#decodeTools()
+    return this.#results
+  }
+
+  get shown(): readonly ShownReplacement[] {
+    if (this.#shownText !== null) {
+      this.#shown = decodeShown(this.#shownText)
+      this.#shownText = null
+    }
+    return this.#shown
+  }
+
+  #decodeTools(): void {
+    if (this.#tools === null) return
+    const [calls, results] = JSON.parse(this.#tools) as [EncodedCall[], EncodedResult[]]
+    this.#calls = calls.map(decodeCall)
+    this.#results = results.map(decodeResult)
+    this.#tools = null
+  }
+}

@@ -1,0 +1,198 @@
+import { randomBytes } from 'node:crypto'
+import { type JsonObject, stringifyJson } from '../../core/json.ts'
+import { UndertextError } from '../../errors.ts'
+import type { Authorship, Session, SessionFields, SessionQuery } from '../storage.ts'
+import { writeAudit } from './audit.ts'
+import { dropBlobs } from './blobs.ts'
+import type { Connection, Row } from './connection.ts'
+
+/** A session together with its number inside the database. */
+export type StoredSession = Session & {
+  readonly no: number
+  readonly inserted: number
+  readonly retired: number
+}
+
+const COLUMNS = `no, id, incarnation, owner, title, provider, model, config, metadata, estimator, created_at,
+  updated_at, archived_at, messages, inserted, visible, size_text, size_reasoning, size_calls, size_results,
+  size_media, hidden_condensed, hidden_truncated, hidden_by_hand, retired, active_compactions, version, view_epoch`
+
+export function readSession(connection: Connection, id: string): StoredSession | undefined {
+  const row = connection.get(`select ${COLUMNS} from undertext_sessions where id = ?`, id)
+  return row && decodeSession(row)
+}
+
+/** Throws `SESSION_NOT_FOUND`. */
+export function requireSession(connection: Connection, id: string): StoredSession {
+  const session = readSession(connection, id)
+  if (session === undefined) throw new UndertextError('SESSION_NOT_FOUND', { sessionId: id })
+  return session
+}
+
+/** Inserts a session, within the caller's transaction. */
+export function insertSession(
+  connection: Connection,
+  id: string,
+  fields: SessionFields,
+  estimator: string,
+): StoredSession {
+  const now = Date.now()
+  connection.run(
+    `insert into undertext_sessions (id, incarnation, owner, title, provider, model, config, metadata, estimator, created_at, updated_at)
+     values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    id,
+    // 96 random bits: ids of messages begin with it, so it is short and needs no escaping anywhere.
+    randomBytes(12).toString('base64url'),
+    fields.owner ?? null,
+    fields.title ?? null,
+    fields.provider ?? null,
+    fields.model ?? null,
+    encodeJson(fields.config),
+    encodeJson(fields.metadata),
+    estimator,
+    now,
+    now,
+  )
+  return requireSession(connection, id)
+}
+
+export function createSession(
+  connection: Connection,
+  id: string,
+  fields: SessionFields,
+  estimator: string,
+): StoredSession {
+  return connection.write('createSession', () => {
+    if (readSession(connection, id) !== undefined)
+      throw new UndertextError('SESSION_EXISTS', { sessionId: id })
+    return insertSession(connection, id, fields, estimator)
+  })
+}
+
+export function listSessions(connection: Connection, query: SessionQuery): StoredSession[] {
+  return connection.read('listSessions', () => {
+    const after =
+      query.after === undefined ? Number.MAX_SAFE_INTEGER : requireSession(connection, query.after).no
+    const archived = query.archived ? 'archived_at is not null' : 'archived_at is null'
+    const select = `select ${COLUMNS} from undertext_sessions where no < ? and ${archived}`
+    const rows =
+      query.owner === undefined
+        ? connection.all(`${select} order by no desc limit ?`, after, query.limit)
+        : connection.all(`${select} and owner = ? order by no desc limit ?`, after, query.owner, query.limit)
+    return rows.map(decodeSession)
+  })
+}
+
+export function updateSession(connection: Connection, id: string, fields: SessionFields): StoredSession {
+  return connection.write('updateSession', () => {
+    const before = requireSession(connection, id)
+    const pick = <T>(change: T | null | undefined, current: T | undefined): T | null =>
+      change === undefined ? (current ?? null) : change
+    const provider = pick(fields.provider, before.provider)
+    const model = pick(fields.model, before.model)
+    const moved = provider !== (before.provider ?? null) || model !== (before.model ?? null)
+    connection.run(
+      `update undertext_sessions set owner = ?, title = ?, provider = ?, model = ?, config = ?, metadata = ?,
+         updated_at = ?, version = version + 1, view_epoch = view_epoch + ? where no = ?`,
+      pick(fields.owner, before.owner),
+      pick(fields.title, before.title),
+      provider,
+      model,
+      encodeJson(pick(fields.config, before.config)),
+      encodeJson(pick(fields.metadata, before.metadata)),
+      Date.now(),
+      moved ? 1 : 0,
+      before.no,
+    )
+    return requireSession(connection, id)
+  })
+}
+
+export function archiveSession(connection: Connection, id: string, archived: boolean): StoredSession {
+  return connection.write('archiveSession', () => {
+    const before = requireSession(connection, id)
+    if ((before.archivedAt !== undefined) === archived) return before
+    connection.run(
+      'update undertext_sessions set archived_at = ?, version = version + 1 where no = ?',
+      archived ? Date.now() : null,
+      before.no,
+    )
+    writeAudit(connection, before.no, { event: archived ? 'archived' : 'unarchived' })
+    return requireSession(connection, id)
+  })
+}
+
+/**
+ * The one verb that removes things for good. It lifts the guards for its own transaction, and leaves a receipt
+ * of ids and numbers under session 0.
+ */
+export function purgeSession(
+  connection: Connection,
+  id: string,
+  { actor, reason }: Authorship,
+): { messages: number; compactions: number; blobs: number } {
+  return connection.write('purgeSession', () => {
+    const session = requireSession(connection, id)
+    const { no } = session
+    connection.run("insert into undertext_meta (key, value) values ('purging', ?)", String(no))
+    const blobs = dropBlobs(connection, no)
+    const inSession = 'in (select key from undertext_messages where session = ?)'
+    connection.run(`delete from undertext_replacements where message ${inSession}`, no)
+    connection.run(`delete from undertext_contents where key ${inSession}`, no)
+    connection.run('delete from undertext_messages where session = ?', no)
+    const compactions = connection.run('delete from undertext_compactions where session = ?', no)
+    connection.run('delete from undertext_audit where session = ?', no)
+    connection.run('delete from undertext_sessions where no = ?', no)
+    connection.run("delete from undertext_meta where key = 'purging'")
+    const removed = { messages: session.messageCount, compactions, blobs }
+    writeAudit(connection, 0, {
+      event: 'purged',
+      actor,
+      detail: { sessionId: id, incarnation: session.incarnation, reason: reason ?? null, ...removed },
+    })
+    return removed
+  })
+}
+
+function encodeJson(value: JsonObject | null | undefined): string | null {
+  return value === null || value === undefined ? null : stringifyJson(value)
+}
+
+function decodeSession(row: Row): StoredSession {
+  const text = (at: number): string | undefined => (row[at] as string | null) ?? undefined
+  const number = (at: number): number => row[at] as number
+  const json = (at: number): JsonObject | undefined => {
+    const value = text(at)
+    return value === undefined ? undefined : (JSON.parse(value) as JsonObject)
+  }
+  return {
+    no: number(0),
+    id: row[1] as string,
+    incarnation: row[2] as string,
+    owner: text(3),
+    title: text(4),
+    provider: text(5),
+    model: text(6),
+    config: json(7),
+    metadata: json(8),
+    estimator: row[9] as string,
+    createdAt: number(10),
+    updatedAt: number(11),
+    archivedAt: (row[12] as number | null) ?? undefined,
+    messageCount: number(13),
+    inserted: number(14),
+    visibleCount: number(15),
+    visibleSizes: {
+      text: number(16),
+      reasoning: number(17),
+      toolCalls: number(18),
+      toolResults: number(19),
+      media: number(20),
+    },
+    hidden: { condensed: number(21), truncated: number(22), byHand: number(23) },
+    retired: number(24),
+    activeCompactions: number(25),
+    version: number(26),
+    viewEpoch: number(27),
+  }
+}

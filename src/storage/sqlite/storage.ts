@@ -1,0 +1,66 @@
+import type { Estimator } from '../../core/tokens.ts'
+import { UndertextError } from '../../errors.ts'
+import type { Estimators, Storage } from '../storage.ts'
+import { append } from './append.ts'
+import { readAudit } from './audit.ts'
+import { commitRun, noteAttempt } from './commit.ts'
+import { readCompactions } from './compactions.ts'
+import type { Connection } from './connection.ts'
+import { readContents, readMessages, readMetadata, readShown, readView } from './history.ts'
+import { leaseInTheWay, releaseLease, renewLease, takeLease } from './lease.ts'
+import { pinMessages, requireMessages } from './pins.ts'
+import { readSnapshot } from './planning.ts'
+import { reestimate } from './reestimate.ts'
+import {
+  archiveSession,
+  createSession,
+  listSessions,
+  purgeSession,
+  readSession,
+  type StoredSession,
+  updateSession,
+} from './sessions.ts'
+import { redo, undo } from './undo.ts'
+import { verifySession } from './verify.ts'
+
+/** The port over SQLite: each verb is one function in a file of its own, and one transaction. */
+export function sqliteStorage(connection: Connection, estimators: Estimators) {
+  const estimatorOf = (session: StoredSession): Estimator => {
+    const estimator = estimators.byName.get(session.estimator)
+    if (estimator !== undefined) return estimator
+    throw new UndertextError('ESTIMATOR_UNKNOWN', { sessionId: session.id, estimator: session.estimator })
+  }
+  return {
+    createSession: (id, fields, estimator) => createSession(connection, id, fields, estimator),
+    session: (id) => connection.readOne('getSession', () => readSession(connection, id)),
+    listSessions: (query) => listSessions(connection, query),
+    updateSession: (id, fields) => updateSession(connection, id, fields),
+    archiveSession: (id, archived) => archiveSession(connection, id, archived),
+    purgeSession: (id, authorship) => purgeSession(connection, id, authorship),
+    append: (id, messages, expectedPosition) =>
+      append(connection, id, messages, expectedPosition, estimators),
+    messages: (id, query) => readMessages(connection, id, query),
+    view: (id, provenance) => readView(connection, id, provenance),
+    pin: (id, messageIds, pinned, authorship) => pinMessages(connection, id, messageIds, pinned, authorship),
+    requireMessages: (id, messageIds) => requireMessages(connection, id, messageIds),
+    snapshot: (id, provider) => readSnapshot(connection, id, provider, estimators),
+    contents: (keys) => readContents(connection, keys),
+    metadata: (keys) => readMetadata(connection, keys),
+    shownTexts: (keys) => readShown(connection, keys),
+    commit: (snapshot, run, lease) => commitRun(connection, snapshot, run, lease, estimators),
+    leaseInTheWay: (id, holder) => leaseInTheWay(connection, id, holder),
+    takeLease: (id, lease) => takeLease(connection, id, lease),
+    renewLease: (id, lease) => renewLease(connection, id, lease),
+    releaseLease: (id, lease, run, failed) => releaseLease(connection, id, lease, run, failed),
+    noteAttempt: (snapshot, run, attempt) => noteAttempt(connection, snapshot, run, attempt),
+    undo: (id, target, request) => undo(connection, id, target, request),
+    redo: (id, target, request) => redo(connection, id, target, request, estimators),
+    compactions: (id, query) => readCompactions(connection, id, query),
+    auditLog: (id, query) => readAudit(connection, id, query),
+    verify: (id, repair) => verifySession(connection, id, estimatorOf, repair),
+    reestimate: (id, estimator) => reestimate(connection, id, estimator),
+    close: () => connection.close(),
+  } satisfies Storage
+}
+
+export type SqliteStorage = ReturnType<typeof sqliteStorage>

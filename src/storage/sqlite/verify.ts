@@ -1,0 +1,337 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { RowSet } from '../../core/coverage.ts'
+import type { MessageIndex } from '../../core/index-message.ts'
+import { pairToolUse } from '../../core/pairing.ts'
+import type { Estimator } from '../../core/tokens.ts'
+import type { Finding, FindingCode } from '../../core/verify.ts'
+import { writeAudit } from './audit.ts'
+import { loadCompactions, type StoredCompaction } from './compactions.ts'
+import type { Connection, Row } from './connection.ts'
+import { blobPlaces } from './content-codec.ts'
+import { type Recounted, recountRows } from './recount.ts'
+import { countAll, resetCounters, writeRecounted } from './reestimate.ts'
+import { encodeTools, rowId } from './row-codec.ts'
+import { requireSession, type StoredSession } from './sessions.ts'
+
+/** What a row's tags must be, by what is in force. */
+type Tags = { condenseParent: number | null; truncationParent: number | null; retiredBy: number | null }
+
+type TaggedRow = Tags & {
+  readonly key: number
+  readonly id: string
+  readonly position: number | null
+  readonly ordinal: number
+  readonly insertedBy: number | null
+}
+
+/**
+ * Holds a session to what must be true of it: tags and shown replacements against coverage and statuses,
+ * counters and sizes against the rows, positions, pairs, contents, blobs.
+ *
+ * With `repair`, everything that is an index of something else is rebuilt from it, in one transaction, and a row
+ * of the audit says so. Contents are never touched. Throws `SESSION_NOT_FOUND`.
+ */
+export function verifySession(
+  connection: Connection,
+  id: string,
+  estimator: (session: StoredSession) => Estimator,
+  repair: boolean,
+): { findings: Finding[]; repaired: boolean } {
+  const look = (): { findings: Finding[]; repaired: boolean } => {
+    const session = requireSession(connection, id)
+    const check = new Check(connection, session, estimator(session))
+    const findings = check.run()
+    if (!repair || !findings.some(({ repairable }) => repairable)) return { findings, repaired: false }
+    check.mend()
+    writeAudit(connection, session.no, { event: 'repaired', detail: { findings: findings.length } })
+    return { findings, repaired: true }
+  }
+  return repair ? connection.write('verifySession', look) : connection.read('verifySession', look)
+}
+
+class Check {
+  readonly #connection: Connection
+  readonly #session: StoredSession
+  readonly #estimator: Estimator
+  readonly #findings: Finding[] = []
+  readonly #rows: readonly TaggedRow[]
+  readonly #compactions: readonly StoredCompaction[]
+  readonly #recounted: Recounted[] = []
+  readonly #expected = new Map<number, Tags>()
+
+  constructor(connection: Connection, session: StoredSession, estimator: Estimator) {
+    this.#connection = connection
+    this.#session = session
+    this.#estimator = estimator
+    this.#compactions = loadCompactions(connection, session.no)
+    this.#rows = connection
+      .all(
+        `select key, id, position, ordinal, inserted_by, condense_parent, truncation_parent, retired_by
+         from undertext_messages where session = ? order by anchor, ordinal`,
+        session.no,
+      )
+      .map((row) => this.#decode(row))
+  }
+
+  run(): Finding[] {
+    this.#positions()
+    this.#tags()
+    this.#contents()
+    this.#pairs()
+    this.#counters()
+    return this.#findings
+  }
+
+  /** Rebuilds tags, shown replacements, sizes, index columns and counters, within the caller's transaction. */
+  mend(): void {
+    for (const { key } of this.#rows) {
+      const tags = this.#expected.get(key)!
+      this.#connection.run(
+        'update undertext_messages set condense_parent = ?, truncation_parent = ?, retired_by = ? where key = ?',
+        tags.condenseParent,
+        tags.truncationParent,
+        tags.retiredBy,
+        key,
+      )
+    }
+    for (const row of this.#recounted) writeRecounted(this.#connection, row)
+    resetCounters(this.#connection, this.#session.no)
+  }
+
+  #decode([
+    key,
+    id,
+    position,
+    ordinal,
+    insertedBy,
+    condenseParent,
+    truncationParent,
+    retiredBy,
+  ]: Row): TaggedRow {
+    return {
+      key: key as number,
+      id: rowId(this.#session.incarnation, id, position, ordinal),
+      position: position as number | null,
+      ordinal: ordinal as number,
+      insertedBy: insertedBy as number | null,
+      condenseParent: condenseParent as number | null,
+      truncationParent: truncationParent as number | null,
+      retiredBy: retiredBy as number | null,
+    }
+  }
+
+  #found(
+    code: FindingCode,
+    detail: string,
+    repairable: boolean,
+    messageId?: string,
+    compactionId?: string,
+  ): void {
+    this.#findings.push({
+      code,
+      detail,
+      repairable,
+      ...(messageId !== undefined && { messageId }),
+      ...(compactionId !== undefined && { compactionId }),
+    })
+  }
+
+  #positions(): void {
+    let expected = 1
+    for (const { position, id } of this.#rows) {
+      if (position === null) continue
+      if (position !== expected)
+        this.#found('POSITION_GAP', `position ${position} where ${expected} was due`, false, id)
+      expected = position + 1
+    }
+  }
+
+  #tags(): void {
+    this.#expectTags()
+    const byNo = new Map(this.#compactions.map((compaction) => [compaction.no, compaction] as const))
+    for (const row of this.#rows) {
+      for (const parent of [row.condenseParent, row.truncationParent, row.retiredBy]) {
+        if (parent !== null && !byNo.has(parent)) this.#strayTag(row, parent)
+      }
+      const expected = this.#expected.get(row.key)!
+      for (const tag of ['condenseParent', 'truncationParent', 'retiredBy'] as const) {
+        if (row[tag] === expected[tag]) continue
+        const code = row[tag] === null ? 'TAG_MISSING' : 'TAG_WRONG'
+        const name = (no: number | null): string => (no === null ? 'none' : (byNo.get(no)?.id ?? `no. ${no}`))
+        this.#found(code, `${tag} is ${name(row[tag])}, and must be ${name(expected[tag])}`, true, row.id)
+      }
+      this.#cycle(row, byNo)
+    }
+  }
+
+  /** The tags as coverage and statuses say: what is in force hides what it covers. */
+  #expectTags(): void {
+    const byPosition = new Map<number, Tags>()
+    const byOrdinal = new Map<number, Tags>()
+    for (const { key, position, ordinal } of this.#rows) {
+      const tags = { condenseParent: null, truncationParent: null, retiredBy: null }
+      this.#expected.set(key, tags)
+      if (position === null) byOrdinal.set(ordinal, tags)
+      else byPosition.set(position, tags)
+    }
+    const each = (set: RowSet, mark: (tags: Tags) => void): void => {
+      for (const [from, to] of set.positions) {
+        for (let position = from; position <= to; position++) {
+          const tags = byPosition.get(position)
+          if (tags !== undefined) mark(tags)
+        }
+      }
+      for (const { ordinal } of set.inserted) {
+        const tags = byOrdinal.get(ordinal)
+        if (tags !== undefined) mark(tags)
+      }
+    }
+    for (const { no, kind, status, coverage } of this.#compactions) {
+      if (status === 'active') {
+        each(coverage.hidden, (tags) => {
+          if (kind === 'condense') tags.condenseParent = no
+          else tags.truncationParent = no
+        })
+      } else if (coverage.inserted !== undefined) {
+        each({ positions: [], inserted: [coverage.inserted] }, (tags) => {
+          tags.retiredBy = no
+        })
+      }
+    }
+  }
+
+  #strayTag(row: TaggedRow, parent: number): void {
+    const other = this.#connection.get('select id from undertext_compactions where no = ?', parent)
+    if (other === undefined)
+      this.#found('ORPHAN_TAG', `a tag names compaction no. ${parent}, which is not there`, true, row.id)
+    else
+      this.#found(
+        'FOREIGN_TAG',
+        'a tag names a compaction of another session',
+        true,
+        row.id,
+        other[0] as string,
+      )
+  }
+
+  /** Follows the hiding parents of an inserted row upwards; coming back to it would hide it by itself. */
+  #cycle(row: TaggedRow, byNo: ReadonlyMap<number, StoredCompaction>): void {
+    if (row.insertedBy === null) return
+    const insertedBy = new Map(
+      this.#rows.flatMap((other) => (other.insertedBy === null ? [] : [[other.insertedBy, other] as const])),
+    )
+    const seen = new Set<number>()
+    for (let at: TaggedRow | undefined = row; at !== undefined; ) {
+      const parent: number | null = at.condenseParent ?? at.truncationParent
+      if (parent === null) return
+      if (parent === row.insertedBy || seen.has(parent)) {
+        this.#found(
+          'TAG_CYCLE',
+          'it is hidden by what it inserted itself',
+          true,
+          row.id,
+          byNo.get(parent)?.id,
+        )
+        return
+      }
+      seen.add(parent)
+      at = insertedBy.get(parent)
+    }
+  }
+
+  #contents(): void {
+    const stored = new Map<number, Row>(
+      this.#connection
+        .all(
+          `select m.key, m.tools, m.shown, m.size_text, m.size_reasoning, m.size_calls, m.size_results, m.size_media, c.blobs
+           from undertext_messages m left join undertext_contents c on c.key = m.key where m.session = ?`,
+          this.#session.no,
+        )
+        .map((row) => [row[0] as number, row] as const),
+    )
+    const ids = new Map(this.#rows.map(({ key, id }) => [key, id] as const))
+    const present = new Set<number>()
+    for (const recounted of recountRows(this.#connection, this.#session.no, this.#estimator)) {
+      this.#recounted.push(recounted)
+      present.add(recounted.key)
+      this.#row(ids.get(recounted.key)!, stored.get(recounted.key)!, recounted)
+    }
+    for (const { key, id } of this.#rows)
+      if (!present.has(key)) this.#found('CONTENT_MISSING', 'its content is gone', false, id)
+    this.#blobs(stored, ids)
+  }
+
+  #row(id: string, stored: Row, { index, shown, shownSizes }: Recounted): void {
+    const sizes = stored.slice(3, 8)
+    const expected = [
+      shownSizes.text,
+      shownSizes.reasoning,
+      shownSizes.toolCalls,
+      shownSizes.toolResults,
+      shownSizes.media,
+    ]
+    if (!isDeepStrictEqual(sizes, expected)) {
+      this.#found('SIZE_DRIFT', `sizes are ${sizes.join(' ')}, and must be ${expected.join(' ')}`, true, id)
+    }
+    if (stored[1] !== encodeTools(index))
+      this.#found('INDEX_DRIFT', 'the index of its calls and results is wrong', true, id)
+    if (stored[2] !== shown)
+      this.#found('TAG_WRONG', 'it shows other replacements than those in force', true, id)
+  }
+
+  #blobs(stored: ReadonlyMap<number, Row>, ids: ReadonlyMap<number, string>): void {
+    for (const [key, row] of stored) {
+      if (row[8] === null) continue
+      for (const [, , hash] of blobPlaces(row[8] as string)) {
+        const blob = this.#connection.get(
+          'select reference_count from undertext_blobs where hash = ?',
+          Buffer.from(hash, 'hex'),
+        )
+        if (blob === undefined) this.#found('BLOB_MISSING', `blob ${hash} is gone`, false, ids.get(key))
+        else if ((blob[0] as number) < 1)
+          this.#found('BLOB_REFERENCES', `blob ${hash} counts no reference`, false, ids.get(key))
+      }
+    }
+  }
+
+  /** A call and its result are hidden by the same compaction or both visible, but for results that came late. */
+  #pairs(): void {
+    const rows = this.#rows.filter(({ position }) => position !== null)
+    const indexes = new Map<number, MessageIndex>(
+      this.#recounted.map(({ key, index }) => [key, index] as const),
+    )
+    const { pairs } = pairToolUse(rows.map(({ key }) => indexes.get(key)))
+    const late = new Set(this.#compactions.filter(({ coverage }) => coverage.openCalls).map(({ no }) => no))
+    for (const { call, result } of pairs) {
+      const [a, b] = [rows[call.row]!, rows[result.row]!]
+      const [parentA, parentB] = [
+        a.condenseParent ?? a.truncationParent,
+        b.condenseParent ?? b.truncationParent,
+      ]
+      if (parentA === parentB || (parentA !== null && late.has(parentA))) continue
+      this.#found('PARTED_PAIR', 'a call and its result are not hidden together', false, b.id)
+    }
+  }
+
+  #counters(): void {
+    const counted = countAll(this.#connection, this.#session.no)
+    const { session } = { session: this.#session }
+    const kept = [
+      session.messageCount,
+      session.inserted,
+      session.visibleCount,
+      session.visibleSizes.text,
+      session.visibleSizes.reasoning,
+      session.visibleSizes.toolCalls,
+      session.visibleSizes.toolResults,
+      session.visibleSizes.media,
+      session.hidden.condensed,
+      session.hidden.truncated,
+      session.hidden.byHand,
+      session.retired,
+      session.activeCompactions,
+    ]
+    if (isDeepStrictEqual(kept, counted)) return
+    this.#found('COUNTER_DRIFT', `counters are ${kept.join(' ')}, and must be ${counted.join(' ')}`, true)
+  }
+}

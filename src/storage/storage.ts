@@ -1,0 +1,275 @@
+import type { Coverage } from '../core/coverage.ts'
+import type { Json, JsonObject } from '../core/json.ts'
+import type { NewMessage, Part, StoredMessage, ViewMessage } from '../core/message.ts'
+import type { CompactionStatus } from '../core/nesting.ts'
+import type { CompactionKind, PlannedStep } from '../core/plan.ts'
+import type { Estimator, Sizes } from '../core/tokens.ts'
+import type { Finding } from '../core/verify.ts'
+import type { View, ViewRow } from '../core/view.ts'
+
+/*
+ * The port: whole verbs, each one transaction. SQLite answers at once, other databases with a promise; whoever
+ * calls awaits. What comes in was checked at the door. Every verb throws `STORE_CLOSED`, `STORE_BUSY`,
+ * `STORE_CORRUPT` and its like; what else is said at each.
+ */
+
+export type Awaitable<T> = T | Promise<T>
+
+/** Why a run was started. */
+export const TRIGGERS = ['manual', 'auto', 'overflow', 'import', 'provider'] as const
+export type Trigger = (typeof TRIGGERS)[number]
+
+/** A session with its counters. */
+export type Session = {
+  readonly id: string
+  /** New at each creation, so that a purged and recreated id is another session. */
+  readonly incarnation: string
+  readonly owner: string | undefined
+  readonly title: string | undefined
+  readonly provider: string | undefined
+  readonly model: string | undefined
+  readonly config: JsonObject | undefined
+  readonly metadata: JsonObject | undefined
+  readonly estimator: string
+  /** Milliseconds since 1970. */
+  readonly createdAt: number
+  readonly updatedAt: number
+  readonly archivedAt: number | undefined
+  /** Messages in the log, which is also the last position. */
+  readonly messageCount: number
+  /** Rows of the view, inserted ones included. */
+  readonly visibleCount: number
+  /** Sizes of the visible rows, replacements applied. */
+  readonly visibleSizes: Sizes
+  readonly hidden: { readonly condensed: number; readonly truncated: number; readonly byHand: number }
+  readonly activeCompactions: number
+  readonly version: number
+  readonly viewEpoch: number
+}
+
+export type SessionFields = {
+  readonly owner?: string | null | undefined
+  readonly title?: string | null | undefined
+  readonly provider?: string | null | undefined
+  readonly model?: string | null | undefined
+  readonly config?: JsonObject | null | undefined
+  readonly metadata?: JsonObject | null | undefined
+}
+
+export type SessionQuery = {
+  readonly owner: string | undefined
+  readonly archived: boolean
+  readonly limit: number
+  /** The id of the session after which to go on. */
+  readonly after: string | undefined
+}
+
+export type AppendedMessage = {
+  readonly id: string
+  readonly position: number
+  /** Whether the idempotency key was known and nothing was written for it. */
+  readonly existing: boolean
+}
+
+export type MessageQuery = {
+  /** Only positions behind this one. */
+  readonly after: number | undefined
+  /** Only positions before this one. */
+  readonly before: number | undefined
+  /** Most messages of the log. */
+  readonly limit: number | undefined
+  readonly order: 'forward' | 'backward'
+}
+
+/** The view's index at one moment, and what a plan made on it must name to be committed. */
+export type Snapshot = {
+  readonly session: Session
+  readonly view: View
+  /** The ordinal the next inserted row gets. */
+  readonly nextOrdinal: number
+}
+
+/** Who did something, and why. */
+export type Authorship = { readonly actor: string | undefined; readonly reason: string | undefined }
+
+/** What is noted of a summary. */
+export type SummaryRecord = {
+  readonly summarizer: string
+  readonly model?: string | undefined
+  readonly promptVersion?: string | undefined
+  readonly usage?: JsonObject | undefined
+  readonly cost?: number | undefined
+}
+
+/** One step of a run, ready to be committed. */
+export type CommitStep = PlannedStep & {
+  readonly id: string
+  /** Milliseconds since 1970; the inserted row carries it too. */
+  readonly createdAt: number
+  readonly summary?: SummaryRecord | undefined
+}
+
+/** An attempt at a summary that ended without one. */
+export type FailedAttempt = {
+  readonly id: string
+  readonly status: 'failed' | 'rejected' | 'aborted'
+  readonly error: string
+  readonly tokensBefore: number
+  readonly tokensAfter: number
+  /** What the summary was to stand for. */
+  readonly coveredTokens: number
+  readonly summary: SummaryRecord
+}
+
+/** What a run is called, and who asked for it. */
+export type RunStart = Authorship & { readonly runId: string; readonly trigger: Trigger }
+
+/** A summary about to be asked for. */
+export type Attempt = {
+  readonly id: string
+  readonly view: View
+  readonly rows: readonly ViewRow[]
+  readonly summarizer: string
+}
+
+export type RunCommit = RunStart & {
+  readonly steps: readonly CommitStep[]
+  readonly failed: readonly FailedAttempt[]
+}
+
+/** A compaction as people see it. */
+export type Compaction = {
+  readonly id: string
+  readonly runId: string
+  readonly kind: CompactionKind
+  readonly status: CompactionStatus
+  readonly trigger: Trigger
+  readonly actor: string | undefined
+  readonly reason: string | undefined
+  readonly params: { readonly [name: string]: Json | undefined }
+  /** Which rows it hid, exactly; replacing compactions hide none. */
+  readonly coverage: Coverage
+  readonly rowsHidden: number
+  readonly partsReplaced: number
+  readonly rowsInserted: number
+  /** Ids of the rows it inserted. */
+  readonly insertedIds: readonly string[]
+  /** Tokens of the history around it, by the session's estimator, for the provider of the run. */
+  readonly tokensBefore: number
+  readonly tokensAfter: number
+  readonly summarizer: string | undefined
+  readonly model: string | undefined
+  readonly promptVersion: string | undefined
+  readonly usage: JsonObject | undefined
+  /** US dollars. */
+  readonly cost: number | undefined
+  /** A code or a short reason, never text of the conversation. */
+  readonly error: string | undefined
+  readonly createdAt: number
+  readonly changedAt: number
+}
+
+export type AuditEntry = {
+  readonly no: number
+  readonly event: string
+  readonly compactionId: string | undefined
+  readonly runId: string | undefined
+  readonly at: number
+  readonly actor: string | undefined
+  readonly detail: JsonObject | undefined
+}
+
+export type UndoRequest = Authorship & { readonly cascade: boolean }
+
+/** What an undo or a redo did. */
+export type UndoOutcome = {
+  /** Whether anything was changed; a second undo changes nothing. */
+  readonly changed: boolean
+  /** Ids of the compactions taken out of force or put back, in the order it was done. */
+  readonly compactionIds: readonly string[]
+  readonly rows: number
+  readonly parts: number
+}
+
+/** A claim on a session: nobody else asks a model for the same summary. */
+export type Lease = { readonly runId: string; readonly holder: string; readonly expiresAt: number }
+
+export interface Storage {
+  /** Makes a session. Throws `SESSION_EXISTS`. */
+  createSession(id: string, fields: SessionFields, estimator: string): Awaitable<Session>
+  session(id: string): Awaitable<Session | undefined>
+  /** Newest first. */
+  listSessions(query: SessionQuery): Awaitable<Session[]>
+  /** Fields that are `undefined` stay, `null` clears. Throws `SESSION_NOT_FOUND`. */
+  updateSession(id: string, fields: SessionFields): Awaitable<Session>
+  archiveSession(id: string, archived: boolean): Awaitable<Session>
+  /** Removes a session for good, leaving a receipt. Throws `SESSION_NOT_FOUND`. */
+  purgeSession(
+    id: string,
+    authorship: Authorship,
+  ): Awaitable<{ messages: number; compactions: number; blobs: number }>
+
+  /**
+   * Adds messages at the end, all or none, and makes the session if need be. Throws `POSITION_CONFLICT`,
+   * `IDEMPOTENCY_CONFLICT`, `MESSAGE_ID_TAKEN`, `ESTIMATOR_UNKNOWN`.
+   */
+  append(
+    id: string,
+    messages: readonly NewMessage[],
+    expectedPosition: number | undefined,
+  ): Awaitable<AppendedMessage[]>
+  /** Stored rows with their tags. Throws `SESSION_NOT_FOUND`. */
+  messages(id: string, query: MessageQuery): Awaitable<StoredMessage[]>
+  /** The effective history. Throws `SESSION_NOT_FOUND`. */
+  view(id: string, provenance: boolean): Awaitable<ViewMessage[]>
+  /** Pins or unpins; answers how many changed. Throws `SESSION_NOT_FOUND`, `MESSAGE_NOT_FOUND`. */
+  pin(id: string, messageIds: readonly string[], pinned: boolean, authorship: Authorship): Awaitable<number>
+
+  /** Throws `MESSAGE_NOT_FOUND` for the first id the session has no row of. */
+  requireMessages(id: string, messageIds: readonly string[]): Awaitable<void>
+
+  /** What planning works on, or `undefined` for an unknown session. Throws `ESTIMATOR_UNKNOWN`. */
+  snapshot(id: string, provider: string): Awaitable<Snapshot | undefined>
+  /** The parts of rows of a snapshot, originals, by key. */
+  contents(keys: readonly number[]): Awaitable<ReadonlyMap<number, readonly Part[]>>
+  /** The metadata of rows of a snapshot, by key. */
+  metadata(keys: readonly number[]): Awaitable<ReadonlyMap<number, JsonObject>>
+  /** The texts shown in place of parts, by key and part, of rows of a snapshot. */
+  shownTexts(keys: readonly number[]): Awaitable<ReadonlyMap<number, ReadonlyMap<number, string>>>
+  /** Puts a run in force, all or nothing. Throws `STALE_PLAN`, `ILLEGAL_BOUNDARY`, `PENDING_TOOL_CALLS`. */
+  commit(snapshot: Snapshot, run: RunCommit, lease: Lease | undefined): Awaitable<void>
+
+  /** The lease somebody else holds on a session now, if one does. */
+  leaseInTheWay(id: string, holder: string): Awaitable<Lease | undefined>
+  /** Claims a session; answers the lease that stands in the way, if one does. */
+  takeLease(id: string, lease: Lease): Awaitable<Lease | undefined>
+  /** Moves the end of a lease; `false` when it is not held any more. */
+  renewLease(id: string, lease: Lease): Awaitable<boolean>
+  /** Gives a lease back, noting attempts that ended without a summary. */
+  releaseLease(
+    id: string,
+    lease: Lease | undefined,
+    run: RunStart,
+    failed: readonly FailedAttempt[],
+  ): Awaitable<void>
+  /** Notes that a summary is being asked for. */
+  noteAttempt(snapshot: Snapshot, run: RunStart, attempt: Attempt): Awaitable<void>
+
+  /** Takes a compaction or a run out of force. Throws `COMPACTION_NOT_FOUND`, `HAS_ACTIVE_DEPENDENTS`. */
+  undo(id: string, compactionOrRun: string, request: UndoRequest): Awaitable<UndoOutcome>
+  /** Puts it back. Throws `COMPACTION_NOT_FOUND`, `INPUT_NOT_VISIBLE`. */
+  redo(id: string, compactionOrRun: string, request: UndoRequest): Awaitable<UndoOutcome>
+  compactions(
+    id: string,
+    query: { run?: string | undefined; id?: string | undefined },
+  ): Awaitable<Compaction[]>
+  auditLog(id: string, query: { after: number; limit: number }): Awaitable<AuditEntry[]>
+
+  verify(id: string, repair: boolean): Awaitable<{ findings: Finding[]; repaired: boolean }>
+  /** Counts all rows anew. Throws `SESSION_NOT_FOUND`. */
+  reestimate(id: string, estimator: Estimator): Awaitable<Session>
+  close(): Awaitable<void>
+}
+
+/** The estimators a store was given, by name, and the one new sessions are counted with. */
+export type Estimators = { readonly standard: Estimator; readonly byName: ReadonlyMap<string, Estimator> }

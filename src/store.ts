@@ -1,0 +1,517 @@
+import { v7 as uuidv7 } from 'uuid'
+import { z } from 'zod'
+import { Compactor } from './compaction/compactor.ts'
+import { type CompactionConfig, compactionConfigSchema, resolveModel } from './compaction/config.ts'
+import { CompactionPreview } from './compaction/preview.ts'
+import type { CompactionResult } from './compaction/result.ts'
+import { type BudgetCheckResult, type PendingRequest, requestSchema, weighRequest } from './core/budget.ts'
+import { check, invalid, labelSchema, nameSchema } from './core/check.ts'
+import { type JsonObject, jsonProblem } from './core/json.ts'
+import type { NewMessage, StoredMessage, ViewMessage } from './core/message.ts'
+import { messageProblem } from './core/message-check.ts'
+import { type Rendering, type RenderOptions, renderOptionsSchema, renderView } from './core/render.ts'
+import { type Estimator, type Sizes, tokensOf } from './core/tokens.ts'
+import type { Finding } from './core/verify.ts'
+import { UndertextError } from './errors.ts'
+import type {
+  AppendedMessage,
+  AuditEntry,
+  Awaitable,
+  Compaction,
+  Estimators,
+  Session,
+  Storage,
+  UndoOutcome,
+} from './storage/storage.ts'
+import type { Summarizer } from './summarizers/summarizer.ts'
+
+const jsonObject = z.custom<JsonObject>(
+  (value) =>
+    typeof value === 'object' && value !== null && !Array.isArray(value) && jsonProblem(value) === undefined,
+  'must be a JSON object',
+)
+
+const fieldsSchema = {
+  owner: nameSchema.nullish(),
+  title: labelSchema.nullish(),
+  provider: nameSchema.nullish(),
+  model: nameSchema.nullish(),
+  config: jsonObject.nullish(),
+  metadata: jsonObject.nullish(),
+}
+const createSchema = z.strictObject({ id: nameSchema.optional(), ...fieldsSchema })
+const updateSchema = z.strictObject(fieldsSchema)
+const listSchema = z.strictObject({
+  owner: nameSchema.optional(),
+  archived: z.boolean().default(false),
+  limit: z.int().positive().max(10_000).default(50),
+  after: nameSchema.optional(),
+})
+const appendSchema = z.strictObject({ expectedPosition: z.int().nonnegative().optional() })
+const messagesSchema = z.strictObject({
+  after: z.int().nonnegative().optional(),
+  before: z.int().positive().optional(),
+  limit: z.int().positive().optional(),
+  order: z.enum(['forward', 'backward']).default('forward'),
+})
+const historySchema = z.strictObject({ provenance: z.boolean().default(false) })
+const authorshipSchema = z.strictObject({ actor: nameSchema.optional(), reason: labelSchema.optional() })
+const undoSchema = z.strictObject({ cascade: z.boolean().default(false), ...authorshipSchema.shape })
+const statsSchema = z.strictObject({ threshold: z.number().min(0).max(1).optional(), ...requestSchema.shape })
+const auditSchema = z.strictObject({
+  after: z.int().nonnegative().default(0),
+  limit: z.int().positive().max(100_000).default(1_000),
+})
+const compactionsSchema = z.strictObject({ runId: nameSchema.optional() })
+const previewSchema = z.strictObject({ ...compactionConfigSchema.shape, summarize: z.boolean().optional() })
+const idsSchema = z.array(nameSchema).min(1, 'must name at least one message').max(1_000_000)
+
+export type SessionInput = z.input<typeof createSchema>
+export type SessionChange = z.input<typeof updateSchema>
+export type ListSessionsOptions = z.input<typeof listSchema>
+export type AppendOptions = z.input<typeof appendSchema>
+export type GetMessagesOptions = z.input<typeof messagesSchema>
+export type EffectiveHistoryOptions = z.input<typeof historySchema>
+export type AuthorshipOptions = z.input<typeof authorshipSchema>
+export type UndoOptions = z.input<typeof undoSchema>
+export type StatsOptions = PendingRequest & { readonly threshold?: number | undefined }
+export type PreviewOptions = CompactionConfig & { readonly summarize?: boolean | undefined }
+
+/** What an append answers. */
+export type AppendResult = {
+  readonly sessionId: string
+  /** One entry a message, in order. */
+  readonly messages: AppendedMessage[]
+  /** The session's last position. */
+  readonly position: number
+}
+
+/** How full a session's context is: seed 003's fields first. */
+export type ContextStats = {
+  readonly estimatedInputTokens: number
+  readonly availableInputTokens: number
+  readonly usageRatio: number
+  readonly shouldCompact: boolean
+  /** Messages of the view. */
+  readonly messageCount: number
+  readonly withinBudget: boolean
+  readonly breakdown: BudgetCheckResult['breakdown']
+  /** Whose figures these are. */
+  readonly provider: string
+  readonly model?: string
+  readonly estimator: string
+  /** Messages in the log. */
+  readonly storedMessages: number
+  /** Messages hidden, by what hid them. */
+  readonly hidden: { readonly condensed: number; readonly truncated: number; readonly byHand: number }
+  /** Sizes of the view by category, in the estimator's units. */
+  readonly sizes: Sizes
+  readonly activeCompactions: number
+}
+
+/**
+ * A store of conversations. Made by `openStore`.
+ *
+ * Every verb but `getContextStats`, `needsCompaction` and `compactSession` throws `SESSION_NOT_FOUND` for an
+ * unknown session; all throw `INVALID_INPUT` for arguments that cannot be, `STORE_CLOSED`, `STORE_BUSY`,
+ * `STORE_CORRUPT`, `STORE_UNAVAILABLE`, `IN_TRANSACTION` (a connection handed in), and writing ones
+ * `STORE_READONLY` and `STORE_FULL`. After any error nothing is written and the store is usable.
+ */
+export class Store<S extends Storage = Storage> {
+  protected readonly storage: S
+  readonly #estimators: Estimators
+  readonly #compactor: Compactor
+
+  constructor(storage: S, options: { estimators: Estimators; summarizer: Summarizer | undefined }) {
+    this.storage = storage
+    this.#estimators = options.estimators
+    this.#compactor = new Compactor(storage, options.summarizer)
+  }
+
+  /** Makes a session and answers it. Without an `id` it gets a uuid. Throws `SESSION_EXISTS`. */
+  async createSession(session: SessionInput = {}): Promise<Session> {
+    const { id, ...fields } = check(createSchema, session, 'createSession')
+    return publicSession(
+      await this.storage.createSession(id ?? uuidv7(), fields, this.#estimators.standard.name),
+    )
+  }
+
+  /** A session with its counters. */
+  async getSession(sessionId: string): Promise<Session> {
+    return publicSession(await this.#requireSession(checkId(sessionId)))
+  }
+
+  /** Sessions, newest first, archived ones apart; `after` is the id of the last session of the page before. */
+  async listSessions(options: ListSessionsOptions = {}): Promise<Session[]> {
+    const { owner, archived, limit, after } = check(listSchema, options, 'listSessions')
+    return (await this.storage.listSessions({ owner, archived, limit, after })).map(publicSession)
+  }
+
+  /** Changes fields of a session: what is left out stays, `null` clears. */
+  async updateSession(sessionId: string, changes: SessionChange): Promise<Session> {
+    const fields = check(updateSchema, changes, 'updateSession')
+    return publicSession(await this.storage.updateSession(checkId(sessionId), fields))
+  }
+
+  /** Takes a session out of the ordinary list, or back into it. It stays as it is otherwise. */
+  async archiveSession(sessionId: string, archived = true): Promise<Session> {
+    return publicSession(
+      await this.storage.archiveSession(checkId(sessionId), check(z.boolean(), archived, 'archived')),
+    )
+  }
+
+  /**
+   * Removes a session and all it holds for good. The one verb that destroys; it leaves a receipt of ids and
+   * numbers in the audit of the store. Answers what was removed.
+   */
+  async purgeSession(
+    sessionId: string,
+    options: AuthorshipOptions = {},
+  ): Promise<{ messages: number; compactions: number; blobs: number }> {
+    const { actor, reason } = check(authorshipSchema, options, 'purgeSession')
+    return this.storage.purgeSession(checkId(sessionId), { actor, reason })
+  }
+
+  /**
+   * Adds messages at the end of a session's log, all or none, in order, and makes the session if need be.
+   *
+   * `expectedPosition` is the position the caller believes is last (0 for an empty log): `POSITION_CONFLICT` when
+   * it is not. A message with an `idempotencyKey` that was used with the same body is not written again; with
+   * another body `IDEMPOTENCY_CONFLICT`. An `id` that is taken: `MESSAGE_ID_TAKEN`. A result without its call is
+   * accepted, it may be an import; `validateHistory` reports it.
+   */
+  async append(
+    sessionId: string,
+    messages: readonly NewMessage[],
+    options: AppendOptions = {},
+  ): Promise<AppendResult> {
+    const id = checkId(sessionId)
+    const { expectedPosition } = check(appendSchema, options, 'append')
+    checkMessages(messages)
+    const appended = await this.storage.append(id, messages, expectedPosition)
+    return {
+      sessionId: id,
+      messages: appended,
+      position: Math.max(...appended.map(({ position }) => position)),
+    }
+  }
+
+  /**
+   * The rows as they are stored, hidden ones included, with their tags. `limit` counts messages of the log;
+   * summaries and markers come with the message they stand behind. For the next page pass the last position as
+   * `after` (or, backward, the first as `before`).
+   */
+  async getMessages(sessionId: string, options: GetMessagesOptions = {}): Promise<StoredMessage[]> {
+    const { after, before, limit, order } = check(messagesSchema, options, 'getMessages')
+    return this.storage.messages(checkId(sessionId), { after, before, limit, order })
+  }
+
+  /**
+   * The effective history: what a model would be sent now, replacements applied, in order. With `provenance` each
+   * entry says which positions of the log it stands for.
+   */
+  async getEffectiveHistory(
+    sessionId: string,
+    options: EffectiveHistoryOptions = {},
+  ): Promise<ViewMessage[]> {
+    const { provenance } = check(historySchema, options, 'getEffectiveHistory')
+    return this.storage.view(checkId(sessionId), provenance)
+  }
+
+  /**
+   * The effective history made valid for a provider, and what was mended for it. Default provider: the
+   * session's own, else "openai". Changes no row.
+   */
+  async renderHistory(sessionId: string, options: Partial<RenderOptions> = {}): Promise<Rendering> {
+    const id = checkId(sessionId)
+    const { provider, ...rest } = check(renderOptionsSchema.partial(), options, 'renderHistory')
+    const session = await this.#requireSession(id)
+    const chosen = resolveModel(session, provider, undefined).provider
+    return renderView(await this.storage.view(id, false), { ...rest, provider: chosen } as RenderOptions)
+  }
+
+  /** Pins messages: no compaction hides or changes them. Answers how many were not pinned before. Throws `MESSAGE_NOT_FOUND`. */
+  async pin(
+    sessionId: string,
+    messageIds: readonly string[],
+    options: AuthorshipOptions = {},
+  ): Promise<number> {
+    return this.#setPin('pin', sessionId, messageIds, true, options)
+  }
+
+  /** Takes pins off; takes effect at the next plan. Answers how many were pinned. Throws `MESSAGE_NOT_FOUND`. */
+  async unpin(
+    sessionId: string,
+    messageIds: readonly string[],
+    options: AuthorshipOptions = {},
+  ): Promise<number> {
+    return this.#setPin('unpin', sessionId, messageIds, false, options)
+  }
+
+  async #setPin(
+    verb: string,
+    sessionId: string,
+    messageIds: readonly string[],
+    pinned: boolean,
+    options: AuthorshipOptions,
+  ): Promise<number> {
+    const id = checkId(sessionId)
+    const ids = check(idsSchema, messageIds, `${verb}: messageIds`)
+    const { actor, reason } = check(authorshipSchema, options, verb)
+    return this.storage.pin(id, ids, pinned, { actor, reason })
+  }
+
+  /**
+   * Hides messages by hand: a compaction of kind `manual`, undoable like all others. Answers it.
+   *
+   * The hard laws hold: `ILLEGAL_BOUNDARY` names what would be parted, pinned or is a system message or summary,
+   * `PENDING_TOOL_CALLS` calls that still wait; `MESSAGE_NOT_FOUND`; `STALE_PLAN` for what is hidden already.
+   */
+  async hideMessages(
+    sessionId: string,
+    messageIds: readonly string[],
+    options: AuthorshipOptions = {},
+  ): Promise<Compaction> {
+    const id = checkId(sessionId)
+    const ids = check(idsSchema, messageIds, 'hideMessages: messageIds')
+    const { actor, reason } = check(authorshipSchema, options, 'hideMessages')
+    const compactionId = await this.#compactor.hide(id, ids, { actor, reason })
+    return this.getCompaction(id, compactionId)
+  }
+
+  /**
+   * How full the context is, from the counters of one row, so it costs the same for any length. `null` for a
+   * session without messages and for an unknown one. Provider and model: these, else the session's own, else
+   * "openai". `options` is what is about to be sent besides the history.
+   */
+  async getContextStats(
+    sessionId: string,
+    provider?: string,
+    model?: string,
+    options: StatsOptions = {},
+  ): Promise<ContextStats | null> {
+    const checked = checkStats(sessionId, provider, model, options)
+    const session = await this.storage.session(sessionId)
+    return session === undefined || session.messageCount === 0
+      ? null
+      : this.statsOf(session, provider, model, checked)
+  }
+
+  /** Whether compaction is due: usage at or above the threshold (0.8). `false` for a session without messages. */
+  needsCompaction(
+    sessionId: string,
+    provider?: string,
+    model?: string,
+    options: StatsOptions = {},
+  ): Awaitable<boolean> {
+    const checked = checkStats(sessionId, provider, model, options)
+    const answer = (session: Session | undefined): boolean =>
+      session !== undefined &&
+      session.messageCount > 0 &&
+      this.statsOf(session, provider, model, checked).shouldCompact
+    const session = this.storage.session(sessionId)
+    return session instanceof Promise ? session.then(answer) : answer(session)
+  }
+
+  /**
+   * What `compactSession` would do with this config: the same planner with the write removed. A summarizer that
+   * calls a model is not called, unless `summarize: true`; then its costs are noted and applying the preview uses
+   * that very text. `null` for a session without messages and for an unknown one.
+   */
+  async previewCompaction(sessionId: string, config: PreviewOptions = {}): Promise<CompactionPreview | null> {
+    const id = checkId(sessionId)
+    const { summarize = false, ...rest } = check(previewSchema, config, 'previewCompaction')
+    return this.#compactor.preview(id, check(compactionConfigSchema, rest, 'previewCompaction'), summarize)
+  }
+
+  /**
+   * Makes room: prune, deduplicate, summarize, truncate, in this order, each only while the history is over the
+   * target; in one transaction at the end. Or applies a preview. `null` for a session without messages and for an
+   * unknown one; a run with nothing to do is a result with a `reason`.
+   *
+   * Throws `STALE_PLAN` when the view was changed while the plan was made (appends do not count),
+   * `COMPACTION_IN_PROGRESS`, `ABORTED`, and for a `range` `ILLEGAL_BOUNDARY` and `PENDING_TOOL_CALLS`.
+   */
+  async compactSession(
+    sessionId: string,
+    config: CompactionConfig | CompactionPreview = {},
+  ): Promise<CompactionResult | null> {
+    const id = checkId(sessionId)
+    if (config instanceof CompactionPreview) {
+      if (config.sessionId !== id) throw invalid('compactSession: the preview is of another session')
+      return this.#compactor.apply(id, config)
+    }
+    return this.#compactor.compact(id, check(compactionConfigSchema, config, 'compactSession'))
+  }
+
+  /** The audit: all compactions of a session, or of one run, oldest first, failed ones included. */
+  async listCompactions(
+    sessionId: string,
+    options: z.input<typeof compactionsSchema> = {},
+  ): Promise<Compaction[]> {
+    const { runId } = check(compactionsSchema, options, 'listCompactions')
+    return this.storage.compactions(checkId(sessionId), { run: runId })
+  }
+
+  /** One compaction. Throws `COMPACTION_NOT_FOUND`. */
+  async getCompaction(sessionId: string, compactionId: string): Promise<Compaction> {
+    const id = checkId(sessionId)
+    const [compaction] = await this.storage.compactions(id, { id: checkId(compactionId, 'compactionId') })
+    if (compaction === undefined)
+      throw new UndertextError('COMPACTION_NOT_FOUND', { sessionId: id, compactionId })
+    return compaction
+  }
+
+  /** What happened to a session, oldest first: ids and numbers. For the next page pass the last `no` as `after`. */
+  async getAuditLog(sessionId: string, options: z.input<typeof auditSchema> = {}): Promise<AuditEntry[]> {
+    return this.storage.auditLog(checkId(sessionId), check(auditSchema, options, 'getAuditLog'))
+  }
+
+  /**
+   * Takes a compaction, or all of a run, out of force; the view is again what it was, byte for byte. A second time
+   * it answers `changed: false` and writes nothing.
+   *
+   * Throws `COMPACTION_NOT_FOUND`, and `HAS_ACTIVE_DEPENDENTS` when others in force build on it, unless
+   * `cascade: true` is given.
+   */
+  async undoCompaction(
+    sessionId: string,
+    compactionOrRunId: string,
+    options: UndoOptions = {},
+  ): Promise<UndoOutcome> {
+    const { cascade, actor, reason } = check(undoSchema, options, 'undoCompaction')
+    const target = checkId(compactionOrRunId, 'compactionOrRunId')
+    return this.storage.undo(checkId(sessionId), target, { cascade, actor, reason })
+  }
+
+  /**
+   * Puts a compaction back, or exactly those of a run that its last undo took down: same rows, same ids, no model.
+   *
+   * Throws `COMPACTION_NOT_FOUND`, and `INPUT_NOT_VISIBLE` when what it covers is not there to be covered;
+   * `cascade: true` first puts back what it builds on.
+   */
+  async redoCompaction(
+    sessionId: string,
+    compactionOrRunId: string,
+    options: UndoOptions = {},
+  ): Promise<UndoOutcome> {
+    const { cascade, actor, reason } = check(undoSchema, options, 'redoCompaction')
+    const target = checkId(compactionOrRunId, 'compactionOrRunId')
+    return this.storage.redo(checkId(sessionId), target, { cascade, actor, reason })
+  }
+
+  /**
+   * Holds a session to what must be true of it and answers what is not. With `repair: true` tags, sizes and
+   * counters are rebuilt from coverage, statuses and contents, which are never touched.
+   */
+  async verifySession(
+    sessionId: string,
+    options: { readonly repair?: boolean } = {},
+  ): Promise<{ findings: Finding[]; repaired: boolean }> {
+    const { repair } = check(z.strictObject({ repair: z.boolean().default(false) }), options, 'verifySession')
+    return this.storage.verify(checkId(sessionId), repair)
+  }
+
+  /** Counts a session anew, with the store's own estimator or another it was given. Throws `ESTIMATOR_UNKNOWN`. */
+  async reestimate(sessionId: string, estimator: string = this.#estimators.standard.name): Promise<Session> {
+    const id = checkId(sessionId)
+    const found = this.#estimators.byName.get(estimator)
+    if (found === undefined)
+      throw new UndertextError('ESTIMATOR_UNKNOWN', {
+        sessionId: id,
+        estimator: String(estimator).slice(0, 100),
+      })
+    return publicSession(await this.storage.reestimate(id, found))
+  }
+
+  /** Closes the store; a connection that was handed in stays open. Closing twice is nothing. */
+  async close(): Promise<void> {
+    await this.storage.close()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close()
+  }
+
+  protected statsOf(
+    session: Session,
+    provider: string | undefined,
+    model: string | undefined,
+    { threshold, ...request }: StatsOptions,
+  ): ContextStats {
+    const chosen = resolveModel(session, provider, model)
+    const estimator = this.#estimatorOf(session)
+    const historyTokens = tokensOf(session.visibleSizes, session.visibleCount, estimator, chosen.provider)
+    const budget = weighRequest({ ...chosen, historyTokens, request, threshold, estimator })
+    return {
+      estimatedInputTokens: budget.estimatedInputTokens,
+      availableInputTokens: budget.availableInputTokens,
+      usageRatio: budget.usageRatio,
+      shouldCompact: budget.shouldCompact,
+      messageCount: session.visibleCount,
+      withinBudget: budget.withinBudget,
+      breakdown: budget.breakdown,
+      provider: chosen.provider,
+      ...(chosen.model !== undefined && { model: chosen.model }),
+      estimator: session.estimator,
+      storedMessages: session.messageCount,
+      hidden: session.hidden,
+      sizes: session.visibleSizes,
+      activeCompactions: session.activeCompactions,
+    }
+  }
+
+  #estimatorOf(session: Session): Estimator {
+    const estimator = this.#estimators.byName.get(session.estimator)
+    if (estimator !== undefined) return estimator
+    throw new UndertextError('ESTIMATOR_UNKNOWN', { sessionId: session.id, estimator: session.estimator })
+  }
+
+  async #requireSession(id: string): Promise<Session> {
+    const session = await this.storage.session(id)
+    if (session === undefined) throw new UndertextError('SESSION_NOT_FOUND', { sessionId: id })
+    return session
+  }
+}
+
+function checkId(value: unknown, what = 'sessionId'): string {
+  // The usual id takes no detour through zod: this stands before every verb.
+  if (typeof value === 'string' && value.length > 0 && value.length <= 200 && /^[\x20-\x7e]+$/.test(value))
+    return value
+  return check(nameSchema, value, what)
+}
+
+function checkStats(sessionId: unknown, provider: unknown, model: unknown, options: unknown): StatsOptions {
+  checkId(sessionId)
+  if (provider !== undefined) checkId(provider, 'provider')
+  if (model !== undefined) checkId(model, 'model')
+  if (isEmptyObject(options)) return {}
+  return check(statsSchema, options, 'options') as StatsOptions
+}
+
+function isEmptyObject(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
+  for (const _ in value) return false
+  return true
+}
+
+function checkMessages(messages: unknown): asserts messages is readonly NewMessage[] {
+  if (!Array.isArray(messages)) throw invalid('messages must be an array')
+  if (messages.length === 0) throw invalid('messages must not be empty')
+  for (let index = 0; index < messages.length; index++) {
+    const problem = messageProblem(messages[index])
+    if (problem !== undefined)
+      throw invalid(`messages[${index}]${problem.startsWith('.') ? '' : ' '}${problem}`)
+  }
+}
+
+/** A session without what only the storage needs. */
+function publicSession(session: Session): Session {
+  const {
+    no: _no,
+    inserted: _inserted,
+    retired: _retired,
+    ...rest
+  } = session as Session & Record<string, unknown>
+  return rest as Session
+}

@@ -1,0 +1,133 @@
+import { partsOf, type ToolResultOutput } from '../core/message.ts'
+import { unitsWithin } from './budget.ts'
+import { readConversation } from './extractive/conversation.ts'
+import { type Bullet, fitSections, type Section } from './extractive/fit.ts'
+import { EARLIER, type Previous, readPrevious } from './extractive/previous.ts'
+import { bulletsByTopic } from './extractive/sections.ts'
+import { type Topic, topicsOf } from './extractive/titles.ts'
+import { SUMMARY_SECTIONS, type Summarizer, type SummaryRequest } from './summarizer.ts'
+import { oneLine, shorten } from './text.ts'
+
+/** Part of the room each topic may take while others are waiting. */
+const SHARES: { readonly [T in Topic | 'earlier']: number } = {
+  request: 0.13,
+  concepts: 0.06,
+  files: 0.13,
+  problems: 0.08,
+  pending: 0.09,
+  evolution: 0.15,
+  current: 0.09,
+  next: 0.03,
+  required: 0.05,
+  rules: 0.14,
+  decisions: 0.05,
+  questions: 0.03,
+  earlier: 0.05,
+}
+
+/** Messages that are fewer than this, in units, are told nearly in full; and the least that is ever told. */
+const FEW_UNITS = 600
+const LEAST_UNITS = 120
+
+/**
+ * Summarizes without a model, by what stands in the messages: the user's requests and rules in their own words,
+ * files and what was done to them, errors and what followed, open tasks, the last words. An earlier summary is
+ * merged in: rules, requests and history are carried on, what was current then is replaced.
+ *
+ * The same request gives the same text. It is never longer than `maxTokens`, nor than about half of what it
+ * stands for.
+ */
+export const extractiveSummarizer: Summarizer = {
+  name: 'extractive',
+  usesModel: false,
+
+  summarize(request) {
+    request.signal?.throwIfAborted()
+    return { text: summaryText(request).toWellFormed() }
+  },
+}
+
+function summaryText(request: SummaryRequest): string {
+  const { messages, previousSummary = '' } = request
+  const most = unitsWithin(request.maxTokens)
+  if (messages.length === 0 && previousSummary.length <= most) return previousSummary
+  const max = Math.min(most, unitsWorth(request, most))
+
+  const conversation = readConversation(messages)
+  const earlierTexts = [previousSummary, ...conversation.summaries].filter((text) => text.trim() !== '')
+  const titles = titlesOf(request.sections)
+  const previous = readPrevious(earlierTexts, titles)
+  const sections = arrange(titles, bulletsByTopic(conversation, previous, request.files), previous)
+  const text = fitSections(sections, max)
+  if (text !== '' || messages.length === 0) return text
+  return shorten(`${messages.length} ${messages.length === 1 ? 'message' : 'messages'} without text.`, most)
+}
+
+/** The titles wanted; the default ones where none of them can be answered. */
+function titlesOf(sections: readonly string[]): readonly string[] {
+  return topicsOf(sections).some((topic) => topic !== undefined) ? sections : SUMMARY_SECTIONS
+}
+
+/** Puts bullets under their titles. Rules and decisions that have no section of their own are not lost. */
+function arrange(
+  titles: readonly string[],
+  bullets: ReadonlyMap<Topic, readonly Bullet[]>,
+  previous: Previous,
+): Section[] {
+  const topics = topicsOf(titles)
+  const homes = new Map<Topic, Topic[]>()
+  for (const topic of topics) if (topic !== undefined) homes.set(topic, [topic])
+  const [first] = homes.keys()
+  for (const [topic, others] of HOMELESS) {
+    if (homes.has(topic)) continue
+    const home = others.find((other) => homes.has(other)) ?? first
+    if (home !== undefined) homes.get(home)?.push(topic)
+  }
+
+  const earlier = previous.earlier.map(
+    (text, i): Bullet => ({ text, rank: 730 - Math.min(300, 10 * i), cut: 'prose' }),
+  )
+  const sections: Section[] = [{ title: EARLIER, share: SHARES.earlier, bullets: earlier }]
+  for (const [i, topic] of topics.entries()) {
+    if (topic === undefined) continue
+    const all = homes.get(topic) ?? []
+    sections.push({
+      title: oneLine(titles[i] ?? ''),
+      share: all.reduce((sum, part) => sum + SHARES[part], 0),
+      bullets: all.flatMap((part) => bullets.get(part) ?? []),
+    })
+  }
+  return sections
+}
+
+/** Where rules and decisions go when their section is not wanted, by preference. */
+const HOMELESS: readonly (readonly [Topic, readonly Topic[]])[] = [
+  ['rules', ['decisions', 'request', 'pending']],
+  ['decisions', ['rules', 'request', 'pending']],
+]
+
+/**
+ * Units a summary may take so that it is worth having: what the earlier one took and half of the messages, or
+ * nearly all of messages that are few. Looks no further than needed.
+ */
+function unitsWorth({ messages, previousSummary = '' }: SummaryRequest, enough: number): number {
+  let units = 0
+  for (const message of messages) {
+    if (previousSummary.length + units / 2 >= enough) return enough
+    for (const part of partsOf(message)) {
+      if (part.type === 'text' || part.type === 'reasoning') units += part.text.length
+      else if (part.type === 'tool-call') units += JSON.stringify(part.input).length
+      else if (part.type === 'tool-result') units += outputLength(part.output)
+    }
+  }
+  return (
+    previousSummary.length + Math.floor(Math.max(units / 2, Math.min(0.9 * units, FEW_UNITS), LEAST_UNITS))
+  )
+}
+
+function outputLength(output: ToolResultOutput): number {
+  if (output.type === 'content') {
+    return output.value.reduce((sum, item) => sum + (item.type === 'text' ? item.text.length : 0), 0)
+  }
+  return typeof output.value === 'string' ? output.value.length : JSON.stringify(output.value).length
+}

@@ -1,0 +1,101 @@
+import { type Call, isObject } from '../calls.ts'
+import { head, oneLine, shorten } from '../text.ts'
+import type { Conversation } from './conversation.ts'
+
+/** A line with a check box, as it was last seen. */
+export type Box = {
+  readonly text: string
+  readonly isDone: boolean
+  /** File it was written to. */
+  readonly where?: string
+}
+
+const BOX = /^[ \t]{0,12}(?:[-*+]|\d{1,3}[.)])[ \t]+\[([ xX~-])\][ \t]+(\S.*)$/gm
+
+/** Units of one text searched for check boxes, and of all texts that hold any; and most boxes known at a time. */
+const BOX_UNITS = 100_000
+const ALL_BOX_UNITS = 400_000
+const MAX_BOXES = 500
+
+/** A text with boxes, what it stands in for, and where. */
+type Writing = {
+  readonly text: string
+  readonly old: string
+  readonly at: number
+  readonly where?: string
+  readonly isWhole: boolean
+}
+
+/**
+ * Check boxes anywhere in what was said and in what tools were told to write, in the order of their list. Where
+ * a text replaces another, so do its boxes; a box seen again has the newer state.
+ */
+export function checkBoxes({ said, calls }: Conversation, keyOf: (text: string) => string): Box[] {
+  const writings: Writing[] = []
+  for (const { text, at } of said) if (hasBox(text)) writings.push({ text, old: '', at, isWhole: false })
+  for (const call of calls) {
+    if (call.effect === 'write' && call.result?.failed !== true) writings.push(...writingsOf(call))
+  }
+  writings.sort((a, b) => a.at - b.at)
+  let room = ALL_BOX_UNITS
+  let first = writings.length
+  while (first > 0 && room > 0) room -= writings[--first]!.text.length
+
+  let boxes: { readonly key: string; readonly box: Box }[] = []
+  for (const { text, old, where, isWhole } of writings.slice(first)) {
+    const gone = new Set([...boxesIn(old), ...boxesIn(text)].map((box) => keyOf(box.text)))
+    const place = boxes.findIndex(({ key }) => gone.has(key))
+    const isKept = ({ key, box }: (typeof boxes)[number]) =>
+      !gone.has(key) && !(isWhole && box.where === where)
+    const fresh = new Map<string, { readonly key: string; readonly box: Box }>()
+    for (const box of boxesIn(text)) {
+      const key = keyOf(box.text)
+      fresh.set(key, { key, box: where === undefined ? box : { ...box, where } })
+    }
+    const before = place < 0 ? boxes : boxes.slice(0, place)
+    const after = place < 0 ? [] : boxes.slice(place)
+    boxes = [...before.filter(isKept), ...fresh.values(), ...after.filter(isKept)].slice(-MAX_BOXES)
+  }
+  return boxes.map(({ box }) => box)
+}
+
+/** Names of arguments that hold what is replaced and what by. */
+const REPLACEMENTS = [
+  ['oldText', 'newText'],
+  ['old_string', 'new_string'],
+  ['old_str', 'new_str'],
+  ['old_text', 'new_text'],
+  ['search', 'replace'],
+] as const
+
+function writingsOf({ input, at, paths }: Call): Writing[] {
+  if (!isObject(input)) return []
+  const where = paths[0] === undefined ? {} : { where: oneLine(paths[0]) }
+  for (const [from, to] of REPLACEMENTS) {
+    const old = input[from]
+    const text = input[to]
+    if (typeof old !== 'string' || typeof text !== 'string') continue
+    return hasBox(old) || hasBox(text) ? [{ text, old, at, ...where, isWhole: false }] : []
+  }
+  return Object.values(input).flatMap((text) => {
+    return typeof text === 'string' && hasBox(text) ? [{ text, old: '', at, ...where, isWhole: true }] : []
+  })
+}
+
+function boxesIn(text: string): Box[] {
+  return [...head(text, BOX_UNITS).matchAll(BOX)].slice(0, MAX_BOXES).map(([, mark, body]) => {
+    return { text: shorten(oneLine(head(body ?? '', 400)), 160), isDone: mark !== ' ' }
+  })
+}
+
+function hasBox(text: string): boolean {
+  return text.includes('[ ] ') || text.includes('[x] ') || text.includes('[X] ')
+}
+
+/** Boxes not checked: those behind the last one that is come first, for lists are worked from the top. */
+export function openBoxes(boxes: readonly Box[]): Box[] {
+  const reached = boxes.findLastIndex(({ isDone }) => isDone)
+  return [...boxes.slice(reached + 1), ...boxes.slice(0, Math.max(0, reached))].filter(
+    ({ isDone }) => !isDone,
+  )
+}

@@ -1,0 +1,103 @@
+import type { Call } from '../calls.ts'
+import { head, sentencesOf, shorten, withoutFences } from '../text.ts'
+import { type Conversation, callLabel, errorLine, type Said } from './conversation.ts'
+import { gist, informative } from './requests.ts'
+
+/** Something that went wrong, and what came of it. */
+export type Problem = {
+  readonly text: string
+  /** `failed`: nothing shows that it was overcome. */
+  readonly kind: 'complaint' | 'failed' | 'overcome'
+  readonly at: number
+}
+
+/** Newest failed calls and complaints that are looked into. */
+const MAX_FAILURES = 60
+const MAX_COMPLAINTS = 20
+
+/** Problems of a conversation, oldest first: failed calls with what followed, and what the user complained of. */
+export function problemsIn(conversation: Conversation): Problem[] {
+  return [...failures(conversation), ...complaints(conversation)].sort((a, b) => a.at - b.at)
+}
+
+function failures({ calls, replies }: Conversation): Problem[] {
+  const failed: { call: Call; line: string; at: number }[] = []
+  const lastGood = new Map<string, number>()
+  for (let i = calls.length - 1; i >= 0; i--) {
+    const call = calls[i]!
+    if (call.result === undefined) continue
+    const line = failed.length < MAX_FAILURES ? errorLine(call) : undefined
+    if (line !== undefined) failed.push({ call, line, at: call.result.at })
+    else if (!call.result.failed) {
+      const key = `${call.name} ${callLabel(call, 80)}`
+      if (!lastGood.has(key)) lastGood.set(key, call.result.at)
+    }
+  }
+
+  const problems = new Map<string, { call: Call; line: string; at: number; count: number }>()
+  for (const { call, line, at } of failed.reverse()) {
+    const key = `${call.name} ${line}`
+    const known = problems.get(key)
+    if (known !== undefined) problems.delete(key)
+    problems.set(key, { call, line, at, count: (known?.count ?? 0) + 1 })
+  }
+  return [...problems.values()].map(({ call, line, at, count }) => {
+    const isOpen = (lastGood.get(`${call.name} ${callLabel(call, 80)}`) ?? -1) < at
+    const answer = firstAfter(replies, at)
+    const then = answer === undefined ? '' : ` → ${firstSentence(answer.text)}`
+    const times = count === 1 ? '' : ` (${count} times)`
+    const text = `${callLabel(call, 70)} failed${times}: ${line}${then}${isOpen ? '' : ' [later succeeded]'}`
+    return { text, kind: isOpen ? 'failed' : 'overcome', at }
+  })
+}
+
+/** The first reply after a place; replies are in order. */
+function firstAfter(replies: readonly Said[], at: number): Said | undefined {
+  let low = 0
+  let high = replies.length
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if (replies[middle]!.at > at) high = middle
+    else low = middle + 1
+  }
+  return replies[low]
+}
+
+function firstSentence(text: string): string {
+  const sentences = sentencesOf(head(withoutFences(text), 600))
+  const told = sentences.slice(0, 2).join(' ')
+  return shorten(told, 160)
+}
+
+const COMPLAINT =
+  /\b(?:error|exception|crash(?:es|ed)?|fail(?:s|ed|ing|ure)?|broken|bug|bugs|doesn['’]t work|does not work|not working|wrong|issue|problem|stuck|regression|why (?:do|does|did|is|are|would|can)|incorrect|missing)\b/i
+
+function complaints({ exchanges }: Conversation): Problem[] {
+  const problems: Problem[] = []
+  for (let i = exchanges.length - 1; i >= 0 && problems.length < MAX_COMPLAINTS; i--) {
+    const { request, replies } = exchanges[i]!
+    if (!COMPLAINT.test(request.text)) continue
+    const sentences = sentencesOf(head(withoutFences(request.text), 3_000))
+    const complaint = sentences.find((sentence) => COMPLAINT.test(sentence)) ?? informative(request.text, 200)
+    const answer = replies
+      .slice(0, 4)
+      .map(({ text }) => finding(text))
+      .find((found) => found !== undefined)
+    const then = answer === undefined ? '' : ` → Assistant: "${answer}"`
+    problems.push({ text: `User: "${shorten(complaint, 200)}"${then}`, kind: 'complaint', at: request.at })
+  }
+  return problems
+}
+
+const FINDING =
+  /\b(?:because|bug|cause[ds]?|since|due to|the (?:issue|problem|reason|error)|missing|fixed|should|wasn['’]t|isn['’]t|doesn['’]t|didn['’]t|instead)\b/i
+
+/** What a reply found out, else its gist. */
+function finding(text: string): string | undefined {
+  const prose = head(withoutFences(text), 1_500)
+  const found = sentencesOf(prose).find(
+    (sentence) => sentence.length >= 20 && FINDING.test(sentence) && !sentence.endsWith('?'),
+  )
+  const told = found === undefined ? gist(text, 200) : shorten(found, 200)
+  return told === '' ? undefined : told
+}

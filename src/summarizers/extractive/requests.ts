@@ -1,0 +1,80 @@
+import { head, oneLine, sentencesOf, shorten, withoutFences } from '../text.ts'
+
+/** Words with which people ask for things. */
+const ASKS =
+  /\b(?:want|need|please|can|could|would|should|make|add|fix|use|create|write|remove|change|implement|refactor|update|test|check|explain|show|find|move|rename|why|how|what|where|problem|error|bug|instead|must|never|always|don['’]t|only|prefer)\b/gi
+const CODE_LIKE = /`[^`]+`|\b\w+[._/]\w+|@\S+|\b[a-z]+[A-Z]\w*|\b[A-Z]\w*\d\w*/g
+const SMALL_TALK =
+  /^(?:ok(?:ay)?|yes|yeah|yep|no|sure|thanks?(?: you)?|great|cool|nice|wow|perfect|hi|hello|hey|alright|right|good|lgtm|yo|go on|continue|proceed|do it|go ahead)(?:[\s,.!]+(?:ok(?:ay)?|yes|please|thanks?|thank you|continue|proceed|go on|go ahead|do it|there|so|very|much|looks good|much|for (?:your|the) help))*[\s,.!?]*$/i
+
+/** Units of a text that are weighed sentence by sentence. */
+const WEIGHED = 6_000
+
+/** The sentences of a text that say most, in its own words and order, `…` where some are left out. */
+export function informative(text: string, max: number): string {
+  const prose = withoutFences(head(text, WEIGHED))
+  const whole = oneLine(prose)
+  if (whole === '') return shorten(oneLine(head(text, 4 * max)), max)
+  if (whole.length <= max && text.length <= WEIGHED) return whole
+
+  const sentences = sentencesOf(prose)
+  const ranked = sentences
+    .map((sentence, place) => ({ sentence, place, weight: weigh(sentence, place, sentences.length) }))
+    .sort((a, b) => b.weight - a.weight || a.place - b.place)
+  const kept: typeof ranked = []
+  let room = max
+  for (const item of ranked) {
+    // Three for a gap sign and the space before it.
+    if (item.sentence.length + 3 > room) continue
+    kept.push(item)
+    room -= item.sentence.length + 3
+  }
+  const [best] = ranked
+  if (kept.length === 0 && best !== undefined) return shorten(best.sentence, max)
+  kept.sort((a, b) => a.place - b.place)
+  let last = -1
+  let told = ''
+  for (const { sentence, place } of kept) {
+    told += (told === '' ? '' : place === last + 1 ? ' ' : ' … ') + sentence
+    last = place
+  }
+  return told
+}
+
+function weigh(sentence: string, place: number, count: number): number {
+  if (sentence.length < 8 || isSmallTalk(sentence)) return -1
+  const words = sentence.slice(0, 400)
+  let weight = Math.min(4, words.match(ASKS)?.length ?? 0) + Math.min(3, words.match(CODE_LIKE)?.length ?? 0)
+  if (sentence.endsWith('?')) weight += 1
+  if (place === 0) weight += 2
+  if (place === count - 1) weight += 1
+  const letters = words.match(/\p{L}/gu)?.length ?? 0
+  // Pasted output and tables are mostly signs and digits.
+  return letters < words.length * 0.5 ? weight - 3 : weight
+}
+
+/** Whether a request asks for nothing by itself: "ok", "yes, continue", "thanks". */
+export function isSmallTalk(text: string): boolean {
+  return text.length < 60 && SMALL_TALK.test(oneLine(text))
+}
+
+/** The sentence of a reply that says what it is about; empty when all is flourish, intention or question. */
+export function gist(text: string, max: number): string {
+  const sentences = sentencesOf(withoutFences(head(text, 1_500)))
+  const telling = sentences.findIndex(
+    (sentence) =>
+      sentence.length >= 20 &&
+      !sentence.endsWith('?') &&
+      !/^(?:let me|now|next|i (?:have|now|need)|also need|i['’]ll|i need to|let['’]s|great|excellent|perfect|sure|certainly|of course|i can (?:help|assist)|good (?:catch|idea|point|thinking|progress))\b/i.test(
+        sentence,
+      ) &&
+      !/^you['’]re (?:absolutely |completely )?right\b/i.test(sentence),
+  )
+  return telling < 0 ? '' : shorten(withList(sentences, telling), max)
+}
+
+/** A sentence, and with it what it announces when it ends with a colon. */
+export function withList(sentences: readonly string[], at: number): string {
+  const sentence = sentences[at] ?? ''
+  return sentence.endsWith(':') ? [sentence, ...sentences.slice(at + 1, at + 5)].join(' ') : sentence
+}

@@ -1,0 +1,219 @@
+import { cleanLine, head, oneLine, sentenceAround, sentencesOf, shorten, withoutFences } from '../text.ts'
+import type { Said } from './conversation.ts'
+import { informative } from './requests.ts'
+
+/** A constraint, preference or decision, in the words of who stated it. */
+export type Rule = {
+  readonly by: 'User' | 'Assistant' | 'Earlier'
+  readonly text: string
+  /** 1 to 3: from a decision among others to "never". */
+  readonly weight: number
+}
+
+/** Words that make a sentence a rule, by how strongly they do. A sentence needs 2 in all. */
+const CUES: readonly (readonly [weight: number, words: string])[] = [
+  [3, 'must|must not|mustn’t|never|always|do not|don’t|from now on|under no circumstances'],
+  [3, 'important|importantly|not allowed|forbidden|mandatory|required'],
+  [2, 'prefer|prefers|preferred|preferably|instead|instead of|rather than|avoid|make sure|ensure|remember'],
+  [2, 'decided|decision|agreed|let’s|we will|we’ll|stick to|stick with|no need|no longer|strictly'],
+  [2, 'should not|shouldn’t|may not|needs to|has to'],
+  [1, 'only|should|want|keep|use|please|can we|could we|need to|have to|i’d like|i would like'],
+  [1, 'at most|at least|without|everywhere|whenever|budget'],
+]
+
+const WEIGHTS: ReadonlyMap<string, number> = new Map(
+  CUES.flatMap(([weight, words]) => words.split('|').map((word) => [word, weight] as const)),
+)
+
+/** All cues as one pattern, longer ones first; either apostrophe. */
+const CUE = new RegExp(
+  `\\b(?:${[...WEIGHTS.keys()]
+    .sort((a, b) => b.length - a.length || (a < b ? -1 : 1))
+    .map((cue) => cue.replace('’', "['’]").replaceAll(' ', '\\s'))
+    .join('|')})\\b`,
+  'gi',
+)
+
+/** Phrases that hold a cue and state no rule. */
+const NOT_A_RULE =
+  /\b(?:do(?:n['’]t| not) (?:know|think|see|have|understand|get|remember|believe|mean|care|mind|worry|exist|work|seem)|never ?mind|(?:it|there|that|this|you|he|she|they) must (?:be|have been) (?:a|an|the|some|in|on|because|something|wrong)|must (?:admit|say)|important to note|(?:an?|the|this|some|more|most|very|any) important (?!to\b|that\b)|as always|(?:have|has|had|was|were|is|are|i['’]ve|we['’]ve|it['’]s) (?:always|never)|if you (?:want|need)|let['’]s see|not only|want me to|i need to|we need to see)\b/gi
+
+/** The same for the inside of one sentence, so that the two searches do not share a place. */
+const CUE_WITHIN = new RegExp(CUE.source, 'gi')
+
+const MIN_RULE = 12
+
+/** What the user states: sentences with cues, lists under a line that announces rules, corrections. */
+function rulesOfUser(text: string): Rule[] {
+  const rules: Rule[] = []
+  const prose = withoutFences(text)
+  let listWeight = 0
+  let from = 0
+  CUE.lastIndex = 0
+  for (let cue = CUE.exec(prose); cue !== null; cue = CUE.exec(prose)) {
+    const { sentence, end } = sentenceAround(prose, cue.index)
+    from = end
+    CUE.lastIndex = Math.max(end, cue.index + 1)
+    const weight = weightOf(sentence)
+    if (weight < 2 || isPlainQuestion(sentence)) continue
+    if (sentence.endsWith(':')) {
+      const items = listAfter(prose, from)
+      listWeight = Math.min(3, weight)
+      if (items.length > 0) {
+        for (const item of items)
+          rules.push({ by: 'User', text: `${shorten(sentence, 80)} ${item}`, weight: listWeight })
+        continue
+      }
+    }
+    if (sentence.length >= MIN_RULE) rules.push({ by: 'User', text: sentence, weight: Math.min(3, weight) })
+  }
+  if (rules.length === 0 && isCorrection(prose)) {
+    rules.push({ by: 'User', text: shorten(oneLine(prose), 500), weight: 2 })
+  }
+  return rules
+}
+
+function weightOf(sentence: string): number {
+  const seen = new Set<string>()
+  let weight = 0
+  for (const [match] of sentence.replace(NOT_A_RULE, ' ').matchAll(CUE_WITHIN)) {
+    const cue = match.toLowerCase().replace("'", '’').replaceAll(/\s/g, ' ')
+    if (seen.has(cue)) continue
+    seen.add(cue)
+    weight += WEIGHTS.get(cue) ?? 0
+  }
+  return weight
+}
+
+/** A question that asks for knowledge, not one that asks for something to be done. */
+function isPlainQuestion(sentence: string): boolean {
+  return sentence.endsWith('?') && !/\b(?:can|could|would|will) (?:we|you)\b|\bplease\b/i.test(sentence)
+}
+
+/** Items of a list that starts at a place in a text, blank lines before it aside. */
+function listAfter(text: string, from: number): string[] {
+  const items: string[] = []
+  for (const line of head(text.slice(from, from + 3_001), 3_000).split('\n')) {
+    if (/^\s*(?:[-*+•]|\d{1,3}[.)])\s+\S/.test(line)) items.push(shorten(cleanLine(line), 300))
+    else if (line.trim() !== '' || items.length > 0) break
+  }
+  return items.slice(0, 20)
+}
+
+function isCorrection(text: string): boolean {
+  return /^\s*(?:no|nope|wrong|stop|not like that|that['’]s (?:wrong|not))\b(?! (?:problem|worries|need|thanks|thank))[\s,.!:]/i.test(
+    text,
+  )
+}
+
+const CONCEDES =
+  /^(?:you['’]re (?:absolutely |completely |totally )?right|you are (?:absolutely )?right|good (?:catch|point|idea|thinking|call)|great (?:catch|point|idea)|agreed|fair point)\b/i
+
+/** Strong enough for an assistant, who says "let's" and "we need to" all day. */
+const ASSISTANT_CUE =
+  /\b(?:we (?:must|will|agreed|decided)|you must|must (?:not|never)|(?:will|should) never|instead of|decided|agreed|from now on|by design)\b/i
+
+/** What the assistant lays down, at most one sentence a text. */
+function ruleOfAssistant(text: string): Rule | undefined {
+  const prose = withoutFences(text)
+  const cue = ASSISTANT_CUE.exec(prose)
+  if (cue === null) return undefined
+  const { sentence } = sentenceAround(prose, cue.index)
+  if (sentence.length < 30 || sentence.length > 300 || /[?:]$/.test(sentence)) return undefined
+  if (/^(?:let me|i['’]ll|i will|now)\b/i.test(sentence) || weightOf(sentence) < 2) return undefined
+  return { by: 'Assistant', text: sentence, weight: 1 }
+}
+
+/** Most rules of the assistant's that one extraction adds, the newest. */
+const MAX_ASSISTANT_RULES = 15
+
+/** Texts at the beginning that are always searched, and rules of later texts after which the search ends. */
+const FIRST_TEXTS = 50
+const MAX_RULES = 1_500
+
+/** The rules stated in a conversation, oldest first. Equal ones are told apart later, when they are merged. */
+export function rulesIn(said: readonly Said[]): Rule[] {
+  const later: Rule[][] = []
+  let found = 0
+  for (let i = said.length - 1; i >= FIRST_TEXTS && found < MAX_RULES; i--) {
+    const rules = rulesOf(said, i)
+    later.push(rules)
+    found += rules.length
+  }
+  const first = said.slice(0, FIRST_TEXTS).flatMap((_, i) => rulesOf(said, i))
+  const rules = [...first, ...later.reverse().flat()]
+
+  let spare = rules.filter(({ by }) => by === 'Assistant').length - MAX_ASSISTANT_RULES
+  return rules.filter(({ by }) => by !== 'Assistant' || spare-- <= 0)
+}
+
+function rulesOf(said: readonly Said[], i: number): Rule[] {
+  const { by, text } = said[i]!
+  if (by === 'user') {
+    const own = rulesOfUser(text)
+    if (own.length > 0) return own
+    // What the assistant gives in to is a decision, however it was put.
+    const next = said[i + 1]
+    const isGranted = next?.by === 'assistant' && CONCEDES.test(next.text)
+    return isGranted ? [{ by: 'User', text: informative(text, 400), weight: 2 }] : []
+  }
+  const rule = (CONCEDES.test(text) ? concession(text) : undefined) ?? ruleOfAssistant(text)
+  return rule === undefined ? [] : [rule]
+}
+
+/** What follows "you're right": the point as the assistant understood it. */
+function concession(text: string): Rule | undefined {
+  const point = sentencesOf(head(withoutFences(text), 1_000))
+    .slice(0, 4)
+    .find(
+      (sentence) =>
+        sentence.length >= 40 && !CONCEDES.test(sentence) && !/^(?:let me|now|i['’]ll)\b/i.test(sentence),
+    )
+  return point === undefined
+    ? undefined
+    : { by: 'Assistant', text: shorten(point.replace(/:$/, '.'), 300), weight: 2 }
+}
+
+const WRITTEN = /^(User|Assistant|Earlier): "(.*)"$/s
+
+/** A rule as a line of the summary. */
+export function writeRule({ by, text }: Rule): string {
+  return `${by}: "${text}"`
+}
+
+/** A rule from a line that `writeRule` wrote; any other line of a constraints section is a rule as it stands. */
+export function readRule(line: string): Rule {
+  const [, by, quoted] = WRITTEN.exec(line) ?? []
+  const text = quoted ?? line
+  const weight = Math.max(1, Math.min(3, weightOf(text)))
+  if (by === 'User' || by === 'Assistant')
+    return { by, text, weight: by === 'User' ? Math.max(2, weight) : 1 }
+  return { by: 'Earlier', text, weight: 3 }
+}
+
+/** Whether a line was written by `writeRule`. */
+export function isWrittenRule(line: string): boolean {
+  return WRITTEN.test(line)
+}
+
+/** Rules of a text that somebody else wrote, where no section holds them. */
+export function rulesInSummary(text: string): Rule[] {
+  return rulesOfUser(text)
+    .filter(({ weight }) => weight >= 3)
+    .slice(0, 20)
+    .map((rule) => ({ ...rule, by: 'Earlier' }))
+}
+
+/** Each rule once, the older place kept. Case, punctuation and spacing make no difference. */
+export function distinctRules(rules: readonly Rule[]): Rule[] {
+  const seen = new Set<string>()
+  return rules.filter(({ text }) => {
+    const key = text
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N}]+/gu, ' ')
+      .trim()
+    if (key === '' || seen.has(key)) return false
+    seen.add(key)
+    return true
+  })
+}

@@ -1,0 +1,244 @@
+import type { SummaryRequest } from '../summarizer.ts'
+import { shorten } from '../text.ts'
+import type { Conversation } from './conversation.ts'
+import {
+  commonRoot,
+  type FileFacts,
+  filesIn,
+  isModified,
+  mergeFiles,
+  weightOfFile,
+  writeFile,
+  writeReads,
+} from './files.ts'
+import type { Bullet } from './fit.ts'
+import type { Previous } from './previous.ts'
+import { problemsIn } from './problems.ts'
+import { distinctRules, type Rule, rulesIn, writeRule } from './rules.ts'
+import { commits, shellChanges } from './shell.ts'
+import { currentBullets, evolutionBullets, requestBullets } from './story.ts'
+import { intention, isCommitted, taskKey, tasksIn, unanswered } from './tasks.ts'
+import { mergeTerms, termsIn, writeTerms } from './terms.ts'
+import type { Topic } from './titles.ts'
+
+/** The bullets of every topic, of a conversation with what an earlier summary carries on. */
+export function bulletsByTopic(
+  conversation: Conversation,
+  previous: Previous,
+  listed: SummaryRequest['files'],
+): ReadonlyMap<Topic, readonly Bullet[]> {
+  const files = mergeFiles(previous.files, filesIn(conversation.calls, listed))
+  const rules = distinctRules([...previous.rules, ...rulesIn(conversation.said)])
+  const isDecision = ({ weight, by }: Rule) => weight < 3 && by !== 'Earlier'
+  return new Map<Topic, readonly Bullet[]>([
+    ['request', requests(conversation, previous)],
+    ['concepts', concepts(conversation, previous)],
+    ['files', fileBullets(conversation, previous, files)],
+    ['problems', problems(conversation, previous)],
+    ['pending', pending(conversation, previous)],
+    ['evolution', evolution(conversation, previous)],
+    ['current', replaced(currentBullets(conversation), previous, 'current', 900)],
+    ['next', replaced(nextBullets(conversation), previous, 'next', 950)],
+    ['required', required(previous, files)],
+    ['rules', ruleBullets(rules.filter((rule) => !isDecision(rule)))],
+    ['decisions', ruleBullets(rules.filter(isDecision))],
+    ['questions', questions(conversation)],
+  ])
+}
+
+function carried(previous: Previous, topic: Topic): readonly string[] {
+  return previous.lines.get(topic) ?? []
+}
+
+/** Lines that are told anew each time; the old ones only where there is nothing new. */
+function replaced(
+  fresh: readonly Bullet[],
+  previous: Previous,
+  topic: Topic,
+  rank: number,
+): readonly Bullet[] {
+  if (fresh.length > 0) return fresh
+  return carried(previous, topic).map((text, i) => ({ text, rank: rank - i, cut: 'prose' }))
+}
+
+function requests(conversation: Conversation, previous: Previous): Bullet[] {
+  const before = carried(previous, 'request')
+  const history = before.map((text, i): Bullet => {
+    // The first stays, of the others the newer ones.
+    if (i === 0) return { text, rank: 1_000, cut: 'prose', vital: true }
+    return {
+      text: shortenQuote(text, CARRIED_REQUEST),
+      rank: 780 - Math.min(300, 12 * (before.length - i)),
+      cut: 'prose',
+    }
+  })
+  return distinct([...history, ...requestBullets(conversation, before.length > 0)])
+}
+
+/** Units of a later request, and of a step of the task, once they are history. */
+const CARRIED_REQUEST = 200
+const CARRIED_STEP = 130
+
+/** Shortens a line that quotes; what came of a request goes first. */
+function shortenQuote(text: string, max: number): string {
+  if (text.length <= max) return text
+  const [asked = text] = text.split('" → ')
+  if (asked.length < text.length && asked.length + 1 >= max * 0.6) return shortenQuote(`${asked}"`, max)
+  return text.endsWith('"') ? `${shorten(text.slice(0, -1), max - 1)}"` : shorten(text, max)
+}
+
+function concepts(conversation: Conversation, previous: Previous): Bullet[] {
+  const terms = mergeTerms(previous.terms, termsIn(conversation))
+  const ranks: Record<string, number> = {
+    'Working directory': 780,
+    Branch: 780,
+    Values: 760,
+    Commands: 750,
+    Terms: 740,
+  }
+  const lists = [...terms]
+    .filter(([, items]) => items.length > 0)
+    .map(
+      ([label, items]): Bullet => ({
+        text: writeTerms(label, items),
+        rank: ranks[label] ?? 650,
+        cut: 'list',
+      }),
+    )
+  return [...lists, ...older(carried(previous, 'concepts'), 600)]
+}
+
+/** A line with nothing but a path. */
+const PATH_LINE = /^`([^`]+)`$/
+
+/** Most files that were only read that are named. */
+const MAX_READS = 40
+
+function fileBullets({ calls }: Conversation, previous: Previous, files: readonly FileFacts[]): Bullet[] {
+  const latest = files.reduce((max, { last }) => Math.max(max, last), 0)
+  const byWeight = files.toSorted((a, b) => weightOfFile(b, latest) - weightOfFile(a, latest))
+  const modified = byWeight.filter(isModified)
+  const reads = byWeight.filter((file) => !isModified(file)).slice(0, MAX_READS)
+  const root = commonRoot([...modified, ...reads].map(({ path }) => path))
+  const shown = (path: string) =>
+    root !== undefined && path.startsWith(root) ? path.slice(root.length) : path
+
+  const bullets: Bullet[] = []
+  if (root !== undefined) bullets.push({ text: `Root: \`${root}\``, rank: 0, isIntro: true })
+  for (const [i, file] of modified.entries()) {
+    bullets.push({ text: writeFile(file, shown(file.path)), rank: Math.max(500, 920 - 10 * i), cut: 'prose' })
+  }
+  if (reads.length > 0) {
+    bullets.push({
+      text: writeReads(reads.map((file) => ({ ...file, path: shown(file.path) }))),
+      rank: 720,
+      cut: 'list',
+    })
+  }
+  for (const [i, change] of shellChanges(calls).entries()) {
+    bullets.push({ text: `Shell: \`${change}\``, rank: 700 + i })
+  }
+  const paths = new Set(files.map(({ path }) => path))
+  // Of lines in another hand those that say more than a path that is listed anyway.
+  const foreign = carried(previous, 'files').filter((line) => !paths.has(PATH_LINE.exec(line)?.[1] ?? ''))
+  return distinct([...bullets, ...older(foreign, 620)])
+}
+
+function problems(conversation: Conversation, previous: Previous): Bullet[] {
+  const found = problemsIn(conversation)
+  const fresh = found.map(({ text, kind }, i): Bullet => {
+    const age = found.length - 1 - i
+    return {
+      text,
+      rank: { failed: 800, complaint: 800, overcome: 700 }[kind] - Math.min(300, 10 * age),
+      cut: 'prose',
+    }
+  })
+  return distinct([...older(carried(previous, 'problems').slice(-30), 560), ...fresh])
+}
+
+const ANSWER = 'Answer the user: '
+const CARRIED = ' (earlier)'
+
+function pending(conversation: Conversation, previous: Previous): Bullet[] {
+  const { open, done } = tasksIn(conversation)
+  const question = unanswered(conversation)
+  const subjects = commits(conversation.calls)
+  const known = new Set(open.map(({ text }) => taskKey(text)))
+  // What was open before stays, marked as such, unless it is known to be done or is open again.
+  const before = carried(previous, 'pending')
+    .filter((text) => !text.startsWith(ANSWER) && !/^and \d+ more unchecked/.test(text))
+    .filter((text) => !done.has(taskKey(text)) && !known.has(taskKey(text)) && !isCommitted(text, subjects))
+    .slice(0, 30)
+  return [
+    ...(question === undefined ? [] : [{ text: `${ANSWER}"${question}"`, rank: 950, cut: 'prose' } as const]),
+    ...open.map(({ text, rank }): Bullet => ({ text, rank, cut: 'prose' })),
+    ...before.map((text, i): Bullet => {
+      const isOld = text.endsWith(CARRIED)
+      return { text: isOld ? text : text + CARRIED, rank: (isOld ? 660 : 720) - 8 * i, cut: 'prose' }
+    }),
+  ]
+}
+
+function evolution(conversation: Conversation, previous: Previous): Bullet[] {
+  const before = carried(previous, 'evolution')
+  const history = before.map((text, i): Bullet => {
+    const rank = (text.startsWith('"') ? 800 : 720) - Math.min(250, 4 * (before.length - i))
+    const told = /^(?:"|Commit: |Step: )/.test(text) ? shortenQuote(text, CARRIED_STEP) : text
+    return { text: told, rank: i === 0 ? 825 : rank, cut: 'prose' }
+  })
+  return distinct([...history, ...evolutionBullets(conversation)])
+}
+
+function nextBullets(conversation: Conversation): Bullet[] {
+  const question = unanswered(conversation)
+  if (question !== undefined)
+    return [{ text: `${ANSWER}"${question}"`, rank: 958, cut: 'prose', vital: true }]
+  const { says, asks } = intention(conversation)
+  const bullets: Bullet[] = []
+  if (says !== undefined) bullets.push({ text: `Assistant: "${says}"`, rank: 958, cut: 'prose', vital: true })
+  if (asks !== undefined) bullets.push({ text: `Asked of the user: "${asks}"`, rank: 957, cut: 'prose' })
+  return bullets
+}
+
+/** Most files named as required. */
+const MAX_REQUIRED = 10
+
+function required(previous: Previous, files: readonly FileFacts[]): Bullet[] {
+  const latest = files.reduce((max, { last }) => Math.max(max, last), 0)
+  const fresh = files
+    .toSorted((a, b) => weightOfFile(b, latest) - weightOfFile(a, latest))
+    .slice(0, MAX_REQUIRED)
+    .map(({ path }, i): Bullet => ({ text: `\`${path}\``, rank: 850 - 15 * i }))
+  const foreign = carried(previous, 'required').filter((line) => !PATH_LINE.test(line))
+  return [...fresh, ...older(foreign, 560)]
+}
+
+/** Rules are never shortened; the user's, and those carried on from others, go in before the shares count. */
+function ruleBullets(rules: readonly Rule[]): Bullet[] {
+  return rules.map((rule, i) => {
+    const base = rule.by === 'Assistant' ? 600 : 900 + 15 * rule.weight
+    // Of equally strong ones the older goes first: it has been carried this far.
+    return { text: writeRule(rule), rank: base - Math.min(14, i / 100), vital: rule.by !== 'Assistant' }
+  })
+}
+
+function questions(conversation: Conversation): Bullet[] {
+  const question = unanswered(conversation)
+  const { asks } = intention(conversation)
+  const lines = [
+    ...(question === undefined ? [] : [`User: "${question}"`]),
+    ...(asks === undefined ? [] : [`Assistant: "${asks}"`]),
+  ]
+  return lines.map((text) => ({ text, rank: 940, cut: 'prose' }))
+}
+
+/** Lines of an earlier summary, the newer ones mattering more. */
+function older(lines: readonly string[], rank: number): Bullet[] {
+  return lines.map((text, i) => ({ text, rank: rank - Math.min(200, 5 * (lines.length - i)), cut: 'prose' }))
+}
+
+function distinct(bullets: readonly Bullet[]): Bullet[] {
+  const seen = new Set<string>()
+  return bullets.filter(({ text }) => !seen.has(text) && seen.add(text))
+}

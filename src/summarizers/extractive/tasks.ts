@@ -1,0 +1,163 @@
+import type { Json } from '../../core/json.ts'
+import { type Call, isObject } from '../calls.ts'
+import { cleanLine, head, oneLine, sentencesOf, shorten, tail, withoutFences } from '../text.ts'
+import { checkBoxes, openBoxes } from './boxes.ts'
+import type { Conversation } from './conversation.ts'
+import { informative, isSmallTalk } from './requests.ts'
+
+/** What is still to be done, and what is known to be done. */
+export type Tasks = { readonly open: readonly Task[]; readonly done: ReadonlySet<string> }
+export type Task = { readonly text: string; readonly rank: number }
+
+/** Tasks by where they were written down: what is newest and most explicit first. */
+export function tasksIn(conversation: Conversation): Tasks {
+  const boxes = checkBoxes(conversation, taskKey)
+  const todo = todoList(conversation.calls)
+  const done = new Set<string>()
+  for (const { text, isDone } of [...boxes, ...todo]) if (isDone) done.add(taskKey(text))
+
+  const open: Task[] = []
+  const seen = new Set<string>()
+  const add = (text: string, rank: number) => {
+    const key = taskKey(text)
+    if (key === '' || seen.has(key)) return
+    seen.add(key)
+    open.push({ text, rank })
+  }
+  for (const [i, item] of todo.entries()) {
+    if (!item.isDone) add(item.isActive ? `${item.text} (in progress)` : item.text, 945 - Math.min(40, i))
+  }
+  for (const [i, text] of remainingList(conversation).entries()) {
+    if (!done.has(taskKey(text))) add(text, 940 - Math.min(40, 2 * i))
+  }
+  const unchecked = openBoxes(boxes)
+  for (const [i, { text }] of unchecked.slice(0, MAX_BOXES).entries()) add(text, 840 - 15 * i)
+  const more = unchecked.length - MAX_BOXES
+  const where = unchecked.at(-1)?.where
+  if (more > 0) add(`and ${more} more unchecked${where === undefined ? '' : ` in \`${where}\``}`, 700)
+  for (const [i, text] of notes(conversation).entries()) add(text, 780 - 10 * i)
+  return { open, done }
+}
+
+/** Whether a commit's subject says that a task was done: the same label in front, or most of its words. */
+export function isCommitted(task: string, subjects: readonly string[]): boolean {
+  const words = taskKey(task).split(' ')
+  const label = words[0] ?? ''
+  const isLabelled = /^[a-z]+\d+$/.test(label) && /^\W*\w+\b(?!\s*[-–])/.test(task)
+  return subjects.some((subject) => {
+    const [before = ''] = subject.split(':')
+    if (isLabelled && taskKey(before).split(' ').includes(label)) return true
+    const said = new Set(taskKey(subject).split(' '))
+    return words.length >= 4 && words.filter((word) => said.has(word)).length >= 0.75 * words.length
+  })
+}
+
+/** Most unchecked boxes shown. */
+const MAX_BOXES = 10
+
+/** What makes two tasks the same: their words. */
+export function taskKey(text: string): string {
+  return text
+    .toLowerCase()
+    .replace(/\((?:in progress|earlier)\)/g, '')
+    .replaceAll(/[^\p{L}\p{N}]+/gu, ' ')
+    .trim()
+}
+
+type Item = {
+  readonly text: string
+  readonly isDone: boolean
+  readonly isActive: boolean
+}
+
+/** The last list of tasks that was given to a tool for keeping one: objects with a status. */
+function todoList(calls: readonly Call[]): Item[] {
+  for (let i = calls.length - 1; i >= 0; i--) {
+    const { name, input } = calls[i]!
+    if (!/todo|plan|task/i.test(name) || !isObject(input)) continue
+    for (const value of Object.values(input)) {
+      if (!Array.isArray(value)) continue
+      const items = (value as readonly Json[]).slice(0, 100).flatMap(itemOf)
+      if (items.length > 0) return items
+    }
+  }
+  return []
+}
+
+const ITEM_TEXTS = ['content', 'step', 'title', 'task', 'text', 'description', 'name']
+
+function itemOf(value: Json): Item[] {
+  if (!isObject(value)) return []
+  const status = value.status ?? value.state ?? value.completed ?? value.done
+  const text = ITEM_TEXTS.map((name) => value[name]).find((found) => typeof found === 'string')
+  if (typeof text !== 'string' || status === undefined) return []
+  return [
+    {
+      text: shorten(oneLine(head(text, 1_000)), 200),
+      isDone: status === true || /^(?:completed?|done|finished|cancell?ed|closed)$/i.test(String(status)),
+      isActive: /progress|active|doing/i.test(String(status)),
+    },
+  ]
+}
+
+const ANNOUNCES =
+  /^(?:\*\*|#{1,4} )?(?:(?:what['’]s |still )?(?:remaining|left|pending|outstanding|to ?-?do|open|not (?:yet )?done|up next|next)(?: (?:steps?|tasks?|work|items?|to do|points?|packages?|up))*|next steps?|still to (?:do|be done))\b[^\n]{0,60}$/i
+
+/** The list under the last line that announces what remains, in the last few replies. */
+function remainingList({ replies }: Conversation): string[] {
+  for (const { text } of replies.slice(-8).reverse()) {
+    const lines = withoutFences(text).split('\n')
+    for (let i = lines.length - 1; i >= 0; i--) {
+      const line = lines[i]!.trim()
+      if (!ANNOUNCES.test(line) || /^(?:[-*+]|\d+\.) /.test(line)) continue
+      const items: string[] = []
+      for (const item of lines.slice(i + 1)) {
+        if (/^\s*(?:[-*+•]|\d{1,3}[.)])\s+\S/.test(item)) {
+          if (!/^\s*[-*+] \[[xX]\]|✅/.test(item)) items.push(shorten(cleanLine(item), 200))
+        } else if (item.trim() !== '' || items.length > 0) break
+      }
+      if (items.length > 0) return items.slice(0, 15)
+    }
+  }
+  return []
+}
+
+/** Lines of the last replies that say something is still to be done. */
+function notes({ replies }: Conversation): string[] {
+  const found: string[] = []
+  for (const { text } of replies.slice(-30).reverse()) {
+    for (const sentence of sentencesOf(withoutFences(text))) {
+      if (found.length === 5) return found
+      if (/\b(?:TODO|FIXME)\b|\bstill (?:need|have|has) to\b|\bremains? to be\b|\bnot yet\b/.test(sentence)) {
+        found.push(shorten(sentence, 200))
+      }
+    }
+  }
+  return found
+}
+
+/** The user's last request, when nothing was said to it. */
+export function unanswered({ exchanges }: Conversation): string | undefined {
+  const last = exchanges.at(-1)
+  if (last === undefined || last.replies.length > 0 || isSmallTalk(last.request.text)) return undefined
+  return informative(last.request.text, 300)
+}
+
+const INTENTION =
+  /^(?:next|now|then|after (?:this|that)|first)\b|\b(?:i['’]ll|i will|i['’]m going to|let me|let['’]s)\b|\bwe (?:should|need to|can|will) (?:now|next|then)\b|\bnext (?:\w+ ){0,2}(?:step|task|item|is)\b/i
+
+/** The last thing the assistant said it would do, or asked, in the last few replies. */
+export function intention({ replies }: Conversation): { readonly says?: string; readonly asks?: string } {
+  const [last] = replies.slice(-1)
+  if (last === undefined) return {}
+  const sentences = sentencesOf(tail(withoutFences(last.text), 1_500))
+  const closing = sentences.at(-1)
+  const asks = closing?.endsWith('?') === true ? shorten(closing, 300) : undefined
+  for (const { text } of replies.slice(-5).reverse()) {
+    const says = sentencesOf(tail(withoutFences(text), 1_500)).findLast(
+      (sentence) => INTENTION.test(sentence) && !sentence.endsWith('?') && sentence.length >= 12,
+    )
+    if (says !== undefined) return { says: shorten(says, 300), ...(asks !== undefined && { asks }) }
+  }
+  return asks === undefined ? {} : { asks }
+}
