@@ -9,7 +9,7 @@ import { check, invalid, labelSchema, nameSchema } from './core/check.ts'
 import { type JsonObject, jsonProblem } from './core/json.ts'
 import type { NewMessage, StoredMessage, ViewMessage } from './core/message.ts'
 import { messageProblem } from './core/message-check.ts'
-import { type Rendering, type RenderOptions, renderOptionsSchema, renderView } from './core/render.ts'
+import { type Rendering, type RenderOptions, renderView } from './core/render.ts'
 import { type Estimator, type Sizes, tokensOf } from './core/tokens.ts'
 import type { Finding } from './core/verify.ts'
 import { UndertextError } from './errors.ts'
@@ -64,6 +64,16 @@ const auditSchema = z.strictObject({
 })
 const compactionsSchema = z.strictObject({ runId: nameSchema.optional() })
 const previewSchema = z.strictObject({ ...compactionConfigSchema.shape, summarize: z.boolean().optional() })
+const roleSchema = z.enum(['system', 'user', 'assistant'])
+const renderSchema = z.strictObject({
+  provider: nameSchema.optional(),
+  summaryRole: roleSchema.optional(),
+  summaryHeader: z.string().optional(),
+  markerRole: roleSchema.optional(),
+  markerText: z.string().optional(),
+  preset: z.enum(['neurolink', 'neuron', 'nca', 'promptfleet', 'tags']).optional(),
+  pendingCalls: z.enum(['answer', 'keep']).optional(),
+})
 const idsSchema = z.array(nameSchema).min(1, 'must name at least one message').max(1_000_000)
 
 export type SessionInput = z.input<typeof createSchema>
@@ -224,7 +234,7 @@ export class Store<S extends Storage = Storage> {
    */
   async renderHistory(sessionId: string, options: Partial<RenderOptions> = {}): Promise<Rendering> {
     const id = checkId(sessionId)
-    const { provider, ...rest } = check(renderOptionsSchema.partial(), options, 'renderHistory')
+    const { provider, ...rest } = check(renderSchema, options, 'renderHistory')
     const session = await this.#requireSession(id)
     const chosen = resolveModel(session, provider, undefined).provider
     return renderView(await this.storage.view(id, false), { ...rest, provider: chosen } as RenderOptions)

@@ -25,8 +25,8 @@ const SHARES: { readonly [T in Topic | 'earlier']: number } = {
   earlier: 0.05,
 }
 
-/** Messages that are fewer than this, in units, are told nearly in full; and the least that is ever told. */
-const FEW_UNITS = 600
+/** Messages that are fewer than this, in units, are told more fully; and the least that is ever told. */
+const FEW_UNITS = 2_000
 const LEAST_UNITS = 120
 
 /**
@@ -84,10 +84,7 @@ function arrange(
     if (home !== undefined) homes.get(home)?.push(topic)
   }
 
-  const earlier = previous.earlier.map(
-    (text, i): Bullet => ({ text, rank: 730 - Math.min(300, 10 * i), cut: 'prose' }),
-  )
-  const sections: Section[] = [{ title: EARLIER, share: SHARES.earlier, bullets: earlier }]
+  const sections: Section[] = [earlierSection(previous)]
   for (const [i, topic] of topics.entries()) {
     if (topic === undefined) continue
     const all = homes.get(topic) ?? []
@@ -100,6 +97,21 @@ function arrange(
   return sections
 }
 
+/** What no section of ours holds. Where there is nothing else from before, it is all that is known of it. */
+function earlierSection({ earlier, lines }: Previous): Section {
+  const isAll = lines.size === 0
+  return {
+    title: EARLIER,
+    share: isAll ? 0.2 : SHARES.earlier,
+    bullets: earlier.map((text, i) => ({
+      text,
+      rank: (isAll ? 980 : 730) - Math.min(300, 10 * i),
+      cut: 'prose',
+      vital: isAll,
+    })),
+  }
+}
+
 /** Where rules and decisions go when their section is not wanted, by preference. */
 const HOMELESS: readonly (readonly [Topic, readonly Topic[]])[] = [
   ['rules', ['decisions', 'request', 'pending']],
@@ -108,7 +120,7 @@ const HOMELESS: readonly (readonly [Topic, readonly Topic[]])[] = [
 
 /**
  * Units a summary may take so that it is worth having: what the earlier one took and half of the messages, or
- * nearly all of messages that are few. Looks no further than needed.
+ * most of messages that are few. Looks no further than needed.
  */
 function unitsWorth({ messages, previousSummary = '' }: SummaryRequest, enough: number): number {
   let units = 0
@@ -121,7 +133,7 @@ function unitsWorth({ messages, previousSummary = '' }: SummaryRequest, enough: 
     }
   }
   return (
-    previousSummary.length + Math.floor(Math.max(units / 2, Math.min(0.9 * units, FEW_UNITS), LEAST_UNITS))
+    previousSummary.length + Math.floor(Math.max(units / 2, Math.min(0.8 * units, FEW_UNITS), LEAST_UNITS))
   )
 }
 

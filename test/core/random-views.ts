@@ -93,7 +93,7 @@ const exchange: fc.Arbitrary<Row[]> = fc
     ),
     lead: fc.array(fc.oneof(text, reasoning), { maxLength: 2 }),
     ranByProvider: fc.integer({ min: 0, max: 5 }).map((n) => n === 0),
-    carrier: fc.constantFrom('tool', 'tools', 'user', 'mixed'),
+    carrier: fc.constantFrom('tool', 'tools', 'user', 'mixed', 'approved', 'approval apart'),
     outputs: fc.array(output, { minLength: 3, maxLength: 3, size: 'max' }),
   })
   .map(({ ids, lead, ranByProvider, carrier, outputs }) => {
@@ -110,6 +110,9 @@ const exchange: fc.Arbitrary<Row[]> = fc
     const asking = message('assistant', [...lead, ...calls])
     if (carrier === 'tools') return [asking, ...results.map((result) => message('tool', [result]))]
     if (carrier === 'mixed') return [asking, message('user', [...results, { type: 'text', text: '#' }])]
+    const approval: Part = { type: 'provider', provider: 'x', data: { approved: true } }
+    if (carrier === 'approved') return [asking, message('tool', [approval, ...results])]
+    if (carrier === 'approval apart') return [asking, message('tool', [approval]), message('tool', results)]
     return [asking, message(carrier as Role, results)]
   })
 

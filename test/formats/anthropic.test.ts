@@ -610,10 +610,8 @@ describe('toAnthropic', () => {
   })
 
   it('shows nothing in place of a result as an empty text', () => {
-    const [message] = fromAnthropic([user(result('a', { content: [{ type: 'text', text: 'long' }] }))])
-    const parts = (message?.content as Part[]).map(
-      (part) => ({ ...part, output: { type: 'text', value: '' } }) as Part,
-    )
+    const read = partsRead('user', result('a', { content: [{ type: 'text', text: 'long' }] }))
+    const parts = read.map((part) => ({ ...part, output: { type: 'text', value: '' } }) as Part)
 
     expect(blocksSent('tool', ...parts)).toStrictEqual([user(result('a', { content: '' }))])
   })

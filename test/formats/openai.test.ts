@@ -560,6 +560,11 @@ describe('toOpenAI', () => {
         { role: 'user', content: [foreign] },
         { role: 'system', content: [{ type: 'image', image: PNG }] },
         { role: 'tool', content: [] },
+        { role: 'user', content: [foreign], metadata: { openai: { content: 'parts' } } },
+        {
+          role: 'assistant',
+          content: [{ type: 'provider', provider: 'anthropic', data: { tool_call: { id: 'a' } } }],
+        },
         {
           role: 'assistant',
           content: [thought, { type: 'text', text: 'ok' }],

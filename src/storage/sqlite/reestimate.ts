@@ -55,18 +55,19 @@ export function writeRecounted(
 /** The counters of a session as its rows and compactions say they must be. */
 export function countAll(connection: Connection, session: number): readonly number[] {
   const row = connection.get(
-    `select
-       (select count(*) from undertext_messages where session = ?1 and position is not null),
-       (select coalesce(max(ordinal), 0) from undertext_messages where session = ?1 and position is null),
+    `with this(no) as (select ?)
+     select
+       (select count(*) from undertext_messages where session = (select no from this) and position is not null),
+       (select coalesce(max(ordinal), 0) from undertext_messages where session = (select no from this) and position is null),
        count(*), total(size_text), total(size_reasoning), total(size_calls), total(size_results), total(size_media),
-       (select count(*) from undertext_messages where session = ?1 and condense_parent is not null),
+       (select count(*) from undertext_messages where session = (select no from this) and condense_parent is not null),
        (select count(*) from undertext_messages m join undertext_compactions c on c.no = m.truncation_parent
-        where m.session = ?1 and c.kind <> 'manual'),
+        where m.session = (select no from this) and c.kind <> 'manual'),
        (select count(*) from undertext_messages m join undertext_compactions c on c.no = m.truncation_parent
-        where m.session = ?1 and c.kind = 'manual'),
-       (select count(*) from undertext_messages where session = ?1 and retired_by is not null),
-       (select count(*) from undertext_compactions where session = ?1 and status = 'active')
-     from undertext_messages indexed by undertext_visible where session = ?1 and ${VISIBLE}`,
+        where m.session = (select no from this) and c.kind = 'manual'),
+       (select count(*) from undertext_messages where session = (select no from this) and retired_by is not null),
+       (select count(*) from undertext_compactions where session = (select no from this) and status = 'active')
+     from undertext_messages indexed by undertext_visible where session = (select no from this) and ${VISIBLE}`,
     session,
   )
   return row as number[]

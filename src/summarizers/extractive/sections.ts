@@ -14,6 +14,7 @@ import {
 import type { Bullet } from './fit.ts'
 import type { Previous } from './previous.ts'
 import { problemsIn } from './problems.ts'
+import { informative } from './requests.ts'
 import { distinctRules, type Rule, rulesIn, writeRule } from './rules.ts'
 import { commits, shellChanges } from './shell.ts'
 import { currentBullets, evolutionBullets, requestBullets } from './story.ts'
@@ -30,6 +31,7 @@ export function bulletsByTopic(
   const files = mergeFiles(previous.files, filesIn(conversation.calls, listed))
   const rules = distinctRules([...previous.rules, ...rulesIn(conversation.said)])
   const isDecision = ({ weight, by }: Rule) => weight < 3 && by !== 'Earlier'
+  const isSilent = conversation.said.length === 0 && conversation.calls.length === 0
   return new Map<Topic, readonly Bullet[]>([
     ['request', requests(conversation, previous)],
     ['concepts', concepts(conversation, previous)],
@@ -37,8 +39,8 @@ export function bulletsByTopic(
     ['problems', problems(conversation, previous)],
     ['pending', pending(conversation, previous)],
     ['evolution', evolution(conversation, previous)],
-    ['current', replaced(currentBullets(conversation), previous, 'current', 900)],
-    ['next', replaced(nextBullets(conversation), previous, 'next', 950)],
+    ['current', isSilent ? stale(previous, 'current', 900) : currentBullets(conversation)],
+    ['next', isSilent ? stale(previous, 'next', 950) : nextBullets(conversation)],
     ['required', required(previous, files)],
     ['rules', ruleBullets(rules.filter((rule) => !isDecision(rule)))],
     ['decisions', ruleBullets(rules.filter(isDecision))],
@@ -50,14 +52,8 @@ function carried(previous: Previous, topic: Topic): readonly string[] {
   return previous.lines.get(topic) ?? []
 }
 
-/** Lines that are told anew each time; the old ones only where there is nothing new. */
-function replaced(
-  fresh: readonly Bullet[],
-  previous: Previous,
-  topic: Topic,
-  rank: number,
-): readonly Bullet[] {
-  if (fresh.length > 0) return fresh
+/** Lines that are told anew each time, where there is nothing new to tell. */
+function stale(previous: Previous, topic: Topic, rank: number): Bullet[] {
   return carried(previous, topic).map((text, i) => ({ text, rank: rank - i, cut: 'prose' }))
 }
 
@@ -198,6 +194,10 @@ function nextBullets(conversation: Conversation): Bullet[] {
   const bullets: Bullet[] = []
   if (says !== undefined) bullets.push({ text: `Assistant: "${says}"`, rank: 958, cut: 'prose', vital: true })
   if (asks !== undefined) bullets.push({ text: `Asked of the user: "${asks}"`, rank: 957, cut: 'prose' })
+  const last = conversation.exchanges.at(-1)
+  if (bullets.length === 0 && last !== undefined) {
+    bullets.push({ text: `Last request: "${informative(last.request.text, 240)}"`, rank: 940, cut: 'prose' })
+  }
   return bullets
 }
 

@@ -1,0 +1,108 @@
+export type { CompactionConfig } from './compaction/config.ts'
+export type { PendingSummary } from './compaction/plan-run.ts'
+export { CompactionPreview, type PlannedCompaction } from './compaction/preview.ts'
+export type { CompactionOutline, CompactionResult, IdleReason } from './compaction/result.ts'
+export {
+  type BudgetBreakdown,
+  type BudgetCheckParams,
+  type BudgetCheckResult,
+  checkContextBudget,
+  DEFAULT_COMPACTION_TARGET,
+  DEFAULT_COMPACTION_THRESHOLD,
+  DEFAULT_PROVIDER,
+  type PendingRequest,
+} from './core/budget.ts'
+export type { Coverage, Place, RowSet } from './core/coverage.ts'
+export type { Json, JsonObject } from './core/json.ts'
+export type {
+  FilePart,
+  ImagePart,
+  Message,
+  NewMessage,
+  Part,
+  PositionRange,
+  ProviderOptions,
+  ProviderPart,
+  ReasoningPart,
+  Role,
+  RowKind,
+  StoredMessage,
+  TextPart,
+  ToolCallPart,
+  ToolResultContent,
+  ToolResultOutput,
+  ToolResultPart,
+  ViewMessage,
+} from './core/message.ts'
+export type { CompactionStatus } from './core/nesting.ts'
+export type { CompactionKind, CompactionStage } from './core/plan.ts'
+export { type Mend, type MendKind, type Rendering, type RenderOptions, renderView } from './core/render.ts'
+export { CUT_ENDING } from './core/stages/cut.ts'
+export { DEDUP_THRESHOLD } from './core/stages/deduplicate.ts'
+export {
+  PRUNE_MINIMUM_SAVINGS,
+  PRUNE_PLACEHOLDER,
+  PRUNE_PROTECT_TOKENS,
+  PRUNE_PROTECTED_TOOLS,
+} from './core/stages/prune.ts'
+export { TRUNCATION_MARKER } from './core/stages/truncate.ts'
+export {
+  CHARS_PER_TOKEN,
+  CODE_CHARS_PER_TOKEN,
+  type Estimator,
+  estimateMessagesTokens,
+  estimateTokens,
+  getProviderMultiplier,
+  IMAGE_TOKEN_ESTIMATE,
+  neurolinkEstimator,
+  type Sizes,
+  TOKEN_SAFETY_MARGIN,
+  TOKENS_PER_CONVERSATION,
+  TOKENS_PER_MESSAGE,
+} from './core/tokens.ts'
+export { type Problem, type ProblemCode, validateHistory } from './core/validate.ts'
+export type { Finding, FindingCode } from './core/verify.ts'
+export {
+  DEFAULT_CONTEXT_WINDOW,
+  DEFAULT_OUTPUT_RESERVE_RATIO,
+  getAvailableInputTokens,
+  getContextWindowSize,
+  getOutputReserve,
+  MAX_DEFAULT_OUTPUT_RESERVE,
+  MODEL_CONTEXT_WINDOWS,
+} from './core/windows.ts'
+export { type ErrorCode, type Failures, isUndertextError, UndertextError } from './errors.ts'
+export { fromAnthropic, toAnthropic } from './formats/anthropic.ts'
+export { detectFormat } from './formats/detect.ts'
+export { fromOpenAI, toOpenAI } from './formats/openai.ts'
+export { type OpenOptions, openStore, SqliteStore } from './open.ts'
+export type {
+  AppendedMessage,
+  AuditEntry,
+  Compaction,
+  Session,
+  Trigger,
+  UndoOutcome,
+} from './storage/storage.ts'
+export {
+  type AppendOptions,
+  type AppendResult,
+  type AuthorshipOptions,
+  type ContextStats,
+  type EffectiveHistoryOptions,
+  type GetMessagesOptions,
+  type ListSessionsOptions,
+  type PreviewOptions,
+  type SessionChange,
+  type SessionInput,
+  type StatsOptions,
+  Store,
+  type UndoOptions,
+} from './store.ts'
+export { extractiveSummarizer } from './summarizers/extractive.ts'
+export {
+  SUMMARY_SECTIONS,
+  type Summarizer,
+  type SummaryAnswer,
+  type SummaryRequest,
+} from './summarizers/summarizer.ts'
