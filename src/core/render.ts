@@ -43,7 +43,7 @@ export function renderView(view: readonly ViewMessage[], options: RenderOptions)
   const note = (mend: Mend): void => {
     mends.push(mend)
   }
-  const rules = { callIds: profile.callIds, answerPending: options.pendingCalls !== 'keep' }
+  const rules = { callIds: profile.callIds, keepWaiting: options.pendingCalls === 'keep' }
 
   const presented = presentRows(view, profile, options, note)
   const cleaned = cleanContents(presented, profile, note)

@@ -12,17 +12,17 @@ import { oneLine, shorten } from './text.ts'
 const SHARES: { readonly [T in Topic | 'earlier']: number } = {
   request: 0.13,
   concepts: 0.06,
-  files: 0.13,
+  files: 0.12,
   problems: 0.08,
-  pending: 0.09,
-  evolution: 0.15,
-  current: 0.09,
+  pending: 0.08,
+  evolution: 0.13,
+  current: 0.08,
   next: 0.03,
-  required: 0.05,
+  required: 0.04,
   rules: 0.14,
   decisions: 0.05,
-  questions: 0.03,
-  earlier: 0.05,
+  questions: 0.02,
+  earlier: 0.04,
 }
 
 /** Messages that are fewer than this, in units, are told more fully; and the least that is ever told. */

@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest'
-import type { ViewMessage } from '../../src/core/message.ts'
 import { validateHistory } from '../../src/core/validate.ts'
 import {
   assistant,
@@ -7,6 +6,7 @@ import {
   hosted,
   image,
   opaque,
+  type Row,
   reasoning,
   result,
   system,
@@ -15,12 +15,11 @@ import {
   view,
 } from './views.ts'
 
-type Rows = Parameters<typeof view>
+type Rows = readonly Row[]
 
 /** Problems as `CODE index id`. */
 function problems(rows: Rows, provider?: string): string[] {
-  const messages: readonly ViewMessage[] = view(...rows)
-  return validateHistory(messages, provider).map(({ code, index, toolCallId }) =>
+  return validateHistory(view(...rows), provider).map(({ code, index, toolCallId }) =>
     [code, index, ...(toolCallId === undefined ? [] : [toolCallId])].join(' '),
   )
 }
@@ -90,6 +89,18 @@ describe('validateHistory, whoever the provider is', () => {
     ['an empty text', [user('')], ['EMPTY_MESSAGE 0']],
     ['reasoning alone', [assistant(reasoning('hm'), '')], ['ORPHAN_REASONING 0']],
     ['a call by a user', [user(call('a')), tool(result('a'))], ['MISPLACED_PART 0']],
+    ['a call by the system', [system(call('a')), tool(result('a'))], ['MISPLACED_PART 0']],
+    ['reasoning of the system', [system(reasoning('hm'), 'x')], ['MISPLACED_PART 0']],
+    [
+      'words in a tool message, before the result',
+      [assistant(call('a')), tool('x', result('a'))],
+      ['MISPLACED_PART 1', 'RESULT_NOT_AFTER_CALL 1 a'],
+    ],
+    [
+      'a result behind something opaque of a user',
+      [assistant(call('a')), user(opaque, result('a'))],
+      ['RESULT_NOT_AFTER_CALL 1 a'],
+    ],
     ['reasoning of a user', [user(reasoning('hm'), 'x')], ['MISPLACED_PART 0']],
     ['words in a tool message', [assistant(call('a')), tool(result('a'), 'x')], ['MISPLACED_PART 1']],
     [
@@ -157,8 +168,11 @@ describe('validateHistory, for a provider', () => {
     ['an empty text beside words', [user('', 'a')], { strict: ['EMPTY_TEXT 0'] }],
     [
       'an empty piece of a result',
-      [user('x'), assistant(call('a')), tool(emptyPiece)],
-      { anthropic: ['EMPTY_TEXT 2'], mistral: ['MALFORMED_CALL_ID 1 a', 'EMPTY_TEXT 2'] },
+      [user('x'), assistant(call('a')), user(emptyPiece, 'y')],
+      {
+        anthropic: ['EMPTY_TEXT 2'],
+        mistral: ['MALFORMED_CALL_ID 1 a', 'EMPTY_TEXT 2', 'USER_AFTER_RESULTS 2'],
+      },
     ],
     [
       'an id that comes again',
@@ -191,6 +205,7 @@ describe('validateHistory, for a provider', () => {
     expect(problems(rows, 'anthropic')).toEqual(anthropic)
     expect(problems(rows, 'mistral')).toEqual(mistral)
     expect(problems(rows, 'huggingface')).toEqual(huggingface)
+    expect(problems(rows, 'sagemaker')).toEqual(huggingface)
     expect(problems(rows, 'openai')).toEqual([])
   })
 

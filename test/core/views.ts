@@ -1,11 +1,11 @@
 import type { Part, Role, ToolResultOutput, ToolResultPart, ViewMessage } from '../../src/core/message.ts'
 
+export type Row = Omit<ViewMessage, 'id' | 'createdAt'>
+
 /** A view from its rows; the ids are m0, m1 … */
-export function view(...rows: readonly Omit<ViewMessage, 'id' | 'createdAt'>[]): ViewMessage[] {
+export function view(...rows: readonly Row[]): ViewMessage[] {
   return rows.map((row, index) => ({ id: `m${index}`, createdAt: 0, ...row }))
 }
-
-type Row = Omit<ViewMessage, 'id' | 'createdAt'>
 
 const says =
   (role: Role) =>

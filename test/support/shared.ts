@@ -9,7 +9,7 @@ const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url))
  * `undefined`, with a notice, where it is absent; the test that wanted it is then skipped.
  */
 export function sharedPath(relative: string): string | undefined {
-  const folder = process.env['UNDERTEXT_SHARED'] ?? join(REPOSITORY, '..', 'shared')
+  const folder = process.env.UNDERTEXT_SHARED ?? join(REPOSITORY, '..', 'shared')
   const path = resolve(folder, relative)
   if (existsSync(path)) return path
   console.info(`skipped: ${relative} is not in ${folder} (UNDERTEXT_SHARED names another folder)`)

@@ -1,8 +1,14 @@
-import type { ToolCallPart, ToolResultPart } from '../message.ts'
+import type { ToolCallPart } from '../message.ts'
 import { type CallRef, pairToolUse, type ToolUse, toolUseOf } from '../pairing.ts'
 import type { CallIdRule } from '../providers.ts'
 import { CallIds } from './callIds.ts'
 import type { Draft, Note } from './draft.ts'
+
+export type AnswerRules = {
+  readonly callIds: CallIdRule
+  /** Whether calls at the very end are left waiting. */
+  readonly keepWaiting: boolean
+}
 
 /** Where a part stands: the index of its draft and its own. */
 export type Place = { readonly row: number; readonly part: number }
@@ -18,7 +24,7 @@ export function keyOf({ row, part }: Place): string {
  */
 export type Fate = { readonly kind: 'behind' | 'inside' | 'duplicate'; readonly call: CallRef }
 
-/** Everything that is settled about calls and results before anything is moved. */
+/** Everything that is settled about calls and results before anything is moved. Maps go by `keyOf`. */
 export type Answers = {
   readonly uses: readonly (ToolUse | undefined)[]
   /** The result of each answered call. */
@@ -26,8 +32,8 @@ export type Answers = {
   readonly fateOf: ReadonlyMap<string, Fate>
   /** The id each call has for the provider. */
   readonly idOf: ReadonlyMap<string, string>
-  /** The message whose calls may still wait: nothing but results of calls stands behind it. */
-  readonly pendingRow: number
+  /** The message whose unanswered calls are left waiting, -1 for none. */
+  readonly waitingRow: number
   /** Where each result stands in the order of everything that is shown. */
   readonly rankOf: ReadonlyMap<string, number>
   /** The rank of the last part shown of each draft, or of the last one before it. */
@@ -35,38 +41,27 @@ export type Answers = {
 }
 
 /** Pairs the calls and results of a history and settles what becomes of each. */
-export function findAnswers(drafts: readonly Draft[], rule: CallIdRule, note: Note): Answers {
+export function findAnswers(drafts: readonly Draft[], rules: AnswerRules, note: Note): Answers {
   const uses = drafts.map((draft) => toolUseOf(draft.parts))
   const { pairs, orphans } = pairToolUse(uses)
   const resultOf = new Map<string, Place>()
   const fateOf = new Map<string, Fate>()
 
   for (const { call, result } of pairs) {
-    const ranByProvider = partAt<ToolCallPart>(drafts, call).providerExecuted === true
-    const inside = ranByProvider && drafts[result.row]?.message.role === 'assistant'
+    const inside = ranByProvider(drafts, call) && drafts[result.row]!.message.role === 'assistant'
     resultOf.set(keyOf(call), result)
     fateOf.set(keyOf(result), { kind: inside ? 'inside' : 'behind', call })
   }
   for (const { result, duplicateOf } of orphans) {
     if (duplicateOf !== undefined) fateOf.set(keyOf(result), { kind: 'duplicate', call: duplicateOf })
   }
-  const idOf = nameCalls(drafts, uses, rule, note)
-  return {
-    uses,
-    resultOf,
-    fateOf,
-    idOf,
-    pendingRow: findPendingRow(drafts, fateOf),
-    ...rankParts(drafts, fateOf),
-  }
+  const idOf = nameCalls(drafts, uses, rules.callIds, note)
+  const waitingRow = rules.keepWaiting ? findLastSpeaker(drafts, fateOf) : -1
+  return { uses, resultOf, fateOf, idOf, waitingRow, ...rankParts(drafts, fateOf) }
 }
 
-/** The call or result at a place where one is known to stand. */
-export function partAt<P extends ToolCallPart | ToolResultPart>(
-  drafts: readonly Draft[],
-  { row, part }: Place,
-): P {
-  return drafts[row]?.parts[part] as P
+function ranByProvider(drafts: readonly Draft[], { row, part }: Place): boolean {
+  return (drafts[row]!.parts[part] as ToolCallPart).providerExecuted === true
 }
 
 function nameCalls(
@@ -79,17 +74,16 @@ function nameCalls(
   const idOf = new Map<string, string>()
   for (const [row, use] of uses.entries()) {
     for (const { part, id } of use?.calls ?? []) {
-      const ranByProvider = partAt<ToolCallPart>(drafts, { row, part }).providerExecuted === true
-      if (ranByProvider) ids.reserve(id)
-      const name = ranByProvider ? id : ids.next(id)
+      const name = ranByProvider(drafts, { row, part }) ? ids.keep(id) : ids.next(id)
       idOf.set(keyOf({ row, part }), name)
-      if (name !== id) note({ kind: 'call-renamed', messageId: drafts[row]?.id ?? '', toolCallId: id })
+      if (name !== id) note({ kind: 'call-renamed', messageId: drafts[row]!.id, toolCallId: id })
     }
   }
   return idOf
 }
 
-function findPendingRow(drafts: readonly Draft[], fateOf: Answers['fateOf']): number {
+/** The last message that is more than results of calls; theirs may stand behind it. */
+function findLastSpeaker(drafts: readonly Draft[], fateOf: Answers['fateOf']): number {
   return drafts.findLastIndex(({ message, parts }, row) =>
     parts.some((part, index) => {
       if (part.type === 'tool-result') return !fateOf.has(keyOf({ row, part: index }))

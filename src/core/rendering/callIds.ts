@@ -14,9 +14,10 @@ export class CallIds {
     this.#rule = rule
   }
 
-  /** Takes an id that cannot be changed. */
-  reserve(id: string): void {
+  /** The id of a call that must keep its own. */
+  keep(id: string): string {
     this.#taken.add(id)
+    return id
   }
 
   /** The id for the next call. */

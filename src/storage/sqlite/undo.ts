@@ -1,6 +1,7 @@
 import { countRows, holdsRow, spanPlaces } from '../../core/coverage.ts'
 import { checkLaws } from '../../core/laws.ts'
 import { planRedo, planUndo } from '../../core/nesting.ts'
+import { lastUndoneOf } from '../../core/session-log.ts'
 import { addSizes, NO_SIZES, type Sizes, subtractSizes } from '../../core/tokens.ts'
 import { isUndertextError, UndertextError } from '../../errors.ts'
 import type { Estimators, UndoOutcome, UndoRequest } from '../storage.ts'
@@ -91,7 +92,7 @@ export function redo(
     const session = requireSession(connection, id)
     const compactions = loadCompactions(connection, session.no)
     const { targets, isRun } = findTargets(id, compactions, target)
-    const taken = planRedo(compactions, isRun ? lastUndone(targets) : targets, request.cascade)
+    const taken = planRedo(compactions, isRun ? lastUndoneOf(targets) : targets, request.cascade)
     if (taken.length === 0) return NOTHING_DONE
     if (isRun) {
       writeAudit(connection, session.no, {
@@ -108,12 +109,6 @@ export function redo(
     }
     return outcome(taken)
   })
-}
-
-/** The members of a run that its latest undo as a whole took down and that are still down. */
-function lastUndone(members: readonly StoredCompaction[]): StoredCompaction[] {
-  const latest = members.reduce((most, { undoneWithRun = 0 }) => Math.max(most, undoneWithRun), 0)
-  return members.filter(({ status, undoneWithRun }) => status === 'undone' && undoneWithRun === latest)
 }
 
 function redoOne(

@@ -68,7 +68,8 @@ function requests(conversation: Conversation, previous: Previous): Bullet[] {
       cut: 'prose',
     }
   })
-  return distinct([...history, ...requestBullets(conversation, before.length > 0)])
+  const isContinued = previous.earlier.length > 0 || previous.lines.size > 0
+  return distinct([...history, ...requestBullets(conversation, isContinued)])
 }
 
 /** Units of a later request, and of a step of the task, once they are history. */

@@ -21,7 +21,7 @@ function telling(exchanges: readonly Exchange[]): readonly Exchange[] {
 
 /**
  * What the user asked for, in the user's words: the first request in full as far as that goes, of the others
- * the sentences that say most. `isContinued`: an earlier summary holds the first request.
+ * the sentences that say most. `isContinued`: something came before the first one here.
  */
 export function requestBullets({ exchanges }: Conversation, isContinued: boolean): Bullet[] {
   const asked = telling(exchanges).filter(({ request }) => !isSmallTalk(request.text))

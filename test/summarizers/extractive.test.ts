@@ -1,0 +1,466 @@
+import { describe, expect, it } from 'vitest'
+import { estimateTokens } from '../../src/core/tokens.ts'
+import { extractiveSummarizer } from '../../src/summarizers/extractive.ts'
+import { SUMMARY_SECTIONS } from '../../src/summarizers/summarizer.ts'
+import { assistant, call, did, failure, type Row, result, sectionsOf, summarize, user } from './support.ts'
+
+/** What tools usually answer with: long, and of no interest. It makes room for what is. */
+const FILLER = 'line of output\n'.repeat(400)
+
+const SESSION: Row[] = [
+  user(
+    'Please build a parser for INI files in src/ini.ts. It must keep comments. Never use external dependencies.',
+  ),
+  assistant('I will start with the tokenizer.', call('c1', 'read', { path: '/app/src/lexer.ts' })),
+  result('c1', FILLER),
+  assistant(
+    'Now the parser.',
+    call('c2', 'write', {
+      path: '/app/src/ini.ts',
+      content: '// Parser for INI files.\nexport function parseIni(text: string) {\n  return {}\n}\n',
+    }),
+  ),
+  result('c2', 'Wrote 4 lines'),
+  assistant('Now the tests.', call('c3', 'bash', { command: 'cd /app && npm test' })),
+  failure('c3', `> app@1.0.0 test\n${FILLER}TypeError: cannot read properties of undefined\n    at parseIni`),
+  assistant(
+    'The section map was never created. I fixed it.',
+    call('c4', 'edit', { path: '/app/src/ini.ts', oldText: 'return {}', newText: 'return new Map()' }),
+  ),
+  result('c4', 'ok'),
+  ...did('c5', 'bash', { command: 'cd /app && npm test' }, '5 passed'),
+  ...did('c6', 'bash', { command: 'git commit -am "Parse INI sections"' }),
+  assistant('The parser works and all tests pass.\n\nRemaining:\n- write the README\n- publish the package'),
+  user('Great. From now on, use tabs instead of spaces. Why is the README missing?'),
+  assistant("You're right. The README should describe the comment syntax.\n\nNext, I will write the README."),
+]
+
+describe('the sections of a small session', () => {
+  const sections = sectionsOf(summarize(SESSION))
+
+  it('stand under the default titles, in their order', () => {
+    expect(Object.keys(sections)).toEqual(SUMMARY_SECTIONS)
+  })
+
+  it('tell the requests in the words of the user', () => {
+    expect(sections['Primary Request and Intent']).toEqual([
+      'First request: "Please build a parser for INI files in src/ini.ts. It must keep comments. Never use external dependencies."',
+      '"Great. From now on, use tabs instead of spaces. Why is the README missing?"',
+    ])
+  })
+
+  it('tell what was done to which file', () => {
+    expect(sections['Files and Code Sections']).toEqual([
+      '`/app/src/ini.ts` — written, 1 edit — defines parseIni — "Parser for INI files."',
+      'Read: `/app/src/lexer.ts`',
+    ])
+    expect(sections['Required Files']).toEqual(['`/app/src/ini.ts`', '`/app/src/lexer.ts`'])
+  })
+
+  it('tell what failed, what was said to it, and that it was overcome', () => {
+    expect(sections['Problem Solving']).toEqual([
+      'bash `npm test` failed: TypeError: cannot read properties of undefined → The section map was never created. I fixed it. [later succeeded]',
+      'User: "Why is the README missing?" → Assistant: "The README should describe the comment syntax."',
+    ])
+  })
+
+  it('tell what remains', () => {
+    expect(sections['Pending Tasks']).toEqual(['write the README', 'publish the package'])
+    expect(sections['Next Step']).toEqual(['Assistant: "Next, I will write the README."'])
+  })
+
+  it('tell how the task went on', () => {
+    expect(sections['Task Evolution']).toEqual([
+      '"Please build a parser for INI files in src/ini.ts. It must keep comments. Never use external dependencies." → The parser works and all tests pass.',
+      'Commit: Parse INI sections',
+      '"Great. From now on, use tabs instead of spaces. Why is the README missing?" → The README should describe the comment syntax.',
+    ])
+  })
+
+  it('tell the words one needs', () => {
+    expect(sections['Key Technical Concepts']).toEqual([
+      'Working directory: `/app`',
+      'Commands: `npm test`',
+      'Tools: `bash`, `edit`, `read`, `write`',
+    ])
+  })
+
+  it('tell the rules word for word, and who stated them', () => {
+    expect(sections['Constraints and Established Rules']).toEqual([
+      'User: "It must keep comments."',
+      'User: "Never use external dependencies."',
+      'User: "From now on, use tabs instead of spaces."',
+      'Assistant: "The README should describe the comment syntax."',
+    ])
+  })
+
+  it('tell what was going on', () => {
+    expect(sections['Current Work']).toEqual([
+      'Working on: "Great. From now on, use tabs instead of spaces. Why is the README missing?"',
+      'The section map was never created. I fixed it.',
+      'The parser works and all tests pass. Remaining: - write the README - publish the package',
+      "You're right. The README should describe the comment syntax. Next, I will write the README.",
+      'Last tool calls: read `/app/src/lexer.ts` (ok), write `/app/src/ini.ts` (ok), bash `npm test` (failed), edit `/app/src/ini.ts` (ok), bash `npm test` (ok), bash `git commit -am "Parse INI sections"` (ok)',
+    ])
+  })
+})
+
+describe('rules', () => {
+  const rules = (...texts: string[]) =>
+    sectionsOf(summarize([...texts.map(user), ...did('c', 'bash', { command: 'x' }, FILLER)]))[
+      'Constraints and Established Rules'
+    ]
+
+  it.each([
+    'You must keep the order of keys.',
+    'never touch the lexer',
+    'Always run the linter first.',
+    "Don't add comments to the code.",
+    'Do not reformat files you did not change.',
+    'I prefer small commits.',
+    'Use pnpm instead of npm here.',
+    'We decided that dates are UTC.',
+    "Let's call the table entries.",
+    'We will ship on Fridays.',
+    'Agreed, two spaces it is.',
+    'From now on answer in German.',
+    'Important: the tests run without a network.',
+    'i would only want e2e tests',
+    'Can you please keep the old code around?',
+  ])('%s', (text) => {
+    expect(rules(`Hello there. ${text} Thanks.`)).toContain(
+      `User: "${text.endsWith('code.') || /[.?]$/.test(text) ? text : `${text} Thanks.`}"`,
+    )
+  })
+
+  it.each([
+    "I don't know what this is about.",
+    'It must be a bug in the parser.',
+    "I've always had great experiences.",
+    'This led to me missing an important meeting.',
+    'Why must the order be kept?',
+    'The mustard is evergreen.',
+    'The file is large.',
+  ])('not: %s', (text) => {
+    expect(rules(text)).toBeUndefined()
+  })
+
+  it('are the items of a list that is announced as rules', () => {
+    expect(rules('You must follow these rules:\n\n- tabs only\n- no emojis\n\nThen start.')).toEqual([
+      'User: "You must follow these rules: tabs only"',
+      'User: "You must follow these rules: no emojis"',
+    ])
+  })
+
+  it('are not looked for in code', () => {
+    expect(rules('See:\n```\n// never call this\n```\nwhat does it do?')).toBeUndefined()
+  })
+
+  it('are what the user corrects, and what the assistant gives in to', () => {
+    expect(rules('no, that is horrible. tools -> core/tools')).toEqual([
+      'User: "no, that is horrible. tools -> core/tools"',
+    ])
+
+    const given = summarize([
+      user('why does unsubscribe clear the listeners?'),
+      assistant("You're absolutely right. `unsubscribe()` only disconnects from the agent; listeners stay."),
+      ...did('c', 'bash', { command: 'x' }, FILLER),
+    ])
+    expect(sectionsOf(given)['Constraints and Established Rules']).toEqual([
+      'User: "why does unsubscribe clear the listeners?"',
+      'Assistant: "`unsubscribe()` only disconnects from the agent; listeners stay."',
+    ])
+  })
+})
+
+describe('open tasks', () => {
+  it('come from the last list given to a tool for tasks', () => {
+    const todos = (status: string) => ({
+      todos: [
+        { content: 'write the lexer', status: 'completed' },
+        { content: 'write the parser', status },
+        { content: 'write the printer', status: 'pending' },
+      ],
+    })
+    const text = summarize([
+      user('go'),
+      ...did('c1', 'TodoWrite', todos('pending'), FILLER),
+      ...did('c2', 'TodoWrite', todos('in_progress')),
+    ])
+
+    expect(sectionsOf(text)['Pending Tasks']).toEqual([
+      'Answer the user: "go"',
+      'write the parser (in progress)',
+      'write the printer',
+    ])
+  })
+
+  it('come from check boxes in what was written, with their latest state, next ones first', () => {
+    const plan = '# Plan\n- [ ] one\n- [ ] two\n- [ ] three\n- [ ] four'
+    const text = summarize([
+      user('plan it'),
+      ...did('c1', 'write', { path: 'plan.md', content: plan }, FILLER),
+      ...did('c2', 'edit', { path: 'plan.md', oldText: '- [ ] two', newText: '- [x] two' }),
+      ...did('c3', 'edit', { path: 'plan.md', oldText: '- [ ] four', newText: '- [ ] the fourth' }),
+      assistant('Two is done.'),
+    ])
+
+    expect(sectionsOf(text)['Pending Tasks']).toEqual(['three', 'the fourth', 'one'])
+  })
+
+  it('name the file when there are too many', () => {
+    const plan = Array.from({ length: 13 }, (_, i) => `- [ ] task number ${i}`).join('\n')
+    const text = summarize([
+      user('plan it'),
+      ...did('c1', 'write', { path: 'plan.md', content: plan }, FILLER),
+      assistant('Planned.'),
+    ])
+
+    expect(sectionsOf(text)['Pending Tasks']?.slice(-2)).toEqual([
+      'task number 9',
+      'and 3 more unchecked in `plan.md`',
+    ])
+  })
+
+  it('are the last request, while it has no answer', () => {
+    const text = summarize([
+      user('build it'),
+      assistant('Built.'),
+      ...did('c1', 'bash', { command: 'make' }, FILLER),
+      user('Now explain how the cache is invalidated.'),
+    ])
+
+    expect(sectionsOf(text)['Pending Tasks']).toEqual([
+      'Answer the user: "Now explain how the cache is invalidated."',
+    ])
+    expect(sectionsOf(text)['Next Step']).toEqual([
+      'Answer the user: "Now explain how the cache is invalidated."',
+    ])
+  })
+})
+
+describe('other sections', () => {
+  it('nine of them, without the constraints, lose no rule', () => {
+    const nine = SUMMARY_SECTIONS.slice(0, 9)
+    const sections = sectionsOf(summarize(SESSION, { sections: nine }))
+
+    expect(Object.keys(sections)).toEqual(nine)
+    expect(sections['Primary Request and Intent']).toContain('User: "Never use external dependencies."')
+
+    const again = summarize([user('go on'), assistant('Going on.')], {
+      sections: nine,
+      previousSummary: summarize(SESSION, { sections: nine }),
+    })
+    expect(again.match(/User: "Never use external dependencies/g)).toHaveLength(1)
+    expect(sectionsOf(again)['Primary Request and Intent']).toContain(
+      'User: "Never use external dependencies."',
+    )
+  })
+
+  it('are answered by what their titles say, and left out when they say nothing known', () => {
+    const sections = sectionsOf(
+      summarize(SESSION, {
+        sections: ['Rules to follow', 'Favourite colours', '1. GOALS', 'Open tasks to do'],
+      }),
+    )
+
+    expect(Object.keys(sections)).toEqual(['Rules to follow', '1. GOALS', 'Open tasks to do'])
+    expect(sections['Rules to follow']?.[0]).toBe('User: "It must keep comments."')
+    expect(sections['1. GOALS']?.[0]).toMatch(/^First request/)
+    expect(sections['Open tasks to do']).toEqual(['write the README', 'publish the package'])
+  })
+
+  it('are the default ones when none is known', () => {
+    expect(Object.keys(sectionsOf(summarize(SESSION, { sections: ['Favourite colours'] })))).toEqual(
+      SUMMARY_SECTIONS,
+    )
+    expect(Object.keys(sectionsOf(summarize(SESSION, { sections: [] })))).toEqual(SUMMARY_SECTIONS)
+  })
+})
+
+describe('merging an earlier summary', () => {
+  const LATER: Row[] = [
+    user('Also support arrays, please. Never change the public names.'),
+    assistant('I added arrays.', call('d1', 'edit', { path: '/app/src/ini.ts', oldText: 'a', newText: 'b' })),
+    result('d1', FILLER),
+    assistant('Arrays are parsed now. Let me update the docs.'),
+  ]
+  const merged = sectionsOf(summarize(LATER, { previousSummary: summarize(SESSION) }))
+
+  it('carries rules on word for word, each once', () => {
+    expect(merged['Constraints and Established Rules']).toEqual([
+      'User: "It must keep comments."',
+      'User: "Never use external dependencies."',
+      'User: "From now on, use tabs instead of spaces."',
+      'User: "Never change the public names."',
+      'Assistant: "The README should describe the comment syntax."',
+    ])
+  })
+
+  it('keeps requests and the course of the task as history', () => {
+    expect(merged['Primary Request and Intent']).toEqual([
+      'First request: "Please build a parser for INI files in src/ini.ts. It must keep comments. Never use external dependencies."',
+      '"Great. From now on, use tabs instead of spaces. Why is the README missing?"',
+      '"Also support arrays, please. Never change the public names."',
+    ])
+    expect(merged['Task Evolution']).toEqual([
+      '"Please build a parser for INI files in src/ini.ts. It must keep comments. Never use external dependencies."',
+      'Commit: Parse INI sections',
+      '"Great. From now on, use tabs instead of spaces. Why is the README missing?" → The README should describe the comment syntax.',
+      '"Also support arrays, please. Never change the public names." → Arrays are parsed now.',
+    ])
+  })
+
+  it('adds up files', () => {
+    expect(merged['Files and Code Sections']).toEqual([
+      '`/app/src/ini.ts` — written, 2 edits — defines parseIni — "Parser for INI files."',
+      'Read: `/app/src/lexer.ts`',
+    ])
+  })
+
+  it('replaces what was current, and marks what was open', () => {
+    expect(merged['Current Work']?.join('\n')).not.toContain('README')
+    expect(merged['Next Step']).toEqual(['Assistant: "Let me update the docs."'])
+    expect(merged['Pending Tasks']).toEqual(['write the README (earlier)', 'publish the package (earlier)'])
+  })
+
+  it('drops open tasks that are known to be done', () => {
+    const text = summarize(
+      [
+        user('go on'),
+        ...did('e1', 'bash', { command: 'git commit -m "Write the README file"' }, FILLER),
+        ...did('e2', 'write', { path: 'plan.md', content: '- [x] publish the package' }),
+      ],
+      { previousSummary: '## Pending Tasks\n- write the README file\n- publish the package\n- sleep' },
+    )
+
+    expect(sectionsOf(text)['Pending Tasks']).toEqual(['sleep (earlier)'])
+  })
+
+  it('keeps a rule of the third message over five rounds', () => {
+    const rule = 'The importer must never write to the production database, not even in a dry run.'
+    const round = (n: number): Row[] => [
+      user(`Step ${n}: please add feature number ${n} and make sure that module_${n} keeps working.`),
+      assistant(
+        `Working on feature ${n}. We must not break module_${n}.`,
+        call(`r${n}`, 'edit', { path: `/app/m${n}.ts` }),
+      ),
+      result(`r${n}`, FILLER),
+      assistant(`Feature ${n} is implemented.`),
+    ]
+    let summary = summarize([user('Hello'), assistant('Hello, how can I help?'), user(rule), ...round(0)], {
+      maxTokens: 700,
+    })
+    for (let n = 1; n <= 5; n++) {
+      summary = summarize(
+        [...Array(10).keys()].flatMap((k) => round(10 * n + k)),
+        { maxTokens: 700, previousSummary: summary },
+      )
+    }
+
+    expect(sectionsOf(summary)['Constraints and Established Rules']).toContain(`User: "${rule}"`)
+    expect(estimateTokens(summary)).toBeLessThanOrEqual(700)
+  })
+
+  it('takes rules from a summary in another hand, and carries on what has no section', () => {
+    const foreign =
+      '# Checkpoint\n\n## Goal\nPort the engine to Rust.\n\n## Branch\n`port` in /engine\n\n## Testing\nYou must never mock the clock.\n\n## Key Decisions Made\n1. **No async** - it stays synchronous\n\n```rust\nfn main() {}\n\n# not a heading\n```\n'
+    const sections = sectionsOf(summarize(SESSION, { previousSummary: foreign }))
+
+    expect(sections.Earlier).toEqual(['Branch: `port` in /engine', 'Testing: You must never mock the clock.'])
+    expect(sections['Primary Request and Intent']?.[0]).toBe('Port the engine to Rust.')
+    expect(sections['Constraints and Established Rules']?.slice(0, 4)).toEqual([
+      'Earlier: "You must never mock the clock."',
+      'Earlier: "**No async** - it stays synchronous"',
+      'Earlier: "fn main() {}',
+      '  # not a heading"',
+    ])
+  })
+
+  it('carries on a summary without sections, and again', () => {
+    const first = summarize(SESSION, { previousSummary: 'The user wanted a lexer. It was built in one day.' })
+    expect(sectionsOf(first).Earlier).toEqual(['The user wanted a lexer. It was built in one day.'])
+
+    const second = summarize(LATER, { previousSummary: first })
+    expect(sectionsOf(second).Earlier).toEqual(['The user wanted a lexer. It was built in one day.'])
+  })
+
+  it('takes summaries that stand among the messages, and leaves their digest out', () => {
+    const row: Row = {
+      kind: 'summary',
+      role: 'user',
+      content: `${summarize(SESSION)}\n\n## Tool Calls\n- bash x · ok`,
+    }
+
+    expect(sectionsOf(summarize([row, ...LATER]))['Constraints and Established Rules']).toEqual(
+      merged['Constraints and Established Rules'],
+    )
+    expect(summarize([row, ...LATER])).not.toContain('Tool Calls')
+  })
+})
+
+describe('little or nothing', () => {
+  it('returns an earlier summary as it is when there is nothing new', () => {
+    expect(summarize([], { previousSummary: 'Some text.\n' })).toBe('Some text.\n')
+    expect(summarize([])).toBe('')
+  })
+
+  it('fits an earlier summary when there is nothing new', () => {
+    const text = summarize([], { previousSummary: summarize(SESSION), maxTokens: 150 })
+
+    expect(estimateTokens(text)).toBeLessThanOrEqual(150)
+    expect(text).toContain('Never use external dependencies.')
+  })
+
+  it.each([2, 5, 20, 50, 100])('says something in %i tokens', (maxTokens) => {
+    const text = summarize(SESSION, { maxTokens })
+
+    expect(text).not.toBe('')
+    expect(estimateTokens(text)).toBeLessThanOrEqual(maxTokens)
+  })
+
+  it('says nothing where no token is allowed', () => {
+    expect(summarize(SESSION, { maxTokens: 0 })).toBe('')
+    expect(summarize(SESSION, { maxTokens: 1 })).toBe('')
+  })
+
+  it('is shorter than what it stands for', () => {
+    const talk = Array.from({ length: 20 }, (_, i) => [
+      user(`Question number ${i}?`),
+      assistant(`Answer number ${i}.`),
+    ]).flat()
+    const length = talk.reduce((sum, { content }) => sum + content.length, 0)
+
+    expect(summarize(talk).length).toBeLessThan(length)
+  })
+
+  it('says how much there was when none of it was text', () => {
+    const image: Row = { kind: 'message', role: 'user', content: [{ type: 'image', image: 'data:' }] }
+
+    expect(summarize([image, image])).toBe('2 messages without text.')
+  })
+
+  it('passes markers over, and what programs put into messages', () => {
+    const marker: Row = { kind: 'marker', role: 'user', content: '[12 messages were removed]' }
+    const text = summarize([
+      marker,
+      user('<system-reminder>never say this</system-reminder>Sort the list.'),
+      assistant('Sorted.'),
+    ])
+
+    expect(text).toContain('First request: "Sort the list."')
+    expect(text).not.toMatch(/removed|never/)
+  })
+
+  it('stops when it is told to', () => {
+    const request = {
+      sessionId: 's',
+      messages: [],
+      sections: [],
+      maxTokens: 9,
+      files: { read: [], modified: [] },
+    }
+
+    expect(() => extractiveSummarizer.summarize({ ...request, signal: AbortSignal.abort() })).toThrow()
+  })
+})

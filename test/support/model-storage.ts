@@ -1,0 +1,609 @@
+import { coverageOf } from '../../src/core/coverage.ts'
+import { canonicalJson, type JsonObject } from '../../src/core/json.ts'
+import { checkLaws, checkStale, rebasePlan } from '../../src/core/laws.ts'
+import {
+  type NewMessage,
+  type Part,
+  partsOf,
+  type StoredMessage,
+  type ViewMessage,
+} from '../../src/core/message.ts'
+import { applyPlan } from '../../src/core/plan.ts'
+import {
+  indexView,
+  isVisible,
+  type LogCompaction,
+  type LogRow,
+  lastUndoneOf,
+  projectView,
+  redoIn,
+  type SessionLog,
+  tagsOf,
+  undoIn,
+} from '../../src/core/session-log.ts'
+import { neurolinkEstimator } from '../../src/core/tokens.ts'
+import { UndertextError } from '../../src/errors.ts'
+import type {
+  AppendedMessage,
+  Compaction,
+  RunCommit,
+  Session,
+  Snapshot,
+  Storage,
+} from '../../src/storage/storage.ts'
+
+type Stored = {
+  session: Session
+  log: SessionLog
+  facts: Map<string, Partial<Compaction>>
+  keys: Map<string, { position: number; key: number }>
+  audit: number
+}
+
+const estimator = neurolinkEstimator
+
+/**
+ * The port spelled with the definitions of `session-log.ts`: the whole log in memory, everything worked out anew
+ * at every call. Slow, obvious, and the measure for every real storage.
+ */
+export class ModelStorage implements Storage {
+  readonly #sessions = new Map<string, Stored>()
+  #closed = false
+  #nextKey = 1
+  #nextNo = 1
+
+  createSession(id: string, fields: Parameters<Storage['createSession']>[1], name: string): Session {
+    this.#open()
+    if (this.#sessions.has(id)) throw new UndertextError('SESSION_EXISTS', { sessionId: id })
+    const now = Date.now()
+    const session: Session = {
+      id,
+      incarnation: `model${this.#sessions.size}-${now}`,
+      owner: fields.owner ?? undefined,
+      title: fields.title ?? undefined,
+      provider: fields.provider ?? undefined,
+      model: fields.model ?? undefined,
+      config: fields.config ?? undefined,
+      metadata: fields.metadata ?? undefined,
+      estimator: name,
+      createdAt: now,
+      updatedAt: now,
+      archivedAt: undefined,
+      messageCount: 0,
+      visibleCount: 0,
+      visibleSizes: { text: 0, reasoning: 0, toolCalls: 0, toolResults: 0, media: 0 },
+      hidden: { condensed: 0, truncated: 0, byHand: 0 },
+      activeCompactions: 0,
+      version: 0,
+      viewEpoch: 0,
+    }
+    this.#sessions.set(id, {
+      session,
+      log: { rows: [], compactions: [] },
+      facts: new Map(),
+      keys: new Map(),
+      audit: 0,
+    })
+    return session
+  }
+
+  session(id: string): Session | undefined {
+    this.#open()
+    const stored = this.#sessions.get(id)
+    return stored && this.#counted(stored)
+  }
+
+  listSessions({ owner, archived, limit, after }: Parameters<Storage['listSessions']>[0]): Session[] {
+    this.#open()
+    if (after !== undefined) this.#require(after)
+    const all = [...this.#sessions.values()].reverse()
+    const from = after === undefined ? 0 : all.findIndex(({ session }) => session.id === after) + 1
+    return all
+      .slice(from)
+      .map((stored) => this.#counted(stored))
+      .filter(
+        (session) =>
+          (session.archivedAt !== undefined) === archived && (owner === undefined || session.owner === owner),
+      )
+      .slice(0, limit)
+  }
+
+  updateSession(id: string, fields: Parameters<Storage['updateSession']>[1]): Session {
+    const stored = this.#require(id)
+    const changes = Object.entries(fields).filter(([, value]) => value !== undefined)
+    stored.session = {
+      ...stored.session,
+      ...Object.fromEntries(changes.map(([name, value]) => [name, value ?? undefined])),
+      updatedAt: Date.now(),
+    }
+    return this.#counted(stored)
+  }
+
+  archiveSession(id: string, archived: boolean): Session {
+    const stored = this.#require(id)
+    stored.session = {
+      ...stored.session,
+      archivedAt: archived ? (stored.session.archivedAt ?? Date.now()) : undefined,
+    }
+    return this.#counted(stored)
+  }
+
+  purgeSession(id: string): { messages: number; compactions: number; blobs: number } {
+    const { log } = this.#require(id)
+    this.#sessions.delete(id)
+    const messages = log.rows.filter(({ position }) => position !== undefined).length
+    return { messages, compactions: log.compactions.length, blobs: 0 }
+  }
+
+  append(id: string, messages: readonly NewMessage[], expected: number | undefined): AppendedMessage[] {
+    this.#open()
+    const isNew = !this.#sessions.has(id)
+    if (isNew) this.createSession(id, {}, estimator.name)
+    const stored = this.#sessions.get(id)!
+    const before = { log: stored.log, keys: new Map(stored.keys) }
+    try {
+      return this.#appendAll(id, stored, messages, expected)
+    } catch (error) {
+      stored.log = before.log
+      stored.keys = before.keys
+      if (isNew) this.#sessions.delete(id)
+      throw error
+    }
+  }
+
+  #appendAll(
+    id: string,
+    stored: Stored,
+    messages: readonly NewMessage[],
+    expected: number | undefined,
+  ): AppendedMessage[] {
+    const actual = this.#counted(stored).messageCount
+    if (expected !== undefined && expected !== actual) {
+      throw new UndertextError('POSITION_CONFLICT', { sessionId: id, expected, actual })
+    }
+    return messages.map((message) => {
+      const existing = this.#findByKey(id, stored, message)
+      if (existing !== undefined) return existing
+      const position = stored.log.rows.filter((row) => row.position !== undefined).length + 1
+      const own = `${stored.session.incarnation}:`
+      if (
+        message.id !== undefined &&
+        (message.id.startsWith(own) || stored.log.rows.some((row) => row.id === message.id))
+      ) {
+        throw new UndertextError('MESSAGE_ID_TAKEN', { sessionId: id, messageId: message.id })
+      }
+      const row: LogRow = {
+        key: this.#nextKey++,
+        id: message.id ?? `${own}${position}`,
+        kind: 'message',
+        role: message.role,
+        content: structuredClone(message.content),
+        metadata: structuredClone(message.metadata),
+        createdAt: message.createdAt ?? Date.now(),
+        position,
+        anchor: position,
+        ordinal: 0,
+        insertedBy: undefined,
+        pinned: false,
+      }
+      stored.log = { ...stored.log, rows: [...stored.log.rows, row] }
+      if (message.idempotencyKey !== undefined)
+        stored.keys.set(message.idempotencyKey, { position, key: row.key })
+      return { id: row.id, position, existing: false }
+    })
+  }
+
+  #findByKey(id: string, stored: Stored, message: NewMessage): AppendedMessage | undefined {
+    const { idempotencyKey } = message
+    const found = idempotencyKey === undefined ? undefined : stored.keys.get(idempotencyKey)
+    if (found === undefined || idempotencyKey === undefined) return undefined
+    const row = stored.log.rows.find(({ key }) => key === found.key)!
+    const hiding = tagsOf(stored.log, row).truncationParent
+    if (stored.log.compactions.some(({ no, kind }) => no === hiding && kind === 'manual')) return undefined
+    const same =
+      canonicalJson([row.role, row.content, row.metadata ?? null]) ===
+      canonicalJson([message.role, message.content, message.metadata ?? null])
+    if (!same)
+      throw new UndertextError('IDEMPOTENCY_CONFLICT', { sessionId: id, idempotencyKey, messageId: row.id })
+    return { id: row.id, position: found.position, existing: true }
+  }
+
+  messages(id: string, { after, before, limit, order }: Parameters<Storage['messages']>[1]): StoredMessage[] {
+    const { log, keys } = this.#require(id)
+    let positions = log.rows.flatMap(({ position }) => position ?? [])
+    positions = positions.filter((position) => position > (after ?? 0) && position < (before ?? Infinity))
+    if (limit !== undefined)
+      positions = order === 'forward' ? positions.slice(0, limit) : positions.slice(-limit)
+    const page = new Set(positions)
+    const idOf = (no: number | undefined): string | undefined =>
+      log.compactions.find((compaction) => compaction.no === no)?.id
+    const stored = [...log.rows]
+      .filter((row) => page.has(row.anchor))
+      .sort((a, b) => a.anchor - b.anchor || a.ordinal - b.ordinal)
+      .map((row) => {
+        const tags = tagsOf(log, row)
+        const key = [...keys].find(([, entry]) => entry.key === row.key)?.[0]
+        return clean({
+          id: row.id,
+          kind: row.kind,
+          role: row.role,
+          content: structuredClone(row.content),
+          metadata: row.metadata,
+          anchor: row.anchor,
+          position: row.position,
+          createdAt: row.createdAt,
+          idempotencyKey: key,
+          pinned: row.pinned,
+          hidden: !isVisible(tags),
+          replacedParts: tags.shown.size === 0 ? undefined : [...tags.shown.keys()],
+          condenseParent: idOf(tags.condenseParent),
+          truncationParent: idOf(tags.truncationParent),
+          retiredBy: idOf(tags.retiredBy),
+          ...insertedTags(row, idOf(row.insertedBy)),
+        }) as StoredMessage
+      })
+    return order === 'forward' ? stored : stored.reverse()
+  }
+
+  view(id: string, provenance: boolean): ViewMessage[] {
+    const { log } = this.#require(id)
+    return projectView(log).map(
+      ({ row, tags, content }) =>
+        clean({
+          id: row.id,
+          kind: row.kind,
+          role: row.role,
+          content: structuredClone(content),
+          metadata: row.metadata,
+          createdAt: row.createdAt,
+          position: row.position,
+          replacedParts: tags.shown.size === 0 ? undefined : [...tags.shown.keys()],
+          ...insertedTags(row, log.compactions.find(({ no }) => no === row.insertedBy)?.id),
+          standsFor: provenance ? ranges(standsFor(log, row)) : undefined,
+        }) as ViewMessage,
+    )
+  }
+
+  requireMessages(id: string, messageIds: readonly string[]): void {
+    const { log } = this.#require(id)
+    for (const messageId of messageIds) {
+      if (!log.rows.some((row) => row.id === messageId))
+        throw new UndertextError('MESSAGE_NOT_FOUND', { sessionId: id, messageId })
+    }
+  }
+
+  pin(id: string, messageIds: readonly string[], pinned: boolean): number {
+    this.requireMessages(id, messageIds)
+    const stored = this.#require(id)
+    const changed = new Set(
+      stored.log.rows.filter((row) => messageIds.includes(row.id) && row.pinned !== pinned),
+    )
+    if (changed.size > 0) {
+      const rows = stored.log.rows.map((row) => (changed.has(row) ? { ...row, pinned } : row))
+      stored.log = { ...stored.log, rows }
+      this.#moved(stored)
+    }
+    return changed.size
+  }
+
+  snapshot(id: string, provider: string): Snapshot | undefined {
+    this.#open()
+    const stored = this.#sessions.get(id)
+    if (stored === undefined) return undefined
+    const inserted = stored.log.rows.filter(({ position }) => position === undefined).length
+    return {
+      session: this.#counted(stored),
+      view: indexView(stored.log, estimator, provider),
+      nextOrdinal: inserted + 1,
+    }
+  }
+
+  contents(keys: readonly number[]): Map<number, readonly Part[]> {
+    return new Map(keys.map((key) => [key, partsOf(this.#row(key))] as const))
+  }
+
+  metadata(keys: readonly number[]): Map<number, JsonObject> {
+    return new Map(
+      keys.flatMap((key) =>
+        this.#row(key).metadata === undefined ? [] : [[key, this.#row(key).metadata!] as const],
+      ),
+    )
+  }
+
+  shownTexts(keys: readonly number[]): Map<number, ReadonlyMap<number, string>> {
+    return new Map(
+      keys.map((key) => {
+        const row = this.#row(key)
+        const { log } = [...this.#sessions.values()].find((stored) => stored.log.rows.includes(row))!
+        return [
+          key,
+          new Map([...tagsOf(log, row).shown].map(([part, { text }]) => [part, text] as const)),
+        ] as const
+      }),
+    )
+  }
+
+  commit(snapshot: Snapshot, run: RunCommit): void {
+    const id = snapshot.session.id
+    const stored = this.#sessions.get(id)
+    if (stored?.session.incarnation !== snapshot.session.incarnation || stored === undefined) {
+      throw new UndertextError('STALE_PLAN', {
+        sessionId: id,
+        why: 'the session was purged since',
+        messageIds: [],
+      })
+    }
+    let view = indexView(stored.log, estimator, snapshot.view.provider)
+    const keys = new Map<number, number>()
+    const before = stored.log
+    const moved =
+      stored.log.rows.filter(({ position }) => position === undefined).length + 1 - snapshot.nextOrdinal
+    try {
+      for (const step of run.steps) {
+        checkStale(id, step.before, view, step.plan)
+        const plan = rebasePlan(step.plan, view)
+        checkLaws(id, view, plan)
+        const ordinal = (step.inserted?.ordinal ?? 0) + moved
+        const applied = applyPlan(view, plan, step.inserted?.key ?? -1_000_000, ordinal)
+        const no = this.#nextNo++
+        const inserted = applied.inserted && { anchor: applied.inserted.anchor, ordinal }
+        const compaction: LogCompaction = {
+          no,
+          id: step.id,
+          run: run.runId,
+          kind: plan.kind,
+          status: 'active',
+          coverage: { ...coverageOf(view, plan, inserted), inserted },
+          replacements: plan.replace.map(({ row, part, text }) => ({
+            key: keys.get(row.key) ?? row.key,
+            part,
+            text,
+          })),
+          requires: plan.requires.map(({ row, part }) => ({ key: row.key, part })),
+          undoneWithRun: undefined,
+        }
+        let { rows } = stored.log
+        if (applied.inserted !== undefined && plan.insert !== undefined) {
+          const key = this.#nextKey++
+          keys.set(applied.inserted.key, key)
+          rows = [
+            ...rows,
+            insertedRow(
+              stored.session.incarnation,
+              key,
+              no,
+              applied.inserted.anchor,
+              ordinal,
+              plan.insert,
+              step.createdAt,
+            ),
+          ]
+        }
+        stored.log = { rows, compactions: [...stored.log.compactions, compaction] }
+        stored.facts.set(step.id, {
+          trigger: run.trigger,
+          actor: run.actor,
+          reason: run.reason,
+          tokensBefore: step.before.tokens,
+          tokensAfter: step.after.tokens,
+          summarizer: step.summary?.summarizer,
+        })
+        view = applied.after
+      }
+      this.#moved(stored)
+    } catch (error) {
+      stored.log = before
+      throw error
+    }
+  }
+
+  leaseInTheWay(): undefined {
+    return undefined
+  }
+
+  takeLease(): undefined {
+    return undefined
+  }
+
+  renewLease(): boolean {
+    return true
+  }
+
+  releaseLease(): void {}
+
+  noteAttempt(): void {}
+
+  undo(id: string, target: string, { cascade }: { cascade: boolean }): ReturnType<Storage['undo']> {
+    const stored = this.#require(id)
+    const { targets, isRun } = this.#targets(id, stored, target)
+    const { log, taken } = undoIn(id, stored.log, targets, cascade, isRun ? ++stored.audit : undefined)
+    stored.log = log
+    if (taken.length > 0) this.#moved(stored)
+    return outcome(taken)
+  }
+
+  redo(id: string, target: string, { cascade }: { cascade: boolean }): ReturnType<Storage['redo']> {
+    const stored = this.#require(id)
+    const { targets, isRun } = this.#targets(id, stored, target)
+    const { log, taken } = redoIn(id, stored.log, isRun ? lastUndoneOf(targets) : targets, cascade, estimator)
+    stored.log = log
+    if (taken.length > 0) this.#moved(stored)
+    return outcome(taken)
+  }
+
+  compactions(id: string, query: { run?: string | undefined; id?: string | undefined }): Compaction[] {
+    const { log, facts, session } = this.#require(id)
+    return log.compactions
+      .filter(
+        (one) =>
+          (query.run === undefined || one.run === query.run) &&
+          (query.id === undefined || one.id === query.id),
+      )
+      .map(
+        (one) =>
+          ({
+            id: one.id,
+            runId: one.run,
+            kind: one.kind,
+            status: one.status,
+            coverage: one.coverage,
+            rowsHidden: outcome([one]).rows,
+            partsReplaced: one.replacements.length,
+            rowsInserted: one.coverage.inserted === undefined ? 0 : 1,
+            insertedIds:
+              one.coverage.inserted === undefined
+                ? []
+                : [`${session.incarnation}:s${one.coverage.inserted.ordinal}`],
+            ...facts.get(one.id),
+          }) as Compaction,
+      )
+  }
+
+  auditLog(id: string): [] {
+    this.#require(id)
+    return []
+  }
+
+  verify(id: string): { findings: []; repaired: boolean } {
+    this.#require(id)
+    return { findings: [], repaired: false }
+  }
+
+  reestimate(id: string): Session {
+    return this.#counted(this.#require(id))
+  }
+
+  close(): void {
+    this.#closed = true
+  }
+
+  #open(): void {
+    if (this.#closed) throw new UndertextError('STORE_CLOSED', {})
+  }
+
+  #require(id: string): Stored {
+    this.#open()
+    const stored = this.#sessions.get(id)
+    if (stored === undefined) throw new UndertextError('SESSION_NOT_FOUND', { sessionId: id })
+    return stored
+  }
+
+  #row(key: number): LogRow {
+    for (const { log } of this.#sessions.values()) {
+      const row = log.rows.find((candidate) => candidate.key === key)
+      if (row !== undefined) return row
+    }
+    throw new Error(`no row ${key}`)
+  }
+
+  #targets(id: string, { log }: Stored, target: string): { targets: LogCompaction[]; isRun: boolean } {
+    const one = log.compactions.find((compaction) => compaction.id === target)
+    if (one !== undefined) return { targets: [one], isRun: false }
+    const targets = log.compactions.filter(({ run }) => run === target)
+    if (targets.length > 0) return { targets, isRun: true }
+    throw new UndertextError('COMPACTION_NOT_FOUND', { sessionId: id, compactionId: target })
+  }
+
+  #moved(stored: Stored): void {
+    stored.session = { ...stored.session, viewEpoch: stored.session.viewEpoch + 1 }
+  }
+
+  /** The counters, counted. */
+  #counted({ session, log }: Stored): Session {
+    const view = indexView(log, estimator, '')
+    const hiddenBy = (test: (kind: LogCompaction['kind']) => boolean): number =>
+      log.rows.filter((row) => {
+        const { condenseParent, truncationParent } = tagsOf(log, row)
+        const parent = log.compactions.find(({ no }) => no === (condenseParent ?? truncationParent))
+        return parent !== undefined && test(parent.kind)
+      }).length
+    return {
+      ...session,
+      messageCount: log.rows.filter(({ position }) => position !== undefined).length,
+      visibleCount: view.rows.length,
+      visibleSizes: view.sizes,
+      hidden: {
+        condensed: hiddenBy((kind) => kind === 'condense'),
+        truncated: hiddenBy((kind) => kind !== 'condense' && kind !== 'manual'),
+        byHand: hiddenBy((kind) => kind === 'manual'),
+      },
+      activeCompactions: log.compactions.filter(({ status }) => status === 'active').length,
+    }
+  }
+}
+
+function insertedRow(
+  incarnation: string,
+  key: number,
+  no: number,
+  anchor: number,
+  ordinal: number,
+  insert: { kind: 'summary' | 'marker'; role: LogRow['role']; text: string; metadata: JsonObject },
+  createdAt: number,
+): LogRow {
+  return {
+    key,
+    id: `${incarnation}:s${ordinal}`,
+    kind: insert.kind,
+    role: insert.role,
+    content: insert.text,
+    metadata: Object.keys(insert.metadata).length === 0 ? undefined : insert.metadata,
+    createdAt,
+    position: undefined,
+    anchor,
+    ordinal,
+    insertedBy: no,
+    pinned: false,
+  }
+}
+
+function insertedTags({ kind }: LogRow, id: string | undefined): object {
+  if (kind === 'message') return {}
+  return kind === 'summary' ? { condenseId: id } : { truncationId: id, isTruncationMarker: true }
+}
+
+function standsFor(log: SessionLog, row: LogRow): number[] {
+  if (row.position !== undefined) return [row.position]
+  const { coverage } = log.compactions.find(({ no }) => no === row.insertedBy)!
+  return log.rows
+    .filter((other) =>
+      other.position === undefined
+        ? coverage.hidden.inserted.some(({ ordinal }) => ordinal === other.ordinal)
+        : coverage.hidden.positions.some(([from, to]) => other.position! >= from && other.position! <= to),
+    )
+    .flatMap((other) => standsFor(log, other))
+}
+
+function ranges(positions: readonly number[]): [number, number][] {
+  const merged: [number, number][] = []
+  for (const position of [...new Set(positions)].sort((a, b) => a - b)) {
+    const last = merged.at(-1)
+    if (last !== undefined && last[1] === position - 1) last[1] = position
+    else merged.push([position, position])
+  }
+  return merged
+}
+
+function outcome(taken: readonly LogCompaction[]): {
+  changed: boolean
+  compactionIds: string[]
+  rows: number
+  parts: number
+} {
+  return {
+    changed: taken.length > 0,
+    compactionIds: taken.map(({ id }) => id),
+    rows: taken.reduce(
+      (sum, { coverage: { hidden } }) =>
+        sum +
+        hidden.inserted.length +
+        hidden.positions.reduce((count, [from, to]) => count + to - from + 1, 0),
+      0,
+    ),
+    parts: taken.reduce((sum, { replacements }) => sum + replacements.length, 0),
+  }
+}
+
+function clean(value: object): object {
+  return Object.fromEntries(Object.entries(value).filter(([, inner]) => inner !== undefined))
+}
