@@ -52,6 +52,8 @@ export type PlannedStep = {
   readonly after: View
   /** The row that stands for `plan.insert` in `after`. */
   readonly inserted?: ViewRow
+  /** What the compaction is called until it has a number: negative, and the key of the inserted row. */
+  readonly provisional: number
 }
 
 /** The rows of a plan's span, from its first to its last covered row, and those of them it leaves alone. */
@@ -68,18 +70,18 @@ export function spanOf(
 }
 
 /**
- * The view as it would be with a plan in force. `insertedKey` is the provisional key of an inserted row
- * (negative), `ordinal` its ordinal: the session's next one.
+ * The view as it would be with a plan in force. `provisional` is a negative number nothing else in the view is
+ * called by, `ordinal` the ordinal of an inserted row: the session's next one.
  */
-export function applyPlan(view: View, plan: Plan, insertedKey: number, ordinal: number): PlannedStep {
+export function applyPlan(view: View, plan: Plan, provisional: number, ordinal: number): PlannedStep {
   const changed = new Map<ViewRow, ViewRow>()
   for (const replacement of plan.replace) {
     const current = changed.get(replacement.row) ?? replacement.row
-    changed.set(replacement.row, withReplacement(current, replacement, insertedKey))
+    changed.set(replacement.row, withReplacement(current, replacement, provisional))
   }
-  const inserted = plan.insert && insertedRow(plan, plan.insert, insertedKey, ordinal)
+  const inserted = plan.insert && insertedRow(plan, plan.insert, provisional, ordinal)
   const after = view.changed(new Set(plan.hide), changed, inserted === undefined ? [] : [inserted])
-  return inserted === undefined ? { plan, before: view, after } : { plan, before: view, after, inserted }
+  return { plan, before: view, after, provisional, ...(inserted !== undefined && { inserted }) }
 }
 
 /**

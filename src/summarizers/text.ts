@@ -94,13 +94,14 @@ function push(sentences: string[], raw: string): void {
   if (sentence !== '') sentences.push(sentence)
 }
 
-/** The sentence around a place in a text, and where it ends. */
+/** The sentence around a place in a text, and where it ends. It begins at `from` or later. */
 export function sentenceAround(
   text: string,
   at: number,
+  from = 0,
 ): { readonly sentence: string; readonly end: number } {
   let start = at
-  while (start > 0 && at - start < MAX_SENTENCE && !endsSentence(text, start - 1)) start--
+  while (start > from && at - start < MAX_SENTENCE / 2 && !endsSentence(text, start - 1)) start--
   let end = at
   while (end < text.length && end - start < MAX_SENTENCE && !endsSentence(text, end)) end++
   const stop = isInsidePair(text, end + 1) ? end : Math.min(text.length, end + 1)

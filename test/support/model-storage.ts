@@ -344,7 +344,7 @@ export class ModelStorage implements Storage {
         const plan = rebasePlan(step.plan, view)
         checkLaws(id, view, plan)
         const ordinal = (step.inserted?.ordinal ?? 0) + moved
-        const applied = applyPlan(view, plan, step.inserted?.key ?? -1_000_000, ordinal)
+        const applied = applyPlan(view, plan, step.provisional, ordinal)
         const no = this.#nextNo++
         const inserted = applied.inserted && { anchor: applied.inserted.anchor, ordinal }
         const compaction: LogCompaction = {

@@ -32,6 +32,7 @@ export const truncate: Stage = {
         : hideByFraction(view, truncationFraction)
     const hidden = new Set(hide)
     if (!hide.some((index) => view.rows[index]!.kind === 'message')) return undefined
+    if (!isSmaller(view, hide, insert)) return undefined
     const plan: Plan = {
       kind: 'truncate',
       hide: view.rows.filter((_, index) => hidden.has(index)),
@@ -44,6 +45,13 @@ export const truncate: Stage = {
     }
     return insert === undefined ? plan : { ...plan, insert }
   },
+}
+
+/** A marker must not cost more than what it stands for. */
+function isSmaller(view: View, hide: readonly number[], insert: PlannedInsert | undefined): boolean {
+  const remaining = new Remaining(view, insert)
+  for (const index of hide) remaining.drop(view.rows[index]!)
+  return remaining.tokens < view.tokens
 }
 
 function markerFor(view: View, text: string): PlannedInsert {

@@ -85,7 +85,7 @@ function recheck(
     checkStale(session.id, step.before, now, step.plan)
     const plan = rebasePlan(step.plan, now)
     checkLaws(session.id, now, plan)
-    now = applyPlan(now, plan, step.inserted?.key ?? 0, step.inserted?.ordinal ?? 0).after
+    now = applyPlan(now, plan, step.provisional, step.inserted?.ordinal ?? 0).after
   }
 }
 

@@ -15,7 +15,7 @@ export type Bullet = {
 
 export type Section = {
   readonly title: string
-  /** Part of the room it may take while others are waiting; the shares of all sections make 1 or less. */
+  /** Part of the room it may take while others are waiting; the shares of all sections make about 1. */
   readonly share: number
   readonly bullets: readonly Bullet[]
 }

@@ -51,7 +51,7 @@ function rulesOfUser(text: string): Rule[] {
   let from = 0
   CUE.lastIndex = 0
   for (let cue = CUE.exec(prose); cue !== null; cue = CUE.exec(prose)) {
-    const { sentence, end } = sentenceAround(prose, cue.index)
+    const { sentence, end } = sentenceAround(prose, cue.index, from)
     from = end
     CUE.lastIndex = Math.max(end, cue.index + 1)
     const weight = weightOf(sentence)

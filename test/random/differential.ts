@@ -1,0 +1,343 @@
+import fc from 'fast-check'
+import { expect } from 'vitest'
+import { isUndertextError, type NewMessage, neurolinkEstimator, openStore, Store } from '../../src/index.ts'
+import { call, calls, failure, result, say, units } from '../support/conversation.ts'
+import { ModelStorage } from '../support/model-storage.ts'
+
+/*
+ * Random sequences of verbs, run against the SQLite store and against the pure model: after every step the same
+ * view, the same figures, the same refusals; and `verifySession`, which rebuilds all tags from coverage and
+ * statuses, finds nothing.
+ */
+
+/** One verb with its random choices; numbers pick among what is there when it runs. */
+type Step =
+  | { readonly verb: 'append'; readonly messages: readonly NewMessage[] }
+  | { readonly verb: 'pin' | 'unpin'; readonly pick: readonly number[] }
+  | { readonly verb: 'hide'; readonly pick: readonly number[]; readonly whole: boolean }
+  | { readonly verb: 'compact'; readonly stage: Stage; readonly share: number; readonly seed: boolean }
+  | { readonly verb: 'range'; readonly from: number; readonly length: number }
+  | {
+      readonly verb: 'undo' | 'redo'
+      readonly pick: number
+      readonly run: boolean
+      readonly cascade: boolean
+    }
+  | { readonly verb: 'reopen' }
+
+const STAGES = ['prune', 'deduplicate', 'summarize', 'truncate', 'cut', 'all'] as const
+type Stage = (typeof STAGES)[number]
+
+/** A turn as agents make them: a request, calls with results (some late, failed, missing, with repeated ids), an answer. */
+const turn: fc.Arbitrary<NewMessage[]> = fc
+  .record({
+    size: fc.integer({ min: 1, max: 60 }),
+    loops: fc.array(
+      fc.record({
+        kind: fc.constantFrom('one', 'parallel', 'failed', 'missing', 'late', 'read', 'reasoned'),
+        id: fc.constantFrom('call_0', 'call_1', 'call_2'),
+        path: fc.constantFrom('src/a.ts', './src/a.ts', 'src/b.ts'),
+        from: fc.integer({ min: 1, max: 3 }),
+        lines: fc.integer({ min: 1, max: 40 }),
+      }),
+      { maxLength: 3 },
+    ),
+    answer: fc.boolean(),
+  })
+  .map(({ size, loops, answer }) => {
+    const messages: NewMessage[] = [say('user', units(size, 'u'))]
+    const late: NewMessage[] = []
+    for (const { kind, id, path, from, lines } of loops) {
+      const text = Array.from({ length: lines }, (_, line) => `line ${from + line}`).join('\n')
+      if (kind === 'parallel') {
+        messages.push(calls([id, 'search'], [`${id}b`, 'list']), result(`${id}b`, units(8)), result(id, text))
+      } else if (kind === 'read') {
+        messages.push(call(id, 'read', { path, offset: from, limit: lines }), result(id, text))
+      } else if (kind === 'reasoned') {
+        messages.push(
+          {
+            role: 'assistant',
+            content: [
+              { type: 'reasoning', text: units(4, 'r') },
+              { type: 'tool-call', toolCallId: id, toolName: 'run', input: { lines } },
+            ],
+          },
+          result(id, text),
+        )
+      } else {
+        messages.push(call(id, 'run', { lines }))
+        if (kind === 'one') messages.push(result(id, text))
+        if (kind === 'failed') messages.push(failure(id, text))
+        if (kind === 'late') late.push(result(id, text))
+      }
+    }
+    if (answer) messages.push(say('assistant', units(size, 'a')))
+    return [...messages, ...late]
+  })
+
+const step: fc.Arbitrary<Step> = fc.oneof(
+  {
+    weight: 5,
+    arbitrary: fc.record({
+      verb: fc.constant('append' as const),
+      messages: fc.array(turn, { minLength: 1, maxLength: 3 }).map((turns) => turns.flat()),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      verb: fc.constantFrom('pin' as const, 'unpin' as const),
+      pick: fc.array(fc.nat(), { minLength: 1, maxLength: 2 }),
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      verb: fc.constant('hide' as const),
+      pick: fc.array(fc.nat(), { minLength: 1, maxLength: 3 }),
+      whole: fc.boolean(),
+    }),
+  },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      verb: fc.constant('compact' as const),
+      stage: fc.constantFrom(...STAGES),
+      share: fc.double({ min: 0.05, max: 0.9, noNaN: true }),
+      seed: fc.boolean(),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      verb: fc.constant('range' as const),
+      from: fc.nat(),
+      length: fc.nat({ max: 12 }),
+    }),
+  },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      verb: fc.constantFrom('undo' as const, 'redo' as const),
+      pick: fc.nat(),
+      run: fc.boolean(),
+      cascade: fc.boolean(),
+    }),
+  },
+  { weight: 1, arbitrary: fc.constant({ verb: 'reopen' as const }) },
+)
+
+export const sequence: fc.Arbitrary<Step[]> = fc.array(step, { minLength: 3, maxLength: 16 })
+
+const SESSION = 's'
+
+export async function checkSequence(steps: readonly Step[]): Promise<void> {
+  const estimators = {
+    standard: neurolinkEstimator,
+    byName: new Map([[neurolinkEstimator.name, neurolinkEstimator]]),
+  }
+  const real = await openStore(':memory:')
+  const model = new Store(new ModelStorage(), { estimators, summarizer: undefined })
+  try {
+    for (const [index, one] of steps.entries()) {
+      const answers = [await outcomeOf(real, one), await outcomeOf(model, one)]
+      expect(answers[0], `step ${index} ${one.verb}`).toEqual(answers[1])
+      expect(await stateOf(real), `after step ${index} ${one.verb}`).toEqual(await stateOf(model))
+      await checkOwn(real, index)
+    }
+    await checkUndoAll(real)
+  } finally {
+    await real.close()
+  }
+}
+
+/** What a verb answered, without what differs between two stores (ids, times). */
+async function outcomeOf(store: Store, one: Step): Promise<unknown> {
+  try {
+    return await perform(store, one)
+  } catch (error) {
+    if (isUndertextError(error)) return error.code
+    throw error
+  }
+}
+
+async function perform(store: Store, one: Step): Promise<unknown> {
+  switch (one.verb) {
+    case 'append':
+      return (await store.append(SESSION, one.messages)).position
+    case 'pin':
+    case 'unpin': {
+      const ids = await pickRows(store, one.pick)
+      return ids.length === 0 ? 'nothing to pin' : store[one.verb](SESSION, ids)
+    }
+    case 'hide': {
+      const ids = one.whole ? await pickTurn(store, one.pick) : await pickVisible(store, one.pick)
+      if (ids.length === 0) return 'nothing to hide'
+      const { rowsHidden } = await store.hideMessages(SESSION, ids)
+      return rowsHidden
+    }
+    case 'compact':
+      return compact(store, one)
+    case 'range': {
+      const stats = await store.getContextStats(SESSION)
+      if (stats === null) return null
+      const from = 1 + (one.from % stats.storedMessages)
+      const result = await store.compactSession(SESSION, {
+        range: { from, to: from + one.length },
+        summary: 'given',
+      })
+      return result?.compactions.map(({ rowsHidden }) => rowsHidden)
+    }
+    case 'undo':
+    case 'redo': {
+      const compactions = await knownCompactions(store)
+      if (compactions.length === 0) return 'nothing there'
+      const { id, runId } = compactions[one.pick % compactions.length]!
+      const verb = one.verb === 'undo' ? 'undoCompaction' : 'redoCompaction'
+      const { changed, rows, parts, compactionIds } = await store[verb](SESSION, one.run ? runId : id, {
+        cascade: one.cascade,
+      })
+      return { changed, rows, parts, count: compactionIds.length }
+    }
+    case 'reopen':
+      return undefined
+  }
+}
+
+async function compact(
+  store: Store,
+  { stage, share, seed }: Extract<Step, { verb: 'compact' }>,
+): Promise<unknown> {
+  const stats = await store.getContextStats(SESSION)
+  if (stats === null) return null
+  const targetTokens = Math.floor(stats.breakdown.conversationHistory * share)
+  const on = (name: Stage): boolean => stage === name || stage === 'all'
+  const result = await store.compactSession(SESSION, {
+    enablePrune: on('prune'),
+    enableDeduplicate: on('deduplicate'),
+    enableSummarize: on('summarize'),
+    enableTruncate: on('truncate') || stage === 'cut',
+    pruneProtectTokens: 30,
+    pruneMinimumSavings: 1,
+    deduplicateMinimumSavings: 0,
+    summaryMaxTokens: 60,
+    targetTokens: stage === 'cut' ? 0 : targetTokens,
+    ...(stage === 'cut' && { maxTokens: 128_000 - targetTokens }),
+    ...(seed && stage === 'summarize' && { keepRecentRatio: 0.3 }),
+    ...(seed && stage === 'truncate' && { truncationFraction: 0.5 }),
+  })
+  if (result === null) return null
+  const { compacted, stagesUsed, tokensBefore, tokensAfter, reachedTarget, fits, reason, failed } = result
+  expect(tokensAfter, 'a run never makes the history larger').toBeLessThanOrEqual(tokensBefore)
+  return {
+    compacted,
+    stagesUsed,
+    tokensBefore,
+    tokensAfter,
+    reachedTarget,
+    fits,
+    reason,
+    failed: failed.map(({ error }) => error),
+  }
+}
+
+/** Failed attempts are not kept by the model, so only compactions that were in force once count. */
+async function knownCompactions(store: Store): ReturnType<Store['listCompactions']> {
+  try {
+    return (await store.listCompactions(SESSION)).filter(
+      ({ status }) => status === 'active' || status === 'undone',
+    )
+  } catch (error) {
+    if (isUndertextError(error, 'SESSION_NOT_FOUND')) return []
+    throw error
+  }
+}
+
+async function pickRows(store: Store, pick: readonly number[]): Promise<string[]> {
+  const rows = await rowsOf(store)
+  return rows.length === 0 ? [] : [...new Set(pick.map((number) => rows[number % rows.length]!.id))]
+}
+
+async function pickVisible(store: Store, pick: readonly number[]): Promise<string[]> {
+  const rows = (await rowsOf(store)).filter(({ hidden }) => !hidden)
+  return rows.length === 0 ? [] : [...new Set(pick.map((number) => rows[number % rows.length]!.id))]
+}
+
+/** A whole turn, so that hiding by hand often succeeds. */
+async function pickTurn(store: Store, pick: readonly number[]): Promise<string[]> {
+  const rows = (await rowsOf(store)).filter(({ hidden, kind }) => !hidden && kind === 'message')
+  const starts = rows.flatMap(({ role }, index) => (role === 'user' ? [index] : []))
+  if (starts.length === 0) return []
+  const at = pick[0]! % starts.length
+  return rows.slice(starts[at], starts[at + 1]).map(({ id }) => id)
+}
+
+async function rowsOf(store: Store): ReturnType<Store['getMessages']> {
+  try {
+    return await store.getMessages(SESSION)
+  } catch (error) {
+    if (isUndertextError(error, 'SESSION_NOT_FOUND')) return []
+    throw error
+  }
+}
+
+/** Everything the two stores must agree on. */
+async function stateOf(store: Store): Promise<unknown> {
+  if ((await store.getContextStats(SESSION)) === null) return null
+  const compactions = await knownCompactions(store)
+  const nameOf = new Map(compactions.map(({ id }, index) => [id, `c${index}`] as const))
+  const name = (id: string | undefined): string | undefined => (id === undefined ? undefined : nameOf.get(id))
+  const view = await store.getEffectiveHistory(SESSION, { provenance: true })
+  const rows = await store.getMessages(SESSION)
+  return {
+    stats: await store.getContextStats(SESSION),
+    view: view.map(({ id, createdAt, condenseId, truncationId, ...rest }) => ({
+      ...rest,
+      condenseId: name(condenseId),
+      truncationId: name(truncationId),
+    })),
+    rows: rows.map(
+      ({
+        id,
+        createdAt,
+        condenseId,
+        truncationId,
+        condenseParent,
+        truncationParent,
+        retiredBy,
+        ...rest
+      }) => ({
+        ...rest,
+        tags: [condenseId, truncationId, condenseParent, truncationParent, retiredBy].map(name),
+      }),
+    ),
+    compactions: compactions.map(({ kind, status, coverage, rowsHidden, partsReplaced, rowsInserted }) => ({
+      kind,
+      status,
+      coverage,
+      rowsHidden,
+      partsReplaced,
+      rowsInserted,
+    })),
+  }
+}
+
+/** What must be true of the real store by itself. */
+async function checkOwn(store: Store, index: number): Promise<void> {
+  if ((await store.getContextStats(SESSION)) === null) return
+  const { findings } = await store.verifySession(SESSION)
+  // A result may come after its call was hidden; that is no damage.
+  expect(findings, `verifySession after step ${index}`).toEqual([])
+}
+
+/** Undoing everything, newest first, shows every message of the log as it was appended. */
+async function checkUndoAll(store: Store): Promise<void> {
+  for (const { id } of (await knownCompactions(store)).reverse())
+    await store.undoCompaction(SESSION, id, { cascade: true })
+  if ((await store.getContextStats(SESSION)) === null) return
+  const rows = (await store.getMessages(SESSION)).filter(({ kind }) => kind === 'message')
+  const view = await store.getEffectiveHistory(SESSION)
+  expect(view.map(({ id, content }) => ({ id, content }))).toEqual(
+    rows.map(({ id, content }) => ({ id, content })),
+  )
+}
