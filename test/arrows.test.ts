@@ -1,0 +1,97 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, relative, resolve } from 'node:path'
+import { expect, it } from 'vitest'
+
+/*
+ * Which room may import from which. A room is a folder of src, or a file at its top. What is not listed is not
+ * allowed; everybody may import errors.ts.
+ */
+const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
+  core: [],
+  formats: ['core'],
+  summarizers: ['core'],
+  storage: ['core'],
+  compaction: ['core', 'storage/storage.ts', 'summarizers', 'process.ts'],
+  plain: ['core', 'summarizers', 'compaction'],
+  'store.ts': ['core', 'compaction', 'storage/storage.ts', 'summarizers/summarizer.ts'],
+  'open.ts': ['core', 'storage', 'store.ts', 'summarizers/summarizer.ts'],
+  'index.ts': [
+    'core',
+    'compaction',
+    'formats',
+    'open.ts',
+    'plain',
+    'storage/storage.ts',
+    'store.ts',
+    'summarizers',
+  ],
+  'errors.ts': [],
+  'process.ts': [],
+}
+
+const SOURCES = join(import.meta.dirname, '..', 'src')
+
+type Import = { readonly from: string; readonly to: string; readonly typeOnly: boolean }
+
+const files = readdirSync(SOURCES, { recursive: true, encoding: 'utf8' }).filter((file) =>
+  file.endsWith('.ts'),
+)
+const imports: Import[] = files.flatMap((file) => {
+  const text = readFileSync(join(SOURCES, file), 'utf8')
+  return [...text.matchAll(/^(?:import|export)\s+(type\s)?[^'";]*?from\s+'(\.[^']+)'/gm)].map(
+    ([, typeOnly, target]) => ({
+      from: file,
+      to: relative(SOURCES, resolve(SOURCES, dirname(file), target!)),
+      typeOnly: typeOnly !== undefined,
+    }),
+  )
+})
+
+function roomOf(file: string): string {
+  return file.includes('/') ? file.slice(0, file.indexOf('/')) : file
+}
+
+it('imports only in the directions drawn', () => {
+  expect(imports.length).toBeGreaterThan(100)
+  const wrong = imports.filter(({ from, to }) => {
+    const room = roomOf(from)
+    if (to === 'errors.ts' || roomOf(to) === room) return false
+    return !(MAY_IMPORT[room] ?? []).some((allowed) => to === allowed || roomOf(to) === allowed)
+  })
+  expect(wrong).toEqual([])
+})
+
+it('has a place for every room', () => {
+  expect([...new Set(files.map(roomOf))].filter((room) => MAY_IMPORT[room] === undefined)).toEqual([])
+})
+
+it('keeps the core free of everything but zod', () => {
+  const outside = files
+    .filter((file) => roomOf(file) === 'core')
+    .flatMap((file) =>
+      [...readFileSync(join(SOURCES, file), 'utf8').matchAll(/^import\s[^'";]*?from\s+'([^.'][^']*)'/gm)].map(
+        ([, name]) => `${file}: ${name}`,
+      ),
+    )
+    .filter((found) => !found.endsWith(': zod'))
+  expect(outside).toEqual([])
+})
+
+it('has no circle of imports that survive compilation', () => {
+  const targets = new Map<string, string[]>()
+  for (const { from, to, typeOnly } of imports)
+    if (!typeOnly) targets.set(from, [...(targets.get(from) ?? []), to])
+  const circles: string[] = []
+  const done = new Set<string>()
+  const visit = (file: string, path: readonly string[]): void => {
+    if (path.includes(file)) {
+      circles.push([...path.slice(path.indexOf(file)), file].join(' → '))
+      return
+    }
+    if (done.has(file)) return
+    for (const target of targets.get(file) ?? []) visit(target, [...path, file])
+    done.add(file)
+  }
+  for (const file of targets.keys()) visit(file, [])
+  expect(circles).toEqual([])
+})

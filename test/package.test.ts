@@ -1,0 +1,104 @@
+import { execFile } from 'node:child_process'
+import { mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+
+const run = promisify(execFile)
+const REPOSITORY = join(import.meta.dirname, '..')
+
+/*
+ * The packed tarball in an empty project. It is unpacked into node_modules with the dependencies it names linked
+ * beside it, as npm would lay them, so that no test needs the network or a compiler.
+ */
+let project: string
+
+beforeAll(async () => {
+  project = await mkdtemp(join(tmpdir(), 'undertext-package-'))
+  const { stdout } = await run('npm', ['pack', '--json', '--pack-destination', project], { cwd: REPOSITORY })
+  // `prepack` builds and may print before the JSON.
+  const [{ filename }] = JSON.parse(stdout.slice(stdout.indexOf('['))) as [{ filename: string }]
+  await writeFile(join(project, 'package.json'), '{ "name": "empty", "private": true }')
+  const modules = join(project, 'node_modules')
+  await run('mkdir', ['-p', modules])
+  await run('tar', ['-xzf', join(project, filename), '-C', modules])
+  await run('mv', [join(modules, 'package'), join(modules, 'undertext')])
+  const { dependencies } = JSON.parse(await readFile(join(modules, 'undertext', 'package.json'), 'utf8')) as {
+    dependencies: Record<string, string>
+  }
+  for (const name of Object.keys(dependencies))
+    await symlink(join(REPOSITORY, 'node_modules', name), join(modules, name))
+}, 120_000)
+
+afterAll(() => rm(project, { recursive: true, force: true }))
+
+const USE = `
+  const store = await openStore('chats.db')
+  await store.append('s', [{ role: 'user', content: 'hello' }])
+  console.log((await store.getEffectiveHistory('s')).length, store.needsCompaction('s'))
+  await store.close()`
+
+it('is imported and runs', async () => {
+  await writeFile(join(project, 'use.mjs'), `import { openStore } from 'undertext'\n${USE}`)
+  const { stdout } = await run(process.execPath, ['use.mjs'], { cwd: project })
+  expect(stdout.trim()).toBe('1 false')
+})
+
+it('is required from CommonJS and runs', async () => {
+  await writeFile(
+    join(project, 'use.cjs'),
+    `const { openStore } = require('undertext')\n;(async () => {${USE.replace('chats.db', ':memory:')}})()`,
+  )
+  const { stdout } = await run(process.execPath, ['use.cjs'], { cwd: project })
+  expect(stdout.trim()).toBe('1 false')
+})
+
+it('exports its tables for drizzle', async () => {
+  await writeFile(
+    join(project, 'tables.mjs'),
+    `import { messages } from 'undertext/schema'\nimport { getTableName } from 'drizzle-orm'\nconsole.log(getTableName(messages))`,
+  )
+  const { stdout } = await run(process.execPath, ['tables.mjs'], { cwd: project })
+  expect(stdout.trim()).toBe('undertext_messages')
+})
+
+it('has types that a strict project accepts', async () => {
+  await writeFile(
+    join(project, 'types.mts'),
+    `import { openStore, type CompactionResult, type NewMessage } from 'undertext'
+const messages: NewMessage[] = [{ role: 'user', content: 'hi' }]
+const store = await openStore(':memory:')
+await store.append('s', messages)
+const result: CompactionResult | null = await store.compactSession('s')
+const due: boolean = store.needsCompaction('s')
+// @ts-expect-error a misspelled option
+await store.compactSession('s', { enablePrunes: true })
+export { due, result }`,
+  )
+  const tsc = join(REPOSITORY, 'node_modules', 'typescript', 'bin', 'tsc')
+  await symlink(join(REPOSITORY, 'node_modules', '@types'), join(project, 'node_modules', '@types'))
+  const options = [
+    '--noEmit',
+    '--strict',
+    '--module',
+    'nodenext',
+    '--target',
+    'es2023',
+    '--types',
+    'node',
+    'types.mts',
+  ]
+  const { stdout } = await run(process.execPath, [tsc, ...options], { cwd: project }).catch(
+    (error: { stdout: string }) => error,
+  )
+  expect(stdout).toBe('')
+})
+
+it('carries what it needs and nothing else', async () => {
+  const { stdout } = await run('tar', ['-tzf', join(project, 'undertext-0.1.0.tgz')])
+  const files = stdout.trim().split('\n')
+  expect(files).toContain('package/migrations/sqlite/meta/_journal.json')
+  expect(files).toContain('package/dist/index.d.ts')
+  expect(files.filter((file) => /\/(?:src|test|docs|\.ci)\//.test(file))).toEqual([])
+})

@@ -1,0 +1,62 @@
+import { execFile } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { expect, it } from 'vitest'
+
+const run = promisify(execFile)
+const REPOSITORY = join(import.meta.dirname, '..')
+const README = readFileSync(join(REPOSITORY, 'README.md'), 'utf8')
+
+/** The code blocks of the README marked as TypeScript, in order. */
+const blocks = [...README.matchAll(/```ts\n([\s\S]*?)```/g)].map(([, code]) => code!)
+
+/** Runs code as a user would, in a folder of its own, with the package's name resolved to the sources. */
+async function runAsUser(code: string): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'undertext-readme-'))
+  try {
+    const file = join(folder, 'example.mts')
+    const source = join(REPOSITORY, 'src', 'index.ts')
+    await writeFile(file, code.replaceAll("from 'undertext'", `from ${JSON.stringify(source)}`))
+    const tsx = join(REPOSITORY, 'node_modules', 'tsx', 'dist', 'cli.mjs')
+    const { stdout } = await run(process.execPath, [tsx, file], { cwd: folder })
+    return stdout
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+it('runs the first screen as it stands', async () => {
+  const out = await runAsUser(`${blocks[0]!}\nconsole.log(stats!.messageCount, messages.length)`)
+  expect(out.trim()).toBe('3 3')
+})
+
+it('runs the example of preview and range after it', async () => {
+  const opening = `
+    import { openStore } from 'undertext'
+    const store = await openStore(':memory:')
+    for (let turn = 0; turn < 40; turn++) {
+      await store.append('session-1', [
+        { role: 'user', content: 'request '.repeat(2000) }, { role: 'assistant', content: 'answer '.repeat(2000) },
+      ])
+    }`
+  const code = blocks[1]!
+    .replace("await store.compactSession('session-1', preview)", '')
+    .replaceAll('preview.', 'preview!.')
+  const out =
+    await runAsUser(`${opening}\n${code}\nconsole.log(preview!.tokensSaved > 0, preview!.messages.length < 80)
+    const compactions = await store.listCompactions('session-1')
+    console.log(compactions.length, compactions[0]!.rowsHidden)`)
+  expect(out.trim().split('\n')).toEqual(['true true', '1 38'])
+})
+
+it('names only scripts that exist', () => {
+  const { scripts } = JSON.parse(readFileSync(join(REPOSITORY, 'package.json'), 'utf8')) as {
+    scripts: Record<string, string>
+  }
+  const named = [...README.matchAll(/npm run ([\w:]+)/g)].map(([, name]) => name!)
+  expect(named.length).toBeGreaterThan(3)
+  for (const name of named) expect(Object.keys(scripts)).toContain(name)
+})
