@@ -1,5 +1,5 @@
-import { check, invalid } from '../core/check.ts'
 import { z } from 'zod'
+import { check, invalid } from '../core/check.ts'
 import { type ChatMessage, hasParent, isMarker, isSummary, requireMessages } from './chat-message.ts'
 
 /*

@@ -197,6 +197,16 @@ describe('calls and their results', () => {
     expect(render(rows, options).messages).toEqual([...plain(...rows.slice(0, 2)), ...expected])
   })
 
+  it('keeps a call that waits behind its approval', () => {
+    const rows = [user('x'), assistant(call('a')), tool(opaque)]
+    expect(render(rows, { pendingCalls: 'keep' })).toEqual({ messages: plain(...rows), mends: [] })
+  })
+
+  it('does not keep a call when the user spoke since', () => {
+    const rows = [assistant(call('a'), call('b')), user(result('a'), 'y')]
+    expect(render(rows, { pendingCalls: 'keep' }).mends).toEqual(['result-added m0 b'])
+  })
+
   it('never keeps a call in the middle', () => {
     const { messages } = render([assistant(call('a')), user('x')], { pendingCalls: 'keep' })
     expect(messages).toEqual(plain(assistant(call('a')), tool(noResult('a')), user('x')))
@@ -400,7 +410,21 @@ describe('contents', () => {
     expect(messages).toEqual(plain(assistant(call('a')), tool(result('a'))))
   })
 
-  it('gives words in a tool message to the user', () => {
+  it('leaves out empty text that a moved result leaves behind', () => {
+    expect(render([assistant(call('a')), user('x'), user('', result('a'))])).toEqual({
+      messages: plain(assistant(call('a')), tool(result('a')), user('x')),
+      mends: ['result-moved m2 a', 'empty-text-dropped m2'],
+    })
+  })
+
+  it('gives words in a tool message to the user, and what stands beside them', () => {
+    expect(render([tool('x', opaque)])).toEqual({
+      messages: plain(user('x', opaque)),
+      mends: ['role-changed m0'],
+    })
+  })
+
+  it('gives words beside results in a tool message to the user', () => {
     expect(render([assistant(call('a')), tool(result('a'), 'x'), tool('y')])).toEqual({
       messages: plain(assistant(call('a')), tool(result('a')), user(text('x')), user(text('y'))),
       mends: ['role-changed m2', 'role-changed m1'],
@@ -482,8 +506,9 @@ describe('summaries and markers', () => {
   })
 
   it('may hold several texts and pictures', () => {
-    const { messages } = render([summary([text('a'), image, text('b')])], { summaryHeader: '' })
-    expect(messages).toEqual([{ role: 'system', content: [text('a\n\nb'), image] }])
+    const file: Part = { type: 'file', data: 'aGk=', mediaType: 'text/plain' }
+    const { messages } = render([summary([text('a'), image, text('b'), file, opaque])], { summaryHeader: '' })
+    expect(messages).toEqual([{ role: 'system', content: [text('a\n\nb'), image, file, opaque] }])
   })
 
   it('are left out when they say nothing', () => {

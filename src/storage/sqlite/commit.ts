@@ -1,24 +1,14 @@
 import { type Coverage, coverageOf, encodeCoverage, type RowSet } from '../../core/coverage.ts'
 import { stringifyJson } from '../../core/json.ts'
 import { checkLaws, checkStale, rebasePlan } from '../../core/laws.ts'
-import type { CompactionStatus } from '../../core/nesting.ts'
-import { applyPlan, type CompactionKind } from '../../core/plan.ts'
-import { bareCondensePlan } from '../../core/stages/summarize.ts'
+import { applyPlan } from '../../core/plan.ts'
 import { addSizes, NO_SIZES, type Sizes, subtractSizes } from '../../core/tokens.ts'
 import { sumSizes } from '../../core/view.ts'
 import { UndertextError } from '../../errors.ts'
-import type {
-  Attempt,
-  CommitStep,
-  Estimators,
-  FailedAttempt,
-  Lease,
-  RunCommit,
-  RunStart,
-  Snapshot,
-  SummaryRecord,
-} from '../storage.ts'
+import type { CommitStep, Estimators, Lease, RunCommit, Snapshot } from '../storage.ts'
+import { recordFailure } from './attempts.ts'
 import { writeAudit } from './audit.ts'
+import { writeCompaction } from './compaction-row.ts'
 import type { Connection } from './connection.ts'
 import { clearLease, leaseOf } from './lease.ts'
 import { viewIndex } from './planning.ts'
@@ -164,100 +154,6 @@ function withRealOrdinals(set: RowSet, snapshot: Snapshot, insertedBefore: numbe
   return { positions: set.positions, inserted }
 }
 
-type CompactionRow = {
-  readonly id: string
-  readonly kind: CompactionKind
-  readonly status: CompactionStatus
-  readonly params: string | null
-  readonly coverage: string
-  readonly requires: string | null
-  readonly rowsHidden: number
-  readonly partsReplaced: number
-  readonly rowsInserted: number
-  readonly tokensBefore: number
-  readonly tokensAfter: number
-  readonly summary: SummaryRecord | undefined
-  readonly error: string | null
-}
-
-/** Inserts a compaction, or brings one that was noted as running to its end; answers its number. */
-function writeCompaction(
-  connection: Connection,
-  session: StoredSession,
-  run: RunStart,
-  row: CompactionRow,
-): number {
-  const now = Date.now()
-  const { summary } = row
-  const written = connection.get(
-    `insert into undertext_compactions (id, session, run, kind, status, trigger, actor, reason, params, coverage, requires,
-       rows_hidden, parts_replaced, rows_inserted, tokens_before, tokens_after, summarizer, model, prompt_version, usage, cost,
-       error, created_at, changed_at)
-     values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-     on conflict (id) do update set status = excluded.status, params = excluded.params, rows_hidden = excluded.rows_hidden,
-       rows_inserted = excluded.rows_inserted, tokens_before = excluded.tokens_before, tokens_after = excluded.tokens_after,
-       summarizer = excluded.summarizer, model = excluded.model, prompt_version = excluded.prompt_version,
-       usage = excluded.usage, cost = excluded.cost, error = excluded.error, changed_at = excluded.changed_at
-     returning no`,
-    row.id,
-    session.no,
-    run.runId,
-    row.kind,
-    row.status,
-    run.trigger,
-    run.actor ?? null,
-    run.reason ?? null,
-    row.params,
-    row.coverage,
-    row.requires,
-    row.rowsHidden,
-    row.partsReplaced,
-    row.rowsInserted,
-    row.tokensBefore,
-    row.tokensAfter,
-    summary?.summarizer ?? null,
-    summary?.model ?? null,
-    summary?.promptVersion ?? null,
-    summary?.usage === undefined ? null : stringifyJson(summary.usage),
-    summary?.cost ?? null,
-    row.error,
-    now,
-    now,
-  )
-  return written![0] as number
-}
-
-/** Notes that a summary is being asked for, before it is: what it costs must be in the audit whatever happens. */
-export function noteAttempt(
-  connection: Connection,
-  snapshot: Snapshot,
-  run: RunStart,
-  attempt: Attempt,
-): void {
-  connection.write('compactSession', () => {
-    const session = readSession(connection, snapshot.session.id)
-    if (session === undefined || session.incarnation !== snapshot.session.incarnation) {
-      throw stale(snapshot.session.id, 'the session was purged since')
-    }
-    const no = writeCompaction(connection, session, run, {
-      id: attempt.id,
-      kind: 'condense',
-      status: 'running',
-      params: null,
-      coverage: encodeCoverage(coverageOf(attempt.view, bareCondensePlan(attempt.rows), undefined)),
-      requires: null,
-      rowsHidden: attempt.rows.length,
-      partsReplaced: 0,
-      rowsInserted: 0,
-      tokensBefore: attempt.view.tokens,
-      tokensAfter: attempt.view.tokens,
-      summary: { summarizer: attempt.summarizer },
-      error: null,
-    })
-    writeAudit(connection, session.no, { event: 'started', compaction: no, run: run.runId, actor: run.actor })
-  })
-}
-
 function insertRow(
   connection: Connection,
   session: StoredSession,
@@ -289,36 +185,4 @@ function insertRow(
     Object.keys(insert.metadata).length === 0 ? null : stringifyJson(insert.metadata),
   )
   return key
-}
-
-/** Notes an attempt that ended without a summary: it cost something, and somebody may ask why. */
-export function recordFailure(
-  connection: Connection,
-  session: StoredSession,
-  run: RunStart,
-  attempt: FailedAttempt,
-): void {
-  const no = writeCompaction(connection, session, run, {
-    id: attempt.id,
-    kind: 'condense',
-    status: attempt.status,
-    params: null,
-    coverage: '{}',
-    requires: null,
-    rowsHidden: 0,
-    partsReplaced: 0,
-    rowsInserted: 0,
-    tokensBefore: attempt.tokensBefore,
-    tokensAfter: attempt.tokensAfter,
-    summary: attempt.summary,
-    error: attempt.error,
-  })
-  connection.run('update undertext_sessions set version = version + 1 where no = ?', session.no)
-  writeAudit(connection, session.no, {
-    event: attempt.status,
-    compaction: no,
-    run: run.runId,
-    actor: run.actor,
-    detail: { error: attempt.error, tokensBefore: attempt.tokensBefore, tokensAfter: attempt.tokensAfter },
-  })
 }

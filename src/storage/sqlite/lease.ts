@@ -1,7 +1,6 @@
 import { hostname } from 'node:os'
 import type { FailedAttempt, Lease, RunStart } from '../storage.ts'
-import { writeAudit } from './audit.ts'
-import { recordFailure } from './commit.ts'
+import { expireAttempts, recordFailure } from './attempts.ts'
 import type { Connection } from './connection.ts'
 import { readSession, requireSession } from './sessions.ts'
 
@@ -71,23 +70,6 @@ export function releaseLease(
     if (lease !== undefined && leaseOf(connection, session.no)?.runId === lease.runId)
       clearLease(connection, session.no)
   })
-}
-
-/** Marks attempts as expired that nobody works on any more, within the caller's transaction. */
-export function expireAttempts(connection: Connection, session: number, exceptRun: string): void {
-  const rows = connection.all(
-    "select no, run from undertext_compactions where session = ? and status = 'running' and run <> ?",
-    session,
-    exceptRun,
-  )
-  for (const [no, run] of rows) {
-    connection.run(
-      "update undertext_compactions set status = 'expired', changed_at = ? where no = ?",
-      Date.now(),
-      no,
-    )
-    writeAudit(connection, session, { event: 'expired', compaction: no as number, run: run as string })
-  }
 }
 
 /** A lease counts until it ends, and no longer than its process lives, where that can be seen from here. */

@@ -2,20 +2,21 @@ import type { Estimator } from '../../core/tokens.ts'
 import { UndertextError } from '../../errors.ts'
 import type { Estimators, Storage } from '../storage.ts'
 import { append } from './append.ts'
-import { readAudit } from './audit.ts'
-import { commitRun, noteAttempt } from './commit.ts'
+import { noteAttempt } from './attempts.ts'
+import { readAudit } from './audit-log.ts'
+import { commitRun } from './commit.ts'
 import { readCompactions } from './compactions.ts'
 import type { Connection } from './connection.ts'
 import { readContents, readMessages, readMetadata, readShown, readView } from './history.ts'
 import { leaseInTheWay, releaseLease, renewLease, takeLease } from './lease.ts'
 import { pinMessages, requireMessages } from './pins.ts'
 import { readSnapshot } from './planning.ts'
+import { purgeSession } from './purge.ts'
 import { reestimate } from './reestimate.ts'
 import {
   archiveSession,
   createSession,
   listSessions,
-  purgeSession,
   readSession,
   type StoredSession,
   updateSession,

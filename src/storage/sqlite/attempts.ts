@@ -1,0 +1,97 @@
+import { coverageOf, encodeCoverage } from '../../core/coverage.ts'
+import { bareCondensePlan } from '../../core/stages/summarize.ts'
+import { UndertextError } from '../../errors.ts'
+import type { Attempt, FailedAttempt, RunStart, Snapshot } from '../storage.ts'
+import { writeAudit } from './audit.ts'
+import { writeCompaction } from './compaction-row.ts'
+import type { Connection } from './connection.ts'
+import { readSession, type StoredSession } from './sessions.ts'
+
+/*
+ * Summaries that are asked for: noted before the question, and brought to an end whatever happens. A model call
+ * costs money even when the process dies.
+ */
+
+/** Notes that a summary is being asked for, before it is: what it costs must be in the audit whatever happens. */
+export function noteAttempt(
+  connection: Connection,
+  snapshot: Snapshot,
+  run: RunStart,
+  attempt: Attempt,
+): void {
+  connection.write('compactSession', () => {
+    const session = readSession(connection, snapshot.session.id)
+    if (session === undefined || session.incarnation !== snapshot.session.incarnation) {
+      throw new UndertextError('STALE_PLAN', {
+        sessionId: snapshot.session.id,
+        why: 'the session was purged since',
+        messageIds: [],
+      })
+    }
+    const no = writeCompaction(connection, session, run, {
+      id: attempt.id,
+      kind: 'condense',
+      status: 'running',
+      params: null,
+      coverage: encodeCoverage(coverageOf(attempt.view, bareCondensePlan(attempt.rows), undefined)),
+      requires: null,
+      rowsHidden: attempt.rows.length,
+      partsReplaced: 0,
+      rowsInserted: 0,
+      tokensBefore: attempt.view.tokens,
+      tokensAfter: attempt.view.tokens,
+      summary: { summarizer: attempt.summarizer },
+      error: null,
+    })
+    writeAudit(connection, session.no, { event: 'started', compaction: no, run: run.runId, actor: run.actor })
+  })
+}
+
+/** Notes an attempt that ended without a summary: it cost something, and somebody may ask why. */
+export function recordFailure(
+  connection: Connection,
+  session: StoredSession,
+  run: RunStart,
+  attempt: FailedAttempt,
+): void {
+  const no = writeCompaction(connection, session, run, {
+    id: attempt.id,
+    kind: 'condense',
+    status: attempt.status,
+    params: null,
+    coverage: '{}',
+    requires: null,
+    rowsHidden: 0,
+    partsReplaced: 0,
+    rowsInserted: 0,
+    tokensBefore: attempt.tokensBefore,
+    tokensAfter: attempt.tokensAfter,
+    summary: attempt.summary,
+    error: attempt.error,
+  })
+  connection.run('update undertext_sessions set version = version + 1 where no = ?', session.no)
+  writeAudit(connection, session.no, {
+    event: attempt.status,
+    compaction: no,
+    run: run.runId,
+    actor: run.actor,
+    detail: { error: attempt.error, tokensBefore: attempt.tokensBefore, tokensAfter: attempt.tokensAfter },
+  })
+}
+
+/** Marks attempts as expired that nobody works on any more, within the caller's transaction. */
+export function expireAttempts(connection: Connection, session: number, exceptRun: string): void {
+  const rows = connection.all(
+    "select no, run from undertext_compactions where session = ? and status = 'running' and run <> ?",
+    session,
+    exceptRun,
+  )
+  for (const [no, run] of rows) {
+    connection.run(
+      "update undertext_compactions set status = 'expired', changed_at = ? where no = ?",
+      Date.now(),
+      no,
+    )
+    writeAudit(connection, session, { event: 'expired', compaction: no as number, run: run as string })
+  }
+}

@@ -1,0 +1,69 @@
+import { stringifyJson } from '../../core/json.ts'
+import type { CompactionStatus } from '../../core/nesting.ts'
+import type { CompactionKind } from '../../core/plan.ts'
+import type { RunStart, SummaryRecord } from '../storage.ts'
+import type { Connection } from './connection.ts'
+import type { StoredSession } from './sessions.ts'
+
+export type CompactionRow = {
+  readonly id: string
+  readonly kind: CompactionKind
+  readonly status: CompactionStatus
+  readonly params: string | null
+  readonly coverage: string
+  readonly requires: string | null
+  readonly rowsHidden: number
+  readonly partsReplaced: number
+  readonly rowsInserted: number
+  readonly tokensBefore: number
+  readonly tokensAfter: number
+  readonly summary: SummaryRecord | undefined
+  readonly error: string | null
+}
+
+/** Inserts a compaction, or brings one that was noted as running to its end; answers its number. */
+export function writeCompaction(
+  connection: Connection,
+  session: StoredSession,
+  run: RunStart,
+  row: CompactionRow,
+): number {
+  const now = Date.now()
+  const { summary } = row
+  const written = connection.get(
+    `insert into undertext_compactions (id, session, run, kind, status, trigger, actor, reason, params, coverage, requires,
+       rows_hidden, parts_replaced, rows_inserted, tokens_before, tokens_after, summarizer, model, prompt_version, usage, cost,
+       error, created_at, changed_at)
+     values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+     on conflict (id) do update set status = excluded.status, params = excluded.params, rows_hidden = excluded.rows_hidden,
+       rows_inserted = excluded.rows_inserted, tokens_before = excluded.tokens_before, tokens_after = excluded.tokens_after,
+       summarizer = excluded.summarizer, model = excluded.model, prompt_version = excluded.prompt_version,
+       usage = excluded.usage, cost = excluded.cost, error = excluded.error, changed_at = excluded.changed_at
+     returning no`,
+    row.id,
+    session.no,
+    run.runId,
+    row.kind,
+    row.status,
+    run.trigger,
+    run.actor ?? null,
+    run.reason ?? null,
+    row.params,
+    row.coverage,
+    row.requires,
+    row.rowsHidden,
+    row.partsReplaced,
+    row.rowsInserted,
+    row.tokensBefore,
+    row.tokensAfter,
+    summary?.summarizer ?? null,
+    summary?.model ?? null,
+    summary?.promptVersion ?? null,
+    summary?.usage === undefined ? null : stringifyJson(summary.usage),
+    summary?.cost ?? null,
+    row.error,
+    now,
+    now,
+  )
+  return written![0] as number
+}

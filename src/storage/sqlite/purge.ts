@@ -1,0 +1,37 @@
+import type { Authorship } from '../storage.ts'
+import { writeAudit } from './audit.ts'
+import { dropBlobs } from './blobs.ts'
+import type { Connection } from './connection.ts'
+import { requireSession } from './sessions.ts'
+
+/**
+ * The one verb that removes things for good. It lifts the guards for its own transaction, and leaves a receipt
+ * of ids and numbers under session 0.
+ */
+export function purgeSession(
+  connection: Connection,
+  id: string,
+  { actor, reason }: Authorship,
+): { messages: number; compactions: number; blobs: number } {
+  return connection.write('purgeSession', () => {
+    const session = requireSession(connection, id)
+    const { no } = session
+    connection.run("insert into undertext_meta (key, value) values ('purging', ?)", String(no))
+    const blobs = dropBlobs(connection, no)
+    const inSession = 'in (select key from undertext_messages where session = ?)'
+    connection.run(`delete from undertext_replacements where message ${inSession}`, no)
+    connection.run(`delete from undertext_contents where key ${inSession}`, no)
+    connection.run('delete from undertext_messages where session = ?', no)
+    const compactions = connection.run('delete from undertext_compactions where session = ?', no)
+    connection.run('delete from undertext_audit where session = ?', no)
+    connection.run('delete from undertext_sessions where no = ?', no)
+    connection.run("delete from undertext_meta where key = 'purging'")
+    const removed = { messages: session.messageCount, compactions, blobs }
+    writeAudit(connection, 0, {
+      event: 'purged',
+      actor,
+      detail: { sessionId: id, incarnation: session.incarnation, reason: reason ?? null, ...removed },
+    })
+    return removed
+  })
+}
