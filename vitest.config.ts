@@ -1,7 +1,7 @@
 import { defineConfig } from 'vitest/config'
 
 /** `LONG=1` (npm run test:long) runs the slow suites too, with many more random sequences. */
-const long = process.env['LONG'] === '1'
+const long = process.env.LONG === '1'
 
 export default defineConfig({
   test: {

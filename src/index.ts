@@ -76,6 +76,37 @@ export { fromAnthropic, toAnthropic } from './formats/anthropic.ts'
 export { detectFormat } from './formats/detect.ts'
 export { fromOpenAI, toOpenAI } from './formats/openai.ts'
 export { type OpenOptions, openStore, SqliteStore } from './open.ts'
+export type { ChatMessage } from './plain/chat-message.ts'
+export {
+  type ArrayCompactionConfig,
+  type ArrayCompactionResult,
+  ContextCompactor,
+} from './plain/context-compactor.ts'
+export {
+  type DeduplicationConfig,
+  type DeduplicationResult,
+  deduplicateFileReads,
+} from './plain/deduplicate-file-reads.ts'
+export {
+  type EffectiveHistoryFilter,
+  getEffectiveHistory,
+  getEffectiveHistory as filterEffectiveHistory,
+  removeDanglingTags,
+} from './plain/effective-history.ts'
+export { type PruneConfig, type PruneResult, pruneToolOutputs } from './plain/prune-tool-outputs.ts'
+export { KEEP_RECENT_RATIO, TRUNCATION_FRACTION } from './plain/run-stage.ts'
+export { type SummarizeConfig, type SummarizeResult, summarizeMessages } from './plain/summarize-messages.ts'
+export {
+  removeCondensationTags,
+  removeTruncationTags,
+  tagForCondensation,
+  tagForTruncation,
+} from './plain/tags.ts'
+export {
+  type TruncationConfig,
+  type TruncationResult,
+  truncateWithSlidingWindow,
+} from './plain/truncate-with-sliding-window.ts'
 export type {
   AppendedMessage,
   AuditEntry,

@@ -101,6 +101,8 @@ async function everyShare(store: SqliteStore, id: string, provider: string, mode
     const targetTokens = Math.floor(stats!.breakdown.conversationHistory * share)
     const result = await store.compactSession(id, { provider, model, targetTokens, pruneMinimumSavings: 100 })
     expect(result!.tokensAfter, `${id} ${model} ${share}`).toBeLessThan(result!.tokensBefore)
+    // The support conversations begin with a long system message, which no compaction may touch.
+    if (id === 'coding') expect(result!.reachedTarget, `${model} ${share}`).toBe(true)
     const after = JSON.stringify(await store.getEffectiveHistory(id))
     expect(JSON.stringify(result!.messages)).toBe(after)
     await checkRenderings(store, id)

@@ -304,10 +304,25 @@ class Attempts {
     this.#open.set(attempt.id, attempt)
   }
 
-  /** After a preview that asked a model: what failed is noted; what succeeded waits for the preview to be applied. */
-  async close(planned: PlannedRun): Promise<void> {
+  /**
+   * After a preview that asked a model: what it cost is noted. A summary that was accepted is in force only when
+   * the preview is applied; until then its attempt stands as aborted, with the reason `PREVIEWED`.
+   */
+  async close({ steps, failed }: PlannedRun): Promise<void> {
     if (this.#open.size === 0) return
-    await this.#storage.releaseLease(this.#snapshot.session.id, undefined, this.#run, planned.failed)
+    const previewed = steps
+      .filter(({ id }) => this.#open.has(id))
+      .map(({ id, before, summary }) => ({
+        id,
+        status: 'aborted' as const,
+        error: 'PREVIEWED',
+        tokensBefore: before.tokens,
+        tokensAfter: before.tokens,
+        coveredTokens: 0,
+        summary: summary!,
+      }))
+    const { session } = this.#snapshot
+    await this.#storage.releaseLease(session.id, undefined, this.#run, [...failed, ...previewed])
   }
 
   /** After a run that ended in an error: nothing stays "running". */

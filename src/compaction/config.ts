@@ -26,6 +26,8 @@ const SUMMARY_MOST_TOKENS = 4_000
 /** What must go, at least, after an overflow that named no size. Source: design 3.6. */
 const OVERFLOW_SHARE = 0.3
 
+/** How long a summarizer may take, milliseconds. Source: checklist S3-U04. */
+export const SUMMARY_TIMEOUT_MS = 120_000
 /** How long a run waits for another process's, milliseconds. */
 const DEFAULT_WAIT_MS = 30_000
 
@@ -95,6 +97,8 @@ export const compactionConfigSchema = z
     summarySections: z.array(z.string().min(1)).min(1).optional(),
     /** Most tokens of a summary. Default 5 % of the available input, between 500 and 4,000. */
     summaryMaxTokens: z.int().positive().optional(),
+    /** How long a summarizer may take for one summary, milliseconds. Default 120,000. */
+    summaryTimeoutMs: z.int().positive().optional(),
     /** Whether the extractive summarizer may step in when another one fails or is refused. Default false. */
     offlineFallback: z.boolean().optional(),
     /** The truncation marker's text, or false for none. Default: the seed's. */

@@ -16,7 +16,7 @@ import { UndertextError } from '../errors.ts'
 import type { CommitStep, FailedAttempt, Snapshot, Storage, SummaryRecord } from '../storage/storage.ts'
 import { extractiveSummarizer } from '../summarizers/extractive.ts'
 import type { Summarizer } from '../summarizers/summarizer.ts'
-import type { CheckedConfig, RunSettings } from './config.ts'
+import { type CheckedConfig, type RunSettings, SUMMARY_TIMEOUT_MS } from './config.ts'
 import { givenSummary, type SummarySource, type WrittenSummary, writeSummary } from './write-summary.ts'
 
 /** What a model would be asked for, shown in place of a summary that was not made. */
@@ -195,27 +195,29 @@ class RunPlanner {
     if (this.#mode.kind === 'write' && summarizer.usesModel) {
       await this.#mode.started?.({ id, view: this.#view, rows: task.rows, summarizer: summarizer.name })
     }
+    const timeout = AbortSignal.timeout(this.#config.summaryTimeoutMs ?? SUMMARY_TIMEOUT_MS)
+    const { signal: own } = this.#config
+    const signal = own === undefined ? timeout : AbortSignal.any([own, timeout])
     let written: WrittenSummary
     try {
-      written = await writeSummary(summarizer, sources, this.#requestFor(task), this.#view.estimator)
+      const request = { ...this.#requestFor(task), signal }
+      written = await unlessAborted(writeSummary(summarizer, sources, request, this.#view.estimator), signal)
     } catch (error) {
-      const aborted = this.#config.signal?.aborted === true
-      this.#fail(id, aborted ? 'aborted' : 'failed', aborted ? 'ABORTED' : errorName(error), task, record)
-      if (aborted) return true
+      this.#throwIfAborted()
+      this.#fail(id, 'failed', timeout.aborted ? 'SUMMARY_TIMEOUT' : errorName(error), task, record)
       return false
     }
     return this.#accept(task, written, id, { ...record, ...recordOf(written) })
   }
 
   #requestFor(task: SummaryTask): Parameters<typeof writeSummary>[2] {
-    const { summarizationProvider, summarizationModel, signal } = this.#config
+    const { summarizationProvider, summarizationModel } = this.#config
     return {
       sessionId: this.#snapshot.session.id,
       sections: this.#settings.stages.summarySections,
       maxTokens: task.maxTokens,
       ...(summarizationProvider !== undefined && { provider: summarizationProvider }),
       ...(summarizationModel !== undefined && { model: summarizationModel }),
-      ...(signal !== undefined && { signal }),
     }
   }
 
@@ -333,6 +335,16 @@ class RunPlanner {
       }
     })
   }
+}
+
+/** A promise, or the signal's end of it: a summarizer that hears no signal must not hold a run for ever. */
+function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const stop = (): void => reject(new Error('aborted'))
+    if (signal.aborted) stop()
+    signal.addEventListener('abort', stop, { once: true })
+    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', stop))
+  })
 }
 
 function recordOf({ answer }: WrittenSummary): Omit<SummaryRecord, 'summarizer'> {

@@ -3,7 +3,7 @@ import { providerProfile } from './providers.ts'
 import { cleanContents, settleReasoning } from './rendering/contents.ts'
 import type { Mend } from './rendering/draft.ts'
 import { type InsertedRowOptions, presentRows } from './rendering/rows.ts'
-import { arrangeToolUse } from './rendering/toolUse.ts'
+import { arrangeToolUse } from './rendering/tool-use.ts'
 import { arrangeTurns } from './rendering/turns.ts'
 
 export type { Mend, MendKind } from './rendering/draft.ts'
@@ -33,7 +33,8 @@ export type Rendering = { readonly messages: Message[]; readonly mends: Mend[] }
  * - No text is lost save that of second results and of reasoning with nothing behind it.
  * - A longer view begins with the same messages: when rows are appended that answer no call before them, every
  *   message but the last stays as it was, and the last as well for a provider that does not merge messages. When
- *   appended rows do answer such a call, that holds for the messages before the one with that call.
+ *   appended rows do answer such a call, that holds for the messages before the one with that call. A call that
+ *   was kept waiting counts as answered by whatever comes next.
  *
  * Takes linear time.
  */

@@ -37,6 +37,19 @@ function plain(...rows: readonly Row[]): Message[] {
 const strict = { provider: 'anthropic' }
 
 describe('calls and their results', () => {
+  it("drops the provider's own fields of a message, which a request must not carry", () => {
+    const metadata = {
+      mine: 1,
+      anthropic: { usage: { input_tokens: 5 }, timestamp: 'then' },
+      openai: { name: 'ann', id: 'chatcmpl-1', role: 'developer' },
+    }
+    const { messages, mends } = renderView([{ ...view(user('hi'))[0]!, metadata }], { provider: 'anthropic' })
+    expect(messages).toEqual([
+      { role: 'user', content: 'hi', metadata: { mine: 1, openai: { name: 'ann', role: 'developer' } } },
+    ])
+    expect(mends).toEqual([])
+  })
+
   it('leaves what is right as it is, metadata included', () => {
     const rows = [
       system('s'),

@@ -1,7 +1,7 @@
 import type { ToolCallPart } from '../message.ts'
 import { type CallRef, pairToolUse, type ToolUse, toolUseOf } from '../pairing.ts'
 import type { CallIdRule } from '../providers.ts'
-import { CallIds } from './callIds.ts'
+import { CallIds } from './call-ids.ts'
 import type { Draft, Note } from './draft.ts'
 
 export type AnswerRules = {

@@ -1,3 +1,4 @@
+import type { JsonObject } from '../json.ts'
 import { type Message, type Part, partsOf, type ViewMessage } from '../message.ts'
 import type { ProviderProfile } from '../providers.ts'
 import { type Draft, draftOf, type Note } from './draft.ts'
@@ -59,7 +60,26 @@ export function presentRows(
 }
 
 function plainMessage({ role, content, metadata }: Message): Message {
-  return metadata === undefined ? { role, content } : { role, content, metadata }
+  const sendable = metadata === undefined ? undefined : sendableMetadata(metadata)
+  return sendable === undefined ? { role, content } : { role, content, metadata: sendable }
+}
+
+/** What of a message's fields OpenAI's form takes back in a request. */
+const OPENAI_FIELDS = new Set(['role', 'content', 'name', 'refusal', 'audio', 'tool_calls', 'function_call'])
+
+/**
+ * A message that came from a provider keeps that provider's fields in its metadata (usage, model, times …), and
+ * the converters give them back. In a request they would be refused, so only what belongs there stays. The
+ * application's own metadata is never sent and stays as it is.
+ */
+function sendableMetadata(metadata: JsonObject): JsonObject | undefined {
+  if (!Object.hasOwn(metadata, 'anthropic') && !Object.hasOwn(metadata, 'openai')) return metadata
+  const { anthropic: _, openai, ...rest } = metadata
+  const fields =
+    typeof openai === 'object' && openai !== null && !Array.isArray(openai) ? Object.entries(openai) : []
+  const kept = fields.filter(([name]) => OPENAI_FIELDS.has(name))
+  const sendable = kept.length === 0 ? rest : { ...rest, openai: Object.fromEntries(kept) }
+  return Object.keys(sendable).length === 0 ? undefined : sendable
 }
 
 function presentSummary(row: ViewMessage, profile: ProviderProfile, options: InsertedRowOptions): Message {

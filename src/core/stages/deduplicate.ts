@@ -64,12 +64,12 @@ export const deduplicate: Stage = {
     const survivors = new Map<string, RequiredPart>()
     let candidateUnits = 0
     let savedUnits = 0
-    let files = 0
+    const files = new Set<string>()
 
     for (const group of groupBy(reads, (read) => read.group).values()) {
       const found = supersededReads(view, group)
       if (found.length === 0) continue
-      files += 1
+      files.add(normalizePath(found[0]!.read.path))
       candidateUnits += group.reduce((sum, { result }) => sum + result.units, 0)
       for (const { read, by } of found) {
         const text = deduplicatedText(read.path)
@@ -96,7 +96,7 @@ export const deduplicate: Stage = {
       params: {
         minimumSavings: settings.deduplicateMinimumSavings,
         byText: settings.deduplicateByText,
-        files,
+        files: files.size,
       },
     }
   },

@@ -91,20 +91,35 @@ function staysAlways(row: ViewRow): boolean {
 }
 
 /**
- * The seed's rule, when a fraction is given: that share of the messages after the first pair, an even number,
- * moved back to the next place where nothing is parted.
+ * The seed's rule, when a fraction is given: that share of the messages after the first pair, oldest first, an
+ * even number; where that parts something, the next smaller even number that does not.
  */
 function hideByFraction(view: View, fraction: number): number[] {
+  const messages = view.rows.flatMap((row, index) => (staysAlways(row) ? [] : [index]))
   const stays = keepsGroups(view, staysAlways)
-  const rest = view.rows.flatMap((row, index) => (staysAlways(row) ? [] : [index])).slice(2)
-  let count = Math.floor(rest.length * fraction)
-  count -= count % 2
-  const first = new Set(view.rows.flatMap((row, index) => (staysAlways(row) ? [] : [index])).slice(0, 2))
-  for (const index of first) for (const member of view.turns.groupOf(index)) stays.add(member)
-  while (count > 0 && rest[count] !== undefined && !view.turns.isLegalCut(rest[count]!)) count -= 1
-  const hide = rest.slice(0, count).filter((index) => !stays.has(index))
-  const markers = view.rows.flatMap((row, index) => (row.kind === 'marker' ? [index] : []))
+  for (const index of messages.slice(0, 2)) for (const member of view.turns.groupOf(index)) stays.add(member)
+  const rest = messages.slice(2)
+  const hide = wholeGroups(
+    view,
+    rest.filter((index) => !stays.has(index)),
+    Math.floor(rest.length * fraction),
+  )
+  // Only markers the new one stands for: the plan's last row says where that goes.
+  const end = (hide.at(-1) ?? 0) + 2
+  const markers = view.rows.slice(0, end).flatMap((row, index) => (row.kind === 'marker' ? [index] : []))
   return hide.length === 0 ? [] : [...markers, ...hide]
+}
+
+/** The longest beginning of `indexes` that has an even length, at most `most`, and no half of a group. */
+function wholeGroups(view: View, indexes: readonly number[], most: number): readonly number[] {
+  let length = 0
+  let groupsEnd = -1
+  for (let count = 1; count <= Math.min(most, indexes.length); count++) {
+    groupsEnd = Math.max(groupsEnd, view.turns.groupOf(indexes[count - 1]!).at(-1)!)
+    const next = indexes[count]
+    if (count % 2 === 0 && (next === undefined || groupsEnd < next)) length = count
+  }
+  return indexes.slice(0, length)
 }
 
 /** The first request and the answer to it, unless a summary stands for them already or they are too large. */

@@ -1,0 +1,94 @@
+import { withReplacements } from '../core/overlay.ts'
+import type { Plan, PlannedInsert, PlannedReplacement } from '../core/plan.ts'
+import type { ViewRow } from '../core/view.ts'
+import type { ChatMessage } from './chat-message.ts'
+import { isVisible } from './effective-history.ts'
+
+/** A plan to be laid over an array, with the id its tags get and the row that stands for what it inserts. */
+export type ArrayStep = {
+  readonly plan: Plan
+  readonly id: string
+  readonly inserted?: ViewRow
+}
+
+/** An array with plans laid over it. */
+export type AppliedArray = {
+  /**
+   * Every message of the array, tags laid, summary or marker inserted behind the last message it hides. What is
+   * hidden keeps its own text; what is visible shows its replacements.
+   */
+  readonly tagged: ChatMessage[]
+  /** The effective history of `tagged`. */
+  readonly messages: ChatMessage[]
+}
+
+/** One entry while plans are laid. `anchor` is its index in the array given + 1. */
+type Entry = {
+  readonly key: number
+  readonly anchor: number
+  readonly original: ChatMessage
+  shown: ChatMessage
+  tags: Pick<ChatMessage, 'condenseParent' | 'truncationParent'>
+}
+
+/** Lays plans over an array, in order. The array and its objects are not changed. */
+export function applySteps(messages: readonly ChatMessage[], steps: readonly ArrayStep[]): AppliedArray {
+  const entries: Entry[] = messages.map((message, index) => ({
+    key: index + 1,
+    anchor: index + 1,
+    original: message,
+    shown: message,
+    tags: {},
+  }))
+  const byKey = new Map(entries.map((entry) => [entry.key, entry] as const))
+
+  for (const { plan, id, inserted } of steps) {
+    for (const { row, part, text } of plan.replace) {
+      const entry = byKey.get(row.key)!
+      entry.shown = showing(entry.shown, part, text)
+    }
+    for (const { key } of plan.hide) {
+      byKey.get(key)!.tags = plan.kind === 'condense' ? { condenseParent: id } : { truncationParent: id }
+    }
+    if (plan.insert === undefined || inserted === undefined) continue
+    const message = insertedMessage(plan.insert, id)
+    const { key, anchor } = inserted
+    const entry: Entry = { key, anchor, original: message, shown: message, tags: {} }
+    entries.splice(entries.findLastIndex((other) => other.anchor === anchor) + 1, 0, entry)
+    byKey.set(key, entry)
+  }
+
+  const tagged = entries.map(({ original, shown, tags }) =>
+    Object.keys(tags).length === 0 ? shown : { ...original, ...tags },
+  )
+  return { tagged, messages: tagged.filter(isVisible) }
+}
+
+/** An array whose messages show other texts in place of some of their parts. Untouched ones are the same objects. */
+export function replaceParts<M extends ChatMessage>(
+  messages: readonly M[],
+  replacements: readonly PlannedReplacement[],
+): M[] {
+  const replaced = [...messages]
+  for (const { row, part, text } of replacements)
+    replaced[row.key - 1] = showing(replaced[row.key - 1]!, part, text)
+  return replaced
+}
+
+/** A message whose part shows another text. A flat one has one part, its content. */
+function showing<M extends ChatMessage>(message: M, part: number, text: string): M {
+  const content = withReplacements(message.content, (index) => (index === part ? text : undefined))
+  return { ...message, content }
+}
+
+function insertedMessage({ kind, role, text, metadata }: PlannedInsert, id: string): ChatMessage {
+  return kind === 'summary'
+    ? {
+        id: `summary-${id}`,
+        role,
+        content: text,
+        metadata: { ...metadata, isSummary: true },
+        condenseId: id,
+      }
+    : { id: `truncation-${id}`, role, content: text, truncationId: id, isTruncationMarker: true }
+}

@@ -1,0 +1,68 @@
+import { type CheckedConfig, resolveModel, resolveSettings } from '../compaction/config.ts'
+import { type PlannedRun, planRun } from '../compaction/plan-run.ts'
+import { type JsonObject, jsonProblem } from '../core/json.ts'
+import { NO_SIZES } from '../core/tokens.ts'
+import type { ChatMessage } from './chat-message.ts'
+import { type ArrayRows, rowsOf } from './rows.ts'
+
+type Source = Parameters<typeof planRun>[0]
+type Snapshot = PlannedRun['snapshot']
+
+/**
+ * Plans a run over an array by the store's own pipeline: the same stages in the same order, the same defaults,
+ * the same rules for what a summary must be. Nothing is stored; the array is not changed.
+ *
+ * Throws `INVALID_INPUT` for messages it cannot read, and `ABORTED`.
+ */
+export async function runPipeline(
+  messages: readonly ChatMessage[],
+  config: CheckedConfig,
+  what: string,
+): Promise<PlannedRun> {
+  const { provider } = resolveModel(undefined, config.provider, config.model)
+  const rows = rowsOf(messages, provider, what)
+  const snapshot: Snapshot = { session: NO_SESSION, view: rows.view, nextOrdinal: 1 }
+  const settings = resolveSettings(config, NO_SESSION, rows.view.tokens, rows.view.estimator)
+  return planRun(contentsOf(messages, rows), snapshot, settings, config, { kind: 'write' })
+}
+
+/** An array belongs to no session; what a session would say about provider and model, the config says. */
+const NO_SESSION: Snapshot['session'] = {
+  id: '',
+  incarnation: '',
+  owner: undefined,
+  title: undefined,
+  provider: undefined,
+  model: undefined,
+  config: undefined,
+  metadata: undefined,
+  estimator: '',
+  createdAt: 0,
+  updatedAt: 0,
+  archivedAt: undefined,
+  messageCount: 0,
+  visibleCount: 0,
+  visibleSizes: NO_SIZES,
+  hidden: { condensed: 0, truncated: 0, byHand: 0 },
+  activeCompactions: 0,
+  version: 0,
+  viewEpoch: 0,
+}
+
+/** An array as what planning reads contents from. It shows no replacements: its messages are what they show. */
+function contentsOf(messages: readonly ChatMessage[], { parts }: ArrayRows): Source {
+  const reads: Pick<Source, 'contents' | 'metadata' | 'shownTexts'> = {
+    contents: () => parts,
+    metadata: (keys) => {
+      const found = keys.map((key) => [key, messages[key - 1]?.metadata] as const)
+      return new Map(found.filter((entry): entry is [number, JsonObject] => isJsonObject(entry[1])))
+    },
+    shownTexts: () => new Map(),
+  }
+  // A run is planned with these three verbs and no other; there is nothing to write to.
+  return reads as Source
+}
+
+function isJsonObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && jsonProblem(value) === undefined
+}

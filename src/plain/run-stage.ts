@@ -1,0 +1,63 @@
+import { v7 as uuidv7 } from 'uuid'
+import { checkLaws } from '../core/laws.ts'
+import { applyPlan } from '../core/plan.ts'
+import { DEDUP_THRESHOLD } from '../core/stages/deduplicate.ts'
+import {
+  PRUNE_MINIMUM_SAVINGS,
+  PRUNE_PLACEHOLDER,
+  PRUNE_PROTECT_TOKENS,
+  PRUNE_PROTECTED_TOOLS,
+} from '../core/stages/prune.ts'
+import type { Stage, StageSettings } from '../core/stages/stage.ts'
+import { TRUNCATION_MARKER } from '../core/stages/truncate.ts'
+import { PATH_ARGUMENTS, READ_TOOLS } from '../core/tool-names.ts'
+import type { ArrayStep } from './applied.ts'
+import type { ArrayRows } from './rows.ts'
+
+/** Share of the messages `summarizeMessages` keeps. Source: seed 003. */
+export const KEEP_RECENT_RATIO = 0.3
+/** Share of the messages after the first pair that `truncateWithSlidingWindow` hides. Source: seed 003. */
+export const TRUNCATION_FRACTION = 0.5
+
+/** The seed's settings, where the window and the target are not known and so nothing is scaled to them. */
+const SEED_SETTINGS: StageSettings = {
+  pruneProtectTokens: PRUNE_PROTECT_TOKENS,
+  pruneMinimumSavings: PRUNE_MINIMUM_SAVINGS,
+  pruneProtectedTools: PRUNE_PROTECTED_TOOLS,
+  prunePlaceholder: PRUNE_PLACEHOLDER,
+  readTools: READ_TOOLS,
+  pathArguments: PATH_ARGUMENTS,
+  deduplicateMinimumSavings: DEDUP_THRESHOLD,
+  deduplicateByText: true,
+  keepRecentTokens: 0,
+  keepRecentRatio: KEEP_RECENT_RATIO,
+  summaryMaxTokens: 0,
+  summarySections: [],
+  truncationFraction: TRUNCATION_FRACTION,
+  truncationMarker: TRUNCATION_MARKER,
+}
+
+/**
+ * Runs one stage that needs no model over an array, whatever its size: who calls a stage by name wants it done.
+ * Answers `undefined` when the stage finds nothing to do.
+ */
+export function runStage(
+  stage: Stage,
+  { view, parts }: ArrayRows,
+  settings: { readonly [K in keyof StageSettings]?: StageSettings[K] | undefined },
+): ArrayStep | undefined {
+  const plan = stage.plan(view, {
+    settings: { ...SEED_SETTINGS, ...withoutUndefined(settings) },
+    targetTokens: 0,
+    limitTokens: 0,
+    contentOf: (row) => parts.get(row.key) ?? [],
+  })
+  if (plan === undefined) return undefined
+  checkLaws('', view, plan)
+  return { ...applyPlan(view, plan, -1, 1), id: uuidv7() }
+}
+
+function withoutUndefined<T extends object>(settings: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+  const given = Object.entries(settings).filter(([, value]) => value !== undefined)
+  return Object.fromEntries(given) as { [K in keyof T]?: Exclude<T[K], undefined> }
+}
