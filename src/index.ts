@@ -72,9 +72,13 @@ export {
   MODEL_CONTEXT_WINDOWS,
 } from './core/windows.ts'
 export { type ErrorCode, type Failures, isUndertextError, UndertextError } from './errors.ts'
-export { fromAnthropic, toAnthropic } from './formats/anthropic.ts'
-export { detectFormat } from './formats/detect.ts'
-export { fromOpenAI, toOpenAI } from './formats/openai.ts'
+export type { AnthropicBlock, AnthropicConversation, AnthropicMessage } from './formats/anthropic-types.ts'
+export { detectFormat, type MessageFormat } from './formats/detect.ts'
+export { fromAnthropic } from './formats/from-anthropic.ts'
+export { fromOpenAI } from './formats/from-openai.ts'
+export type { OpenAIMessage, OpenAIPart } from './formats/openai-types.ts'
+export { toAnthropic } from './formats/to-anthropic.ts'
+export { toOpenAI } from './formats/to-openai.ts'
 export { type OpenOptions, openStore, SqliteStore } from './open.ts'
 export type { ChatMessage } from './plain/chat-message.ts'
 export {
@@ -115,21 +119,22 @@ export type {
   Trigger,
   UndoOutcome,
 } from './storage/storage.ts'
-export {
-  type AppendOptions,
-  type AppendResult,
-  type AuthorshipOptions,
-  type ContextStats,
-  type EffectiveHistoryOptions,
-  type GetMessagesOptions,
-  type ListSessionsOptions,
-  type PreviewOptions,
-  type SessionChange,
-  type SessionInput,
-  type StatsOptions,
-  Store,
-  type UndoOptions,
-} from './store.ts'
+export { type AppendResult, type ContextStats, Store } from './store.ts'
+export type {
+  AppendOptions,
+  AuditLogOptions,
+  AuthorshipOptions,
+  EffectiveHistoryOptions,
+  GetMessagesOptions,
+  ListCompactionsOptions,
+  ListSessionsOptions,
+  PreviewOptions,
+  SessionChange,
+  SessionInput,
+  StatsOptions,
+  UndoOptions,
+  VerifyOptions,
+} from './store-options.ts'
 export { extractiveSummarizer } from './summarizers/extractive.ts'
 export {
   SUMMARY_SECTIONS,

@@ -10,8 +10,9 @@ import { translateFailure } from './storage/sqlite/failure.ts'
 import { migrate } from './storage/sqlite/migrate.ts'
 import { type SqliteStorage, sqliteStorage } from './storage/sqlite/storage.ts'
 import type { Estimators } from './storage/storage.ts'
-import { type StatsOptions, Store } from './store.ts'
-import type { Summarizer } from './summarizers/summarizer.ts'
+import { Store } from './store.ts'
+import type { StatsOptions } from './store-options.ts'
+import { summarizerSchema } from './summarizers/summarizer-schema.ts'
 
 /** How long a verb waits for another connection's write, milliseconds. */
 const DEFAULT_BUSY_TIMEOUT_MS = 5_000
@@ -27,16 +28,6 @@ const estimatorSchema = z.custom<Estimator>(
     typeof (value as Estimator).toTokens === 'function',
   'must be an estimator',
 )
-const summarizerSchema = z.custom<Summarizer>(
-  (value) =>
-    typeof value === 'object' &&
-    value !== null &&
-    typeof (value as Summarizer).name === 'string' &&
-    typeof (value as Summarizer).summarize === 'function' &&
-    typeof (value as Summarizer).usesModel === 'boolean',
-  'must be a summarizer: { name, usesModel, summarize }',
-)
-
 const openSchema = z.strictObject({
   /** Read everything, write nothing. The file must be a store already. */
   readonly: z.boolean().default(false),

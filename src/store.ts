@@ -4,9 +4,8 @@ import { Compactor } from './compaction/compactor.ts'
 import { type CompactionConfig, compactionConfigSchema, resolveModel } from './compaction/config.ts'
 import { CompactionPreview } from './compaction/preview.ts'
 import type { CompactionResult } from './compaction/result.ts'
-import { type BudgetCheckResult, type PendingRequest, requestSchema, weighRequest } from './core/budget.ts'
-import { check, invalid, labelSchema, nameSchema } from './core/check.ts'
-import { type JsonObject, jsonProblem } from './core/json.ts'
+import { type BudgetCheckResult, weighRequest } from './core/budget.ts'
+import { check, invalid, nameSchema } from './core/check.ts'
 import type { NewMessage, StoredMessage, ViewMessage } from './core/message.ts'
 import { messageProblem } from './core/message-check.ts'
 import { type Rendering, type RenderOptions, renderView } from './core/render.ts'
@@ -23,69 +22,37 @@ import type {
   Storage,
   UndoOutcome,
 } from './storage/storage.ts'
+import {
+  type AppendOptions,
+  type AuditLogOptions,
+  type AuthorshipOptions,
+  appendSchema,
+  auditSchema,
+  authorshipSchema,
+  compactionsSchema,
+  createSchema,
+  type EffectiveHistoryOptions,
+  type GetMessagesOptions,
+  historySchema,
+  idsSchema,
+  type ListCompactionsOptions,
+  type ListSessionsOptions,
+  listSchema,
+  messagesSchema,
+  type PreviewOptions,
+  previewSchema,
+  renderSchema,
+  type SessionChange,
+  type SessionInput,
+  type StatsOptions,
+  statsSchema,
+  type UndoOptions,
+  undoSchema,
+  updateSchema,
+  type VerifyOptions,
+  verifySchema,
+} from './store-options.ts'
 import type { Summarizer } from './summarizers/summarizer.ts'
-
-const jsonObject = z.custom<JsonObject>(
-  (value) =>
-    typeof value === 'object' && value !== null && !Array.isArray(value) && jsonProblem(value) === undefined,
-  'must be a JSON object',
-)
-
-const fieldsSchema = {
-  owner: nameSchema.nullish(),
-  title: labelSchema.nullish(),
-  provider: nameSchema.nullish(),
-  model: nameSchema.nullish(),
-  config: jsonObject.nullish(),
-  metadata: jsonObject.nullish(),
-}
-const createSchema = z.strictObject({ id: nameSchema.optional(), ...fieldsSchema })
-const updateSchema = z.strictObject(fieldsSchema)
-const listSchema = z.strictObject({
-  owner: nameSchema.optional(),
-  archived: z.boolean().default(false),
-  limit: z.int().positive().max(10_000).default(50),
-  after: nameSchema.optional(),
-})
-const appendSchema = z.strictObject({ expectedPosition: z.int().nonnegative().optional() })
-const messagesSchema = z.strictObject({
-  after: z.int().nonnegative().optional(),
-  before: z.int().positive().optional(),
-  limit: z.int().positive().optional(),
-  order: z.enum(['forward', 'backward']).default('forward'),
-})
-const historySchema = z.strictObject({ provenance: z.boolean().default(false) })
-const authorshipSchema = z.strictObject({ actor: nameSchema.optional(), reason: labelSchema.optional() })
-const undoSchema = z.strictObject({ cascade: z.boolean().default(false), ...authorshipSchema.shape })
-const statsSchema = z.strictObject({ threshold: z.number().min(0).max(1).optional(), ...requestSchema.shape })
-const auditSchema = z.strictObject({
-  after: z.int().nonnegative().default(0),
-  limit: z.int().positive().max(100_000).default(1_000),
-})
-const compactionsSchema = z.strictObject({ runId: nameSchema.optional() })
-const previewSchema = z.strictObject({ ...compactionConfigSchema.shape, summarize: z.boolean().optional() })
-const roleSchema = z.enum(['system', 'user', 'assistant'])
-const renderSchema = z.strictObject({
-  provider: nameSchema.optional(),
-  summaryRole: roleSchema.optional(),
-  summaryHeader: z.string().optional(),
-  markerRole: roleSchema.optional(),
-  markerText: z.string().optional(),
-  preset: z.enum(['neurolink', 'neuron', 'nca', 'promptfleet', 'tags']).optional(),
-  pendingCalls: z.enum(['answer', 'keep']).optional(),
-})
-const idsSchema = z.array(nameSchema).min(1, 'must name at least one message').max(1_000_000)
-
-export type SessionInput = z.input<typeof createSchema>
-export type SessionChange = z.input<typeof updateSchema>
-export type ListSessionsOptions = z.input<typeof listSchema>
-export type AppendOptions = z.input<typeof appendSchema>
-export type GetMessagesOptions = z.input<typeof messagesSchema>
-export type EffectiveHistoryOptions = z.input<typeof historySchema>
-export type AuthorshipOptions = z.input<typeof authorshipSchema>
-export type UndoOptions = z.input<typeof undoSchema>
-export type StatsOptions = PendingRequest & { readonly threshold?: number | undefined }
-export type PreviewOptions = CompactionConfig & { readonly summarize?: boolean | undefined }
 
 /** What an append answers. */
 export type AppendResult = {
@@ -355,10 +322,7 @@ export class Store<S extends Storage = Storage> {
   }
 
   /** The audit: all compactions of a session, or of one run, oldest first, failed ones included. */
-  async listCompactions(
-    sessionId: string,
-    options: z.input<typeof compactionsSchema> = {},
-  ): Promise<Compaction[]> {
+  async listCompactions(sessionId: string, options: ListCompactionsOptions = {}): Promise<Compaction[]> {
     const { runId } = check(compactionsSchema, options, 'listCompactions')
     return this.storage.compactions(checkId(sessionId), { run: runId })
   }
@@ -373,7 +337,7 @@ export class Store<S extends Storage = Storage> {
   }
 
   /** What happened to a session, oldest first: ids and numbers. For the next page pass the last `no` as `after`. */
-  async getAuditLog(sessionId: string, options: z.input<typeof auditSchema> = {}): Promise<AuditEntry[]> {
+  async getAuditLog(sessionId: string, options: AuditLogOptions = {}): Promise<AuditEntry[]> {
     return this.storage.auditLog(checkId(sessionId), check(auditSchema, options, 'getAuditLog'))
   }
 
@@ -416,9 +380,9 @@ export class Store<S extends Storage = Storage> {
    */
   async verifySession(
     sessionId: string,
-    options: { readonly repair?: boolean } = {},
+    options: VerifyOptions = {},
   ): Promise<{ findings: Finding[]; repaired: boolean }> {
-    const { repair } = check(z.strictObject({ repair: z.boolean().default(false) }), options, 'verifySession')
+    const { repair } = check(verifySchema, options, 'verifySession')
     return this.storage.verify(checkId(sessionId), repair)
   }
 

@@ -14,7 +14,8 @@ import type { Estimator } from '../core/tokens.ts'
 import { PATH_ARGUMENTS, READ_TOOLS } from '../core/tool-names.ts'
 import { getAvailableInputTokens } from '../core/windows.ts'
 import { type Session, TRIGGERS } from '../storage/storage.ts'
-import { SUMMARY_SECTIONS, type Summarizer } from '../summarizers/summarizer.ts'
+import { SUMMARY_SECTIONS } from '../summarizers/summarizer.ts'
+import { summarizerSchema } from '../summarizers/summarizer-schema.ts'
 
 /** Fractions and token counts of settings that scale with the window. Source: checklist C-23 and F5. */
 const PRUNE_PROTECT_SHARE = 0.25
@@ -33,16 +34,6 @@ const DEFAULT_WAIT_MS = 30_000
 
 const tokens = z.int().nonnegative()
 const share = z.number().min(0).max(1)
-
-const summarizerSchema = z.custom<Summarizer>(
-  (value) =>
-    typeof value === 'object' &&
-    value !== null &&
-    typeof (value as Summarizer).name === 'string' &&
-    typeof (value as Summarizer).summarize === 'function' &&
-    typeof (value as Summarizer).usesModel === 'boolean',
-  'must be a summarizer: { name, usesModel, summarize }',
-)
 
 /** Everything a compaction can be told. The first block is seed 003's; all of it is optional. */
 export const compactionConfigSchema = z

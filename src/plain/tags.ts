@@ -23,7 +23,7 @@ export function tagForCondensation<M extends ChatMessage>(
   fromIndex: number,
   toIndex: number,
   condenseId: string,
-): M[] {
+): (M & ChatMessage)[] {
   const { from, to, id } = place('tagForCondensation', messages, fromIndex, toIndex, condenseId)
   return messages.map((message, index) =>
     index < from || index >= to || hasParent(message) || message.condenseId === id
@@ -41,7 +41,7 @@ export function tagForTruncation<M extends ChatMessage>(
   fromIndex: number,
   toIndex: number,
   truncationId: string,
-): M[] {
+): (M & ChatMessage)[] {
   const { from, to, id } = place('tagForTruncation', messages, fromIndex, toIndex, truncationId)
   return messages.map((message, index) =>
     index < from || index >= to || hasParent(message) || message.truncationId === id
@@ -57,7 +57,7 @@ export function tagForTruncation<M extends ChatMessage>(
 export function removeCondensationTags<M extends ChatMessage>(
   messages: readonly M[],
   condenseId: string,
-): M[] {
+): (M & ChatMessage)[] {
   requireMessages(messages, 'removeCondensationTags')
   const id = check(idSchema, condenseId, 'removeCondensationTags: condenseId')
   return messages
@@ -65,7 +65,7 @@ export function removeCondensationTags<M extends ChatMessage>(
     .map((message) => {
       if (message.condenseParent !== id) return message
       const { condenseParent: _, ...rest } = message
-      return rest as M
+      return rest as M & ChatMessage
     })
 }
 
@@ -76,7 +76,7 @@ export function removeCondensationTags<M extends ChatMessage>(
 export function removeTruncationTags<M extends ChatMessage>(
   messages: readonly M[],
   truncationId: string,
-): M[] {
+): (M & ChatMessage)[] {
   requireMessages(messages, 'removeTruncationTags')
   const id = check(idSchema, truncationId, 'removeTruncationTags: truncationId')
   return messages
@@ -84,7 +84,7 @@ export function removeTruncationTags<M extends ChatMessage>(
     .map((message) => {
       if (message.truncationParent !== id) return message
       const { truncationParent: _, ...rest } = message
-      return rest as M
+      return rest as M & ChatMessage
     })
 }
 

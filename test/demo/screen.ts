@@ -1,5 +1,5 @@
 import pc from 'picocolors'
-import { clip, fit, widthOf, wrap } from './text.ts'
+import { cell, clip, widthOf, wrap } from './text.ts'
 
 /** Widest line we write, however wide the terminal is: longer ones are hard to read. */
 const MOST_COLUMNS = 100
@@ -19,7 +19,7 @@ export type Paint = (text: string) => string
 /** Columns we may use. */
 export const columns = Math.max(
   20,
-  Math.min(MOST_COLUMNS, process.stdout.columns ?? (Number(process.env.COLUMNS) || DEFAULT_COLUMNS)),
+  Math.min(MOST_COLUMNS, process.stdout.columns || Number(process.env.COLUMNS) || DEFAULT_COLUMNS),
 )
 
 // Whoever reads us through a pipe may have seen enough (`| head`).
@@ -47,14 +47,16 @@ export function tell(sentences: string, colour: Paint = paint.dim): void {
 export function fact(name: string, value: string): void {
   const indent = 13
   const [first = '', ...more] = wrap(value, columns - MARGIN.length - indent)
-  say(paint.dim(fit(name, indent)) + first)
+  say(paint.dim(cell(name, indent)) + first)
   for (const line of more) say(' '.repeat(indent) + line)
 }
 
 export function heading(number: number, title: string): void {
   const text = clip(`${number}  ${title}`, columns - 5)
   print()
-  print(`${paint.dim('──')} ${paint.bold(paint.cyan(text))} ${paint.dim('─'.repeat(columns - widthOf(text) - 4))}`)
+  print(
+    `${paint.dim('──')} ${paint.bold(paint.cyan(text))} ${paint.dim('─'.repeat(columns - widthOf(text) - 4))}`,
+  )
   print()
 }
 
@@ -111,8 +113,13 @@ export function table(shape: readonly Column[], rows: readonly (readonly string[
     widths[elastic] = Math.max(4, widths[elastic]! - (total - columns))
   }
   const line = (cells: readonly string[], colourOf: (at: number) => Paint): string =>
-    shape.map(({ side }, at) => colourOf(at)(fit(cells[at] ?? '', widths[at]!, side))).join(' '.repeat(gap))
-  say(line(shape.map(({ title }) => title), () => paint.dim))
+    shape.map(({ side }, at) => colourOf(at)(cell(cells[at] ?? '', widths[at]!, side))).join(' '.repeat(gap))
+  say(
+    line(
+      shape.map(({ title }) => title),
+      () => paint.dim,
+    ),
+  )
   for (const row of rows) say(line(row, (at) => shape[at]?.colour ?? plain))
 }
 

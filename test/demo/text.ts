@@ -48,7 +48,7 @@ export function clip(text: string, width: number): string {
 }
 
 /** The text in exactly so many columns: cut or filled up. */
-export function fit(text: string, width: number, side: 'left' | 'right' = 'left'): string {
+export function cell(text: string, width: number, side: 'left' | 'right' = 'left'): string {
   const shown = clip(text, width)
   const space = ' '.repeat(Math.max(0, width - widthOf(shown)))
   return side === 'left' ? shown + space : space + shown
@@ -98,7 +98,11 @@ export function bytes(count: number): string {
 }
 
 export function milliseconds(value: number): string {
-  return value < 10 ? `${value.toFixed(2)} ms` : value < 1_000 ? `${value.toFixed(0)} ms` : `${(value / 1_000).toFixed(1)} s`
+  return value < 10
+    ? `${value.toFixed(2)} ms`
+    : value < 1_000
+      ? `${value.toFixed(0)} ms`
+      : `${(value / 1_000).toFixed(1)} s`
 }
 
 /** The last letters of an id: ours begin with the time, which is the same for all of a run. */

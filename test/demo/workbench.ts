@@ -7,6 +7,8 @@ import type { JsonObject, ToolResultOutput } from '../../src/index.ts'
 const MOST_LINES = 260
 const MOST_FILES = 120
 const MOST_HITS = 30
+/** Most characters a read shows at once. */
+const MOST_CHARACTERS = 20_000
 const COMMAND_TIMEOUT_MS = 20_000
 
 /** One call of a tool: its name and its arguments. */
@@ -33,7 +35,9 @@ export class Workbench {
         case 'list_files':
           return done(await this.#list(text('path')))
         case 'read_file':
-          return done(await this.#read(text('path'), Number(input.offset ?? 1), Number(input.limit ?? MOST_LINES)))
+          return done(
+            await this.#read(text('path'), Number(input.offset ?? 1), Number(input.limit ?? MOST_LINES)),
+          )
         case 'search':
           return done(await this.#search(text('text'), text('path')))
         case 'edit_file':
@@ -63,7 +67,7 @@ export class Workbench {
   async #read(path: string, offset: number, limit: number): Promise<string> {
     const lines = linesOf(await readFile(this.#inside(path), 'utf8'))
     const from = Math.max(1, offset)
-    const shown = lines.slice(from - 1, from - 1 + limit)
+    const shown = firstOf(lines.slice(from - 1, from - 1 + limit), MOST_CHARACTERS)
     if (shown.length === 0) throw new Error(`${path} has ${lines.length} lines; there is no line ${from}.`)
     const to = from + shown.length - 1
     const numbered = shown.map((line, at) => `${String(from + at).padStart(5)}  ${line}`).join('\n')
@@ -91,7 +95,10 @@ export class Workbench {
     if (oldText === '' || times !== 1) {
       throw new Error(`old_text occurs ${times} times in ${path}; it must occur once. Nothing was changed.`)
     }
-    await writeFile(this.#inside(path), before.replace(oldText, () => newText))
+    await writeFile(
+      this.#inside(path),
+      before.replace(oldText, () => newText),
+    )
     return `${path} was changed at line ${linesOf(before.slice(0, before.indexOf(oldText) + 1)).length}.`
   }
 
@@ -129,7 +136,8 @@ export class Workbench {
 
   #inside(path: string): string {
     const full = resolve(this.#root, path)
-    if (full !== this.#root && !full.startsWith(this.#root + sep)) throw new Error(`${path} is outside the project.`)
+    if (full !== this.#root && !full.startsWith(this.#root + sep))
+      throw new Error(`${path} is outside the project.`)
     return full
   }
 
@@ -142,6 +150,16 @@ export class Workbench {
 function linesOf(text: string): string[] {
   const lines = text.split('\n')
   return lines.at(-1) === '' ? lines.slice(0, -1) : lines
+}
+
+/** As many of the lines as fit, and one at least. */
+function firstOf(lines: readonly string[], characters: number): readonly string[] {
+  let left = characters
+  const end = lines.findIndex((line, at) => {
+    left -= line.length + 1
+    return left < 0 && at > 0
+  })
+  return end === -1 ? lines : lines.slice(0, end)
 }
 
 function done(text: string): Answer {

@@ -1,0 +1,181 @@
+/*
+ * What the wire forms have in common: questions of shape, data of images and files, and layouts of text blocks.
+ * Neither converter knows the other.
+ */
+import { invalid } from '../core/check.ts'
+import { type Json, type JsonObject, jsonProblem, MAX_JSON_DEPTH } from '../core/json.ts'
+import type { Part, ProviderOptions, ToolResultPart } from '../core/message.ts'
+
+/** Whether a value is an object with named fields: no array, not null. */
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** The elements of a list of somebody else's. Throws `INVALID_INPUT` when it is none. */
+export function listAt(value: unknown, path: string): readonly unknown[] {
+  if (!Array.isArray(value)) throw invalid(`${path}: must be an array`)
+  return value as readonly unknown[]
+}
+
+/** An object of somebody else's. Throws `INVALID_INPUT` when it is none. */
+export function objectAt(value: unknown, path: string): JsonObject {
+  if (!isObject(value)) throw invalid(`${path}: must be an object`)
+  return value
+}
+
+/** A string of somebody else's. Throws `INVALID_INPUT` when it is none. */
+export function stringAt(value: unknown, path: string): string {
+  if (typeof value !== 'string') throw invalid(`${path}: must be a string`)
+  return value
+}
+
+/**
+ * A message of somebody else's, as a fresh object of JSON values. Fields that are `undefined` count as absent,
+ * at any depth, as they are when a message is sent. Throws `INVALID_INPUT` for what JSON cannot say.
+ */
+export function jsonMessageAt(value: unknown, path: string): JsonObject {
+  const message = { ...objectAt(value, path) }
+  if (jsonProblem(message) === undefined) return message
+  const sent = withoutUndefined(message, 0) as JsonObject
+  const problem = jsonProblem(sent)
+  if (problem !== undefined) throw invalid(`${path}: holds ${problem}`)
+  return sent
+}
+
+function withoutUndefined(value: unknown, depth: number): unknown {
+  if (depth > MAX_JSON_DEPTH || typeof value !== 'object' || value === null) return value
+  if (Array.isArray(value)) return value.map((item) => withoutUndefined(item, depth + 1))
+  const prototype = Object.getPrototypeOf(value)
+  if (prototype !== Object.prototype && prototype !== null) return value
+  const entries = Object.entries(value).filter(([, inner]) => inner !== undefined)
+  return Object.fromEntries(entries.map(([key, inner]) => [key, withoutUndefined(inner, depth + 1)]))
+}
+
+/** Whether an object has no field at all. */
+export function isEmpty(fields: JsonObject): boolean {
+  return Object.keys(fields).length === 0
+}
+
+/** What a provider keeps under its name in `metadata` or `providerOptions`; `undefined` when it keeps nothing. */
+export function keptFor(
+  provider: string,
+  kept: JsonObject | ProviderOptions | undefined,
+): JsonObject | undefined {
+  const fields = kept?.[provider]
+  return isObject(fields) ? fields : undefined
+}
+
+/** Where the texts of several blocks end within the joined text, and which other fields each block had. */
+export type TextLayout = readonly { readonly length: number; readonly fields?: JsonObject }[]
+
+/** Blocks of text as one text, and the layout that `textBlocks` needs to take it apart again. */
+export function joinBlocks(
+  blocks: readonly JsonObject[],
+  path: string,
+): { text: string; layout: TextLayout } {
+  const texts: string[] = []
+  const layout = blocks.map(({ type: _, text, ...fields }, i) => {
+    const own = stringAt(text, `${path}[${i}].text`)
+    texts.push(own)
+    return { length: own.length, ...(isEmpty(fields) ? {} : { fields }) }
+  })
+  return { text: texts.join(''), layout }
+}
+
+/**
+ * A text as the blocks it was read from. A text that no longer fits its layout (something else is shown in its
+ * place) is one block. `undefined` when the layout is none of ours, or nothing would be left to show.
+ */
+export function textBlocks(text: string, layout: Json | undefined): TextBlock[] | undefined {
+  if (!Array.isArray(layout)) return undefined
+  const parts = layout.map((entry: Json) => {
+    const { length, fields } = isObject(entry) ? entry : {}
+    return { length: typeof length === 'number' ? length : 0, fields: isObject(fields) ? fields : {} }
+  })
+  if (parts.reduce((sum, { length }) => sum + length, 0) !== text.length) {
+    return text === '' ? undefined : [{ type: 'text', text, ...(parts.length === 1 ? parts[0]?.fields : {}) }]
+  }
+  let from = 0
+  return parts.map(({ length, fields }) => {
+    from += length
+    return { type: 'text', text: text.slice(from - length, from), ...fields }
+  })
+}
+
+export type TextBlock = { type: 'text'; text: string; [field: string]: Json | undefined }
+
+/** Bytes of an image or a file as base64, or the address where they are. */
+export type Media =
+  | { readonly url: string }
+  | { readonly base64: string; readonly mediaType: string | undefined }
+
+/** Reads what an image or file part holds: a URL, a data URL, base64 or bytes. A stated media type goes first. */
+export function mediaOf(data: string | Uint8Array, stated: string | undefined): Media {
+  const known = stated?.endsWith('/*') ? undefined : stated
+  if (typeof data !== 'string') {
+    const base64 = Buffer.from(data.buffer, data.byteOffset, data.byteLength).toString('base64')
+    return { base64, mediaType: known ?? imageTypeOf(base64) }
+  }
+  const head = /^data:([^;,]*)([^,]*),/i.exec(data)
+  if (head !== null) {
+    const body = data.slice(head[0].length)
+    const base64 = /;base64$/i.test(head[2] ?? '')
+      ? body
+      : Buffer.from(percentDecoded(body)).toString('base64')
+    return { base64, mediaType: known ?? (head[1] || imageTypeOf(base64)) }
+  }
+  if (/^[a-z][a-z0-9+.-]*:/i.test(data)) return { url: data }
+  return { base64: data, mediaType: known ?? imageTypeOf(data) }
+}
+
+function percentDecoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text // a stray percent sign: the text as it stands
+  }
+}
+
+/** The type of an image by its first bytes: the four that models read. */
+function imageTypeOf(base64: string): string | undefined {
+  if (base64.startsWith('iVBORw0KGgo')) return 'image/png'
+  if (base64.startsWith('/9j/')) return 'image/jpeg'
+  if (base64.startsWith('R0lGOD')) return 'image/gif'
+  if (base64.startsWith('UklGR')) return 'image/webp'
+  return undefined
+}
+
+/**
+ * The parts of an assistant message cut where tool results begin and end. Some providers run tools themselves
+ * and answer within the message; the others want the answer in a message of its own.
+ */
+export function runsOf(parts: readonly Part[]): (readonly Part[])[] {
+  const runs: Part[][] = []
+  for (const part of parts) {
+    const run = runs.at(-1)
+    if (run !== undefined && isResult(run[0]) === isResult(part)) run.push(part)
+    else runs.push([part])
+  }
+  return runs
+}
+
+/** Whether a part is the answer to a call. */
+export function isResult(part: Part | undefined): part is ToolResultPart {
+  return part?.type === 'tool-result'
+}
+
+/** Anthropic refuses a text without a visible character, though its models now and then write one. */
+export function isBlank(text: string): boolean {
+  return text.trim() === ''
+}
+
+/** Arguments as a value: none at all as an empty object, and as they stand when they are no JSON. */
+export function parsedArguments(text: string): Json {
+  if (text.trim() === '') return {}
+  try {
+    const value = JSON.parse(text) as Json
+    return jsonProblem(value) === undefined ? value : text
+  } catch {
+    return text // a model's slip, or a call cut off by the limit of tokens
+  }
+}

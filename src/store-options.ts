@@ -1,0 +1,82 @@
+import { z } from 'zod'
+import { type CompactionConfig, compactionConfigSchema } from './compaction/config.ts'
+import { type PendingRequest, requestSchema } from './core/budget.ts'
+import { labelSchema, nameSchema } from './core/check.ts'
+import { type JsonObject, jsonProblem } from './core/json.ts'
+
+/* What each verb of the store can be told: type, default and check in one place. A misspelled option is an error. */
+
+const jsonObject = z.custom<JsonObject>(
+  (value) =>
+    typeof value === 'object' && value !== null && !Array.isArray(value) && jsonProblem(value) === undefined,
+  'must be a JSON object',
+)
+
+const fieldsSchema = {
+  owner: nameSchema.nullish(),
+  title: labelSchema.nullish(),
+  provider: nameSchema.nullish(),
+  model: nameSchema.nullish(),
+  config: jsonObject.nullish(),
+  metadata: jsonObject.nullish(),
+}
+export const createSchema = z.strictObject({ id: nameSchema.optional(), ...fieldsSchema })
+export const updateSchema = z.strictObject(fieldsSchema)
+export const listSchema = z.strictObject({
+  owner: nameSchema.optional(),
+  archived: z.boolean().default(false),
+  limit: z.int().positive().max(10_000).default(50),
+  after: nameSchema.optional(),
+})
+export const appendSchema = z.strictObject({ expectedPosition: z.int().nonnegative().optional() })
+export const messagesSchema = z.strictObject({
+  after: z.int().nonnegative().optional(),
+  before: z.int().positive().optional(),
+  limit: z.int().positive().optional(),
+  order: z.enum(['forward', 'backward']).default('forward'),
+})
+export const historySchema = z.strictObject({ provenance: z.boolean().default(false) })
+export const authorshipSchema = z.strictObject({
+  actor: nameSchema.optional(),
+  reason: labelSchema.optional(),
+})
+export const undoSchema = z.strictObject({ cascade: z.boolean().default(false), ...authorshipSchema.shape })
+export const statsSchema = z.strictObject({
+  threshold: z.number().min(0).max(1).optional(),
+  ...requestSchema.shape,
+})
+export const auditSchema = z.strictObject({
+  after: z.int().nonnegative().default(0),
+  limit: z.int().positive().max(100_000).default(1_000),
+})
+export const compactionsSchema = z.strictObject({ runId: nameSchema.optional() })
+export const verifySchema = z.strictObject({ repair: z.boolean().default(false) })
+export const previewSchema = z.strictObject({
+  ...compactionConfigSchema.shape,
+  summarize: z.boolean().optional(),
+})
+const roleSchema = z.enum(['system', 'user', 'assistant'])
+export const renderSchema = z.strictObject({
+  provider: nameSchema.optional(),
+  summaryRole: roleSchema.optional(),
+  summaryHeader: z.string().optional(),
+  markerRole: roleSchema.optional(),
+  markerText: z.string().optional(),
+  preset: z.enum(['neurolink', 'neuron', 'nca', 'promptfleet', 'tags']).optional(),
+  pendingCalls: z.enum(['answer', 'keep']).optional(),
+})
+export const idsSchema = z.array(nameSchema).min(1, 'must name at least one message').max(1_000_000)
+
+export type SessionInput = z.input<typeof createSchema>
+export type SessionChange = z.input<typeof updateSchema>
+export type ListSessionsOptions = z.input<typeof listSchema>
+export type AppendOptions = z.input<typeof appendSchema>
+export type GetMessagesOptions = z.input<typeof messagesSchema>
+export type EffectiveHistoryOptions = z.input<typeof historySchema>
+export type AuthorshipOptions = z.input<typeof authorshipSchema>
+export type UndoOptions = z.input<typeof undoSchema>
+export type StatsOptions = PendingRequest & { readonly threshold?: number | undefined }
+export type PreviewOptions = CompactionConfig & { readonly summarize?: boolean | undefined }
+export type ListCompactionsOptions = z.input<typeof compactionsSchema>
+export type AuditLogOptions = z.input<typeof auditSchema>
+export type VerifyOptions = z.input<typeof verifySchema>

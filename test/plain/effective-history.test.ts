@@ -1,0 +1,96 @@
+import { expect, it } from 'vitest'
+import { filterEffectiveHistory, getEffectiveHistory, removeDanglingTags } from '../../src/index.ts'
+import { deepFreeze, talk } from './support.ts'
+
+const [m0, m1, m2, m3] = talk(4) as [
+  ReturnType<typeof talk>[0],
+  ReturnType<typeof talk>[0],
+  ReturnType<typeof talk>[0],
+  ReturnType<typeof talk>[0],
+]
+const summary = {
+  id: 's',
+  role: 'system',
+  content: 'sum',
+  condenseId: 'c',
+  metadata: { isSummary: true },
+} as const
+const marker = { id: 't', role: 'system', content: '…', truncationId: 't', isTruncationMarker: true } as const
+
+it('S3-150 S3-152 leaves out both kinds of parent, and changes nothing it was given', () => {
+  const messages = deepFreeze([
+    { ...m0, condenseParent: 'c' },
+    summary,
+    { ...m1, truncationParent: 't' },
+    marker,
+    m2,
+    { ...m3, condenseParent: 'c', truncationParent: 't' },
+  ])
+  const visible = getEffectiveHistory(messages)
+  expect(visible).toEqual([summary, marker, m2])
+  expect(messages).toHaveLength(6)
+  expect(filterEffectiveHistory).toBe(getEffectiveHistory)
+})
+
+it('S3-138 a message without the fields is visible as it is, whatever else it carries', () => {
+  const message = { role: 'user', content: 'hi', timestamp: '2026-01-01', events: [{ type: 'x' }] }
+  expect(getEffectiveHistory([message])).toEqual([message])
+  expect(getEffectiveHistory([message])[0]).toBe(message)
+})
+
+it('S3-152 hides behind a parent whose summary is not there yet', () => {
+  expect(getEffectiveHistory([{ ...m0, condenseParent: 'c' }, m1])).toEqual([m1])
+})
+
+it('S3-U11 shows a dangling parent when asked to, by Roo Code’s rule', () => {
+  const messages = [
+    { ...m0, condenseParent: 'gone' },
+    { ...m1, truncationParent: 'gone' },
+    { ...m2, condenseParent: 'c' },
+    summary,
+    { ...m3, truncationParent: 't' },
+    marker,
+  ]
+  expect(getEffectiveHistory(messages, { danglingParents: 'visible' })).toEqual([
+    messages[0],
+    messages[1],
+    summary,
+    marker,
+  ])
+  expect(getEffectiveHistory(messages, { danglingParents: 'hidden' })).toEqual([summary, marker])
+})
+
+it('S3-U11 an id alone owns nothing: it takes the mark of a summary or of a marker', () => {
+  const messages = [
+    { ...m0, condenseParent: 'c' },
+    { role: 'user', content: 'x', condenseId: 'c' },
+    { ...m1, truncationParent: 't' },
+    { role: 'user', content: 'y', truncationId: 't' },
+  ]
+  expect(getEffectiveHistory(messages, { danglingParents: 'visible' })).toEqual(messages)
+})
+
+it('S3-U11 a hidden summary still owns what it hid', () => {
+  const outer = { ...summary, id: 's2', condenseId: 'c2' }
+  const messages = [{ ...m0, condenseParent: 'c' }, { ...summary, condenseParent: 'c2' }, outer]
+  expect(getEffectiveHistory(messages, { danglingParents: 'visible' })).toEqual([outer])
+})
+
+it('S3-U11 deleting a summary from the list never loses a message, once dangling tags are taken away', () => {
+  const messages = deepFreeze([{ ...m0, condenseParent: 'c' }, { ...m1, truncationParent: 't' }, marker, m2])
+  const cleaned = removeDanglingTags(messages)
+  expect(cleaned).toEqual([m0, messages[1], marker, m2])
+  expect(removeDanglingTags(cleaned.filter((message) => message !== marker))).toEqual([m0, m1, m2])
+})
+
+it('leaves out rows of a store that are retired, and takes empty tags for none', () => {
+  expect(getEffectiveHistory([{ ...summary, retiredBy: 'c' }, m0])).toEqual([m0])
+  const empty = { ...m1, condenseParent: '', truncationParent: '' }
+  expect(getEffectiveHistory([empty])).toEqual([empty])
+})
+
+it('refuses a misspelled option', () => {
+  expect(() => getEffectiveHistory([], { dangling: 'visible' } as never)).toThrow(
+    expect.objectContaining({ code: 'INVALID_INPUT' }),
+  )
+})
