@@ -11,24 +11,24 @@ import type { View, ViewRow } from './view.ts'
  */
 export function checkLaws(sessionId: string, view: View, plan: Plan): void {
   const { turns } = view
-  const index = new Map(view.rows.map((row, at) => [row.key, at] as const))
+  const indexOf = (row: ViewRow): number => view.indexOf(row.key)!
   const refuse = (why: string, rows: readonly ViewRow[]): never => {
     throw new UndertextError('ILLEGAL_BOUNDARY', { sessionId, why, messageIds: rows.map((row) => row.id) })
   }
   const touched = [...plan.hide, ...plan.replace.map(({ row }) => row)]
-  const gone = [...touched, ...plan.requires.map(({ row }) => row)].filter((row) => !index.has(row.key))
+  const gone = [...touched, ...plan.requires.map(({ row }) => row)].filter((row) => view.indexOf(row.key) === undefined)
   if (gone.length > 0) throw stale(sessionId, 'some of its messages are not visible', gone)
 
   const pinned = touched.filter((row) => row.pinned)
   if (pinned.length > 0) refuse('pinned messages stay', pinned)
   const system = touched.filter((row) => row.kind === 'message' && row.role === 'system')
   if (system.length > 0) refuse('system messages stay', system)
-  const pending = touched.filter((row) => turns.pending.has(index.get(row.key)!))
+  const pending = touched.filter((row) => turns.pending.has(indexOf(row)))
   if (pending.length > 0) {
     throw new UndertextError('PENDING_TOOL_CALLS', { sessionId, messageIds: pending.map((row) => row.id) })
   }
 
-  const hidden = new Set(plan.hide.map((row) => index.get(row.key)!))
+  const hidden = new Set(plan.hide.map(indexOf))
   const parted = new Set<number>()
   for (const at of hidden) for (const member of turns.groupOf(at)) if (!hidden.has(member)) parted.add(member)
   if (parted.size > 0)
@@ -49,7 +49,7 @@ export function checkLaws(sessionId: string, view: View, plan: Plan): void {
   const replaced = new Set(plan.replace.map(({ row, part }) => `${row.key}:${part}`))
   const leaned = plan.requires.filter(
     ({ row, part }) =>
-      showsReplacement(row, part) || replaced.has(`${row.key}:${part}`) || hidden.has(index.get(row.key)!),
+      showsReplacement(row, part) || replaced.has(`${row.key}:${part}`) || hidden.has(indexOf(row)),
   )
   if (leaned.length > 0) {
     refuse(

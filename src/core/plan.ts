@@ -63,8 +63,8 @@ export function spanOf(
 ): { rows: readonly ViewRow[]; beside: ViewRow[] } {
   if (hide.length === 0) return { rows: [], beside: [] }
   const covered = new Set(hide)
-  const first = view.rows.indexOf(hide[0]!)
-  const last = view.rows.lastIndexOf(hide[hide.length - 1]!)
+  const first = view.indexOf(hide[0]!.key) ?? 0
+  const last = view.indexOf(hide[hide.length - 1]!.key) ?? -1
   const rows = view.rows.slice(first, last + 1)
   return { rows, beside: rows.filter((row) => !covered.has(row)) }
 }

@@ -66,6 +66,7 @@ export class View {
   readonly estimator: Estimator
   readonly provider: string
   #turns: Turns | undefined
+  #indexes: ReadonlyMap<number, number> | undefined
 
   constructor(
     rows: readonly ViewRow[],
@@ -85,6 +86,12 @@ export class View {
   get turns(): Turns {
     this.#turns ??= new Turns(this.rows)
     return this.#turns
+  }
+
+  /** Where a row stands, by its key; `undefined` when it is not visible. */
+  indexOf(key: number): number | undefined {
+    this.#indexes ??= new Map(this.rows.map((row, index) => [row.key, index] as const))
+    return this.#indexes.get(key)
   }
 
   /** Tokens of the whole history, framing included. */

@@ -87,7 +87,7 @@ function insertedMessage({ kind, role, text, metadata }: PlannedInsert, id: stri
         id: `summary-${id}`,
         role,
         content: text,
-        metadata: { ...metadata, isSummary: true },
+        metadata,
         condenseId: id,
       }
     : { id: `truncation-${id}`, role, content: text, truncationId: id, isTruncationMarker: true }

@@ -33,10 +33,10 @@ export function showCompactions(compactions: readonly Compaction[]): void {
       { title: 'kind' },
       { title: 'status' },
       { title: 'hid', side: 'right' },
-      { title: 'parts', side: 'right' },
+      { title: 'parts', side: 'right', spare: true },
       { title: 'before', side: 'right' },
       { title: 'after', side: 'right' },
-      { title: 'who' },
+      { title: 'who', spare: true },
       { title: 'why', elastic: true, colour: paint.dim },
     ],
     compactions.map((one) => [

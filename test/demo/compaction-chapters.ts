@@ -32,12 +32,12 @@ export async function showPreview(
   if (preview === null) throw new Error('The session is empty.')
   tell(because)
   say()
-  showStages(preview, 'would')
-  say()
   if (!preview.compacted) {
     tell(`Nothing would be done: ${preview.reason === undefined ? 'no reason given' : IDLE[preview.reason]}.`)
     return undefined
   }
+  showStages(preview, 'would')
+  say()
   tell(`${cacheText(preview, before)} Planned in ${milliseconds(tookMs)}.`)
   const now = await standingOf(store, sessionId)
   claim(

@@ -1,19 +1,24 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { CompactionConfig } from '../../src/index.ts'
+import type { CompactionConfig, SqliteStore } from '../../src/index.ts'
+import { standingOf } from './standing.ts'
+import { usageText } from './stats-chapter.ts'
 
-/** What the process that recorded a conversation tells the one that opens it: all else is in the database. */
-export type Handover = {
-  readonly sessionId: string
-  readonly processId: number
-  /** The view as the first process last saw it. */
-  readonly hash: string
+/** How to compact, and a sentence that says why so. */
+export type Settings = {
   readonly compaction: Pick<
     CompactionConfig,
     'target' | 'targetTokens' | 'pruneProtectTokens' | 'pruneMinimumSavings' | 'summaryMaxTokens'
   >
-  /** Why these settings. */
   readonly because: string
+}
+
+/** What the process that recorded a conversation tells the one that opens it: all else is in the database. */
+export type Handover = Settings & {
+  readonly sessionId: string
+  readonly processId: number
+  /** The view as the first process last saw it. */
+  readonly hash: string
   /** What the audit is to say of the reason. */
   readonly reason: string
 }
@@ -22,7 +27,16 @@ export function databaseIn(folder: string): string {
   return join(folder, 'conversation.db')
 }
 
-export function writeHandover(folder: string, handover: Handover): void {
+export async function handOver(
+  store: SqliteStore,
+  folder: string,
+  sessionId: string,
+  settings: Settings,
+): Promise<void> {
+  const { hash } = await standingOf(store, sessionId)
+  const stats = await store.getContextStats(sessionId)
+  const reason = `${usageText(stats?.usageRatio ?? 0)} full`
+  const handover: Handover = { sessionId, processId: process.pid, hash, reason, ...settings }
   writeFileSync(join(folder, 'handover.json'), JSON.stringify(handover))
 }
 

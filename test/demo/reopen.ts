@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs'
 import { openStore } from '../../src/index.ts'
 import { showAudit } from './audit-chapter.ts'
 import { compact, showPreview } from './compaction-chapters.ts'
@@ -10,8 +11,9 @@ import { undoAndRedo } from './undo-chapter.ts'
 export async function reopen(folder: string): Promise<void> {
   const handover = readHandover(folder)
   const { sessionId } = handover
+  const fileBytes = statSync(databaseIn(folder)).size
   await using store = await openStore(databaseIn(folder))
-  const before = await showStats(store, folder, handover)
+  const before = await showStats(store, { ...handover, fileBytes })
   const preview = await showPreview(store, handover, before)
   if (preview === undefined) return
   const result = await compact(store, preview, before)

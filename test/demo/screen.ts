@@ -1,5 +1,5 @@
 import pc from 'picocolors'
-import { cell, clip, widthOf, wrap } from './text.ts'
+import { cell, clip, UNBREAKABLE, widthOf, wrap } from './text.ts'
 
 /** Widest line we write, however wide the terminal is: longer ones are hard to read. */
 const MOST_COLUMNS = 100
@@ -22,15 +22,17 @@ export const columns = Math.max(
   Math.min(MOST_COLUMNS, process.stdout.columns || Number(process.env.COLUMNS) || DEFAULT_COLUMNS),
 )
 
-// Whoever reads us through a pipe may have seen enough (`| head`).
+/** Exit code when whoever reads us through a pipe has seen enough (`| head`): that of a broken pipe. */
+export const UNREAD = 128 + 13
+
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error
-  process.exit(0)
+  process.exit(UNREAD)
 })
 
-/** One line, never wider than the terminal. */
+/** One line, never wider than the terminal. Spaces that must not break a line are ordinary ones by now. */
 export function print(line = ''): void {
-  process.stdout.write(`${clip(line, columns).trimEnd()}\n`)
+  process.stdout.write(`${clip(line, columns).replaceAll(UNBREAKABLE, ' ').trimEnd()}\n`)
 }
 
 /** A line within the margin. */
@@ -98,31 +100,36 @@ export type Column = {
   readonly title: string
   readonly side?: 'left' | 'right'
   readonly elastic?: boolean
+  /** Left out where the terminal is too narrow for all. */
+  readonly spare?: boolean
   readonly colour?: Paint
 }
 
+const GAP = 2
+/** An elastic column that is narrower says nothing. */
+const LEAST_ELASTIC = 16
+
 /** Aligned columns under their titles. Cells may be coloured. */
 export function table(shape: readonly Column[], rows: readonly (readonly string[])[]): void {
-  const gap = 2
-  const widths = shape.map(({ title }, at) =>
-    Math.max(widthOf(title), ...rows.map((row) => widthOf(row[at] ?? ''))),
-  )
-  const total = widths.reduce((sum, width) => sum + width + gap, MARGIN.length - gap)
-  const elastic = shape.findIndex((column) => column.elastic)
-  if (elastic >= 0 && total > columns) {
-    widths[elastic] = Math.max(4, widths[elastic]! - (total - columns))
-  }
-  const line = (cells: readonly string[], colourOf: (at: number) => Paint): string =>
-    shape.map(({ side }, at) => colourOf(at)(cell(cells[at] ?? '', widths[at]!, side))).join(' '.repeat(gap))
-  say(
-    line(
-      shape.map(({ title }) => title),
-      () => paint.dim,
-    ),
-  )
-  for (const row of rows) say(line(row, (at) => shape[at]?.colour ?? plain))
-}
+  const all = shape.map((column, at) => ({
+    ...column,
+    at,
+    width: Math.max(widthOf(column.title), ...rows.map((row) => widthOf(row[at] ?? ''))),
+  }))
+  const excessOf = (shown: typeof all): number =>
+    shown.reduce((sum, { width }) => sum + width + GAP, MARGIN.length - GAP) - columns
+  const needs = all.find(({ elastic }) => elastic)
+  const gives = needs === undefined ? 0 : Math.max(0, needs.width - LEAST_ELASTIC)
+  const shown = excessOf(all) > gives ? all.filter(({ spare }) => !spare) : all
+  const excess = Math.max(0, excessOf(shown))
 
-function plain(text: string): string {
-  return text
+  const line = (cellOf: (column: (typeof all)[number]) => string): void => {
+    const cells = shown.map((column) => {
+      const { elastic, width, side } = column
+      return cell(cellOf(column), elastic ? Math.max(4, width - excess) : width, side)
+    })
+    say(cells.join(' '.repeat(GAP)))
+  }
+  line(({ title }) => paint.dim(title))
+  for (const row of rows) line(({ at, colour }) => (colour ?? String)(row[at] ?? ''))
 }

@@ -50,7 +50,7 @@ export function showStages(
       { title: tense === 'would' ? 'what it would do' : 'what it did', elastic: true },
       { title: tense === 'would' ? 'saves' : 'saved', side: 'right' },
       { title: tense === 'would' ? 'leaves' : 'left', side: 'right' },
-      { title: `${paint.yellow('┃')} target` },
+      { title: `${paint.yellow('┃')} target`, spare: true },
     ],
     [
       [paint.dim('before'), '', '', figure(tokensBefore), room(tokensBefore)],

@@ -1,4 +1,3 @@
-import { statSync } from 'node:fs'
 import {
   type ContextStats,
   DEFAULT_COMPACTION_THRESHOLD,
@@ -6,23 +5,29 @@ import {
   neurolinkEstimator,
   type SqliteStore,
 } from '../../src/index.ts'
-import { databaseIn, type Handover } from './handover.ts'
 import { bar, claim, columns, fact, heading, paint, say, table } from './screen.ts'
 import { type Standing, standingOf } from './standing.ts'
 import { bytes, figure, percent } from './text.ts'
 
+/** What is known of the process that recorded the session, and of its file. */
+type Recorded = {
+  readonly sessionId: string
+  readonly processId: number
+  readonly hash: string
+  readonly fileBytes: number
+}
+
 /** The file as another process finds it, and how full the context is. */
 export async function showStats(
   store: SqliteStore,
-  folder: string,
-  { sessionId, processId, hash }: Handover,
+  { sessionId, processId, hash, fileBytes }: Recorded,
 ): Promise<Standing> {
   heading(2, 'The file, opened again by a new process')
   const stats = await store.getContextStats(sessionId)
   if (stats === null) throw new Error('The session is empty.')
   const before = await standingOf(store, sessionId)
   fact('process', `${process.pid} (the conversation was recorded by ${processId}, which has ended)`)
-  fact('file', `one SQLite file, ${bytes(statSync(databaseIn(folder)).size)}`)
+  fact('file', `one SQLite file, ${bytes(fileBytes)}`)
   const window = getContextWindowSize(stats.provider, stats.model)
   const reserve = window - stats.availableInputTokens
   fact('model', [stats.provider, stats.model].filter((name) => name !== undefined).join(' / '))
@@ -85,7 +90,7 @@ function showCategories({ sizes, provider, messageCount, breakdown }: ContextSta
       { title: 'spent on' },
       { title: 'tokens', side: 'right' },
       { title: 'share', side: 'right' },
-      { title: '' },
+      { title: '', spare: true },
     ],
     rows.map(([name, count]) => [name, figure(count), percent(count / all), bar(count / all, width)]),
   )

@@ -9,6 +9,8 @@ const UNPRINTABLE = /[\s\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}]+/gu
 const WIDE =
   /^(?:\p{Emoji_Presentation}|.*\ufe0f|[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97c\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{1f300}-\u{1faff}\u{20000}-\u{3fffd}])/u
 const ELLIPSIS = '…'
+/** Between a figure and its unit, so that they stay on one line. */
+export const UNBREAKABLE = '\u00a0'
 
 const graphemes = new Intl.Segmenter('en', { granularity: 'grapheme' })
 
@@ -82,27 +84,30 @@ export function figure(value: number): string {
 
 /** One message, two messages. */
 export function counted(count: number, noun: string, nouns = `${noun}s`): string {
-  return `${figure(count)} ${count === 1 ? noun : nouns}`
+  return united(figure(count), count === 1 ? noun : nouns)
 }
 
 /** A share as a percentage. Small ones keep a digit, so that they are not nothing; none reaches 100 by rounding. */
 export function percent(share: number): string {
   const value = share * 100
   const digits = value === 0 || value >= 10 ? 0 : 1
-  return `${share < 1 && value >= 99.5 ? '99' : value.toFixed(digits)} %`
+  return united(share < 1 && value >= 99.5 ? '99' : value.toFixed(digits), '%')
 }
 
 export function bytes(count: number): string {
   if (count < 1_000) return counted(count, 'byte')
-  return count < 1_000_000 ? `${(count / 1_000).toFixed(0)} kB` : `${(count / 1_000_000).toFixed(1)} MB`
+  return count < 1_000_000
+    ? united((count / 1_000).toFixed(0), 'kB')
+    : united((count / 1_000_000).toFixed(1), 'MB')
 }
 
 export function milliseconds(value: number): string {
-  return value < 10
-    ? `${value.toFixed(2)} ms`
-    : value < 1_000
-      ? `${value.toFixed(0)} ms`
-      : `${(value / 1_000).toFixed(1)} s`
+  if (value >= 1_000) return united((value / 1_000).toFixed(1), 's')
+  return united(value.toFixed(value < 10 ? 2 : 0), 'ms')
+}
+
+function united(figure: string, unit: string): string {
+  return `${figure}${UNBREAKABLE}${unit}`
 }
 
 /** The last letters of an id: ours begin with the time, which is the same for all of a run. */

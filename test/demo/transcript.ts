@@ -10,7 +10,7 @@ import {
   toAnthropic,
   toOpenAI,
 } from '../../src/index.ts'
-import { counted } from './text.ts'
+import { counted, glimpse } from './text.ts'
 
 /** A file that cannot be used: one sentence for whoever named it. */
 export class UnusableFile extends Error {}
@@ -55,12 +55,11 @@ export function readTranscript(path: string): Transcript {
       `${name} is in no form we know: its entries are messages of neither Anthropic nor OpenAI, or of both.`,
     )
   }
-  const named = messages.map((message) => (message as Entry).model).find((model) => typeof model === 'string')
   return {
     name,
     fileBytes,
     format,
-    model: named as string | undefined,
+    model: modelIn(messages),
     messages: neutral(conversation, format, name),
     conversations: conversations.length,
     number: largest + 1,
@@ -69,14 +68,21 @@ export function readTranscript(path: string): Transcript {
   }
 }
 
+function modelIn(messages: readonly object[]): string | undefined {
+  for (const { model } of messages as readonly Entry[]) {
+    if (typeof model === 'string' && /^[\w.:@/-]{1,60}$/.test(model)) return model
+  }
+  return undefined
+}
+
 function readText(path: string): { text: string; fileBytes: number; name: string } {
   const { INIT_CWD } = process.env
   // npm runs scripts in the package's folder; the name was given in the caller's.
   const full = existsSync(path) || INIT_CWD === undefined ? resolve(path) : resolve(INIT_CWD, path)
-  const name = basename(full)
+  const name = glimpse(basename(full))
   const found = statSync(full, { throwIfNoEntry: false })
-  if (found === undefined) throw new UnusableFile(`There is no file ${path}.`)
-  if (found.isDirectory()) throw new UnusableFile(`${path} is a folder; a file of messages is wanted.`)
+  if (found === undefined) throw new UnusableFile(`There is no file ${glimpse(path)}.`)
+  if (found.isDirectory()) throw new UnusableFile(`${name} is a folder; a file of messages is wanted.`)
   try {
     const text = readFileSync(full, 'utf8').replace(/^\ufeff/, '')
     if (text.trim() === '') throw new UnusableFile(`${name} is empty.`)
@@ -84,7 +90,7 @@ function readText(path: string): { text: string; fileBytes: number; name: string
   } catch (error) {
     if (error instanceof UnusableFile) throw error
     throw new UnusableFile(
-      `${path} cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown error'}).`,
+      `${name} cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown error'}).`,
     )
   }
 }

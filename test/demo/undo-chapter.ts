@@ -28,31 +28,24 @@ export async function undoAndRedo(
     { name: 'before the compaction', standing: before, remark: '' },
     { name: 'compacted', standing: compacted, remark: '' },
   ]
-  const restored: boolean[] = []
-  const same = (standing: Standing, as: Standing, what: string): string => {
-    restored.push(standing.hash === as.hash)
-    return standing.hash === as.hash ? paint.green(`= ${what}`) : paint.red(`not ${what}`)
-  }
+  const redoes: boolean[] = []
 
   for (const { id, kind } of worthShowing(compactions)) {
     const { outcome, cascade } = await undo(store, sessionId, id)
-    const others = outcome.compactionIds.length - 1
     const undone = await standingOf(store, sessionId)
-    const remark = cascade
-      ? `and ${others} built on it`
-      : undone.hash === compacted.hash
-        ? 'hidden by the rest'
-        : ''
+    const beneath = undone.hash === compacted.hash ? 'nothing visible' : ''
+    const remark = cascade ? `with ${outcome.compactionIds.length - 1} upon it` : beneath
     steps.push({ name: `undo ${kind}`, standing: undone, remark })
     for (const taken of [...outcome.compactionIds].reverse())
       await store.redoCompaction(sessionId, taken, WHO)
     const redone = await standingOf(store, sessionId)
-    steps.push({ name: `redo ${kind}`, standing: redone, remark: same(redone, compacted, 'compacted') })
+    redoes.push(redone.hash === compacted.hash)
+    steps.push({ name: `redo ${kind}`, standing: redone, remark: sameText(redone, compacted, 'compacted') })
   }
 
   await store.undoCompaction(sessionId, runId, { ...WHO, reason: 'end of the demo' })
   const after = await standingOf(store, sessionId)
-  steps.push({ name: 'undo the whole run', standing: after, remark: same(after, before, 'before') })
+  steps.push({ name: 'undo the whole run', standing: after, remark: sameText(after, before, 'before') })
   table(
     [
       { title: 'step' },
@@ -70,8 +63,12 @@ export async function undoAndRedo(
     ]),
   )
   say()
-  claim(restored.every(Boolean), 'Every redo gave the compacted view again.')
+  claim(redoes.every(Boolean), 'Every redo gave the compacted view again.')
   await checkTheEnd(store, sessionId, runId, before, after)
+}
+
+function sameText(one: Standing, other: Standing, name: string): string {
+  return one.hash === other.hash ? paint.green(`= ${name}`) : paint.red(`not ${name}`)
 }
 
 /** The newest that hides messages, and the first, which is undone from beneath the others. */
@@ -102,9 +99,12 @@ async function checkTheEnd(
   before: Standing,
   after: Standing,
 ): Promise<void> {
-  say(paint.dim('sha256 before  ') + before.hash)
-  say(paint.dim('       after   ') + after.hash)
-  claim(after.hash === before.hash, 'The run is undone and the view is byte-identical to before.')
+  say(paint.dim('before  ') + paint.cyan(before.hash))
+  say(paint.dim('after   ') + paint.cyan(after.hash))
+  claim(
+    after.hash === before.hash && after.storedHash === before.storedHash,
+    'The run is undone and the view is byte-identical to before.',
+  )
   const again = await store.undoCompaction(sessionId, runId, WHO)
   const { version } = await store.getSession(sessionId)
   claim(!again.changed && version === after.version, 'Undone a second time: nothing to do, nothing written.')

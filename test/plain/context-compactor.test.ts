@@ -113,7 +113,7 @@ describe('S3-057 S3-059 S3-097 runs the stages in order, each only while the mes
   })
 })
 
-it('S3-060 S3-061 S3-062 figures are the estimator’s, before and after', async () => {
+it('S3-060 S3-061 S3-062 S3-075 figures are the estimator’s, before and after', async () => {
   // Calls without arguments, so that estimateMessagesTokens sees all there is.
   const messages = [
     ...talk(10),
@@ -133,7 +133,7 @@ it('S3-060 S3-061 S3-062 figures are the estimator’s, before and after', async
   }
 })
 
-it('S3-063 S3-151 messages are the effective history of tagged, which comes back whole', async () => {
+it('S3-063 S3-151 S3-U07 messages are the effective history of tagged, which comes back whole', async () => {
   const messages = deepFreeze([...talk(30)])
   const compactor = new ContextCompactor({ summarizer: saying('short'), keepRecentRatio: 0.9 })
   const { messages: left, tagged, compactions, stagesUsed } = await compactor.compact(messages, 300)
@@ -144,6 +144,14 @@ it('S3-063 S3-151 messages are the effective history of tagged, which comes back
     tagged,
   )
   expect(undone).toEqual(messages)
+})
+
+it('keeps the own text of what it hides, even when an earlier stage had replaced it', async () => {
+  const messages = deepFreeze([...reading('src/a.ts', 10_000), ...talk(40), ...reading('src/c.ts', 100)])
+  const config = { pruneProtectTokens: 101, pruneMinimumSavings: 0, summarizer: saying('short') }
+  const { tagged, stagesUsed, compactions } = await new ContextCompactor(config).compact(messages, 300)
+  expect(stagesUsed).toEqual(['prune', 'summarize'])
+  expect(tagged[2]).toEqual({ ...messages[2], condenseParent: compactions[1]!.id })
 })
 
 it('S3-068 S3-069 S3-070 the settings of pruning reach it', async () => {

@@ -15,7 +15,7 @@ function contents({ messages }: { readonly messages: readonly ChatMessage[] }): 
   return messages.flatMap(({ role, content }) => (role === 'tool_result' ? [content as string] : []))
 }
 
-it('S3-107 S3-108 keeps the latest read whole and points to it from the earlier ones', () => {
+it('S3-107 S3-108 S3-U10 keeps the latest read whole and points to it from the earlier ones', () => {
   const messages = [...read('src/a.ts'), user('again'), ...read('src/a.ts'), ...read('src/a.ts')]
   const latest = messages[6]!.content
   expect(contents(deduplicateFileReads(messages))).toEqual([NOTICE, NOTICE, latest])

@@ -1,5 +1,10 @@
 import { expect, it } from 'vitest'
-import { filterEffectiveHistory, getEffectiveHistory, removeDanglingTags } from '../../src/index.ts'
+import {
+  filterEffectiveHistory,
+  getEffectiveHistory,
+  openStore,
+  removeDanglingTags,
+} from '../../src/index.ts'
 import { deepFreeze, talk } from './support.ts'
 
 const [m0, m1, m2, m3] = talk(4) as [
@@ -84,9 +89,32 @@ it('S3-U11 deleting a summary from the list never loses a message, once dangling
 })
 
 it('leaves out rows of a store that are retired, and takes empty tags for none', () => {
-  expect(getEffectiveHistory([{ ...summary, retiredBy: 'c' }, m0])).toEqual([m0])
+  const retired = [{ ...summary, retiredBy: 'c' }, m0]
+  expect(getEffectiveHistory(retired)).toEqual([m0])
+  expect(getEffectiveHistory(retired, { danglingParents: 'visible' })).toEqual([m0])
   const empty = { ...m1, condenseParent: '', truncationParent: '' }
   expect(getEffectiveHistory([empty])).toEqual([empty])
+})
+
+it('S3-152 S3-U11 of the rows of a store is that store’s view, before and after undo', async () => {
+  const store = await openStore(':memory:')
+  try {
+    await store.append(
+      's',
+      talk(60, 200).map(({ role, content }) => ({ role: role as 'user', content: content as string })),
+    )
+    const ids = (messages: readonly { readonly id: string }[]): string[] => messages.map(({ id }) => id)
+    const viewOf = async (): Promise<string[]> => ids(await store.getEffectiveHistory('s'))
+    const { runId } = (await store.compactSession('s', { targetTokens: 1_500 }))!
+    await store.compactSession('s', { targetTokens: 600, enableSummarize: false })
+    expect(await viewOf()).not.toHaveLength(60)
+    expect(ids(getEffectiveHistory(await store.getMessages('s')))).toEqual(await viewOf())
+    await store.undoCompaction('s', runId, { cascade: true })
+    expect(await viewOf()).toHaveLength(60)
+    expect(ids(getEffectiveHistory(await store.getMessages('s')))).toEqual(await viewOf())
+  } finally {
+    await store.close()
+  }
 })
 
 it('refuses a misspelled option', () => {

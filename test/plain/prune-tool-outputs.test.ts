@@ -100,10 +100,20 @@ it('S3-106 changes one part of a neutral message and no other', () => {
 })
 
 it('leaves failed results, and prunes nothing twice', () => {
-  const failed = { ...result('look', units(500)), result: { success: false } }
-  expect(pruneToolOutputs([call('look'), failed], ALL).pruned).toBe(false)
+  for (const failure of [{ result: { success: false } }, { isError: true }]) {
+    const failed = { ...result('look', units(500)), ...failure }
+    expect(pruneToolOutputs([call('look'), failed], ALL).pruned).toBe(false)
+  }
   const once = pruneToolOutputs([...output(500)], ALL).messages
   expect(pruneToolOutputs(once, ALL)).toEqual({ pruned: false, messages: once, tokensSaved: 0 })
+})
+
+it('S3-105 counts the images of a result', () => {
+  const output = { type: 'content', value: [{ type: 'image', image: 'aGk=' }] } as const
+  const messages: ChatMessage[] = [
+    { role: 'tool', content: [{ type: 'tool-result', toolCallId: 'a', toolName: 'look', output }] },
+  ]
+  expect(pruneToolOutputs(messages, ALL).tokensSaved).toBe(1_024 - 7)
 })
 
 it('passes hidden messages through', () => {

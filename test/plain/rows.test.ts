@@ -9,7 +9,7 @@ function groups(messages: Parameters<typeof rowsOf>[0]): number[][] {
   return [...new Set(rows.map((_, index) => turns.groupOf(index)))].map((group) => [...group])
 }
 
-describe('C-35 pairs', () => {
+describe('C-35 S3-U09 pairs', () => {
   it('a flat call and the result behind it', () => {
     expect(groups([user('q'), call('look'), result('look', 'r'), assistant('a')])).toEqual([[0], [1, 2], [3]])
   })

@@ -40,7 +40,7 @@ it('S3-121 S3-124 leaves four messages or fewer alone and asks nobody', async ()
   expect(summarizer.asked).toEqual([])
 })
 
-it('S3-127 S3-145 S3-146 the summary is a system message with isSummary, and its originals name it', async () => {
+it('S3-127 S3-141 S3-145 S3-146 the summary is a system message with isSummary, and its originals name it', async () => {
   const messages = talk(10)
   const { messages: left, tagged, condenseIds } = await summarizeMessages(messages)
   const [summary] = left
@@ -106,6 +106,27 @@ it('S3-126 finds an earlier summary and merges it: only one is visible afterward
   expect(summarizer.asked[0]!.messages.every(({ kind }) => kind === 'message')).toBe(true)
   expect(second.messages.filter(({ metadata }) => metadata?.isSummary === true)).toHaveLength(1)
   expect(second.messages[0]!.content).toBe('second summary')
+})
+
+it('S3-126 carries on what tools did, round by round', async () => {
+  const used = [user('q'), call('read_file', { path: 'src/a.ts' }), result('read_file', 'x'.repeat(4_000))]
+  const first = await summarizeMessages([...used, ...talk(8, 400)], { summarizer: saying('one') })
+  const second = await summarizeMessages([...first.messages, ...talk(12, 400)], { summarizer: saying('two') })
+  expect(second.summaryText).toBe('two')
+  expect(second.messages[0]!.content).toContain('src/a.ts')
+})
+
+it('S3-115 runs no other stage', async () => {
+  const output = 'x'.repeat(200_000)
+  const messages = [
+    ...[1, 2].flatMap(() => [call('read_file', { path: 'a.ts' }), result('read_file', output)]),
+    ...talk(6),
+    ...[1, 2].flatMap(() => [call('read_file', { path: 'a.ts' }), result('read_file', output)]),
+  ]
+  const summarizer = saying('short')
+  const { messages: left } = await summarizeMessages(messages, { summarizer })
+  expect(left.slice(1)).toEqual(messages.slice(-5))
+  expect(JSON.stringify(summarizer.asked[0]!.messages).length).toBeGreaterThan(2 * output.length)
 })
 
 it('S3-126 S3-U11 over tagged messages it nests: undoing the outer shows the inner summary', async () => {

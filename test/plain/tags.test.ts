@@ -76,6 +76,7 @@ it('C-12 S3-U11 leaves the one parent a message has, of either kind: nesting com
   expect(removeCondensationTags(removeCondensationTags(twice, 'c2'), 'c1')).toEqual([m0, m1, m2, m3])
   const [truncated] = tagForTruncation([m0!], 0, 1, 't1')
   expect(tagForCondensation([truncated!], 0, 1, 'c1')).toEqual([truncated])
+  expect(tagForTruncation(twice, 0, 6, 't1').slice(0, 4)).toEqual(twice.slice(0, 4))
 })
 
 it('never makes a summary or marker its own parent', () => {

@@ -46,7 +46,7 @@ it('S3-130 S3-133 S3-137 gives the first pair, the marker, the kept messages', (
   expect(left[2]!.content).toBe(TRUNCATION_MARKER)
 })
 
-it('S3-129 S3-147 S3-148 S3-149 hides instead of deleting: the tagged list holds everything', () => {
+it('S3-129 S3-143 S3-144 S3-147 S3-148 S3-149 S3-U08 hides instead of deleting: the tagged list holds everything', () => {
   const messages = talk(10)
   const { messages: left, tagged, truncationId } = truncateWithSlidingWindow(messages)
   expect(truncationId).toMatch(/^[0-9a-f-]{36}$/)

