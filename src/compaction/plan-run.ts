@@ -49,6 +49,9 @@ export type SummaryMode =
   /** Go on with the stages that need no model. */
   | { readonly kind: 'skip' }
 
+/** What planning reads of a storage, besides the snapshot. */
+export type ContentReader = Pick<Storage, 'contents' | 'metadata' | 'shownTexts'>
+
 export type StartedAttempt = {
   readonly id: string
   readonly view: View
@@ -63,7 +66,7 @@ export type StartedAttempt = {
  * Throws what `checkLaws` throws for a range of the caller's own, and `ABORTED`.
  */
 export async function planRun(
-  storage: Storage,
+  storage: ContentReader,
   snapshot: Snapshot,
   settings: RunSettings,
   config: CheckedConfig,
@@ -76,7 +79,7 @@ export async function planRun(
 }
 
 class RunPlanner {
-  readonly #storage: Storage
+  readonly #storage: ContentReader
   readonly #snapshot: Snapshot
   readonly #settings: RunSettings
   readonly #config: CheckedConfig
@@ -90,7 +93,7 @@ class RunPlanner {
   readonly #used = new Set<CompactionStage>()
 
   constructor(
-    storage: Storage,
+    storage: ContentReader,
     snapshot: Snapshot,
     settings: RunSettings,
     config: CheckedConfig,

@@ -39,7 +39,6 @@ function rowOf(message: ChatMessage, index: number, parts: readonly Part[]): Vie
   const kind = isMarker(message) ? 'marker' : isSummary(message) ? 'summary' : 'message'
   const indexed = indexMessage({ content: parts }, neurolinkEstimator)
   return {
-    ...indexed,
     key: index + 1,
     id: message.id ?? `#${index}`,
     kind,
@@ -49,6 +48,10 @@ function rowOf(message: ChatMessage, index: number, parts: readonly Part[]): Vie
     ordinal: 0,
     sizes: sizesOf(message, indexed.sizes, neurolinkEstimator),
     pinned: message.pinned === true,
+    hasReasoning: indexed.hasReasoning,
+    speaks: indexed.speaks,
+    calls: indexed.calls,
+    results: indexed.results,
     shown: shownIn(message, parts),
   }
 }

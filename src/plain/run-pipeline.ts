@@ -1,11 +1,10 @@
 import { type CheckedConfig, resolveModel, resolveSettings } from '../compaction/config.ts'
-import { type PlannedRun, planRun } from '../compaction/plan-run.ts'
+import { type ContentReader, type PlannedRun, planRun } from '../compaction/plan-run.ts'
 import { type JsonObject, jsonProblem } from '../core/json.ts'
 import { NO_SIZES } from '../core/tokens.ts'
 import type { ChatMessage } from './chat-message.ts'
 import { type ArrayRows, rowsOf } from './rows.ts'
 
-type Source = Parameters<typeof planRun>[0]
 type Snapshot = PlannedRun['snapshot']
 
 /**
@@ -50,8 +49,8 @@ const NO_SESSION: Snapshot['session'] = {
 }
 
 /** An array as what planning reads contents from. It shows no replacements: its messages are what they show. */
-function contentsOf(messages: readonly ChatMessage[], { parts }: ArrayRows): Source {
-  const reads: Pick<Source, 'contents' | 'metadata' | 'shownTexts'> = {
+function contentsOf(messages: readonly ChatMessage[], { parts }: ArrayRows): ContentReader {
+  return {
     contents: () => parts,
     metadata: (keys) => {
       const found = keys.map((key) => [key, messages[key - 1]?.metadata] as const)
@@ -59,8 +58,6 @@ function contentsOf(messages: readonly ChatMessage[], { parts }: ArrayRows): Sou
     },
     shownTexts: () => new Map(),
   }
-  // A run is planned with these three verbs and no other; there is nothing to write to.
-  return reads as Source
 }
 
 function isJsonObject(value: unknown): value is JsonObject {
