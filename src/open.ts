@@ -1,4 +1,4 @@
-import { existsSync, statSync } from 'node:fs'
+import { existsSync, type Stats, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { z } from 'zod'
 import { check, invalid } from './core/check.ts'
@@ -115,11 +115,22 @@ async function openFile(location: string, options: CheckedOptions): Promise<Conn
 function refuseImpossible(location: string, { readonly }: CheckedOptions): void {
   const unavailable = (detail: string): UndertextError =>
     new UndertextError('STORE_UNAVAILABLE', { location, detail })
-  const found = statSync(location, { throwIfNoEntry: false })
+  const found = statOf(location, unavailable)
   if (found?.isDirectory()) throw unavailable('it is a directory.')
   if (found === undefined && readonly)
     throw unavailable('there is no such file, and a read-only store makes none.')
   if (found === undefined && !existsSync(dirname(location))) throw unavailable('its folder does not exist.')
+}
+
+function statOf(location: string, unavailable: (detail: string) => UndertextError): Stats | undefined {
+  try {
+    return statSync(location, { throwIfNoEntry: false })
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    throw unavailable(
+      code === 'ENOTDIR' ? 'a file stands where its folder should be.' : `it cannot be looked at (${code}).`,
+    )
+  }
 }
 
 /**

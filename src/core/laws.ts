@@ -16,7 +16,9 @@ export function checkLaws(sessionId: string, view: View, plan: Plan): void {
     throw new UndertextError('ILLEGAL_BOUNDARY', { sessionId, why, messageIds: rows.map((row) => row.id) })
   }
   const touched = [...plan.hide, ...plan.replace.map(({ row }) => row)]
-  const gone = [...touched, ...plan.requires.map(({ row }) => row)].filter((row) => view.indexOf(row.key) === undefined)
+  const gone = [...touched, ...plan.requires.map(({ row }) => row)].filter(
+    (row) => view.indexOf(row.key) === undefined,
+  )
   if (gone.length > 0) throw stale(sessionId, 'some of its messages are not visible', gone)
 
   const pinned = touched.filter((row) => row.pinned)

@@ -6,11 +6,12 @@ import {
   type SqliteStore,
   validateHistory,
 } from '../../src/index.ts'
-import { claim, columns, heading, paint, say, table, tell } from './screen.ts'
-import { clip, counted, figure, glimpse, shortId } from './text.ts'
+import { claim, heading, paint, say, table, tell } from './screen.ts'
+import { cell, counted, figure, glimpse, shortId } from './text.ts'
 
-/** Lines of a summary and messages of a rendering that are shown. */
+/** What is shown of a summary and of a rendering. */
 const SUMMARY_LINES = 8
+const SUMMARY_TITLE_COLUMNS = 26
 const RENDERED_MESSAGES = 4
 
 /** The audit, the summary and the view as a provider gets it. */
@@ -53,17 +54,22 @@ export function showCompactions(compactions: readonly Compaction[]): void {
   )
 }
 
+/** Of each section its title and how it begins; of a text without sections its first lines. */
 function showSummary(summary: Message): void {
   const text = typeof summary.content === 'string' ? summary.content : ''
+  const sections = text.split(/^## /m).filter((section) => section.trim() !== '')
   const lines = text.split('\n').filter((line) => line.trim() !== '')
   say()
-  tell('The summary, written without a model; it stands in the view for what it hides:')
-  for (const line of lines.slice(0, SUMMARY_LINES)) {
-    const shown = glimpse(line)
-    say(`${paint.dim('│')} ${clip(shown.startsWith('#') ? paint.bold(shown) : shown, columns - 4)}`)
+  tell(`The summary, written without a model, has ${counted(lines.length, 'line')}. How it begins:`)
+  if (sections.length < 2) {
+    for (const line of lines.slice(0, SUMMARY_LINES)) say(`${paint.dim('│')} ${glimpse(line)}`)
+    return
   }
-  if (lines.length > SUMMARY_LINES) {
-    say(paint.dim(`│ and ${counted(lines.length - SUMMARY_LINES, 'more line')}`))
+  for (const section of sections) {
+    const [title = '', first = ''] = section.split('\n')
+    say(
+      `${paint.dim('│')} ${cell(glimpse(title), SUMMARY_TITLE_COLUMNS)}  ${paint.dim(glimpse(first.replace(/^- /, '')))}`,
+    )
   }
 }
 

@@ -11,7 +11,7 @@ import { Workbench } from './workbench.ts'
 const PROVIDER = 'anthropic'
 const MODEL = 'claude-sonnet-4-20250514'
 /** Pruning alone would reach the default. */
-const TARGET = 0.15
+const TARGET = 0.1
 
 const BAR_WIDTH = 12
 /** What a line of a turn takes besides the request. */

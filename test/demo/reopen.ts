@@ -1,14 +1,14 @@
+/* Opens what record.ts stored in a folder, compacts it and takes it back: `reopen.ts FOLDER`. Started by main.ts. */
 import { statSync } from 'node:fs'
 import { openStore } from '../../src/index.ts'
 import { showAudit } from './audit-chapter.ts'
 import { compact, showPreview } from './compaction-chapters.ts'
 import { databaseIn, readHandover } from './handover.ts'
-import { brokenClaims, paint, print, tell } from './screen.ts'
+import { outcome, paint, print, tell } from './screen.ts'
 import { showStats } from './stats-chapter.ts'
 import { undoAndRedo } from './undo-chapter.ts'
 
-/** Opens what another process recorded: stats, preview, compaction, audit, undo. */
-export async function reopen(folder: string): Promise<void> {
+async function reopen(folder: string): Promise<void> {
   const handover = readHandover(folder)
   const { sessionId } = handover
   const fileBytes = statSync(databaseIn(folder)).size
@@ -19,9 +19,12 @@ export async function reopen(folder: string): Promise<void> {
   const result = await compact(store, preview, before)
   await showAudit(store, sessionId, result)
   await undoAndRedo(store, sessionId, before, result)
-  print()
-  const broken = brokenClaims()
-  if (broken > 0) tell(`${broken} of the claims above did not hold.`, paint.red)
-  else tell('Nothing was lost, and nothing had to be rewritten.', paint.green)
-  print()
 }
+
+const [folder = '.'] = process.argv.slice(2)
+await reopen(folder)
+print()
+if (outcome() === 0) tell('Nothing was lost, and nothing had to be rewritten.', paint.green)
+else tell('Not everything claimed above holds.', paint.red)
+print()
+process.exitCode = outcome()

@@ -1,4 +1,5 @@
 import pc from 'picocolors'
+import { BROKEN, UNREAD } from './exit-codes.ts'
 import { cell, clip, UNBREAKABLE, widthOf, wrap } from './text.ts'
 
 /** Widest line we write, however wide the terminal is: longer ones are hard to read. */
@@ -22,9 +23,6 @@ export const columns = Math.max(
   Math.min(MOST_COLUMNS, process.stdout.columns || Number(process.env.COLUMNS) || DEFAULT_COLUMNS),
 )
 
-/** Exit code when whoever reads us through a pipe has seen enough (`| head`): that of a broken pipe. */
-export const UNREAD = 128 + 13
-
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error
   process.exit(UNREAD)
@@ -33,6 +31,11 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 /** One line, never wider than the terminal. Spaces that must not break a line are ordinary ones by now. */
 export function print(line = ''): void {
   process.stdout.write(`${clip(line, columns).replaceAll(UNBREAKABLE, ' ').trimEnd()}\n`)
+}
+
+/** A sentence for whoever asked for something that cannot be. */
+export function complain(sentence: string): void {
+  process.stderr.write(`${paint.red(sentence.replaceAll(UNBREAKABLE, ' '))}\n`)
 }
 
 /** A line within the margin. */
@@ -72,9 +75,9 @@ export function claim(holds: boolean, sentence: string): void {
   for (const line of more) say(`  ${holds ? line : paint.red(line)}`)
 }
 
-/** How many claims did not hold. */
-export function brokenClaims(): number {
-  return broken
+/** The exit code after these claims. */
+export function outcome(): number {
+  return broken === 0 ? 0 : BROKEN
 }
 
 const EIGHTHS = ['', '▏', '▎', '▍', '▌', '▋', '▊', '▉']

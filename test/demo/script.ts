@@ -61,7 +61,7 @@ const getToKnow: Task = {
       words: 'The face leads to two files; I read them together with the errors.',
       calls: [read('src/store.ts'), read('src/open.ts'), read('src/errors.ts')],
     }
-    return `${lineCount(files)} source files. The public face is src/index.ts; I will not change it, nor add dependencies.`
+    return `${filesListed(files)} source files. The public face is src/index.ts; I will not change it, nor add dependencies.`
   },
 }
 
@@ -71,10 +71,10 @@ const followAnError: Task = {
     const [hits] = yield { calls: [search('STALE_PLAN', 'src')] }
     const files = filesHit(hits)
     yield {
-      thought: `It is named in ${files.length} files. The laws decide, the storage calls them, the face documents them.`,
+      thought: `It is named in ${files.length} files. Whoever throws it comes first, then whoever lets it pass.`,
       calls: files.slice(0, 3).map((file) => read(file)),
     }
-    return `The check stands in ${files[0] ?? 'no file'}; from there the error passes unchanged through ${files.length - 1} more.`
+    return `The error is named in ${files.length} files and passes unchanged from one to the next: ${files.join(', ')}.`
   },
 }
 
@@ -133,7 +133,7 @@ const askZod: Task = {
       thought: 'Each place with some lines around it will do; the files are long.',
       calls: places.map(({ file, line }) => read(file, Math.max(1, line - 40), 90)),
     }
-    return `At its own depth only: the issue is raised in ${places.length} places, each for one object.`
+    return `The issue is named in ${places.length} places, which I read; each looks at the keys of one object, not below.`
   },
 }
 
@@ -173,6 +173,12 @@ function placesHit(answer: Answer | undefined): { file: string; line: number }[]
     file,
     line: Number(line),
   }))
+}
+
+/** How many files a listing names, those it only counts included. */
+function filesListed(answer: Answer | undefined): number {
+  const more = /^… and (\d+) more$/m.exec(answer?.text ?? '')
+  return more === null ? lineCount(answer) : lineCount(answer) - 1 + Number(more[1])
 }
 
 export function lineCount(answer: Answer | undefined): number {

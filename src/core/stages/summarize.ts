@@ -30,7 +30,11 @@ export function planSummaries(view: View, context: Omit<StageContext, 'contentOf
   if (view.rows.length <= MINIMUM_MESSAGES) return []
   const cut =
     settings.keepRecentRatio === undefined
-      ? findCut(view, settings.keepRecentTokens, context.targetTokens - settings.summaryMaxTokens)
+      ? findCut(
+          view,
+          settings.keepRecentTokens,
+          context.targetTokens - settings.summaryMaxTokens - tokensThatStay(view),
+        )
       : cutByRatio(view, settings.keepRecentRatio)
   return coverableRuns(view, cut)
     .map((rows) => ({ rows, tokens: view.tokensOfRows(rows) }))
@@ -39,6 +43,15 @@ export function planSummaries(view: View, context: Omit<StageContext, 'contentOf
       ...task,
       maxTokens: Math.max(1, Math.min(settings.summaryMaxTokens, Math.floor(task.tokens / 2))),
     }))
+}
+
+/** What no summary may stand for takes its room whatever is done: system and pinned messages. */
+function tokensThatStay(view: View): number {
+  return view.tokensOfRows(view.rows.filter(staysAlways))
+}
+
+function staysAlways(row: ViewRow): boolean {
+  return row.pinned || (row.kind === 'message' && row.role === 'system')
 }
 
 /** The plan of a condensation: hide the rows, insert the summary. Also for ranges and texts the caller gives. */
@@ -65,7 +78,7 @@ function isWorthIt(rows: readonly ViewRow[]): boolean {
 
 /** The rows before the cut that may be hidden, as runs without anything visible between them. */
 function coverableRuns(view: View, cut: number): ViewRow[][] {
-  const stays = keepsGroups(view, (row) => row.pinned || (row.kind === 'message' && row.role === 'system'))
+  const stays = keepsGroups(view, staysAlways)
   let runs: number[][]
   let parted: number[]
   do {

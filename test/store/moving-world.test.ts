@@ -1,0 +1,260 @@
+import { describe, expect, it } from 'vitest'
+import { openStore, type SqliteStore, type Summarizer, type SummaryRequest } from '../../src/index.ts'
+import { chat, say } from '../support/conversation.ts'
+
+/* What happens while a summary is being asked for: the world moves, and nothing is lost. */
+
+/** A summarizer that does something else first, as the world does while a model thinks. */
+function summarizer(
+  meanwhile: (request: SummaryRequest) => unknown = () => undefined,
+  text = 'what happened',
+): Summarizer {
+  return {
+    name: 'spy',
+    usesModel: true,
+    async summarize(request) {
+      await meanwhile(request)
+      return {
+        text,
+        model: 'm-1',
+        promptVersion: 'p1',
+        usage: { inputTokens: 10, outputTokens: 2 },
+        cost: 0.5,
+      }
+    },
+  }
+}
+
+const ONLY_SUMMARY = {
+  enablePrune: false,
+  enableDeduplicate: false,
+  enableTruncate: false,
+  targetTokens: 200,
+  keepRecentTokens: 80,
+}
+
+/** Ten exchanges of 20 units a message: 20 × (20 + 4) × … enough to be far over 200 tokens. */
+async function session(): Promise<SqliteStore> {
+  const store = await openStore(':memory:')
+  await store.append('s', chat(10, 20))
+  return store
+}
+
+async function viewOf(store: SqliteStore): Promise<string> {
+  return JSON.stringify(await store.getEffectiveHistory('s'))
+}
+
+async function statuses(store: SqliteStore): Promise<string[]> {
+  return (await store.listCompactions('s')).map(({ kind, status }) => `${kind} ${status}`)
+}
+
+describe('while a summary is asked for', () => {
+  it('appended messages survive and stay visible', async () => {
+    const store = await session()
+    const result = await store.compactSession('s', {
+      ...ONLY_SUMMARY,
+      summarizer: summarizer(() => store.append('s', [say('user', 'meanwhile')])),
+    })
+    expect(result!.stagesUsed).toEqual(['summarize'])
+    const view = await store.getEffectiveHistory('s')
+    expect(view[0]!.kind).toBe('summary')
+    expect(view.at(-1)!.content).toBe('meanwhile')
+    expect(await statuses(store)).toEqual(['condense active'])
+    expect((await store.verifySession('s')).findings).toEqual([])
+  })
+
+  it.each([
+    ['hiding', async (store: SqliteStore) => store.hideMessages('s', await idsAt(store, 3, 4))],
+    ['pinning', async (store: SqliteStore) => store.pin('s', await idsAt(store, 3))],
+  ])(
+    '%s a message of the range makes the plan stale, and the attempt is on record',
+    async (_name, change) => {
+      const store = await session()
+      let changed = ''
+      const run = store.compactSession('s', {
+        ...ONLY_SUMMARY,
+        summarizer: summarizer(async () => {
+          await change(store)
+          changed = await viewOf(store)
+        }),
+      })
+      await expect(run).rejects.toMatchObject({ code: 'STALE_PLAN' })
+      expect(await viewOf(store)).toBe(changed)
+      const attempt = (await store.listCompactions('s')).find(({ kind }) => kind === 'condense')!
+      expect(attempt).toMatchObject({
+        status: 'aborted',
+        error: 'STALE_PLAN',
+        summarizer: 'spy',
+        cost: 0.5,
+        model: 'm-1',
+      })
+      // Nothing stays claimed: the next run goes through at once.
+      const next = await store.compactSession('s', { ...ONLY_SUMMARY, summarizer: summarizer(), waitMs: 0 })
+      expect(next!.compacted).toBe(true)
+      expect((await store.verifySession('s')).findings).toEqual([])
+    },
+  )
+
+  it('a change outside the range is no reason to refuse', async () => {
+    const store = await session()
+    const result = await store.compactSession('s', {
+      ...ONLY_SUMMARY,
+      summarizer: summarizer(async () => store.pin('s', await idsAt(store, 20))),
+    })
+    expect(result!.compacted).toBe(true)
+    expect((await store.verifySession('s')).findings).toEqual([])
+  })
+
+  it('a purge makes it stale, and the new session of that name is untouched', async () => {
+    const store = await session()
+    const run = store.compactSession('s', {
+      ...ONLY_SUMMARY,
+      summarizer: summarizer(async () => {
+        await store.purgeSession('s')
+        await store.append('s', [say('user', 'another session')])
+      }),
+    })
+    await expect(run).rejects.toMatchObject({ code: 'STALE_PLAN' })
+    expect(await store.getEffectiveHistory('s')).toHaveLength(1)
+  })
+
+  it('the same request shares the run; the summarizer is asked once', async () => {
+    const store = await session()
+    let asked = 0
+    const config = { ...ONLY_SUMMARY, summarizer: summarizer(() => void asked++) }
+    const [a, b] = await Promise.all([store.compactSession('s', config), store.compactSession('s', config)])
+    expect(asked).toBe(1)
+    expect(a!.runId).toBe(b!.runId)
+  })
+
+  it('an abort ends the run, changes nothing and is on record', async () => {
+    const store = await session()
+    const before = await viewOf(store)
+    const controller = new AbortController()
+    const run = store.compactSession('s', {
+      ...ONLY_SUMMARY,
+      signal: controller.signal,
+      summarizer: summarizer(() => new Promise(() => setTimeout(() => controller.abort(), 5))),
+    })
+    await expect(run).rejects.toMatchObject({ code: 'ABORTED' })
+    expect(await viewOf(store)).toBe(before)
+    expect(await statuses(store)).toEqual(['condense aborted'])
+  })
+})
+
+describe('a summary that does not help', () => {
+  it.each([
+    [
+      'throws',
+      { ...summarizer(), summarize: () => Promise.reject(new TypeError('secret words')) },
+      'failed',
+      'TypeError',
+    ],
+    ['answers nothing', summarizer(undefined, '  '), 'failed', 'EMPTY_SUMMARY'],
+    ['is no smaller', summarizer(undefined, 'x'.repeat(20_000)), 'rejected', 'SUMMARY_NOT_SMALLER'],
+  ] as const)('%s: nothing changes, and the audit knows', async (_name, one, status, error) => {
+    const store = await session()
+    const before = await viewOf(store)
+    const result = await store.compactSession('s', { ...ONLY_SUMMARY, summarizer: one as Summarizer })
+    expect(result).toMatchObject({
+      compacted: false,
+      stagesUsed: [],
+      reason: 'SUMMARY_FAILED',
+      failed: [{ status, error }],
+    })
+    expect(await viewOf(store)).toBe(before)
+    expect(await statuses(store)).toEqual([`condense ${status}`])
+    expect(JSON.stringify(await store.getAuditLog('s'))).not.toContain('secret')
+  })
+
+  it('falls through to truncation', async () => {
+    const store = await session()
+    const failing = { ...summarizer(), summarize: () => Promise.reject(new Error('no')) }
+    const result = await store.compactSession('s', {
+      ...ONLY_SUMMARY,
+      enableTruncate: true,
+      summarizer: failing,
+    })
+    expect(result!.stagesUsed).toEqual(['truncate'])
+  })
+
+  it('is replaced by the offline summarizer when that is allowed', async () => {
+    const store = await session()
+    const failing = { ...summarizer(), summarize: () => Promise.reject(new Error('no')) }
+    const result = await store.compactSession('s', {
+      ...ONLY_SUMMARY,
+      offlineFallback: true,
+      summarizer: failing,
+    })
+    expect(result!.stagesUsed).toEqual(['summarize'])
+    const compactions = await store.listCompactions('s')
+    expect(compactions.map(({ status, summarizer: by }) => `${status} ${by}`)).toEqual([
+      'failed spy',
+      'active extractive',
+    ])
+  })
+
+  it('that never comes is given up after its time', async () => {
+    const store = await session()
+    const hanging = summarizer(() => new Promise(() => undefined))
+    const result = await store.compactSession('s', {
+      ...ONLY_SUMMARY,
+      summarizer: hanging,
+      summaryTimeoutMs: 20,
+    })
+    expect(result!.failed).toMatchObject([{ status: 'failed', error: 'SUMMARY_TIMEOUT' }])
+  })
+})
+
+describe('a preview', () => {
+  it('of a model summary shows what would be asked, asks nobody and writes nothing', async () => {
+    const store = await session()
+    let asked = 0
+    const config = { ...ONLY_SUMMARY, summarizer: summarizer(() => void asked++) }
+    const before = await store.getSession('s')
+    const preview = await store.previewCompaction('s', config)
+    expect(asked).toBe(0)
+    expect(preview!.summaryPending).toHaveLength(1)
+    expect(preview!.summaryPending![0]!.messages.length).toBeGreaterThan(10)
+    expect(await store.getSession('s')).toEqual(before)
+
+    const result = await store.compactSession('s', preview!)
+    expect(asked).toBe(1)
+    expect(result!.tokensAfter).toBeLessThanOrEqual(preview!.tokensAfter)
+  })
+
+  it('with the summary asked for is applied with that very text, and its cost is on record either way', async () => {
+    const store = await session()
+    let asked = 0
+    const config = { ...ONLY_SUMMARY, summarizer: summarizer(() => void asked++, 'asked once') }
+    const preview = await store.previewCompaction('s', { ...config, summarize: true })
+    expect(await store.listCompactions('s')).toMatchObject([
+      { status: 'aborted', error: 'PREVIEWED', cost: 0.5 },
+    ])
+
+    const result = await store.compactSession('s', preview!)
+    expect(asked).toBe(1)
+    expect(result!.messages).toEqual(preview!.messages)
+    expect(await store.listCompactions('s')).toMatchObject([{ status: 'active', cost: 0.5 }])
+    expect((await store.verifySession('s')).findings).toEqual([])
+  })
+
+  it('is applied after an append, refused after a change, and never applied twice', async () => {
+    const store = await session()
+    const preview = (await store.previewCompaction('s', ONLY_SUMMARY))!
+    await store.append('s', [say('user', 'later')])
+    const result = await store.compactSession('s', preview)
+    expect(result!.messages.slice(0, -1)).toEqual(preview.messages)
+    await expect(store.compactSession('s', preview)).rejects.toMatchObject({ code: 'STALE_PLAN' })
+
+    await store.undoCompaction('s', result!.runId)
+    const other = (await store.previewCompaction('s', ONLY_SUMMARY))!
+    await store.hideMessages('s', await idsAt(store, 3, 4))
+    await expect(store.compactSession('s', other)).rejects.toMatchObject({ code: 'STALE_PLAN' })
+  })
+})
+
+async function idsAt(store: SqliteStore, ...positions: number[]): Promise<string[]> {
+  const rows = await store.getMessages('s')
+  return positions.map((position) => rows.find((row) => row.position === position)!.id)
+}
