@@ -36,7 +36,9 @@ type Stored = {
   session: Session
   log: SessionLog
   facts: Map<string, Partial<Compaction>>
+  /** The newest row of each idempotency key, and the key of every row that came with one. */
   keys: Map<string, { position: number; key: number }>
+  keyOf: Map<number, string>
   audit: number
 }
 
@@ -82,6 +84,7 @@ export class ModelStorage implements Storage {
       log: { rows: [], compactions: [] },
       facts: new Map(),
       keys: new Map(),
+      keyOf: new Map(),
       audit: 0,
     })
     return session
@@ -187,8 +190,10 @@ export class ModelStorage implements Storage {
         pinned: false,
       }
       stored.log = { ...stored.log, rows: [...stored.log.rows, row] }
-      if (message.idempotencyKey !== undefined)
+      if (message.idempotencyKey !== undefined) {
         stored.keys.set(message.idempotencyKey, { position, key: row.key })
+        stored.keyOf.set(row.key, message.idempotencyKey)
+      }
       return { id: row.id, position, existing: false }
     })
   }
@@ -209,7 +214,7 @@ export class ModelStorage implements Storage {
   }
 
   messages(id: string, { after, before, limit, order }: Parameters<Storage['messages']>[1]): StoredMessage[] {
-    const { log, keys } = this.#require(id)
+    const { log, keyOf } = this.#require(id)
     let positions = log.rows.flatMap(({ position }) => position ?? [])
     positions = positions.filter((position) => position > (after ?? 0) && position < (before ?? Infinity))
     if (limit !== undefined)
@@ -222,17 +227,16 @@ export class ModelStorage implements Storage {
       .sort((a, b) => a.anchor - b.anchor || a.ordinal - b.ordinal)
       .map((row) => {
         const tags = tagsOf(log, row)
-        const key = [...keys].find(([, entry]) => entry.key === row.key)?.[0]
         return clean({
           id: row.id,
           kind: row.kind,
           role: row.role,
           content: structuredClone(row.content),
-          metadata: row.metadata,
+          metadata: structuredClone(row.metadata),
           anchor: row.anchor,
           position: row.position,
           createdAt: row.createdAt,
-          idempotencyKey: key,
+          idempotencyKey: keyOf.get(row.key),
           pinned: row.pinned,
           hidden: !isVisible(tags),
           replacedParts: tags.shown.size === 0 ? undefined : [...tags.shown.keys()],
@@ -254,7 +258,7 @@ export class ModelStorage implements Storage {
           kind: row.kind,
           role: row.role,
           content: structuredClone(content),
-          metadata: row.metadata,
+          metadata: structuredClone(row.metadata),
           createdAt: row.createdAt,
           position: row.position,
           replacedParts: tags.shown.size === 0 ? undefined : [...tags.shown.keys()],
