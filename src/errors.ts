@@ -11,7 +11,6 @@ export interface Failures {
   STALE_PLAN: { sessionId: string; why: string; messageIds: readonly string[] }
   ILLEGAL_BOUNDARY: { sessionId: string; why: string; messageIds: readonly string[] }
   PENDING_TOOL_CALLS: { sessionId: string; messageIds: readonly string[] }
-  SUMMARY_REJECTED: { sessionId: string; why: string; summaryTokens: number; coveredTokens: number }
   HAS_ACTIVE_DEPENDENTS: { sessionId: string; compactionId: string; dependents: readonly string[] }
   INPUT_NOT_VISIBLE: { sessionId: string; compactionId: string; why: string; missing: readonly string[] }
   COMPACTION_IN_PROGRESS: { sessionId: string; runId: string; expiresAt: number }
@@ -64,8 +63,6 @@ const SENTENCES: { readonly [C in ErrorCode]: (facts: Failures[C]) => string } =
     `These messages cannot be hidden like this (${why}): ${named(messageIds)}.`,
   PENDING_TOOL_CALLS: ({ messageIds }) =>
     `Tool calls at the end of the session still wait for their results, so their messages stay: ${named(messageIds)}.`,
-  SUMMARY_REJECTED: ({ why, summaryTokens, coveredTokens }) =>
-    `The summary was not accepted (${why}): ${summaryTokens} tokens for ${coveredTokens}. Nothing was changed.`,
   HAS_ACTIVE_DEPENDENTS: ({ compactionId, dependents }) =>
     `Compaction ${compactionId} cannot be undone alone: others in force build on it (${named(dependents)}). Undo those first, or pass { cascade: true }.`,
   INPUT_NOT_VISIBLE: ({ compactionId, why, missing }) =>

@@ -59,7 +59,7 @@ export type AppendResult = {
   readonly sessionId: string
   /** One entry a message, in order. */
   readonly messages: AppendedMessage[]
-  /** The session's last position. */
+  /** The highest position among them: the session's last one, unless all were known already. */
   readonly position: number
 }
 
@@ -169,7 +169,7 @@ export class Store<S extends Storage = Storage> {
     return {
       sessionId: id,
       messages: appended,
-      position: Math.max(...appended.map(({ position }) => position)),
+      position: appended.reduce((last, { position }) => Math.max(last, position), 0),
     }
   }
 

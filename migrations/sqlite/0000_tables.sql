@@ -42,6 +42,7 @@ CREATE TABLE `undertext_compactions` (
 	`error` text,
 	`created_at` integer NOT NULL,
 	`changed_at` integer NOT NULL,
+	`rank` integer NOT NULL,
 	`undone_with_run` integer
 );
 --> statement-breakpoint

@@ -1,13 +1,13 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { v7 as uuidv7 } from 'uuid'
 import { invalid } from '../core/check.ts'
 import { canonicalJson } from '../core/json.ts'
-import { checkLaws } from '../core/laws.ts'
+import { checkLaws, recheckSteps } from '../core/laws.ts'
 import type { Plan } from '../core/plan.ts'
 import { applyPlan } from '../core/plan.ts'
-import { tokensOf } from '../core/tokens.ts'
 import { isUndertextError, UndertextError } from '../errors.ts'
-import { LEASE_HOLDER } from '../process.ts'
-import type { Authorship, Lease, RunStart, Session, Snapshot, Storage, Trigger } from '../storage/storage.ts'
+import { LEASE_HOLDER, liveRuns } from '../process.ts'
+import type { Authorship, Lease, RunStart, Snapshot, Storage, Trigger } from '../storage/storage.ts'
 import { extractiveSummarizer } from '../summarizers/extractive.ts'
 import type { Summarizer } from '../summarizers/summarizer.ts'
 import { type CheckedConfig, resolveModel, resolveSettings, waitMsOf } from './config.ts'
@@ -23,14 +23,15 @@ const POLL_MS = 50
 /** How often a run without a model is planned anew when somebody changed the view in between. */
 const ATTEMPTS = 5
 
+type Running = { readonly config: CheckedConfig; readonly result: Promise<CompactionResult | null> }
+
 /** Carries compactions out: reads, plans, asks for summaries, commits. The walk of design 3.5. */
 export class Compactor {
   readonly #storage: Storage
   readonly #summarizer: Summarizer | undefined
-  readonly #running = new Map<
-    string,
-    { readonly request: string; readonly result: Promise<CompactionResult | null> }
-  >()
+  readonly #running = new Map<string, Running>()
+  /** The sessions whose compaction the current call was made in. */
+  readonly #inside = new AsyncLocalStorage<ReadonlyMap<string, true>>()
 
   constructor(storage: Storage, summarizer: Summarizer | undefined) {
     this.#storage = storage
@@ -40,24 +41,17 @@ export class Compactor {
   /** The same request for the same session shares the run; another one waits until it is done. */
   async compact(sessionId: string, config: CheckedConfig): Promise<CompactionResult | null> {
     const filled = this.#fill(config)
-    const request = requestKey(filled)
+    this.#refuseReentry(sessionId)
     for (
       let current = this.#running.get(sessionId);
       current !== undefined;
       current = this.#running.get(sessionId)
     ) {
-      if (current.request === request && request !== undefined) return current.result
+      if (isSameRequest(current.config, filled)) return current.result
       if (filled.trigger === 'overflow') break
-      await settled(current.result)
+      await unlessAborted(sessionId, settled(current.result), filled.signal)
     }
-    const result = this.#run(sessionId, filled)
-    const entry = { request: request ?? '', result }
-    this.#running.set(sessionId, entry)
-    try {
-      return await result
-    } finally {
-      if (this.#running.get(sessionId) === entry) this.#running.delete(sessionId)
-    }
+    return this.#exclusive(sessionId, filled, () => this.#run(sessionId, filled))
   }
 
   async preview(
@@ -66,16 +60,33 @@ export class Compactor {
     summarize: boolean,
   ): Promise<CompactionPreview | null> {
     const filled = this.#fill(config)
-    const snapshot = await this.#snapshot(sessionId, filled)
+    if (!summarize || !filled.summarizer!.usesModel)
+      return this.#preview(sessionId, filled, this.#start(filled), summarize)
+    if ((await this.#snapshot(sessionId, filled)) === undefined) return null
+    return this.#withLease(sessionId, filled, (start) => this.#preview(sessionId, filled, start, true))
+  }
+
+  async #preview(
+    sessionId: string,
+    config: CheckedConfig,
+    start: RunStart,
+    summarize: boolean,
+  ): Promise<CompactionPreview | null> {
+    const snapshot = await this.#snapshot(sessionId, config)
     if (snapshot === undefined) return null
-    const run = this.#start(filled)
-    const attempts = new Attempts(this.#storage, snapshot, run)
+    const attempts = new Attempts(this.#storage, snapshot, start)
     const mode: SummaryMode = summarize
       ? { kind: 'write', started: (attempt) => attempts.note(attempt) }
       : { kind: 'estimate' }
-    const planned = await this.#plan(snapshot, filled, mode)
-    if (summarize) await attempts.close(planned)
-    return new CompactionPreview(planned, filled, await this.#storage.view(sessionId, false))
+    let planned: PlannedRun
+    try {
+      planned = await this.#plan(snapshot, config, mode)
+    } catch (error) {
+      await attempts.abandon(undefined, isUndertextError(error) ? error.code : 'FAILED')
+      throw error
+    }
+    await attempts.close(planned)
+    return new CompactionPreview(planned, config, start, await this.#storage.view(sessionId, false))
   }
 
   /** Applies a preview: its very plans, with the model asked now where it was not asked before. */
@@ -83,15 +94,60 @@ export class Compactor {
     const behind = plannedRunOf(preview)
     if (behind === undefined) throw invalid('compactSession: this is no preview made by this package')
     const { run: planned, config } = behind
+    this.#refuseReentry(sessionId)
     if (planned.pending.length > 0) {
-      const result = await this.#withLease(sessionId, config, (start, lease) =>
-        this.#runOn(planned.snapshot, config, start, lease),
+      await this.#refuseStale(planned)
+      return this.#exclusive(sessionId, config, () =>
+        this.#withLease(sessionId, config, (start, lease) =>
+          this.#runOn(planned.snapshot, config, start, lease),
+        ),
       )
-      return result as CompactionResult
     }
-    const start = this.#start(config)
-    await this.#storage.commit(planned.snapshot, { ...start, steps: planned.steps, failed: [] }, undefined)
-    return this.#report(sessionId, start, planned)
+    // Used a second time (after an undo, say) it makes new compactions: the ids of the first are taken.
+    const start = behind.start ?? this.#start(config)
+    const steps =
+      behind.start === undefined ? planned.steps.map((step) => ({ ...step, id: uuidv7() })) : planned.steps
+    await this.#storage.commit(planned.snapshot, { ...start, steps, failed: [] }, undefined)
+    behind.start = undefined
+    return this.#report(sessionId, start, { ...planned, steps })
+  }
+
+  /** Before a model is paid: a preview of a view that is not there any more cannot be applied. */
+  async #refuseStale({ snapshot, steps }: PlannedRun): Promise<void> {
+    const now = await this.#storage.snapshot(snapshot.session.id, snapshot.view.provider)
+    if (now?.session.incarnation !== snapshot.session.incarnation) {
+      const why = 'the session was purged since'
+      throw new UndertextError('STALE_PLAN', { sessionId: snapshot.session.id, why, messageIds: [] })
+    }
+    recheckSteps(snapshot.session.id, steps, now.view)
+  }
+
+  /** A summarizer that compacts the session it is asked to summarize would wait for itself. */
+  #refuseReentry(sessionId: string): void {
+    const outer = this.#inside.getStore()?.get(sessionId)
+    if (outer !== undefined) {
+      throw new UndertextError('COMPACTION_IN_PROGRESS', {
+        sessionId,
+        runId: 'the run this call was made in',
+        expiresAt: 0,
+      })
+    }
+  }
+
+  async #exclusive<T extends CompactionResult | null>(
+    sessionId: string,
+    config: CheckedConfig,
+    work: () => Promise<T>,
+  ): Promise<T> {
+    const inside = new Map([...(this.#inside.getStore() ?? []), [sessionId, true] as const])
+    const result = this.#inside.run(inside, work)
+    const entry = { config, result }
+    this.#running.set(sessionId, entry)
+    try {
+      return await result
+    } finally {
+      if (this.#running.get(sessionId) === entry) this.#running.delete(sessionId)
+    }
   }
 
   /** Hides messages by hand; answers the compaction's id. */
@@ -139,7 +195,8 @@ export class Compactor {
     const usesModel =
       (config.enableSummarize ?? true) && config.summarizer!.usesModel && config.summary === undefined
     const inTheWay = await this.#waitForOthers(sessionId, config)
-    if (usesModel && inTheWay === undefined) {
+    const isFree = inTheWay === undefined && !(config.trigger === 'overflow' && this.#running.has(sessionId))
+    if (usesModel && isFree) {
       return this.#withLease(sessionId, config, (start, lease) =>
         this.#fresh(sessionId, config, start, lease),
       )
@@ -200,17 +257,12 @@ export class Compactor {
     return planRun(this.#storage, snapshot, settings, config, mode)
   }
 
-  /** The figures and the view after the commit, from the rows themselves. */
+  /** The run's figures, and the view as it is after the commit: with what was appended while a summary was asked for. */
   async #report(sessionId: string, { runId }: RunStart, planned: PlannedRun): Promise<CompactionResult> {
     const { snapshot, settings } = planned
-    const [session, messages] = await Promise.all([
-      this.#storage.session(sessionId),
-      this.#storage.view(sessionId, false),
-    ])
-    const { estimator, provider } = snapshot.view
-    const { visibleSizes, visibleCount } = session ?? (snapshot.session as Session)
+    const messages = await this.#storage.view(sessionId, false)
     const tokensBefore = snapshot.view.tokens
-    const tokensAfter = tokensOf(visibleSizes, visibleCount, estimator, provider)
+    const tokensAfter = planned.after.tokens
     const reason = idleReason(planned)
     return {
       compacted: planned.steps.length > 0,
@@ -242,7 +294,7 @@ export class Compactor {
           expiresAt: lease.expiresAt,
         })
       }
-      await pause(POLL_MS, config.signal)
+      await unlessAborted(sessionId, pause(POLL_MS), config.signal)
     }
   }
 
@@ -268,7 +320,7 @@ export class Compactor {
           expiresAt: inTheWay.expiresAt,
         })
       }
-      await pause(POLL_MS, config.signal)
+      await unlessAborted(sessionId, pause(POLL_MS), config.signal)
     }
     const renewal = setInterval(() => {
       // A renewal that fails is no matter: the commit checks the lease itself.
@@ -277,11 +329,22 @@ export class Compactor {
         .catch(() => undefined)
     }, RENEW_MS)
     renewal.unref()
+    liveRuns.add(start.runId)
     try {
       return await work(start, newLease())
     } finally {
       clearInterval(renewal)
-      await this.#storage.releaseLease(sessionId, newLease(), start, [])
+      liveRuns.delete(start.runId)
+      await this.#release(sessionId, newLease(), start)
+    }
+  }
+
+  /** A lease that cannot be given back (the store was closed meanwhile) is dead all the same: its run is not live. */
+  async #release(sessionId: string, lease: Lease, start: RunStart): Promise<void> {
+    try {
+      await this.#storage.releaseLease(sessionId, lease, start, [])
+    } catch (error) {
+      if (!isUndertextError(error)) throw error
     }
   }
 }
@@ -357,10 +420,11 @@ function manualPlan(sessionId: string, snapshot: Snapshot, messageIds: readonly 
   return { kind: 'manual', hide, replace: [], requires: [], params: {} }
 }
 
-/** What makes two requests the same. A request that carries functions or signals is like no other. */
-function requestKey({ summarizer, signal, actor, reason, ...config }: CheckedConfig): string | undefined {
-  if (signal !== undefined || config.toolDefinitions !== undefined) return undefined
-  return canonicalJson({ ...config, summarizer: summarizer?.name })
+/** Whether two requests are the same. One that carries a signal or tools is like no other. */
+function isSameRequest(a: CheckedConfig, b: CheckedConfig): boolean {
+  const plain = ({ summarizer: _, signal, toolDefinitions, ...rest }: CheckedConfig): string | undefined =>
+    signal === undefined && toolDefinitions === undefined ? canonicalJson(rest) : undefined
+  return a.summarizer === b.summarizer && plain(a) !== undefined && plain(a) === plain(b)
 }
 
 async function settled(promise: Promise<unknown>): Promise<void> {
@@ -371,14 +435,21 @@ async function settled(promise: Promise<unknown>): Promise<void> {
   }
 }
 
-function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(done, ms)
-    function done(): void {
-      clearTimeout(timer)
-      signal?.removeEventListener('abort', done)
-      resolve()
-    }
-    signal?.addEventListener('abort', done)
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms))
+}
+
+/** Waits for a promise, or throws `ABORTED` as soon as the signal says so. */
+async function unlessAborted(
+  sessionId: string,
+  promise: Promise<void>,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  if (signal === undefined) return promise
+  const aborted = new Promise<void>((resolve) => {
+    if (signal.aborted) resolve()
+    else signal.addEventListener('abort', () => resolve(), { once: true })
   })
+  await Promise.race([promise, aborted])
+  if (signal.aborted) throw new UndertextError('ABORTED', { sessionId })
 }

@@ -1,5 +1,6 @@
 import { v7 as uuidv7 } from 'uuid'
-import type { Json, JsonObject } from '../core/json.ts'
+import { isStorableText, MAX_NAME_LENGTH } from '../core/check.ts'
+import type { JsonObject } from '../core/json.ts'
 import { checkLaws } from '../core/laws.ts'
 import type { Message, Part } from '../core/message.ts'
 import { overlaid } from '../core/overlay.ts'
@@ -198,17 +199,21 @@ class RunPlanner {
     if (this.#mode.kind === 'write' && summarizer.usesModel) {
       await this.#mode.started?.({ id, view: this.#view, rows: task.rows, summarizer: summarizer.name })
     }
-    const timeout = AbortSignal.timeout(this.#config.summaryTimeoutMs ?? SUMMARY_TIMEOUT_MS)
+    const timeout = new AbortController()
+    // Not AbortSignal.timeout: its timer would let the process end in the middle of the wait.
+    const timer = setTimeout(() => timeout.abort(), this.#config.summaryTimeoutMs ?? SUMMARY_TIMEOUT_MS)
     const { signal: own } = this.#config
-    const signal = own === undefined ? timeout : AbortSignal.any([own, timeout])
+    const signal = own === undefined ? timeout.signal : AbortSignal.any([own, timeout.signal])
     let written: WrittenSummary
     try {
       const request = { ...this.#requestFor(task), signal }
       written = await unlessAborted(writeSummary(summarizer, sources, request, this.#view.estimator), signal)
     } catch (error) {
       this.#throwIfAborted()
-      this.#fail(id, 'failed', timeout.aborted ? 'SUMMARY_TIMEOUT' : errorName(error), task, record)
+      this.#fail(id, 'failed', timeout.signal.aborted ? 'SUMMARY_TIMEOUT' : errorName(error), task, record)
       return false
+    } finally {
+      clearTimeout(timer)
     }
     return this.#accept(task, written, id, { ...record, ...recordOf(written) })
   }
@@ -350,12 +355,22 @@ function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> 
   })
 }
 
+/** What is noted of an answer: known fields of the right kind. A summarizer may say anything. */
 function recordOf({ answer }: WrittenSummary): Omit<SummaryRecord, 'summarizer'> {
+  const text = (value: unknown): string | undefined =>
+    typeof value === 'string' && isStorableText(value) ? value.slice(0, MAX_NAME_LENGTH) : undefined
+  const number = (value: unknown): number | undefined =>
+    typeof value === 'number' && Number.isFinite(value) && value >= 0 ? value : undefined
+  const [inputTokens, outputTokens] = [number(answer.usage?.inputTokens), number(answer.usage?.outputTokens)]
+  const usage = {
+    ...(inputTokens !== undefined && { inputTokens }),
+    ...(outputTokens !== undefined && { outputTokens }),
+  }
   return {
-    ...(answer.model !== undefined && { model: answer.model }),
-    ...(answer.promptVersion !== undefined && { promptVersion: answer.promptVersion }),
-    ...(answer.usage !== undefined && { usage: { ...answer.usage } as { [name: string]: Json } }),
-    ...(answer.cost !== undefined && { cost: answer.cost }),
+    model: text(answer.model),
+    promptVersion: text(answer.promptVersion),
+    usage: Object.keys(usage).length === 0 ? undefined : usage,
+    cost: number(answer.cost),
   }
 }
 
@@ -363,7 +378,8 @@ function recordOf({ answer }: WrittenSummary): Omit<SummaryRecord, 'summarizer'>
 function errorName(error: unknown): string {
   if (error instanceof Error) {
     const { code } = error as { code?: unknown }
-    return typeof code === 'string' && /^[A-Z0-9_]{1,60}$/.test(code) ? code : error.name.slice(0, 60)
+    if (typeof code === 'string' && /^[A-Z0-9_]{1,60}$/.test(code)) return code
+    return /^[A-Z][A-Za-z0-9]{0,50}(?:Error|Exception)$/.test(error.name) ? error.name : 'Error'
   }
   return typeof error
 }

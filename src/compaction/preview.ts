@@ -1,5 +1,6 @@
 import type { ViewMessage } from '../core/message.ts'
 import type { CompactionStage } from '../core/plan.ts'
+import type { RunStart } from '../storage/storage.ts'
 import type { CheckedConfig } from './config.ts'
 import type { PendingSummary, PlannedRun } from './plan-run.ts'
 import { type CompactionOutline, type IdleReason, idleReason, outlineOf, viewAfter } from './result.ts'
@@ -14,10 +15,10 @@ export type PlannedCompaction = CompactionOutline & {
   readonly inserts?: { readonly kind: 'summary' | 'marker'; readonly text: string }
 }
 
-const plannedRuns = new WeakMap<
-  CompactionPreview,
-  { readonly run: PlannedRun; readonly config: CheckedConfig }
->()
+/** What stands behind a preview. `start` names the run its plans were made for; the first use takes it up. */
+type Behind = { readonly run: PlannedRun; readonly config: CheckedConfig; start: RunStart | undefined }
+
+const plannedRuns = new WeakMap<CompactionPreview, Behind>()
 
 /**
  * What a compaction would do. Nothing was written. `compactSession(sessionId, preview)` applies exactly this, or
@@ -42,7 +43,7 @@ export class CompactionPreview {
   /** The first message of the view that would change: a provider's cached prefix ends before it. */
   readonly firstChange?: { readonly index: number; readonly messageId: string; readonly keptTokens: number }
 
-  constructor(run: PlannedRun, config: CheckedConfig, view: readonly ViewMessage[]) {
+  constructor(run: PlannedRun, config: CheckedConfig, start: RunStart, view: readonly ViewMessage[]) {
     const { snapshot, settings, steps, after, pending } = run
     this.sessionId = snapshot.session.id
     this.compacted = steps.length > 0
@@ -65,14 +66,12 @@ export class CompactionPreview {
     if (pending.length > 0) this.summaryPending = pending
     const changed = firstChange(run)
     if (changed !== undefined) this.firstChange = changed
-    plannedRuns.set(this, { run, config })
+    plannedRuns.set(this, { run, config, start })
   }
 }
 
 /** The plan behind a preview; `undefined` for anything that only looks like one. */
-export function plannedRunOf(
-  preview: CompactionPreview,
-): { run: PlannedRun; config: CheckedConfig } | undefined {
+export function plannedRunOf(preview: CompactionPreview): Behind | undefined {
   return plannedRuns.get(preview)
 }
 

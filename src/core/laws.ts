@@ -1,6 +1,5 @@
 import { UndertextError } from '../errors.ts'
-import type { Plan } from './plan.ts'
-import { spanOf } from './plan.ts'
+import { applyPlan, type Plan, type PlannedStep, spanOf } from './plan.ts'
 import type { View, ViewRow } from './view.ts'
 
 /**
@@ -91,9 +90,29 @@ export function checkStale(sessionId: string, before: View, now: View, plan: Pla
     throw stale(sessionId, 'these messages became visible within its span since', appeared)
 }
 
+/**
+ * Holds the steps of a run to the laws again, one after the other, on a view that has changed since they were
+ * planned. Throws what `checkStale` and `checkLaws` throw.
+ */
+export function recheckSteps(sessionId: string, steps: readonly PlannedStep[], view: View): void {
+  let now = view
+  for (const step of steps) {
+    checkStale(sessionId, step.before, now, step.plan)
+    const plan = rebasePlan(step.plan, now)
+    checkLaws(sessionId, now, plan)
+    now = applyPlan(now, plan, step.provisional, step.inserted?.ordinal ?? 0).after
+  }
+}
+
+/** Sizes too: a session that was counted anew has other figures than the plan was made with. */
 function sameTags(a: ViewRow, b: ViewRow): boolean {
   return (
     a.pinned === b.pinned &&
+    a.sizes.text === b.sizes.text &&
+    a.sizes.reasoning === b.sizes.reasoning &&
+    a.sizes.toolCalls === b.sizes.toolCalls &&
+    a.sizes.toolResults === b.sizes.toolResults &&
+    a.sizes.media === b.sizes.media &&
     a.shown.length === b.shown.length &&
     a.shown.every(
       (shown, at) => shown.part === b.shown[at]!.part && shown.compaction === b.shown[at]!.compaction,

@@ -13,9 +13,11 @@ export const COMPACTION_STATUSES = [
 ] as const
 export type CompactionStatus = (typeof COMPACTION_STATUSES)[number]
 
-/** What the rules of nesting look at. `no` is the order of creation. */
+/** What the rules of nesting look at. */
 export type Nested = {
   readonly no: number
+  /** The order in which compactions were first put in force. A number is given before, when a summary is asked for. */
+  readonly rank: number
   readonly id: string
   readonly status: CompactionStatus
   readonly coverage: Coverage
@@ -27,7 +29,7 @@ export type Nested = {
  * that stood in its span when it was made, were not hidden then, so it does not build on their being hidden.
  */
 export function dependsOn(later: Nested, earlier: Nested): boolean {
-  if (later.no <= earlier.no) return false
+  if (later.rank <= earlier.rank) return false
   const { inserted, hidden } = earlier.coverage
   if (
     inserted !== undefined &&
@@ -55,7 +57,7 @@ export function planUndo<T extends Nested>(
   const active = compactions.filter(({ status }) => status === 'active')
   const taken = new Set(targets.filter(({ status }) => status === 'active'))
   const asked = new Set(taken)
-  for (const candidate of [...active].sort((a, b) => a.no - b.no)) {
+  for (const candidate of [...active].sort((a, b) => a.rank - b.rank)) {
     if (taken.has(candidate)) continue
     if ([...taken].some((earlier) => dependsOn(candidate, earlier))) taken.add(candidate)
   }
@@ -64,10 +66,10 @@ export function planUndo<T extends Nested>(
     throw new UndertextError('HAS_ACTIVE_DEPENDENTS', {
       sessionId,
       compactionId: targets.map(({ id }) => id).join(', '),
-      dependents: dependents.sort((a, b) => b.no - a.no).map(({ id }) => id),
+      dependents: dependents.sort((a, b) => b.rank - a.rank).map(({ id }) => id),
     })
   }
-  return [...taken].sort((a, b) => b.no - a.no)
+  return [...taken].sort((a, b) => b.rank - a.rank)
 }
 
 /**
@@ -82,9 +84,9 @@ export function planRedo<T extends Nested>(
   const taken = new Set(targets.filter(({ status }) => status === 'undone'))
   if (cascade) {
     const undone = compactions.filter(({ status }) => status === 'undone')
-    for (const candidate of [...undone].sort((a, b) => b.no - a.no)) {
+    for (const candidate of [...undone].sort((a, b) => b.rank - a.rank)) {
       if ([...taken].some((later) => dependsOn(later, candidate))) taken.add(candidate)
     }
   }
-  return [...taken].sort((a, b) => a.no - b.no)
+  return [...taken].sort((a, b) => a.rank - b.rank)
 }

@@ -353,6 +353,7 @@ export class ModelStorage implements Storage {
         const inserted = applied.inserted && { anchor: applied.inserted.anchor, ordinal }
         const compaction: LogCompaction = {
           no,
+          rank: no,
           id: step.id,
           run: run.runId,
           kind: plan.kind,

@@ -1,7 +1,6 @@
 import { type Coverage, coverageOf, encodeCoverage, type RowSet } from '../../core/coverage.ts'
 import { stringifyJson } from '../../core/json.ts'
-import { checkLaws, checkStale, rebasePlan } from '../../core/laws.ts'
-import { applyPlan } from '../../core/plan.ts'
+import { recheckSteps } from '../../core/laws.ts'
 import { addSizes, NO_SIZES, type Sizes, subtractSizes } from '../../core/tokens.ts'
 import { sumSizes } from '../../core/view.ts'
 import { UndertextError } from '../../errors.ts'
@@ -40,10 +39,13 @@ export function commitRun(
     if (lease !== undefined && leaseOf(connection, session.no)?.runId !== lease.runId) {
       throw stale(sessionId, 'another process took the compaction over')
     }
-    if (session.viewEpoch !== snapshot.session.viewEpoch)
-      recheck(connection, session, snapshot, run.steps, estimators)
+    if (session.viewEpoch !== snapshot.session.viewEpoch) {
+      recheckSteps(sessionId, run.steps, viewIndex(connection, session, snapshot.view.provider, estimators))
+    }
     const keys = new Map<number, number>()
     let ordinal = session.inserted
+    // Every step raises the version, so ranks are unique and in the order of commits.
+    let rank = session.version
     for (const step of run.steps) {
       if (step.plan.insert !== undefined) ordinal += 1
       const planned = coverageOf(step.before, step.plan, undefined)
@@ -52,7 +54,8 @@ export function commitRun(
         hidden: withRealOrdinals(planned.hidden, snapshot, session.inserted),
         beside: withRealOrdinals(planned.beside, snapshot, session.inserted),
       }
-      commitStep(connection, session, run, step, coverage, ordinal, keys)
+      rank += 1
+      commitStep(connection, session, run, step, { coverage, ordinal, rank }, keys)
     }
     for (const attempt of run.failed) recordFailure(connection, session, run, attempt)
     if (lease !== undefined) clearLease(connection, session.no)
@@ -63,29 +66,12 @@ function stale(sessionId: string, why: string): UndertextError<'STALE_PLAN'> {
   return new UndertextError('STALE_PLAN', { sessionId, why, messageIds: [] })
 }
 
-function recheck(
-  connection: Connection,
-  session: StoredSession,
-  snapshot: Snapshot,
-  steps: readonly CommitStep[],
-  estimators: Estimators,
-): void {
-  let now = viewIndex(connection, session, snapshot.view.provider, estimators)
-  for (const step of steps) {
-    checkStale(session.id, step.before, now, step.plan)
-    const plan = rebasePlan(step.plan, now)
-    checkLaws(session.id, now, plan)
-    now = applyPlan(now, plan, step.provisional, step.inserted?.ordinal ?? 0).after
-  }
-}
-
 function commitStep(
   connection: Connection,
   session: StoredSession,
   run: RunCommit,
   step: CommitStep,
-  coverage: Coverage,
-  ordinal: number,
+  { coverage, ordinal, rank }: { coverage: Coverage; ordinal: number; rank: number },
   keys: Map<number, number>,
 ): void {
   const { plan } = step
@@ -105,6 +91,7 @@ function commitStep(
     tokensAfter: step.after.tokens,
     summary: step.summary,
     error: null,
+    rank,
   })
   if (!layTags(connection, session.no, plan.kind, no, coverage.hidden)) {
     throw stale(session.id, 'its messages are not as they were')

@@ -1,6 +1,7 @@
 import { stringifyJson } from '../../core/json.ts'
 import type { CompactionStatus } from '../../core/nesting.ts'
 import type { CompactionKind } from '../../core/plan.ts'
+import { UndertextError } from '../../errors.ts'
 import type { RunStart, SummaryRecord } from '../storage.ts'
 import type { Connection } from './connection.ts'
 import type { StoredSession } from './sessions.ts'
@@ -19,6 +20,8 @@ export type CompactionRow = {
   readonly tokensAfter: number
   readonly summary: SummaryRecord | undefined
   readonly error: string | null
+  /** Its place in the order of commits: what builds on what. 0 while it was never in force. */
+  readonly rank: number
 }
 
 /** Inserts a compaction, or brings one that was noted as running to its end; answers its number. */
@@ -33,12 +36,14 @@ export function writeCompaction(
   const written = connection.get(
     `insert into undertext_compactions (id, session, run, kind, status, trigger, actor, reason, params, coverage, requires,
        rows_hidden, parts_replaced, rows_inserted, tokens_before, tokens_after, summarizer, model, prompt_version, usage, cost,
-       error, created_at, changed_at)
-     values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+       error, created_at, changed_at, rank)
+     values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
      on conflict (id) do update set status = excluded.status, params = excluded.params, rows_hidden = excluded.rows_hidden,
        rows_inserted = excluded.rows_inserted, tokens_before = excluded.tokens_before, tokens_after = excluded.tokens_after,
        summarizer = excluded.summarizer, model = excluded.model, prompt_version = excluded.prompt_version,
-       usage = excluded.usage, cost = excluded.cost, error = excluded.error, changed_at = excluded.changed_at
+       usage = excluded.usage, cost = excluded.cost, error = excluded.error, changed_at = excluded.changed_at,
+       rank = excluded.rank
+     where status in ('running', 'aborted', 'expired') and rows_inserted = 0
      returning no`,
     row.id,
     session.no,
@@ -64,6 +69,14 @@ export function writeCompaction(
     row.error,
     now,
     now,
+    row.rank,
   )
-  return written![0] as number
+  if (written === undefined) {
+    throw new UndertextError('STALE_PLAN', {
+      sessionId: session.id,
+      why: 'it was applied already',
+      messageIds: [],
+    })
+  }
+  return written[0] as number
 }

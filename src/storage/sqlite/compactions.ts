@@ -11,6 +11,7 @@ import { requireSession, type StoredSession } from './sessions.ts'
 /** What nesting, undo and redo look at. */
 export type StoredCompaction = {
   readonly no: number
+  readonly rank: number
   readonly id: string
   readonly run: string
   readonly kind: CompactionKind
@@ -29,12 +30,13 @@ export type RequiredKey = readonly [key: number, part: number]
 export function loadCompactions(connection: Connection, session: number): StoredCompaction[] {
   const places = insertedPlaces(connection, session)
   const rows = connection.all(
-    `select no, id, run, kind, status, coverage, rows_hidden, parts_replaced, requires, undone_with_run
+    `select no, id, run, kind, status, coverage, rows_hidden, parts_replaced, requires, undone_with_run, rank
      from undertext_compactions where session = ? order by no`,
     session,
   )
-  return rows.map(([no, id, run, kind, status, coverage, hidden, parts, requires, undoneWithRun]) => ({
+  return rows.map(([no, id, run, kind, status, coverage, hidden, parts, requires, undoneWithRun, rank]) => ({
     no: no as number,
+    rank: rank as number,
     id: id as string,
     run: run as string,
     kind: kind as CompactionKind,

@@ -1,4 +1,4 @@
-import { hostname } from 'node:os'
+import { isHolderAlive } from '../../process.ts'
 import type { FailedAttempt, Lease, RunStart } from '../storage.ts'
 import { expireAttempts, recordFailure } from './attempts.ts'
 import type { Connection } from './connection.ts'
@@ -73,19 +73,6 @@ export function releaseLease(
 }
 
 /** A lease counts until it ends, and no longer than its process lives, where that can be seen from here. */
-function isAlive(lease: Lease): boolean {
-  if (lease.expiresAt <= Date.now()) return false
-  const slash = lease.holder.lastIndexOf('/')
-  if (lease.holder.slice(0, slash) !== hostname()) return true
-  return processExists(Number(lease.holder.slice(slash + 1)))
-}
-
-function processExists(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch (error) {
-    // EPERM: it is there, and somebody else's.
-    return (error as NodeJS.ErrnoException).code === 'EPERM'
-  }
+function isAlive({ expiresAt, holder, runId }: Lease): boolean {
+  return expiresAt > Date.now() && isHolderAlive(holder, runId)
 }

@@ -1,0 +1,46 @@
+import { expect } from 'vitest'
+import { type ErrorCode, isUndertextError } from '../../src/index.ts'
+import type { Database } from '../../src/storage/sqlite/driver.ts'
+
+/** Stands in every content of a test about failures, and must never be in an error. */
+export const CANARY = 'C4N4RY-what-somebody-said'
+
+/** What a call threw, at once or as a promise; fails when it did not. */
+export async function failureOf(act: () => unknown): Promise<unknown> {
+  let answer: unknown
+  try {
+    answer = await act()
+  } catch (error) {
+    return error
+  }
+  throw new Error(`expected an error, and it answered ${JSON.stringify(answer)?.slice(0, 200)}`)
+}
+
+/** One of our errors with this code, which says nothing of a conversation, its causes included. */
+export function expectFailure(error: unknown, code: ErrorCode | readonly ErrorCode[], what = ''): void {
+  const shown = error instanceof Error ? `${error.name}: ${error.message.slice(0, 200)}` : String(error)
+  expect(isUndertextError(error), `${what} threw ${shown}`).toBe(true)
+  if (!isUndertextError(error)) return
+  expect([code].flat(), `${what} threw ${shown}`).toContain(error.code)
+  expect(error.message, what).not.toContain(CANARY)
+  expect(JSON.stringify(error.facts) ?? '', what).not.toContain(CANARY)
+  for (let cause = error.cause; cause instanceof Error; cause = cause.cause) {
+    expect(cause.message, `the cause of ${what}`).not.toContain(CANARY)
+    expect(cause.stack ?? '', `the cause of ${what}`).not.toContain(CANARY)
+  }
+}
+
+/** Everything in a database, our tables and others, as text. */
+export function dumpOf(database: Database): string {
+  const tables = database
+    .prepare("select name from sqlite_master where type = 'table' and name not like 'sqlite_%' order by name")
+    .pluck()
+    .all() as string[]
+  return JSON.stringify(
+    tables.map((table) => [
+      table,
+      database.prepare(`select rowid, * from "${table}" order by rowid`).raw().all(),
+    ]),
+    (_, value: unknown) => (typeof value === 'bigint' ? `${value}n` : value),
+  )
+}
