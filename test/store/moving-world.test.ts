@@ -258,3 +258,156 @@ async function idsAt(store: SqliteStore, ...positions: number[]): Promise<string
   const rows = await store.getMessages('s')
   return positions.map((position) => rows.find((row) => row.position === position)!.id)
 }
+
+describe('what an adversary tried', () => {
+  it('a preview applied, undone and applied again makes new compactions, and nothing is there twice', async () => {
+    const store = await session()
+    const preview = (await store.previewCompaction('s', { targetTokens: 250, keepRecentTokens: 80 }))!
+    const first = (await store.compactSession('s', preview))!
+    await store.undoCompaction('s', first.runId)
+    const second = (await store.compactSession('s', preview))!
+    expect(second.runId).not.toBe(first.runId)
+    expect(second.tokensAfter).toBe(first.tokensAfter)
+    expect((await store.listCompactions('s', { runId: second.runId })).map(({ status }) => status)).toEqual(
+      first.compactions.map(() => 'active'),
+    )
+    expect((await store.verifySession('s', { repair: true })).findings).toEqual([])
+    await store.undoCompaction('s', second.runId)
+    expect(await store.getEffectiveHistory('s')).toHaveLength(20)
+  })
+
+  it('an overflow goes on without a model while the same process asks one', async () => {
+    const store = await session()
+    let finish = (): void => undefined
+    const slow = summarizer(() => new Promise<void>((resolve) => (finish = resolve)))
+    const background = store.compactSession('s', { ...ONLY_SUMMARY, summarizer: slow })
+    await new Promise((resolve) => setTimeout(resolve, 10))
+    const overflow = await store.compactSession('s', {
+      targetTokens: 300,
+      summarizer: slow,
+      trigger: 'overflow',
+    })
+    expect(overflow!.stagesUsed).toEqual(['truncate'])
+    finish()
+    await expect(background).rejects.toMatchObject({ code: 'STALE_PLAN' })
+  })
+
+  it('a lease of a run that is not alive in this process is worth nothing', async () => {
+    const store = await session()
+    const { default: Database } = await import('better-sqlite3')
+    const database = new Database(':memory:')
+    const own = await openStore(database)
+    await own.append('s', chat(10, 20))
+    const { LEASE_HOLDER } = await import('../../src/process.ts')
+    database
+      .prepare('update undertext_sessions set lease_run = ?, lease_holder = ?, lease_expires = ?')
+      .run('dead', LEASE_HOLDER, Date.now() + 60_000)
+    const result = await own.compactSession('s', { ...ONLY_SUMMARY, summarizer: summarizer(), waitMs: 0 })
+    expect(result!.compacted).toBe(true)
+    await store.close()
+  })
+
+  it('a signal ends a wait for another process at once', async () => {
+    const { default: Database } = await import('better-sqlite3')
+    const database = new Database(':memory:')
+    const store = await openStore(database)
+    await store.append('s', chat(10, 20))
+    database
+      .prepare('update undertext_sessions set lease_run = ?, lease_holder = ?, lease_expires = ?')
+      .run('other', 'another-host/1/2', Date.now() + 60_000)
+    const signal = AbortSignal.timeout(20)
+    const before = Date.now()
+    await expect(store.compactSession('s', { ...ONLY_SUMMARY, signal })).rejects.toMatchObject({
+      code: 'ABORTED',
+    })
+    expect(Date.now() - before).toBeLessThan(5_000)
+  })
+
+  it('a summarizer that compacts its own session is told so', async () => {
+    const store = await session()
+    let inner: unknown
+    await store.compactSession('s', {
+      ...ONLY_SUMMARY,
+      summarizer: summarizer(async () => {
+        inner = await store.compactSession('s').catch((error: unknown) => error)
+      }),
+    })
+    expect(inner).toMatchObject({ code: 'COMPACTION_IN_PROGRESS' })
+  })
+
+  it('a plan made before the session was counted anew is stale', async () => {
+    const store = await openStore(':memory:', {
+      estimators: [
+        {
+          name: 'letters',
+          measureText: (text) => text.length,
+          mediaTokens: 1,
+          toTokens: (units) => units,
+          tokensPerMessage: 0,
+          tokensPerConversation: 0,
+        },
+      ],
+    })
+    await store.append('s', chat(10, 20))
+    const preview = (await store.previewCompaction('s', ONLY_SUMMARY))!
+    await store.reestimate('s', 'letters')
+    await expect(store.compactSession('s', preview)).rejects.toMatchObject({ code: 'STALE_PLAN' })
+    expect((await store.verifySession('s')).findings).toEqual([])
+  })
+
+  it('strange words of a summarizer about itself are not kept, and the run is done', async () => {
+    const store = await session()
+    const strange = {
+      ...summarizer(),
+      summarize: () => ({
+        text: 'short',
+        model: { a: 1 },
+        usage: { inputTokens: 'many', raw: 'x' },
+        cost: 'abc',
+      }),
+    }
+    const result = await store.compactSession('s', { ...ONLY_SUMMARY, summarizer: strange as never })
+    expect(result!.compacted).toBe(true)
+    const [compaction] = await store.listCompactions('s')
+    expect([compaction!.model, compaction!.usage, compaction!.cost]).toEqual([
+      undefined,
+      undefined,
+      undefined,
+    ])
+  })
+
+  it('a preview with a summary still to come pays nobody when it is stale', async () => {
+    const store = await session()
+    let asked = 0
+    const preview = (await store.previewCompaction('s', {
+      ...ONLY_SUMMARY,
+      summarizer: summarizer(() => void asked++),
+    }))!
+    await store.hideMessages('s', await idsAt(store, 3, 4))
+    await expect(store.compactSession('s', preview)).rejects.toMatchObject({ code: 'STALE_PLAN' })
+    expect(asked).toBe(0)
+  })
+
+  it('redoes a run with a model summary in the order it was done', async () => {
+    const store = await session()
+    const result = (await store.compactSession('s', {
+      ...ONLY_SUMMARY,
+      enableTruncate: true,
+      targetTokens: 120,
+      summarizer: summarizer(),
+    }))!
+    const after = await viewOf(store)
+    await store.undoCompaction('s', result.runId)
+    await store.redoCompaction('s', result.runId)
+    expect(await viewOf(store)).toBe(after)
+  })
+
+  it('an append of very many messages is one append', async () => {
+    const store = await openStore(':memory:')
+    const { position } = await store.append(
+      's',
+      Array.from({ length: 200_000 }, () => say('user', 'x')),
+    )
+    expect(position).toBe(200_000)
+  })
+})
