@@ -92,6 +92,7 @@ async function openFile(location: string, options: CheckedOptions): Promise<Conn
     throw invalid("openStore: the location must not be empty; ':memory:' keeps a store in memory")
   if (location.includes('\0')) throw invalid('openStore: a path cannot contain NUL')
   if (location !== ':memory:') refuseImpossible(location, options)
+  else if (options.readonly) throw invalid('openStore: a store in memory is empty, so it cannot be read-only')
   const Driver = await loadDriver()
   const { busyTimeoutMs } = options
   const where = { location, busyTimeoutMs, verb: 'openStore' }
@@ -178,7 +179,8 @@ function adopt(database: Database, options: CheckedOptions): Connection {
       detail: 'it is read-only; pass { readonly: true } to openStore.',
     })
   }
-  if (!options.readonly && database.pragma('query_only', { simple: true }) === 1) {
+  // A connection may give integers as BigInt.
+  if (!options.readonly && Number(database.pragma('query_only', { simple: true })) === 1) {
     throw new UndertextError('CONNECTION_UNSUITABLE', { detail: 'its pragma query_only is on.' })
   }
   const connection = new Connection(database, {

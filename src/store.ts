@@ -59,7 +59,7 @@ export type AppendResult = {
   readonly sessionId: string
   /** One entry a message, in order. */
   readonly messages: AppendedMessage[]
-  /** The highest position among them: the session's last one, unless all were known already. */
+  /** The session's last position. */
   readonly position: number
 }
 
@@ -165,11 +165,24 @@ export class Store<S extends Storage = Storage> {
     const id = checkId(sessionId)
     const { expectedPosition } = check(appendSchema, options, 'append')
     checkMessages(messages)
-    const appended = await this.storage.append(id, messages, expectedPosition)
-    return {
-      sessionId: id,
-      messages: appended,
-      position: appended.reduce((last, { position }) => Math.max(last, position), 0),
+    const appended = await this.#append(id, messages, expectedPosition)
+    // What was written last stands last; when all was known already, the session says where it stands.
+    const isNew = appended.some(({ existing }) => !existing)
+    const last = isNew ? appended.at(-1)!.position : (await this.#requireSession(id)).messageCount
+    const position = appended.reduce((most, one) => Math.max(most, one.position), last)
+    return { sessionId: id, messages: appended, position }
+  }
+
+  async #append(
+    id: string,
+    messages: readonly NewMessage[],
+    expected: number | undefined,
+  ): Promise<AppendedMessage[]> {
+    try {
+      return await this.storage.append(id, messages, expected)
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error
+      throw invalid('append: a message is larger than a text can be')
     }
   }
 

@@ -7,7 +7,15 @@ import type { Plan } from '../core/plan.ts'
 import { applyPlan } from '../core/plan.ts'
 import { isUndertextError, UndertextError } from '../errors.ts'
 import { LEASE_HOLDER, liveRuns } from '../process.ts'
-import type { Authorship, Lease, RunStart, Snapshot, Storage, Trigger } from '../storage/storage.ts'
+import type {
+  Authorship,
+  Lease,
+  RunStart,
+  Snapshot,
+  Storage,
+  SummaryRecord,
+  Trigger,
+} from '../storage/storage.ts'
 import { extractiveSummarizer } from '../summarizers/extractive.ts'
 import type { Summarizer } from '../summarizers/summarizer.ts'
 import { type CheckedConfig, resolveModel, resolveSettings, waitMsOf } from './config.ts'
@@ -75,9 +83,7 @@ export class Compactor {
     const snapshot = await this.#snapshot(sessionId, config)
     if (snapshot === undefined) return null
     const attempts = new Attempts(this.#storage, snapshot, start)
-    const mode: SummaryMode = summarize
-      ? { kind: 'write', started: (attempt) => attempts.note(attempt) }
-      : { kind: 'estimate' }
+    const mode: SummaryMode = summarize ? attempts.mode() : { kind: 'estimate' }
     let planned: PlannedRun
     try {
       planned = await this.#plan(snapshot, config, mode)
@@ -119,7 +125,7 @@ export class Compactor {
       const why = 'the session was purged since'
       throw new UndertextError('STALE_PLAN', { sessionId: snapshot.session.id, why, messageIds: [] })
     }
-    recheckSteps(snapshot.session.id, steps, now.view)
+    recheckSteps(snapshot.session.id, steps, now.view, snapshot.session.messageCount)
   }
 
   /** A summarizer that compacts the session it is asked to summarize would wait for itself. */
@@ -232,9 +238,7 @@ export class Compactor {
     skipModel = false,
   ): Promise<CompactionResult> {
     const attempts = new Attempts(this.#storage, snapshot, start)
-    const mode: SummaryMode = skipModel
-      ? { kind: 'skip' }
-      : { kind: 'write', started: (attempt) => attempts.note(attempt) }
+    const mode: SummaryMode = skipModel ? { kind: 'skip' } : attempts.mode()
     let planned: PlannedRun | undefined
     try {
       planned = await this.#plan(snapshot, config, mode)
@@ -355,11 +359,21 @@ class Attempts {
   readonly #snapshot: Snapshot
   readonly #run: RunStart
   readonly #open = new Map<string, StartedAttempt>()
+  readonly #answers = new Map<string, SummaryRecord>()
 
   constructor(storage: Storage, snapshot: Snapshot, run: RunStart) {
     this.#storage = storage
     this.#snapshot = snapshot
     this.#run = run
+  }
+
+  /** Asks, and notes what is asked and what was answered. */
+  mode(): SummaryMode {
+    return {
+      kind: 'write',
+      started: (attempt) => this.note(attempt),
+      answered: (id, record) => this.#answers.set(id, record),
+    }
   }
 
   async note(attempt: StartedAttempt): Promise<void> {
@@ -391,7 +405,6 @@ class Attempts {
   /** After a run that ended in an error: nothing stays "running". */
   async abandon(planned: PlannedRun | undefined, error: string): Promise<void> {
     if (this.#open.size === 0) return
-    const summaries = new Map(planned?.steps.map(({ id, summary }) => [id, summary] as const))
     const known = new Map(planned?.failed.map((attempt) => [attempt.id, attempt] as const))
     const ended = [...this.#open.values()].map(({ id, view, summarizer }) => ({
       id,
@@ -400,7 +413,7 @@ class Attempts {
       tokensBefore: view.tokens,
       tokensAfter: view.tokens,
       coveredTokens: 0,
-      summary: summaries.get(id) ?? { summarizer },
+      summary: this.#answers.get(id) ?? { summarizer },
       ...known.get(id),
     }))
     await this.#storage.releaseLease(this.#snapshot.session.id, undefined, this.#run, ended)
@@ -411,7 +424,7 @@ function manualPlan(sessionId: string, snapshot: Snapshot, messageIds: readonly 
   const wanted = new Set(messageIds)
   const hide = snapshot.view.rows.filter((row) => wanted.delete(row.id))
   if (wanted.size > 0) {
-    throw new UndertextError('ILLEGAL_BOUNDARY', {
+    throw new UndertextError('STALE_PLAN', {
       sessionId,
       why: 'they are hidden already',
       messageIds: [...wanted],

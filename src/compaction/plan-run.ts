@@ -44,7 +44,12 @@ export type PlannedRun = {
 /** How a run comes by its summaries. */
 export type SummaryMode =
   /** Ask the summarizer. `started` is called before each question, with the id the compaction will have. */
-  | { readonly kind: 'write'; readonly started?: (attempt: StartedAttempt) => unknown }
+  | {
+      readonly kind: 'write'
+      readonly started?: (attempt: StartedAttempt) => unknown
+      /** Called with what it cost as soon as a summary was answered, accepted or not. */
+      readonly answered?: (id: string, record: SummaryRecord) => unknown
+    }
   /** Do not ask a model: leave an upper bound. Summarizers without a model are asked all the same. */
   | { readonly kind: 'estimate' }
   /** Go on with the stages that need no model. */
@@ -52,6 +57,9 @@ export type SummaryMode =
 
 /** What planning reads of a storage, besides the snapshot. */
 export type ContentReader = Pick<Storage, 'contents' | 'metadata' | 'shownTexts'>
+
+/** The longest time a timer of Node's can wait; a longer one fires at once. */
+const MAX_TIMER_MS = 2 ** 31 - 1
 
 export type StartedAttempt = {
   readonly id: string
@@ -201,13 +209,19 @@ class RunPlanner {
     }
     const timeout = new AbortController()
     // Not AbortSignal.timeout: its timer would let the process end in the middle of the wait.
-    const timer = setTimeout(() => timeout.abort(), this.#config.summaryTimeoutMs ?? SUMMARY_TIMEOUT_MS)
+    const timer = setTimeout(
+      () => timeout.abort(),
+      Math.min(this.#config.summaryTimeoutMs ?? SUMMARY_TIMEOUT_MS, MAX_TIMER_MS),
+    )
     const { signal: own } = this.#config
     const signal = own === undefined ? timeout.signal : AbortSignal.any([own, timeout.signal])
     let written: WrittenSummary
     try {
       const request = { ...this.#requestFor(task), signal }
-      written = await unlessAborted(writeSummary(summarizer, sources, request, this.#view.estimator), signal)
+      written = await unlessAborted(
+        writeSummary(summarizer, sources, request, this.#view.estimator, this.#view.provider),
+        signal,
+      )
     } catch (error) {
       this.#throwIfAborted()
       this.#fail(id, 'failed', timeout.signal.aborted ? 'SUMMARY_TIMEOUT' : errorName(error), task, record)
@@ -215,7 +229,9 @@ class RunPlanner {
     } finally {
       clearTimeout(timer)
     }
-    return this.#accept(task, written, id, { ...record, ...recordOf(written) })
+    const full = { ...record, ...recordOf(written) }
+    if (this.#mode.kind === 'write') this.#mode.answered?.(id, full)
+    return this.#accept(task, written, id, full)
   }
 
   #requestFor(task: SummaryTask): Parameters<typeof writeSummary>[2] {

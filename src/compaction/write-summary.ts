@@ -1,6 +1,14 @@
-import type { JsonObject } from '../core/json.ts'
-import { type Message, type Part, partsOf, type RowKind } from '../core/message.ts'
-import { type Estimator, estimateMessagesTokens, estimateTokens } from '../core/tokens.ts'
+import { type JsonObject, stringifyJson } from '../core/json.ts'
+import { type Message, type Part, partsOf, type RowKind, withOutputText } from '../core/message.ts'
+import {
+  addSizes,
+  type Estimator,
+  estimateTokens,
+  measureMessage,
+  NO_SIZES,
+  type Sizes,
+  tokensOf,
+} from '../core/tokens.ts'
 import { type Digest, digestToolCalls, filesOf, mergeDigests, renderDigest } from '../summarizers/digest.ts'
 import type { Summarizer, SummaryAnswer, SummaryRequest } from '../summarizers/summarizer.ts'
 
@@ -8,6 +16,10 @@ import type { Summarizer, SummaryAnswer, SummaryRequest } from '../summarizers/s
 const DIGEST_SHARE = 0.25
 /** What is kept of each end of a text that alone is too long for a summarizer, as a share of its room. */
 const END_SHARE = 0.4
+/** Most of a summarizer's input that the summary so far may take: what is new needs room too. */
+const PREVIOUS_SHARE = 0.5
+/** How often a row is shortened to half of what it was before it becomes one text. */
+const MOST_HALVINGS = 8
 
 /** One row that a summary is to stand for. */
 export type SummarySource = {
@@ -33,6 +45,9 @@ type SummaryMemory = { readonly textLength: number; readonly digest: Digest }
  * Asks a summarizer for the text that is to stand for some rows, in chunks that fit it, each with the summary so
  * far, and adds the digest of the tool calls. Answers an empty text when the summarizer does.
  *
+ * What it is sent at once, messages and summary so far, takes at most `maxInputTokens` as the request's provider
+ * counts, or `provider` when the request names none.
+ *
  * Rejects with whatever the summarizer throws. Changes nothing.
  */
 export async function writeSummary(
@@ -40,6 +55,7 @@ export async function writeSummary(
   sources: readonly SummarySource[],
   request: Omit<SummaryRequest, 'messages' | 'previousSummary' | 'files'>,
   estimator: Estimator,
+  provider?: string,
 ): Promise<WrittenSummary> {
   const earlier = leadingSummaries(sources)
   const rest = sources.slice(earlier.length)
@@ -54,7 +70,13 @@ export async function writeSummary(
   let previousSummary = earlier.map(ownText).join('\n\n')
   let answer: SummaryAnswer = { text: previousSummary }
   let [inputTokens, outputTokens, cost] = [0, 0, 0]
-  for (const chunk of chunksOf(rest, summarizer.maxInputTokens, estimator)) {
+  const scale = new Scale(estimator, request.provider ?? provider)
+  const most = summarizer.maxInputTokens ?? Number.POSITIVE_INFINITY
+  for (let from = 0; from < rest.length; ) {
+    previousSummary = fitText(previousSummary, (text) => scale.ofText(text) <= most * PREVIOUS_SHARE)
+    const { chunk, next } = takeChunk(rest, from, most - scale.ofText(previousSummary), scale)
+    from = next
+    request.signal?.throwIfAborted()
     answer = await summarizer.summarize({
       ...request,
       maxTokens: Math.max(1, textTokens),
@@ -136,73 +158,143 @@ function textOf(message: Message): string {
     .join('')
 }
 
+/** How much of a summarizer's input something takes, in tokens of one provider. */
+class Scale {
+  readonly #estimator: Estimator
+  readonly #provider: string | undefined
+
+  constructor(estimator: Estimator, provider: string | undefined) {
+    this.#estimator = estimator
+    this.#provider = provider
+  }
+
+  sizesOf({ shown }: SummarySource): Sizes {
+    return measureMessage(shown, this.#estimator)
+  }
+
+  /** Tokens of `count` messages in one request. */
+  ofMessages(sizes: Sizes, count: number): number {
+    return tokensOf(sizes, count, this.#estimator, this.#provider)
+  }
+
+  /** Tokens of the summary so far, counted as a message of its own; 0 for none. */
+  ofText(text: string): number {
+    if (text === '') return 0
+    const estimator = this.#estimator
+    return estimator.toTokens(estimator.measureText(text), this.#provider) + estimator.tokensPerMessage
+  }
+}
+
 /**
- * Splits rows so that no chunk takes more tokens than a summarizer can read. Calls and their results stay
- * together as long as they fit; a single row that does not fit is shortened in the middle, never left out.
+ * The rows from `from` on that together take at most `room` tokens, one at least, and where the next chunk begins.
+ * Calls and their results stay together as long as they fit; a single row that does not fit is shortened in the
+ * middle, never left out.
  */
-function chunksOf(
+function takeChunk(
   sources: readonly SummarySource[],
-  maxTokens: number | undefined,
-  estimator: Estimator,
-): readonly (readonly SummarySource[])[] {
-  if (maxTokens === undefined) return sources.length === 0 ? [] : [sources]
-  const chunks: SummarySource[][] = []
-  let chunk: SummarySource[] = []
-  let size = 0
-  for (const source of sources) {
-    const fitted = fitSource(source, maxTokens, estimator)
-    const tokens = tokensOfSource(fitted, estimator)
-    const joins = startsWithResult(fitted) && chunk.length > 1
-    if (size + tokens > maxTokens && chunk.length > 0) {
+  from: number,
+  room: number,
+  scale: Scale,
+): { readonly chunk: readonly SummarySource[]; readonly next: number } {
+  const chunk: SummarySource[] = []
+  let sizes = NO_SIZES
+  for (let at = from; at < sources.length; at++) {
+    const fitted = fitSource(sources[at]!, room, scale)
+    const own = scale.sizesOf(fitted)
+    const sum = addSizes(sizes, own)
+    if (chunk.length > 0 && scale.ofMessages(sum, chunk.length + 1) > room) {
       // A result goes with the call before it, so the call moves on too, if both fit.
-      const call = joins ? chunk.at(-1)! : undefined
-      const moves = call !== undefined && tokensOfSource(call, estimator) + tokens <= maxTokens
-      if (moves) chunk.pop()
-      chunks.push(chunk)
-      chunk = moves ? [call] : []
-      size = moves ? tokensOfSource(call, estimator) : 0
+      const start = startsWithResult(fitted) ? callBefore(chunk) : chunk.length
+      const moved = chunk.slice(start).reduce((total, source) => addSizes(total, scale.sizesOf(source)), own)
+      const moves = start > 0 && scale.ofMessages(moved, chunk.length - start + 1) <= room
+      return moves ? { chunk: chunk.slice(0, start), next: from + start } : { chunk, next: at }
     }
     chunk.push(fitted)
-    size += tokens
+    sizes = sum
   }
-  if (chunk.length > 0) chunks.push(chunk)
-  return chunks
+  return { chunk, next: sources.length }
+}
+
+/** Where the row stands whose calls a result behind the chunk may answer: before the results at its end. */
+function callBefore(chunk: readonly SummarySource[]): number {
+  let at = chunk.length - 1
+  while (at > 0 && startsWithResult(chunk[at]!)) at--
+  return at
 }
 
 function startsWithResult({ shown }: SummarySource): boolean {
   return partsOf(shown)[0]?.type === 'tool-result'
 }
 
-function tokensOfSource({ shown }: SummarySource, estimator: Estimator): number {
-  return estimateMessagesTokens([shown], undefined, estimator)
+/** A row that takes at most `room`. Every text in it is shortened alike; only one with too many parts becomes one text. */
+function fitSource(source: SummarySource, room: number, scale: Scale): SummarySource {
+  const tokensOfSource = (some: SummarySource): number => scale.ofMessages(scale.sizesOf(some), 1)
+  const tokens = tokensOfSource(source)
+  if (tokens <= room) return source
+  let share = (Math.max(0, room) / tokens) * 2 * END_SHARE
+  for (let tries = 0; tries <= MOST_HALVINGS; tries++) {
+    const shortened = withContent(source, shortenParts(source.shown, share))
+    if (tokensOfSource(shortened) <= room) return shortened
+    share /= 2
+  }
+  const whole = partsOf(source.shown).map(plainText).join('\n')
+  return withContent(
+    source,
+    fitText(whole, (text) => tokensOfSource(withContent(source, text)) <= room),
+  )
 }
 
-function fitSource(source: SummarySource, maxTokens: number, estimator: Estimator): SummarySource {
-  const tokens = tokensOfSource(source, estimator)
-  if (tokens <= maxTokens) return source
-  const share = (maxTokens / tokens) * 2 * END_SHARE
+function withContent(source: SummarySource, content: Message['content']): SummarySource {
+  return { ...source, shown: { ...source.shown, content } }
+}
+
+function shortenParts(message: Message, share: number): Part[] {
   const shorten = (text: string): string => shortenMiddle(text, Math.floor(text.length * share))
-  const parts = partsOf(source.shown).map((part): Part => {
+  return partsOf(message).map((part): Part => {
     if (part.type === 'text' || part.type === 'reasoning') return { ...part, text: shorten(part.text) }
     if (part.type === 'tool-result')
-      return { ...part, output: { type: 'text', value: shorten(outputOf(part)) } }
-    if (part.type === 'tool-call') return { ...part, input: shorten(JSON.stringify(part.input)) }
+      return { ...part, output: withOutputText(part.output, shorten(outputOf(part))) }
+    if (part.type === 'tool-call') {
+      const json = stringifyJson(part.input)
+      const short = shorten(json)
+      return short.length < json.length ? { ...part, input: short } : part
+    }
     return { type: 'text', text: `[${part.type}]` }
   })
-  return { ...source, shown: { ...source.shown, content: parts } }
+}
+
+function plainText(part: Part): string {
+  if (part.type === 'text' || part.type === 'reasoning') return part.text
+  if (part.type === 'tool-result') return outputOf(part)
+  return part.type === 'tool-call' ? `${part.toolName} ${stringifyJson(part.input)}` : `[${part.type}]`
 }
 
 function outputOf(part: Extract<Part, { type: 'tool-result' }>): string {
   const { output } = part
   if (output.type === 'content')
     return output.value.map((item) => (item.type === 'text' ? item.text : `[${item.type}]`)).join('\n')
-  return typeof output.value === 'string' ? output.value : JSON.stringify(output.value)
+  return typeof output.value === 'string' ? output.value : stringifyJson(output.value)
 }
 
+/** A text as it is, or as much of its two ends as fits; empty when nothing does. */
+function fitText(text: string, fits: (text: string) => boolean): string {
+  if (fits(text)) return text
+  let low = -1
+  let high = text.length - 1
+  while (low < high) {
+    const middle = Math.ceil((low + high) / 2)
+    if (fits(shortenMiddle(text, middle))) low = middle
+    else high = middle - 1
+  }
+  return low < 0 ? '' : shortenMiddle(text, low)
+}
+
+/** A text without its middle, when it is longer than `length` and the note of what is left out is worth it. */
 function shortenMiddle(text: string, length: number): string {
   if (text.length <= length) return text
   const half = Math.floor(length / 2)
   const head = text.slice(0, half).replace(/[\ud800-\udbff]$/, '')
   const tail = half === 0 ? '' : text.slice(-half).replace(/^[\udc00-\udfff]/, '')
-  return `${head}\n[… ${text.length - head.length - tail.length} characters left out …]\n${tail}`
+  const short = `${head}\n[… ${text.length - head.length - tail.length} characters left out …]\n${tail}`
+  return short.length < text.length ? short : text
 }

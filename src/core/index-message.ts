@@ -1,12 +1,12 @@
-import { requestedRange, singlePath } from './line-range.ts'
+import { type IndexedCall, readVariant, requestedRange, singlePath } from './line-range.ts'
 import { isFailed, type Message, type Part } from './message.ts'
 import { type Estimator, measureOutput, measurePart, NO_SIZES, type Sizes } from './tokens.ts'
-import type { CallEntry, ResultEntry } from './view.ts'
+import type { ResultEntry } from './view.ts'
 
 /** What planning needs to know of a message without reading it again. */
 export type MessageIndex = {
   readonly sizes: Sizes
-  readonly calls: readonly CallEntry[]
+  readonly calls: readonly IndexedCall[]
   readonly results: readonly ResultEntry[]
   readonly hasReasoning: boolean
   /** Whether it says something besides calls and results. */
@@ -28,7 +28,7 @@ export function indexMessage(
     return { sizes, calls: [], results: [], hasReasoning: false, speaks: true }
   }
   const sum = { ...NO_SIZES } as { -readonly [K in keyof Sizes]: number }
-  const calls: CallEntry[] = []
+  const calls: IndexedCall[] = []
   const results: ResultEntry[] = []
   let hasReasoning = false
   let speaks = false
@@ -48,10 +48,13 @@ export function indexMessage(
   return { sizes: sum, calls, results, hasReasoning, speaks }
 }
 
-function indexCall(call: Extract<Part, { type: 'tool-call' }>, part: number): CallEntry {
+function indexCall(call: Extract<Part, { type: 'tool-call' }>, part: number): IndexedCall {
   const entry = { part, id: call.toolCallId, name: call.toolName }
   const path = singlePath(call.input)
-  return path === undefined ? entry : { ...entry, path, range: requestedRange(call.input) }
+  if (path === undefined) return entry
+  const read = { ...entry, path, range: requestedRange(call.input) }
+  const variant = readVariant(call.input, path)
+  return variant === undefined ? read : { ...read, variant }
 }
 
 function indexResult(

@@ -1,6 +1,6 @@
 import { UndertextError } from '../errors.ts'
 import { applyPlan, type Plan, type PlannedStep, spanOf } from './plan.ts'
-import type { View, ViewRow } from './view.ts'
+import { View, type ViewRow } from './view.ts'
 
 /**
  * The hard laws of design 3.3 that a plan must meet on the view it is applied to, whoever made it. Law 1 (the
@@ -92,10 +92,17 @@ export function checkStale(sessionId: string, before: View, now: View, plan: Pla
 
 /**
  * Holds the steps of a run to the laws again, one after the other, on a view that has changed since they were
- * planned. Throws what `checkStale` and `checkLaws` throw.
+ * planned. What was appended behind `lastPosition` since is no reason to refuse, so it is not looked at. Throws
+ * what `checkStale` and `checkLaws` throw.
  */
-export function recheckSteps(sessionId: string, steps: readonly PlannedStep[], view: View): void {
-  let now = view
+export function recheckSteps(
+  sessionId: string,
+  steps: readonly PlannedStep[],
+  view: View,
+  lastPosition: number,
+): void {
+  const known = view.rows.filter(({ anchor }) => anchor <= lastPosition)
+  let now = new View(known, view.estimator, view.provider)
   for (const step of steps) {
     checkStale(sessionId, step.before, now, step.plan)
     const plan = rebasePlan(step.plan, now)

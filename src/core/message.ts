@@ -15,7 +15,7 @@
  * - compaction: a plan that was applied; a row with an id and a status; the unit of undo.
  * - run: one call of `compactSession`: any number of compactions under one run id.
  */
-import type { Json, JsonObject } from './json.ts'
+import { type Json, type JsonObject, stringifyJson } from './json.ts'
 
 export const ROLES = ['system', 'user', 'assistant', 'tool'] as const
 
@@ -144,7 +144,7 @@ export function outputText(output: ToolResultOutput): string {
       return output.value
     case 'json':
     case 'error-json':
-      return JSON.stringify(output.value)
+      return stringifyJson(output.value)
     case 'content':
       return output.value.map((item) => (item.type === 'text' ? item.text : '')).join('')
   }

@@ -1,6 +1,6 @@
 import type { Json, JsonObject } from './json.ts'
 import type { Role } from './message.ts'
-import { NO_SIZES, type Sizes, subtractSizes } from './tokens.ts'
+import { addSizes, NO_SIZES, type Sizes, subtractSizes } from './tokens.ts'
 import type { View, ViewRow } from './view.ts'
 
 /** The four stages of the founding documents, in their order. */
@@ -18,6 +18,12 @@ export type PlannedReplacement = {
   readonly text: string
   /** What showing it saves: the sizes of the original part less those of the text. Only text, toolResults and media count. */
   readonly saved: Sizes
+  /**
+   * When the part shows another replacement until now: what that one saves of the original, and what is taken
+   * back with it. `saved` is of the original all the same, for the newest replacement in force stands alone. Of
+   * several parts of a row that are only known together, the first may carry it for all.
+   */
+  readonly instead?: Sizes
 }
 
 /** A part a plan leans on: the copy that survives a deduplication. */
@@ -84,13 +90,10 @@ export function applyPlan(view: View, plan: Plan, provisional: number, ordinal: 
   return { plan, before: view, after, provisional, ...(inserted !== undefined && { inserted }) }
 }
 
-/**
- * A row that shows one more replacement. The planners never replace a part that shows one already, so what it
- * saves is simply taken off.
- */
+/** A row that shows one more replacement, in addition to those it shows or instead of one of them. */
 function withReplacement(row: ViewRow, replacement: PlannedReplacement, compaction: number): ViewRow {
   return copyRow(row, {
-    sizes: subtractSizes(row.sizes, replacement.saved),
+    sizes: subtractSizes(addSizes(row.sizes, replacement.instead ?? NO_SIZES), replacement.saved),
     shown: [
       ...row.shown.filter(({ part }) => part !== replacement.part),
       { part: replacement.part, compaction },

@@ -1,4 +1,6 @@
+import { invalid } from './check.ts'
 import type { Message, ViewMessage } from './message.ts'
+import { checkMessageList } from './message-list.ts'
 import { providerProfile } from './providers.ts'
 import { cleanContents, settleReasoning } from './rendering/contents.ts'
 import type { Mend } from './rendering/draft.ts'
@@ -39,6 +41,9 @@ export type Rendering = { readonly messages: Message[]; readonly mends: Mend[] }
  * Takes linear time.
  */
 export function renderView(view: readonly ViewMessage[], options: RenderOptions): Rendering {
+  checkMessageList(view, 'renderView')
+  if (typeof options !== 'object' || options === null) throw invalid('renderView: options must be an object')
+  if (typeof options.provider !== 'string') throw invalid('renderView: options.provider must be a text')
   const profile = providerProfile(options.provider)
   const mends: Mend[] = []
   const note = (mend: Mend): void => {

@@ -1,4 +1,7 @@
+import { invalid } from './check.ts'
+import { stringifyJson } from './json.ts'
 import type { Message, Part, ToolResultOutput } from './message.ts'
+import { checkMessageList } from './message-list.ts'
 
 /** Characters (UTF-16 units) per token of ordinary text. Source: seed 003, "Token Estimation". */
 export const CHARS_PER_TOKEN = 4
@@ -120,6 +123,7 @@ export function unitsOf(sizes: Sizes): number {
  * checklist C-25.
  */
 export function estimateTokens(text: string, provider?: string, isCode = false): number {
+  if (typeof text !== 'string') throw invalid('estimateTokens: text must be a text')
   const perToken = isCode ? CODE_CHARS_PER_TOKEN : CHARS_PER_TOKEN
   return Math.ceil(Math.ceil(text.length / perToken) * getProviderMultiplier(provider) * TOKEN_SAFETY_MARGIN)
 }
@@ -131,7 +135,7 @@ export function measureMessage(message: Pick<Message, 'content'>, estimator: Est
   return message.content.reduce((sum, part) => addSizes(sum, measurePart(part, estimator)), NO_SIZES)
 }
 
-/** The sizes of one part. `inputJson` spares a second `JSON.stringify` of a tool call's input. */
+/** The sizes of one part. `inputJson` spares a second `stringifyJson` of a tool call's input. */
 export function measurePart(part: Part, estimator: Estimator, inputJson?: string): Sizes {
   switch (part.type) {
     case 'text':
@@ -143,7 +147,7 @@ export function measurePart(part: Part, estimator: Estimator, inputJson?: string
         ...NO_SIZES,
         toolCalls:
           estimator.measureText(part.toolName) +
-          estimator.measureText(inputJson ?? JSON.stringify(part.input)),
+          estimator.measureText(inputJson ?? stringifyJson(part.input)),
       }
     case 'tool-result':
       return measureOutput(part.output, estimator)
@@ -152,7 +156,7 @@ export function measurePart(part: Part, estimator: Estimator, inputJson?: string
     case 'file':
       return measureFile(part.data, part.mediaType, estimator)
     case 'provider':
-      return { ...NO_SIZES, text: estimator.measureText(JSON.stringify(part.data)) }
+      return { ...NO_SIZES, text: estimator.measureText(stringifyJson(part.data)) }
   }
 }
 
@@ -164,7 +168,7 @@ export function measureOutput(output: ToolResultOutput, estimator: Estimator): S
       return { ...NO_SIZES, toolResults: estimator.measureText(output.value) }
     case 'json':
     case 'error-json':
-      return { ...NO_SIZES, toolResults: estimator.measureText(JSON.stringify(output.value)) }
+      return { ...NO_SIZES, toolResults: estimator.measureText(stringifyJson(output.value)) }
     case 'content': {
       let text = 0
       let media = 0
@@ -198,6 +202,7 @@ export function estimateMessagesTokens(
   provider?: string,
   estimator: Estimator = neurolinkEstimator,
 ): number {
+  checkMessageList(messages, 'estimateMessagesTokens')
   const sizes = messages.reduce((sum, message) => addSizes(sum, measureMessage(message, estimator)), NO_SIZES)
   return tokensOf(sizes, messages.length, estimator, provider)
 }

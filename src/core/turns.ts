@@ -13,7 +13,8 @@ export class Turns {
   readonly #members: ReadonlyMap<number, readonly number[]>
   readonly #illegal: readonly boolean[]
   readonly #pairs: ReadonlyMap<string, CallPlace>
-  /** Indexes of rows with a call at the end of the session that still waits for its result, and its batch. */
+  readonly #calls = new Map<number, ReadonlyMap<number, CallEntry>>()
+  /** Indexes of rows with a call that still waits for its result, and all that goes with them. */
   readonly pending: ReadonlySet<number>
   /** Indexes of rows with a call nobody answered, wherever they stand. */
   readonly unansweredRows: readonly number[]
@@ -42,11 +43,22 @@ export class Turns {
   /** The call that the result in part `part` of row `index` answers, if it answers one. */
   callOf(index: number, part: number): (CallEntry & { readonly row: number }) | undefined {
     const place = this.#pairs.get(`${index}:${part}`)
-    const call = place && this.rows[place.row]!.calls.find((entry) => entry.part === place.part)
-    return place && call && { ...call, row: place.row }
+    if (place === undefined) return undefined
+    const call = this.#callsOf(place.row).get(place.part)
+    return call && { ...call, row: place.row }
   }
 
-  /** The rows that go with a row, itself included, in order. */
+  /** The calls of a row by part: a row may hold thousands, each asked for. */
+  #callsOf(index: number): ReadonlyMap<number, CallEntry> {
+    let calls = this.#calls.get(index)
+    if (calls === undefined) {
+      calls = new Map(this.rows[index]!.calls.map((call) => [call.part, call] as const))
+      this.#calls.set(index, calls)
+    }
+    return calls
+  }
+
+  /** The rows that go with a row, itself included, in order; the same array for every row of a group. */
   groupOf(index: number): readonly number[] {
     return this.#members.get(this.#groups[index]!)!
   }
@@ -119,7 +131,11 @@ function illegalCuts(length: number, members: ReadonlyMap<number, readonly numbe
   })
 }
 
-/** Rows of calls that nobody answered and after which nobody spoke, with everything that goes with them. */
+/**
+ * Rows of calls that still wait, with everything that goes with them: nobody answered, and behind them stands no
+ * request and no assistant row without calls. Further calls and their results are no reason to stop waiting: a
+ * batch may come as several messages, and be answered in any order.
+ */
 function pendingRows(
   rows: readonly ViewRow[],
   unanswered: ReadonlySet<number>,
@@ -128,10 +144,17 @@ function pendingRows(
   const pending = new Set<number>()
   for (let index = rows.length - 1; index >= 0; index--) {
     const row = rows[index]!
-    if (unanswered.has(index)) for (const member of turns.groupOf(index)) pending.add(member)
-    if (isRequest(row) || row.role === 'assistant') break
+    // Groups go in whole, so each is gone through once.
+    if (unanswered.has(index) && !pending.has(index))
+      for (const member of turns.groupOf(index)) pending.add(member)
+    if (isRequest(row) || isAnswer(row)) break
   }
   return pending
+}
+
+/** Whether the model goes on without calling. A row of results only (of tools the provider runs) is none. */
+function isAnswer({ role, calls, results, speaks }: ViewRow): boolean {
+  return role === 'assistant' && calls.length === 0 && (speaks || results.length === 0)
 }
 
 /** Disjoint sets of indexes; the smallest index stands for its set. */

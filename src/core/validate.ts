@@ -1,4 +1,5 @@
 import { type Message, type Part, partsOf } from './message.ts'
+import { checkMessageList, checkProviderName } from './message-list.ts'
 import { type CallRef, pairToolUse, toolUseOf } from './pairing.ts'
 import { CALL_ID_FORMS, type ProviderProfile, providerProfile } from './providers.ts'
 
@@ -41,6 +42,8 @@ export type Problem = {
  * linear time.
  */
 export function validateHistory(messages: readonly Message[], provider?: string): Problem[] {
+  checkMessageList(messages, 'validateHistory')
+  checkProviderName(provider, 'validateHistory')
   const profile = providerProfile(provider)
   const found = [
     ...findContentProblems(messages, profile),

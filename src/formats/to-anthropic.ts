@@ -11,6 +11,7 @@ import {
   type ToolResultOutput,
   type ToolResultPart,
 } from '../core/message.ts'
+import { checkMessageList } from '../core/message-list.ts'
 import {
   ANTHROPIC,
   type AnthropicBlock,
@@ -33,6 +34,7 @@ import { isBlank, isObject, isResult, keptFor, mediaOf, runsOf, textBlocks } fro
  * `INVALID_INPUT` for a part of an unknown type.
  */
 export function toAnthropic(messages: readonly Message[]): AnthropicConversation {
+  checkMessageList(messages, 'toAnthropic')
   const firstTurn = messages.findIndex(({ role }) => role !== 'system')
   const leading = firstTurn === -1 ? messages : messages.slice(0, firstTurn)
   const system = toSystem(leading)

@@ -11,6 +11,7 @@ import {
   type ToolResultOutput,
   type ToolResultPart,
 } from '../core/message.ts'
+import { checkMessageList } from '../core/message-list.ts'
 import { OPENAI, type OpenAIMessage, type OpenAIPart } from './openai-types.ts'
 import { isEmpty, isObject, isResult, keptFor, mediaOf, parsedArguments, runsOf, textBlocks } from './wire.ts'
 
@@ -24,6 +25,7 @@ import { isEmpty, isObject, isResult, keptFor, mediaOf, parsedArguments, runsOf,
  * nothing, and metadata other than `metadata.openai`. Throws `INVALID_INPUT` for a part of an unknown type.
  */
 export function toOpenAI(messages: readonly Message[]): OpenAIMessage[] {
+  checkMessageList(messages, 'toOpenAI')
   return messages.flatMap((message) => {
     if (message.role === 'assistant') return toAssistant(message)
     if (typeof message.content === 'string') return [toSpoken(message, message.content)]

@@ -152,6 +152,10 @@ export type Compaction = {
   readonly rowsHidden: number
   readonly partsReplaced: number
   readonly rowsInserted: number
+  /** Which parts it shows another text for, in the order of the log; the originals are kept. */
+  readonly replaced: readonly { readonly messageId: string; readonly part: number }[]
+  /** Which parts it leans on, such as the copy that survives a deduplication. */
+  readonly requires: readonly { readonly messageId: string; readonly part: number }[]
   /** Ids of the rows it inserted. */
   readonly insertedIds: readonly string[]
   /** Tokens of the history around it, by the session's estimator, for the provider of the run. */

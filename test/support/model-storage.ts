@@ -22,6 +22,7 @@ import {
   undoIn,
 } from '../../src/core/session-log.ts'
 import { neurolinkEstimator } from '../../src/core/tokens.ts'
+import { View } from '../../src/core/view.ts'
 import { UndertextError } from '../../src/errors.ts'
 import type {
   AppendedMessage,
@@ -36,8 +37,7 @@ type Stored = {
   session: Session
   log: SessionLog
   facts: Map<string, Partial<Compaction>>
-  /** The newest row of each idempotency key, and the key of every row that came with one. */
-  keys: Map<string, { position: number; key: number }>
+  /** The idempotency key of every row that came with one. */
   keyOf: Map<number, string>
   audit: number
 }
@@ -83,7 +83,6 @@ export class ModelStorage implements Storage {
       session,
       log: { rows: [], compactions: [] },
       facts: new Map(),
-      keys: new Map(),
       keyOf: new Map(),
       audit: 0,
     })
@@ -143,12 +142,11 @@ export class ModelStorage implements Storage {
     const isNew = !this.#sessions.has(id)
     if (isNew) this.createSession(id, {}, estimator.name)
     const stored = this.#sessions.get(id)!
-    const before = { log: stored.log, keys: new Map(stored.keys) }
+    const before = stored.log
     try {
       return this.#appendAll(id, stored, messages, expected)
     } catch (error) {
-      stored.log = before.log
-      stored.keys = before.keys
+      stored.log = before
       if (isNew) this.#sessions.delete(id)
       throw error
     }
@@ -162,6 +160,8 @@ export class ModelStorage implements Storage {
   ): AppendedMessage[] {
     const actual = this.#counted(stored).messageCount
     if (expected !== undefined && expected !== actual) {
+      const repeated = this.#repeated(id, stored, messages)
+      if (repeated !== undefined) return repeated
       throw new UndertextError('POSITION_CONFLICT', { sessionId: id, expected, actual })
     }
     return messages.map((message) => {
@@ -191,26 +191,36 @@ export class ModelStorage implements Storage {
       }
       stored.log = { ...stored.log, rows: [...stored.log.rows, row] }
       if (message.idempotencyKey !== undefined) {
-        stored.keys.set(message.idempotencyKey, { position, key: row.key })
         stored.keyOf.set(row.key, message.idempotencyKey)
       }
       return { id: row.id, position, existing: false }
     })
   }
 
+  #repeated(id: string, stored: Stored, messages: readonly NewMessage[]): AppendedMessage[] | undefined {
+    try {
+      const found = messages.map((message) => this.#findByKey(id, stored, message))
+      return messages.length > 0 && found.every((one) => one !== undefined) ? found : undefined
+    } catch {
+      return undefined
+    }
+  }
+
   #findByKey(id: string, stored: Stored, message: NewMessage): AppendedMessage | undefined {
     const { idempotencyKey } = message
-    const found = idempotencyKey === undefined ? undefined : stored.keys.get(idempotencyKey)
-    if (found === undefined || idempotencyKey === undefined) return undefined
-    const row = stored.log.rows.find(({ key }) => key === found.key)!
-    const hiding = tagsOf(stored.log, row).truncationParent
-    if (stored.log.compactions.some(({ no, kind }) => no === hiding && kind === 'manual')) return undefined
+    if (idempotencyKey === undefined) return undefined
+    const row = stored.log.rows.findLast((candidate) => {
+      if (stored.keyOf.get(candidate.key) !== idempotencyKey) return false
+      const hiding = tagsOf(stored.log, candidate).truncationParent
+      return !stored.log.compactions.some(({ no, kind }) => no === hiding && kind === 'manual')
+    })
+    if (row === undefined) return undefined
     const same =
       canonicalJson([row.role, row.content, row.metadata ?? null]) ===
       canonicalJson([message.role, message.content, message.metadata ?? null])
     if (!same)
       throw new UndertextError('IDEMPOTENCY_CONFLICT', { sessionId: id, idempotencyKey, messageId: row.id })
-    return { id: row.id, position: found.position, existing: true }
+    return { id: row.id, position: row.position!, existing: true }
   }
 
   messages(id: string, { after, before, limit, order }: Parameters<Storage['messages']>[1]): StoredMessage[] {
@@ -337,7 +347,9 @@ export class ModelStorage implements Storage {
         messageIds: [],
       })
     }
-    let view = indexView(stored.log, estimator, snapshot.view.provider)
+    const all = indexView(stored.log, estimator, snapshot.view.provider)
+    const known = all.rows.filter(({ anchor }) => anchor <= snapshot.session.messageCount)
+    let view = new View(known, estimator, snapshot.view.provider)
     const keys = new Map<number, number>()
     const before = stored.log
     const moved =
@@ -364,7 +376,7 @@ export class ModelStorage implements Storage {
             part,
             text,
           })),
-          requires: plan.requires.map(({ row, part }) => ({ key: row.key, part })),
+          requires: plan.requires.map(({ row, part }) => ({ key: keys.get(row.key) ?? row.key, part })),
           undoneWithRun: undefined,
         }
         let { rows } = stored.log
@@ -454,6 +466,10 @@ export class ModelStorage implements Storage {
             coverage: one.coverage,
             rowsHidden: outcome([one]).rows,
             partsReplaced: one.replacements.length,
+            replaced: placesOf(log, one.replacements)
+              .sort((a, b) => a.at - b.at || a.ordinal - b.ordinal || a.part - b.part)
+              .map(({ messageId, part }) => ({ messageId, part })),
+            requires: placesOf(log, one.requires).map(({ messageId, part }) => ({ messageId, part })),
             rowsInserted: one.coverage.inserted === undefined ? 0 : 1,
             insertedIds:
               one.coverage.inserted === undefined
@@ -535,6 +551,16 @@ export class ModelStorage implements Storage {
       activeCompactions: log.compactions.filter(({ status }) => status === 'active').length,
     }
   }
+}
+
+function placesOf(
+  log: SessionLog,
+  places: readonly { readonly key: number; readonly part: number }[],
+): { messageId: string; part: number; at: number; ordinal: number }[] {
+  return places.map(({ key, part }) => {
+    const row = log.rows.find((candidate) => candidate.key === key)!
+    return { messageId: row.id, part, at: row.anchor, ordinal: row.ordinal }
+  })
 }
 
 function insertedRow(

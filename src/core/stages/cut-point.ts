@@ -29,8 +29,14 @@ function tailStart(view: View, tokens: number): number {
 /** The indexes of rows that stay, with everything that goes with them; waiting calls always stay. */
 export function keepsGroups(view: View, stays: (row: ViewRow) => boolean): Set<number> {
   const kept = new Set(view.turns.pending)
+  // A loop of 20,000 rows is one group: it is gone through once, not once a row.
+  const done = new Set<readonly number[]>()
   view.rows.forEach((row, index) => {
-    if (stays(row)) for (const member of view.turns.groupOf(index)) kept.add(member)
+    if (!stays(row)) return
+    const group = view.turns.groupOf(index)
+    if (done.has(group)) return
+    done.add(group)
+    for (const member of group) kept.add(member)
   })
   return kept
 }

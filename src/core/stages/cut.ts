@@ -1,6 +1,15 @@
 import { outputText, type Part } from '../message.ts'
 import { type PlannedReplacement, savedBy } from '../plan.ts'
-import { type Estimator, measureOutput, NO_SIZES, type Sizes, unitsOf } from '../tokens.ts'
+import {
+  addSizes,
+  type Estimator,
+  measureOutput,
+  measurePart,
+  NO_SIZES,
+  type Sizes,
+  subtractSizes,
+  unitsOf,
+} from '../tokens.ts'
 import type { View, ViewRow } from '../view.ts'
 import { keepsGroups } from './cut-point.ts'
 import type { Stage, StageContext } from './stage.ts'
@@ -11,7 +20,7 @@ export const CUT_ENDING = '... [TRUNCATED]'
 /** No content is cut shorter than this, in units of the estimator (with the default some 200 characters). */
 const SHORTEST_UNITS = 50
 
-/** One text that can be cut. */
+/** One text that can be cut: the original, whatever is shown in its place. */
 type Cuttable = {
   readonly row: ViewRow
   readonly part: number
@@ -22,8 +31,16 @@ type Cuttable = {
 }
 
 /**
+ * Texts whose shown size is known together, and which are cut all or none: a part that shows its original alone;
+ * parts of one row that show replacements by their sum, for the row counts no more than that.
+ */
+type CuttableGroup = { readonly texts: readonly Cuttable[]; readonly shown: Sizes }
+
+/**
  * The last resort, when everything else was done and the request still does not fit: cuts over-long contents,
  * the largest first, all to one length, until it fits. The rows keep their text; the view shows less of it.
+ *
+ * What was cut before, for a larger window, is cut again, from its original.
  */
 export const cut: Stage = {
   kind: 'cut',
@@ -34,13 +51,13 @@ export const cut: Stage = {
 
   plan(view, context) {
     if (view.tokens <= context.limitTokens) return undefined
-    const texts = cuttableRows(view).flatMap((row) =>
-      cuttableTexts(row, context.contentOf(row), view.estimator),
+    const groups = cuttableRows(view).flatMap((row) =>
+      cuttableGroups(row, context.contentOf(row), view.estimator),
     )
-    const level = findLevel(view, texts, context)
-    const replace = texts
-      .filter(({ units }) => units > level)
-      .map((text) => shortened(text, level, view.estimator))
+    const level = findLevel(view, groups, context)
+    const replace = groups
+      .filter((group) => savingOf(group, level) > 0)
+      .flatMap((group) => shortened(group, level, view.estimator))
     if (replace.length === 0) return undefined
     return {
       kind: 'cut',
@@ -59,9 +76,29 @@ function cuttableRows(view: View): ViewRow[] {
   )
 }
 
+function cuttableGroups(row: ViewRow, parts: readonly Part[], estimator: Estimator): CuttableGroup[] {
+  const replaced = new Set(row.shown.map(({ part }) => part))
+  const texts = cuttableTexts(row, parts, estimator)
+  const groups = texts
+    .filter(({ part }) => !replaced.has(part))
+    .map((text): CuttableGroup => ({ texts: [text], shown: text.original }))
+  if (replaced.size === 0) return groups
+  const others = parts.reduce(
+    (sum, part, index) => (replaced.has(index) ? sum : addSizes(sum, measurePart(part, estimator))),
+    NO_SIZES,
+  )
+  for (const shownAs of ['text', 'toolResults'] as const) {
+    const together = texts.filter((text) => text.shownAs === shownAs && replaced.has(text.part))
+    if (together.length === 0) continue
+    // A replacement is a text: it has no media.
+    const shown = { ...NO_SIZES, [shownAs]: row.sizes[shownAs] - others[shownAs] }
+    groups.push({ texts: together, shown })
+  }
+  return groups
+}
+
 function cuttableTexts(row: ViewRow, parts: readonly Part[], estimator: Estimator): Cuttable[] {
   return parts.flatMap((part, index): Cuttable[] => {
-    if (row.shown.some((shown) => shown.part === index)) return []
     if (part.type === 'text') {
       const units = estimator.measureText(part.text)
       return [
@@ -77,16 +114,22 @@ function cuttableTexts(row: ViewRow, parts: readonly Part[], estimator: Estimato
   })
 }
 
+/** The units that cutting every text of a group that is longer than `level` takes off what is shown; 0 for none. */
+function savingOf({ texts, shown }: CuttableGroup, level: number): number {
+  const left = texts.reduce((sum, { units }) => sum + Math.min(units, level), 0)
+  return Math.max(0, unitsOf(shown) - left)
+}
+
 /** The greatest length, in units, to which cutting every longer text makes the history fit. */
-function findLevel(view: View, texts: readonly Cuttable[], { limitTokens }: StageContext): number {
+function findLevel(view: View, groups: readonly CuttableGroup[], { limitTokens }: StageContext): number {
   const total = unitsOf(view.sizes)
   const framing = view.tokens - view.estimator.toTokens(total, view.provider)
   const fits = (level: number): boolean => {
-    const saved = texts.reduce((sum, { units }) => sum + Math.max(0, units - level), 0)
+    const saved = groups.reduce((sum, group) => sum + savingOf(group, level), 0)
     return framing + view.estimator.toTokens(total - saved, view.provider) <= limitTokens
   }
   let low = SHORTEST_UNITS
-  let high = texts.reduce((most, { units }) => Math.max(most, units), SHORTEST_UNITS)
+  let high = groups.reduce((most, { shown }) => Math.max(most, unitsOf(shown)), SHORTEST_UNITS)
   while (low < high) {
     const middle = Math.ceil((low + high) / 2)
     if (fits(middle)) low = middle
@@ -95,10 +138,20 @@ function findLevel(view: View, texts: readonly Cuttable[], { limitTokens }: Stag
   return low
 }
 
-function shortened(from: Cuttable, level: number, estimator: Estimator): PlannedReplacement {
-  const text = cutText(from.text, level, estimator)
-  const saved = savedBy(from.original, from.shownAs, estimator.measureText(text))
-  return { row: from.row, part: from.part, text, saved }
+function shortened(
+  { texts, shown }: CuttableGroup,
+  level: number,
+  estimator: Estimator,
+): PlannedReplacement[] {
+  const original = texts.reduce((sum, text) => addSizes(sum, text.original), NO_SIZES)
+  const instead = subtractSizes(original, shown)
+  const isReplaced = texts.some(({ row, part }) => row.shown.some((entry) => entry.part === part))
+  return texts.map((from, at) => {
+    const text = from.units > level ? cutText(from.text, level, estimator) : from.text
+    const saved = savedBy(from.original, from.shownAs, estimator.measureText(text))
+    const replacement = { row: from.row, part: from.part, text, saved }
+    return isReplaced && at === 0 ? { ...replacement, instead } : replacement
+  })
 }
 
 /** The longest beginning of a text that with its ending measures at most `units`; no character is cut in two. */

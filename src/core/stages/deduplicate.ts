@@ -1,4 +1,16 @@
-import { coversRange, normalizePath, requestedRange, shownRange, singlePath } from '../line-range.ts'
+import type { Json } from '../json.ts'
+import {
+  coversRange,
+  type IndexedCall,
+  isCut,
+  normalizePath,
+  readVariant,
+  requestedRange,
+  shownRange,
+  singlePath,
+  toldRange,
+  UNKNOWN_LINES,
+} from '../line-range.ts'
 import { outputText } from '../message.ts'
 import { type PlannedReplacement, type RequiredPart, savedBy } from '../plan.ts'
 import { NO_SIZES } from '../tokens.ts'
@@ -15,6 +27,24 @@ export function deduplicatedText(path: string): string {
 }
 
 /**
+ * Least length of the later read, as a share of the earlier one's. Edits make a file a little shorter between two
+ * reads; a text that has lost more was more likely cut in a way nobody told, or is another answer altogether.
+ */
+const LEAST_LENGTH = 0.9
+
+/** Longest text, in characters, that is taken for an error by how it begins, and for a remark by what it says. */
+const LONGEST_ERROR = 4_000
+const LONGEST_REMARK = 600
+
+/** How errors begin that a tool told as plain text: behind brackets, tags or JSON's `{"`, and never indented as code is. */
+const ERROR_HEADING =
+  /^(?:\n|<\/?[\w:-]{1,40}>|[^\p{L}\p{N}\s]|(?<=\S) ){0,12}(?:[a-z_]{0,40}error\b(?!\s*(?:[=.(;,|]|=>))|[\w.]{0,60}exception:|<[\w:-]{0,40}error|(?:ENOENT|EACCES|EPERM|EISDIR|ENOTDIR|EMFILE|ENAMETOOLONG|ELOOP|EIO|EBUSY)\b|fail(?:ed|ure)\b|fatal\b|traceback\b|cannot\b|can['’]t\b|couldn['’]t\b|could not\b|unable to\b|no such file|permission denied|access denied|(?:success|ok)"\s*:\s*false|invalid\b|timed? ?out\b)/iu
+
+/** What short answers say that show no file: it is not there, or has not changed since it was shown. */
+const REMARK =
+  /no such file|(?:does|do|did) not exist|doesn['’]t exist|\bnot found\b|(?:permission|access)\b[^\n]{0,40}\bdenied|is a directory|ENOENT|EACCES|\bunchanged\b|(?:not|n['’]t) (?:been )?(?:changed|modified)\b|no changes since|still current|already (?:been )?(?:read|shown|in (?:the |your )?context)|interrupted by|doesn['’]t want to|rejected|limit exceeded/i
+
+/**
  * The seed's pattern for a read that is told in words, with the backtick it lost in print (checklist C-04),
  * tied to the head of a result: anywhere in a text it takes prose ("reading the file") for a read.
  */
@@ -27,18 +57,26 @@ type FileRead = {
   readonly row: ViewRow
   readonly result: ResultEntry
   readonly path: string
-  /** What makes two reads comparable: the normalised path and, since lines may count differently, the tool. */
+  /**
+   * What makes two reads comparable: the normalised path, all other arguments but the lines and, since lines may
+   * count differently, the tool.
+   */
   readonly group: string
+  /** What was read, as it is counted: one file, however many tools read it. */
+  readonly file: string
   readonly range: LineRange
   readonly lines: number
+  /** Least share of this read's length a later one must have. */
+  readonly leastLength: number
 }
 
 /**
  * Replaces the result of a file read by a pointer to a later one that shows all its lines.
  *
  * A read is known by its tool's name and path argument; what it showed, by its arguments and by what the tool
- * says in the result. The later read must have succeeded, be visible and show its original: it is what the plan
- * requires. Whether the file was written in between does not matter, the later read is the truer one.
+ * says in the result. Reads that differ in any argument besides the lines (a revision, pages, an encoding) are
+ * reads of different things. The later read must have succeeded, also by its text, be about as long, hold as many
+ * images, be visible and show its original: it is what the plan requires. Whether the file was written in between does not matter, the later read is the truer one.
  */
 export const deduplicate: Stage = {
   kind: 'deduplicate',
@@ -57,7 +95,7 @@ export const deduplicate: Stage = {
     const reads = [
       ...structuredReads(view, targetOf, settings)
         .filter(hasRivals)
-        .map((read) => withShownRange(read, context)),
+        .flatMap((read) => withShownRange(read, context)),
       ...(settings.deduplicateByText ? wordedReads(view, targetOf, context) : []),
     ]
     const replace: PlannedReplacement[] = []
@@ -69,7 +107,7 @@ export const deduplicate: Stage = {
     for (const group of groupBy(reads, (read) => read.group).values()) {
       const found = supersededReads(view, group)
       if (found.length === 0) continue
-      files.add(normalizePath(found[0]!.read.path))
+      files.add(found[0]!.read.file)
       candidateUnits += group.reduce((sum, { result }) => sum + result.units, 0)
       for (const { read, by } of found) {
         const text = deduplicatedText(read.path)
@@ -107,11 +145,20 @@ function supersededReads(view: View, reads: readonly FileRead[]): { read: FileRe
   const survivors: FileRead[] = []
   const superseded: { read: FileRead; by: FileRead }[] = []
   for (const read of [...reads].sort((a, b) => b.index - a.index || b.result.part - a.result.part)) {
-    const by = survivors.find((later) => coversRange(later.range, read.range) && later.lines >= read.lines)
+    const by = survivors.find((later) => standsFor(later, read))
     if (by !== undefined && canBeReplaced(view, read)) superseded.push({ read, by })
     else survivors.push(read)
   }
   return superseded
+}
+
+function standsFor(later: FileRead, read: FileRead): boolean {
+  return (
+    coversRange(later.range, read.range) &&
+    later.lines >= read.lines &&
+    later.result.media >= read.result.media &&
+    later.result.units >= read.leastLength * read.result.units
+  )
 }
 
 function canBeReplaced(view: View, { row, result, path, index }: FileRead): boolean {
@@ -123,26 +170,40 @@ function canBeReplaced(view: View, { row, result, path, index }: FileRead): bool
 }
 
 type Call = NonNullable<ReturnType<View['turns']['callOf']>>
-type Target = { readonly path: string; readonly range: LineRange }
+type Target = {
+  readonly path: string
+  readonly range: LineRange
+  readonly variant: string | undefined
+}
 type TargetFinder = (call: Call) => Target | undefined
 
 /** What a call reads, as it was indexed when it was appended, by the default names of arguments. */
 function indexedTarget(call: Call): Target | undefined {
-  return call.path === undefined ? undefined : { path: call.path, range: call.range ?? { from: 1 } }
+  const { path, range = { from: 1 }, variant } = call as Call & IndexedCall
+  return path === undefined ? undefined : { path, range, variant }
 }
 
 /** With names of the caller's own the arguments themselves must be looked at. */
 function targetFinder(view: View, { settings, contentOf }: StageContext): TargetFinder {
   if (settings.pathArguments === PATH_ARGUMENTS) return indexedTarget
   return (call) => {
-    const part = contentOf(view.rows[call.row]!)[call.part]
-    if (part?.type !== 'tool-call') return undefined
-    const path = singlePath(part.input, settings.pathArguments)
-    return path === undefined ? undefined : { path, range: requestedRange(part.input) }
+    const input = inputOf(view, call, contentOf)
+    const path = input === undefined ? undefined : singlePath(input, settings.pathArguments)
+    if (input === undefined || path === undefined) return undefined
+    return {
+      path,
+      range: requestedRange(input),
+      variant: readVariant(input, path, settings.pathArguments),
+    }
   }
 }
 
-type Candidate = Omit<FileRead, 'lines'> & { rivals: number }
+function inputOf(view: View, call: Call, contentOf: StageContext['contentOf']): Json | undefined {
+  const part = contentOf(view.rows[call.row]!)[call.part]
+  return part?.type === 'tool-call' ? part.input : undefined
+}
+
+type Candidate = Omit<FileRead, 'lines' | 'leastLength'> & { rivals: number }
 
 /** Successful reads by tool name and path argument whose results show their original. */
 function structuredReads(
@@ -156,9 +217,11 @@ function structuredReads(
     const call = view.turns.callOf(index, result.part)
     const target = call && isReadTool(call.name, settings.readTools) ? targetOf(call) : undefined
     if (call === undefined || target === undefined) continue
-    const group = `${call.name}\n${normalizePath(target.path)}`
+    const { path, range, variant = '' } = target
+    const file = `${normalizePath(path)}\n${variant}`
+    const group = `${call.name}\n${file}`
     counts.set(group, (counts.get(group) ?? 0) + 1)
-    reads.push({ index, row, result, ...target, group, rivals: 0 })
+    reads.push({ index, row, result, path, range, file, group, rivals: 0 })
   }
   for (const read of reads) read.rivals = counts.get(read.group)! - 1
   return reads
@@ -168,14 +231,26 @@ function hasRivals(read: Candidate): boolean {
   return read.rivals > 0
 }
 
-function withShownRange(read: Candidate, { contentOf }: StageContext): FileRead {
+/** The read with the lines its result really shows; nothing when that shows no file at all. */
+function withShownRange(read: Candidate, { contentOf }: StageContext): FileRead[] {
   const text = resultText(read.row, read.result, contentOf)
-  return { ...read, range: shownRange(read.range, text), lines: 0 }
+  if (!showsFile(text)) return []
+  return [{ ...read, range: shownRange(read.range, text), lines: 0, leastLength: LEAST_LENGTH }]
 }
 
 /**
- * Results that say in their first line which file they show. How many lines of it cannot be known, so a later
- * one must at least be as long.
+ * Whether a result may be what stands in a file. An empty one, an error told as plain text and "unchanged since
+ * last read" are not: they neither stand for another read nor are stood for.
+ */
+function showsFile(text: string): boolean {
+  if (text.trim() === '') return false
+  if (text.length <= LONGEST_REMARK && REMARK.test(text)) return false
+  return text.length > LONGEST_ERROR || !ERROR_HEADING.test(text.slice(0, 200))
+}
+
+/**
+ * Results that say in their first line which file they show, by tool and arguments. How many lines of it can be
+ * known only when the heading says so, so a later one must also be at least as long in lines.
  */
 function wordedReads(view: View, targetOf: TargetFinder, { settings, contentOf }: StageContext): FileRead[] {
   const reads: FileRead[] = []
@@ -183,12 +258,24 @@ function wordedReads(view: View, targetOf: TargetFinder, { settings, contentOf }
     const call = view.turns.callOf(index, result.part)
     if (call && isReadTool(call.name, settings.readTools) && targetOf(call) !== undefined) continue
     const text = resultText(row, result, contentOf)
-    const path = READ_HEADING.exec(text.slice(0, 500))?.[1]?.replace(/[.,:;)\]]+$/, '')
-    if (path === undefined || !looksLikePath(path)) continue
-    const group = `\n${normalizePath(path)}`
-    reads.push({ index, row, result, path, group, range: { from: 1 }, lines: text.split('\n').length })
+    const path = READ_HEADING.exec(text.slice(0, 500))?.[1]?.replace(/[.,:;)\]…]+$/, '')
+    if (path === undefined || !looksLikePath(path) || !showsFile(text)) continue
+    const input = call && inputOf(view, call, contentOf)
+    const variant = input === undefined ? '' : (readVariant(input, undefined) ?? '')
+    const file = normalizePath(path)
+    const group = `\n${call?.name ?? result.name ?? ''}\n${file}\n${variant}`
+    const range = wordedRange(input === undefined ? { from: 1 } : requestedRange(input), text)
+    const lines = text.split('\n').length
+    reads.push({ index, row, result, path, file, group, range, lines, leastLength: 0 })
   }
   return reads
+}
+
+/** The heading's word counts before what was asked for; a result that tells lines and is cut shows nobody knows which. */
+function wordedRange(requested: LineRange, text: string): LineRange {
+  const told = toldRange(text)
+  if (told === undefined) return shownRange(requested, text)
+  return isCut(text) ? UNKNOWN_LINES : told
 }
 
 /** A word is not a path: it has a slash, or a dot with something like an ending behind it. */

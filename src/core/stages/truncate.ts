@@ -73,8 +73,10 @@ function hideByTokens(view: View, context: StageContext, insert: PlannedInsert |
   const remaining = new Remaining(view, insert)
   const hide: number[] = []
   const drop = (indexes: readonly number[]): void => {
-    for (const index of indexes) remaining.drop(view.rows[index]!)
-    hide.push(...indexes)
+    for (const index of indexes) {
+      remaining.drop(view.rows[index]!)
+      hide.push(index)
+    }
   }
 
   for (const step of [...olderTurns(view, stays), ...newestTurnUnits(view, stays)]) {

@@ -6,7 +6,7 @@ import { UndertextError } from '../../errors.ts'
 import type { AppendedMessage, Estimators } from '../storage.ts'
 import { blobReader, keepBlobs } from './blobs.ts'
 import type { Connection } from './connection.ts'
-import { decodeContent, type EncodedContent, encodeContent } from './content-codec.ts'
+import { decodeContent, type EncodedContent, encodeContent, parseStoredObject } from './content-codec.ts'
 import { sqliteCode } from './failure.ts'
 import { decodeRole, encodeFlags, encodeRole, encodeTools, rowId } from './row-codec.ts'
 import { insertSession } from './sessions.ts'
@@ -41,6 +41,9 @@ function prepare(message: NewMessage, estimator: Estimator): Prepared {
  *
  * All work that can be done before is done before the write lock is taken. Without idempotency keys nothing is
  * read: one update of the session's row gives the positions and moves the counters.
+ *
+ * A retry of an append that was written is answered with its rows, whatever position it expects: it was sent
+ * before its own first attempt moved the end.
  */
 export function append(
   connection: Connection,
@@ -61,6 +64,8 @@ export function append(
       prepared = messages.map((message) => prepare(message, estimator))
     }
     if (expectedPosition !== undefined && expectedPosition !== session.position) {
+      const repeated = keyed ? repeatedRows(connection, session, prepared) : undefined
+      if (repeated !== undefined) return repeated
       throw new UndertextError('POSITION_CONFLICT', {
         sessionId,
         expected: expectedPosition,
@@ -115,22 +120,52 @@ function appendKeyed(connection: Connection, head: Head, prepared: readonly Prep
   return appended
 }
 
+/** The rows of messages that all are stored already, under their keys and with their bodies. */
+function repeatedRows(
+  connection: Connection,
+  head: Head,
+  prepared: readonly Prepared[],
+): AppendedMessage[] | undefined {
+  const rows: AppendedMessage[] = []
+  for (const one of prepared) {
+    const found = keyedRow(connection, head, one)
+    if (found === undefined || !found.same) return undefined
+    rows.push(found.row)
+  }
+  return rows
+}
+
+/** The row an idempotency key stands for. Throws `IDEMPOTENCY_CONFLICT` when it was used with another body. */
+function findByKey(connection: Connection, head: Head, prepared: Prepared): AppendedMessage | undefined {
+  const found = keyedRow(connection, head, prepared)
+  if (found === undefined || found.same) return found?.row
+  throw new UndertextError('IDEMPOTENCY_CONFLICT', {
+    sessionId: head.sessionId,
+    idempotencyKey: prepared.message.idempotencyKey!,
+    messageId: found.row.id,
+  })
+}
+
 /**
- * The row an idempotency key stands for, if it was used with this very body. A row that was hidden by hand has
- * given its key free. Throws `IDEMPOTENCY_CONFLICT` for another body.
+ * The newest row that came with the key, and whether its body is this one. A row that was hidden by hand has
+ * given its key free; an older one that was not keeps it.
  */
-function findByKey(connection: Connection, head: Head, { message }: Prepared): AppendedMessage | undefined {
+function keyedRow(
+  connection: Connection,
+  head: Head,
+  { message }: Prepared,
+): { readonly row: AppendedMessage; readonly same: boolean } | undefined {
   const { idempotencyKey } = message
   if (idempotencyKey === undefined) return undefined
   const row = connection.get(
-    `select m.position, m.id, m.role, c.content, c.blobs, c.metadata, h.kind
+    `select m.position, m.id, m.role, c.content, c.blobs, c.metadata
      from undertext_messages m join undertext_contents c on c.key = m.key
      left join undertext_compactions h on h.no = m.truncation_parent
-     where m.session = ? and m.idempotency_key = ? order by m.key desc limit 1`,
+     where m.session = ? and m.idempotency_key = ? and h.kind is not 'manual' order by m.key desc limit 1`,
     head.no,
     idempotencyKey,
   )
-  if (row === undefined || row[6] === 'manual') return undefined
+  if (row === undefined) return undefined
   const [position, id, role, content, blobs, metadata] = row as [
     number,
     string | null,
@@ -142,13 +177,13 @@ function findByKey(connection: Connection, head: Head, { message }: Prepared): A
   const messageId = rowId(head.incarnation, id, position, 0)
   const stored = canonicalJson([
     decodeRole(role),
-    decodeContent(content, blobs, blobReader(connection)),
-    metadata === null ? null : JSON.parse(metadata),
+    decodeContent(content, blobs, blobReader(connection), messageId),
+    metadata === null ? null : parseStoredObject(metadata, 'metadata', messageId),
   ])
-  if (stored !== canonicalJson([message.role, message.content, message.metadata ?? null])) {
-    throw new UndertextError('IDEMPOTENCY_CONFLICT', { sessionId: head.sessionId, idempotencyKey, messageId })
+  return {
+    row: { id: messageId, position, existing: true },
+    same: stored === canonicalJson([message.role, message.content, message.metadata ?? null]),
   }
-  return { id: messageId, position, existing: true }
 }
 
 function insertMessage(
@@ -188,12 +223,29 @@ function insertMessage(
       encoded.blobs,
     )
   } catch (error) {
-    if (sqliteCode(error) === 'SQLITE_CONSTRAINT_UNIQUE' && message.id !== undefined)
-      throw idTaken(head, message.id)
-    throw error
+    throw explained(connection, head, message, position, error)
   }
   keepBlobs(connection, encoded.bytes)
   return { id: rowId(head.incarnation, message.id ?? null, position, 0), position, existing: false }
+}
+
+/** A row can be there already by its id, which is the caller's doing, or by its place, which is damage. */
+function explained(
+  connection: Connection,
+  head: Head,
+  { id }: NewMessage,
+  position: number,
+  error: unknown,
+): unknown {
+  const code = sqliteCode(error)
+  if (code !== 'SQLITE_CONSTRAINT_UNIQUE' && code !== 'SQLITE_CONSTRAINT_TRIGGER') return error
+  const taken =
+    id !== undefined &&
+    connection.get('select 1 from undertext_messages where session = ? and id = ?', head.no, id) !== undefined
+  if (taken) return idTaken(head, id)
+  return new UndertextError('STORE_CORRUPT', {
+    detail: `a row for position ${position} is there already`,
+  })
 }
 
 function idTaken(head: Head, messageId: string): UndertextError<'MESSAGE_ID_TAKEN'> {

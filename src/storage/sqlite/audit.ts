@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../core/json.ts'
+import type { Json, JsonObject } from '../../core/json.ts'
 import type { Connection } from './connection.ts'
 
 type NewEntry = {
@@ -9,16 +9,75 @@ type NewEntry = {
   readonly detail?: JsonObject | undefined
 }
 
+/** Bytes of a row's texts; its numbers and SQLite's own bytes fit beside them into 4 KB. */
+const MAX_BYTES = 3_900
+/** What is left of each text of a row that is too large even without its ids. Three of them may be as long as names can be. */
+const MAX_TEXT_BYTES = 1_024
+
 /** Writes one row of the audit, within the caller's transaction; answers its number. */
 export function writeAudit(connection: Connection, session: number, entry: NewEntry): number {
+  const { event, run, actor, detail } = bounded(entry)
   return connection.insert(
     'insert into undertext_audit (session, event, compaction, run, at, actor, detail) values (?, ?, ?, ?, ?, ?, ?)',
     session,
-    entry.event,
+    event,
     entry.compaction ?? null,
-    entry.run ?? null,
+    run ?? null,
     Date.now(),
-    entry.actor ?? null,
-    entry.detail === undefined ? null : JSON.stringify(entry.detail),
+    actor ?? null,
+    detail === undefined ? null : JSON.stringify(detail),
   )
+}
+
+/**
+ * A row of the audit stays small however much was done and whatever it is called: of lists of ids as many stay
+ * as fit (their number stands beside them), and of names and reasons in the last resort the beginning.
+ */
+function bounded(entry: NewEntry): NewEntry {
+  if (bytesOf(entry) <= MAX_BYTES) return entry
+  const withoutLists = {
+    ...entry,
+    detail: entry.detail && mapValues(entry.detail, (value) => (Array.isArray(value) ? undefined : value)),
+  }
+  if (bytesOf(withoutLists) <= MAX_BYTES) return { ...entry, detail: withFewer(entry) }
+  return {
+    ...withoutLists,
+    actor: entry.actor === undefined ? undefined : shortened(entry.actor),
+    detail:
+      withoutLists.detail &&
+      mapValues(withoutLists.detail, (value) => (typeof value === 'string' ? shortened(value) : value)),
+  }
+}
+
+function bytesOf({ event, run, actor, detail }: NewEntry): number {
+  const json = detail === undefined ? '' : JSON.stringify(detail)
+  return Buffer.byteLength(`${event}${run ?? ''}${actor ?? ''}${json}`)
+}
+
+/** The detail with lists so short that the row fits. */
+function withFewer(entry: NewEntry): JsonObject {
+  let detail = entry.detail!
+  while (bytesOf({ ...entry, detail }) > MAX_BYTES) {
+    detail = mapValues(detail, (value) => (Array.isArray(value) ? value.slice(0, -1) : value))
+  }
+  return mapValues(detail, (value) => (Array.isArray(value) && value.length === 0 ? undefined : value))
+}
+
+function shortened(text: string): string {
+  if (jsonBytes(text) <= MAX_TEXT_BYTES) return text
+  const characters = [...text]
+  // Shorter by as much as it is too long, until it fits: few rounds, and no character is cut in two.
+  while (jsonBytes(`${characters.join('')}…`) > MAX_TEXT_BYTES) {
+    const excess = jsonBytes(`${characters.join('')}…`) - MAX_TEXT_BYTES
+    characters.length -= Math.ceil(excess / 12)
+  }
+  return `${characters.join('')}…`
+}
+
+function jsonBytes(text: string): number {
+  return Buffer.byteLength(JSON.stringify(text))
+}
+
+function mapValues(detail: JsonObject, change: (value: Json | undefined) => Json | undefined): JsonObject {
+  return Object.fromEntries(Object.entries(detail).map(([name, value]) => [name, change(value)]))
 }

@@ -4,12 +4,13 @@ import { blobPlaces, type EncodedContent } from './content-codec.ts'
 /** Stores bytes once each and counts who refers to them, within the caller's transaction. */
 export function keepBlobs(connection: Connection, bytes: EncodedContent['bytes']): void {
   for (const { hash, bytes: data } of bytes) {
-    connection.run(
-      `insert into undertext_blobs (hash, reference_count, bytes) values (?, 1, ?)
-       on conflict (hash) do update set reference_count = reference_count + 1`,
+    // Not "on conflict": the guard against replacing a blob fires before conflicts are looked at.
+    const known = connection.run(
+      'update undertext_blobs set reference_count = reference_count + 1 where hash = ?',
       hash,
-      data,
     )
+    if (known > 0) continue
+    connection.run('insert into undertext_blobs (hash, reference_count, bytes) values (?, 1, ?)', hash, data)
   }
 }
 
@@ -24,12 +25,12 @@ export function blobReader(connection: Connection): (hash: string) => Uint8Array
 /** Gives up a session's references; answers how many blobs nobody refers to any more and are gone. */
 export function dropBlobs(connection: Connection, session: number): number {
   const rows = connection.all(
-    `select c.blobs from undertext_messages m join undertext_contents c on c.key = m.key
+    `select c.key, c.blobs from undertext_messages m join undertext_contents c on c.key = m.key
      where m.session = ? and c.blobs is not null`,
     session,
   )
-  for (const [blobs] of rows) {
-    for (const [, , hash] of blobPlaces(blobs as string)) {
+  for (const [key, blobs] of rows) {
+    for (const [, , hash] of blobPlaces(blobs as string, key as number)) {
       connection.run(
         'update undertext_blobs set reference_count = reference_count - 1 where hash = ?',
         Buffer.from(hash, 'hex'),

@@ -40,7 +40,8 @@ export function commitRun(
       throw stale(sessionId, 'another process took the compaction over')
     }
     if (session.viewEpoch !== snapshot.session.viewEpoch) {
-      recheckSteps(sessionId, run.steps, viewIndex(connection, session, snapshot.view.provider, estimators))
+      const now = viewIndex(connection, session, snapshot.view.provider, estimators)
+      recheckSteps(sessionId, run.steps, now, snapshot.session.messageCount)
     }
     const keys = new Map<number, number>()
     let ordinal = session.inserted

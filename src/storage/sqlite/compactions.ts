@@ -5,6 +5,7 @@ import type { CompactionKind } from '../../core/plan.ts'
 import { UndertextError } from '../../errors.ts'
 import type { Compaction, Trigger } from '../storage.ts'
 import type { Connection, Row } from './connection.ts'
+import { parseStored, parseStoredObject } from './content-codec.ts'
 import { rowId } from './row-codec.ts'
 import { requireSession, type StoredSession } from './sessions.ts'
 
@@ -41,12 +42,27 @@ export function loadCompactions(connection: Connection, session: number): Stored
     run: run as string,
     kind: kind as CompactionKind,
     status: status as CompactionStatus,
-    coverage: decodeCoverage(coverage as string, places.get(no as number)),
+    coverage: coverageOf(id as string, coverage, places.get(no as number)),
     rowsHidden: hidden as number,
     partsReplaced: parts as number,
-    requires: requires === null ? [] : (JSON.parse(requires as string) as RequiredKey[]),
+    requires: requiredKeys(id as string, requires),
     undoneWithRun: (undoneWithRun as number | null) ?? undefined,
   }))
+}
+
+/** Coverage holds numbers only, yet the sentence of its parser would quote them; ours names the compaction. */
+function coverageOf(id: string, text: unknown, inserted: Place | undefined): Coverage {
+  try {
+    return decodeCoverage(text as string, inserted)
+  } catch {
+    throw new UndertextError('STORE_CORRUPT', { detail: `the coverage of compaction ${id} cannot be read` })
+  }
+}
+
+function requiredKeys(id: string, requires: unknown): readonly RequiredKey[] {
+  return requires === null
+    ? []
+    : (parseStored(requires, 'list of required parts', `compaction ${id}`) as RequiredKey[])
 }
 
 /** Where the rows stand that compactions inserted, by the compaction's number. */
@@ -89,7 +105,8 @@ export function readCompactions(
     const places = insertedPlaces(connection, session.no)
     const rows = connection.all(
       `select no, id, run, kind, status, trigger, actor, reason, params, coverage, rows_hidden, parts_replaced,
-         rows_inserted, tokens_before, tokens_after, summarizer, model, prompt_version, usage, cost, error, created_at, changed_at
+         rows_inserted, tokens_before, tokens_after, summarizer, model, prompt_version, usage, cost, error, created_at,
+         changed_at, requires
        from undertext_compactions where session = ? and (? is null or run = ?) and (? is null or id = ?) order by no`,
       session.no,
       run ?? null,
@@ -97,15 +114,75 @@ export function readCompactions(
       compactionId ?? null,
       compactionId ?? null,
     )
-    return rows.map((row) => decodeCompaction(session, row, places.get(row[0] as number)))
+    const replaced = replacedParts(connection, session, rows)
+    const required = requiredParts(connection, session, rows)
+    return rows.map((row) => ({
+      ...decodeCompaction(session, row, places.get(row[0] as number)),
+      replaced: replaced.get(row[0] as number) ?? [],
+      requires: required(row),
+    }))
   })
 }
 
-function decodeCompaction(session: StoredSession, row: Row, inserted: Place | undefined): Compaction {
+type PartPlaces = Compaction['replaced']
+
+/** Which parts compactions replace, by their number: one query for all of them. */
+function replacedParts(
+  connection: Connection,
+  session: StoredSession,
+  compactions: readonly Row[],
+): ReadonlyMap<number, PartPlaces> {
+  const replacing = compactions.filter((row) => (row[11] as number) > 0).map((row) => row[0])
+  const byNo = new Map<number, { messageId: string; part: number }[]>()
+  if (replacing.length === 0) return byNo
+  const rows = connection.all(
+    `select r.compaction, m.id, m.position, m.ordinal, r.part
+     from json_each(?) k join undertext_replacements r on r.compaction = k.value
+     join undertext_messages m on m.key = r.message order by r.compaction, m.anchor, m.ordinal, r.part`,
+    JSON.stringify(replacing),
+  )
+  for (const [no, id, position, ordinal, part] of rows) {
+    const places = byNo.get(no as number) ?? []
+    places.push({ messageId: rowId(session.incarnation, id, position, ordinal), part: part as number })
+    byNo.set(no as number, places)
+  }
+  return byNo
+}
+
+/** A function that says which parts a compaction's row leans on: one query for all of them. */
+function requiredParts(
+  connection: Connection,
+  session: StoredSession,
+  compactions: readonly Row[],
+): (row: Row) => PartPlaces {
+  const keysOf = (row: Row): readonly RequiredKey[] => requiredKeys(row[1] as string, row[23])
+  const keys = new Set(compactions.flatMap((row) => keysOf(row).map(([key]) => key)))
+  if (keys.size === 0) return () => []
+  const rows = connection.all(
+    `select m.key, m.id, m.position, m.ordinal
+     from json_each(?) k join undertext_messages m on m.key = k.value`,
+    JSON.stringify([...keys]),
+  )
+  const ids = new Map(
+    rows.map(([key, id, position, ordinal]) => [key, rowId(session.incarnation, id, position, ordinal)]),
+  )
+  return (row) =>
+    keysOf(row).flatMap(([key, part]) => {
+      const messageId = ids.get(key)
+      return messageId === undefined ? [] : [{ messageId, part }]
+    })
+}
+
+function decodeCompaction(
+  session: StoredSession,
+  row: Row,
+  inserted: Place | undefined,
+): Omit<Compaction, 'replaced' | 'requires'> {
   const text = (at: number): string | undefined => (row[at] as string | null) ?? undefined
   const json = (at: number): JsonObject | undefined => {
     const value = text(at)
-    return value === undefined ? undefined : (JSON.parse(value) as JsonObject)
+    if (value === undefined) return undefined
+    return parseStoredObject(value, 'record', `compaction ${row[1]}`)
   }
   return {
     id: row[1] as string,
@@ -116,7 +193,7 @@ function decodeCompaction(session: StoredSession, row: Row, inserted: Place | un
     actor: text(6),
     reason: text(7),
     params: json(8) ?? {},
-    coverage: decodeCoverage(row[9] as string, inserted),
+    coverage: coverageOf(row[1] as string, row[9], inserted),
     rowsHidden: row[10] as number,
     partsReplaced: row[11] as number,
     rowsInserted: row[12] as number,

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
-import { stringifyJson } from '../../core/json.ts'
+import { type JsonObject, stringifyJson } from '../../core/json.ts'
 import type { Part } from '../../core/message.ts'
+import { UndertextError } from '../../errors.ts'
 
 /** Binary data longer than this, in characters or bytes, is stored apart, once for all messages that hold it. */
 export const BLOB_THRESHOLD = 4_096
@@ -99,31 +100,91 @@ function separate(data: string | Uint8Array): { bytes: Uint8Array; encoding: Enc
   return data.isWellFormed() ? { bytes: Buffer.from(data, 'utf8'), encoding: 'text' } : undefined
 }
 
-/** A content as it came in. `blobOf` reads bytes by the hash in hex; `undefined` when they are missing. */
+/**
+ * Reads JSON as it was stored. What went wrong is said by the row's id or key alone: the sentences of
+ * `JSON.parse` quote the text, which is somebody's conversation, so its error is not even kept as the cause.
+ */
+export function parseStored(text: unknown, what: string, row: string | number): unknown {
+  try {
+    return JSON.parse(text as string)
+  } catch {
+    throw damaged(what, row)
+  }
+}
+
+/** A text as `parseStored` reads it. */
+export function parseStoredText(text: unknown, what: string, row: string | number): string {
+  const value = parseStored(text, what, row)
+  if (typeof value !== 'string') throw damaged(what, row)
+  return value
+}
+
+/** A JSON object as `parseStored` reads it. */
+export function parseStoredObject(text: unknown, what: string, row: string | number): JsonObject {
+  const value = parseStored(text, what, row)
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw damaged(what, row)
+  return value as JsonObject
+}
+
+function damaged(what: string, row: string | number): UndertextError<'STORE_CORRUPT'> {
+  return new UndertextError('STORE_CORRUPT', { detail: `the ${what} of ${named(row)} cannot be read` })
+}
+
+function named(row: string | number): string {
+  return typeof row === 'number' ? `the row with key ${row}` : row
+}
+
+/**
+ * A content as it came in. `blobOf` reads bytes by the hash in hex; `undefined` when they are missing. Throws
+ * `STORE_CORRUPT` for what cannot be read, naming the row: an image without its bytes is not the image.
+ */
 export function decodeContent(
   content: string,
   blobs: string | null,
   blobOf: (hash: string) => Uint8Array | undefined,
+  row: string | number,
 ): string | Part[] {
-  const decoded = JSON.parse(content) as string | Part[]
-  if (blobs === null || typeof decoded === 'string') return decoded
-  for (const [index, item, hash, encoding] of blobPlaces(blobs)) {
+  const decoded = parseStored(content, 'content', row)
+  if (typeof decoded === 'string') return decoded
+  if (!Array.isArray(decoded) || !decoded.every(isPart)) throw damaged('content', row)
+  if (blobs === null) return decoded
+  for (const [index, item, hash, encoding] of blobPlaces(blobs, row)) {
     const bytes = blobOf(hash)
-    if (bytes === undefined) continue
+    if (bytes === undefined) {
+      throw new UndertextError('STORE_CORRUPT', { detail: `blob ${hash} of ${named(row)} is gone` })
+    }
     const data = restore(bytes, encoding)
-    const part = decoded[index] as Part
+    const part = decoded[index]
+    if (part === undefined) throw damaged('list of blobs', row)
     if (item === -1) decoded[index] = withData(part, data)
     else if (part.type === 'tool-result' && part.output.type === 'content') {
       const value = [...part.output.value]
-      value[item] = withData(value[item]!, data) as (typeof value)[number]
+      if (value[item] === undefined) throw damaged('list of blobs', row)
+      value[item] = withData(value[item], data) as (typeof value)[number]
       decoded[index] = { ...part, output: { ...part.output, value } }
     }
   }
   return decoded
 }
 
-export function blobPlaces(blobs: string): readonly BlobPlace[] {
-  return JSON.parse(blobs) as BlobPlace[]
+function isPart(value: unknown): value is Part {
+  return typeof value === 'object' && value !== null && typeof (value as Part).type === 'string'
+}
+
+/** Where the blobs of a row belong. */
+export function blobPlaces(blobs: string, row: string | number): readonly BlobPlace[] {
+  const places = parseStored(blobs, 'list of blobs', row)
+  if (!Array.isArray(places) || !places.every(isPlace)) throw damaged('list of blobs', row)
+  return places
+}
+
+function isPlace(value: unknown): value is BlobPlace {
+  return (
+    Array.isArray(value) &&
+    Number.isInteger(value[0]) &&
+    Number.isInteger(value[1]) &&
+    typeof value[2] === 'string'
+  )
 }
 
 function withData(part: Part, data: string | Uint8Array): Part {

@@ -7,10 +7,11 @@ import {
   type ViewMessage,
 } from '../../core/message.ts'
 import { withReplacements } from '../../core/overlay.ts'
+import { UndertextError } from '../../errors.ts'
 import type { MessageQuery } from '../storage.ts'
 import { blobReader } from './blobs.ts'
 import type { Connection, Row } from './connection.ts'
-import { decodeContent } from './content-codec.ts'
+import { decodeContent, parseStoredObject, parseStoredText } from './content-codec.ts'
 import { provenanceOf } from './provenance.ts'
 import { decodeKind, decodeRole, decodeShown, rowId } from './row-codec.ts'
 import { requireSession, type StoredSession } from './sessions.ts'
@@ -102,29 +103,41 @@ function decodeViewRow(
     blobs,
     insertedBy,
   ] = row
-  const original = decodeContent(content as string, blobs as string | null, blobOf)
+  const messageId = rowId(session.incarnation, id, position, ordinal)
+  const original = decodeContent(content as string, blobs as string | null, blobOf, messageId)
   const kind = decodeKind(kindCode)
   const message: { -readonly [K in keyof ViewMessage]: ViewMessage[K] } = {
-    id: rowId(session.incarnation, id, position, ordinal),
+    id: messageId,
     kind,
     role: decodeRole(roleCode),
     content: original,
     createdAt: createdAt as number,
   }
   if (position !== null) message.position = position as number
-  if (metadata !== null) message.metadata = JSON.parse(metadata as string) as JsonObject
+  if (metadata !== null) message.metadata = parseStoredObject(metadata, 'metadata', messageId)
   if (shown !== null) {
-    const entries = decodeShown(shown)
+    const entries = shownOf(shown, messageId)
     message.replacedParts = entries.map(({ part }) => part)
     message.content = withReplacements(original, (part) => {
       const entry = entries.find((candidate) => candidate.part === part)
       const text = entry && shownTexts?.get(`${key}:${part}:${entry.compaction}`)
-      return text === undefined ? undefined : (JSON.parse(text) as string)
+      return text === undefined ? undefined : parseStoredText(text, 'replacement', messageId)
     })
   }
   if (kind !== 'message')
     Object.assign(message, insertedTags(kind, compactionId(connection, insertedBy as number)))
   return message
+}
+
+/** The replacements a row shows. Throws `STORE_CORRUPT`, which `verifySession` can mend: they are an index. */
+function shownOf(shown: unknown, messageId: string): ReturnType<typeof decodeShown> {
+  try {
+    return decodeShown(shown)
+  } catch {
+    throw new UndertextError('STORE_CORRUPT', {
+      detail: `the list of replacements of ${messageId} cannot be read`,
+    })
+  }
 }
 
 function insertedTags(kind: 'summary' | 'marker', compaction: string): Partial<ViewMessage> {
@@ -195,20 +208,21 @@ function decodeStored(
 ): StoredMessage {
   const kind = decodeKind(row[1])
   const [condenseParent, truncationParent, retiredBy] = [row[15], row[16], row[17]]
+  const messageId = rowId(session.incarnation, row[5], row[3], row[4])
   const message: { -readonly [K in keyof StoredMessage]: StoredMessage[K] } = {
-    id: rowId(session.incarnation, row[5], row[3], row[4]),
+    id: messageId,
     kind,
     role: decodeRole(row[2]),
-    content: decodeContent(row[8] as string, row[10] as string | null, blobOf),
+    content: decodeContent(row[8] as string, row[10] as string | null, blobOf, messageId),
     anchor: row[12] as number,
     createdAt: row[6] as number,
     pinned: row[13] === 1,
     hidden: condenseParent !== null || truncationParent !== null || retiredBy !== null,
   }
   if (row[3] !== null) message.position = row[3] as number
-  if (row[9] !== null) message.metadata = JSON.parse(row[9] as string) as JsonObject
+  if (row[9] !== null) message.metadata = parseStoredObject(row[9], 'metadata', messageId)
   if (row[14] !== null) message.idempotencyKey = row[14] as string
-  if (row[7] !== null) message.replacedParts = decodeShown(row[7]).map(({ part }) => part)
+  if (row[7] !== null) message.replacedParts = shownOf(row[7], messageId).map(({ part }) => part)
   if (condenseParent !== null) message.condenseParent = ids.get(condenseParent)!
   if (truncationParent !== null) message.truncationParent = ids.get(truncationParent)!
   if (retiredBy !== null) message.retiredBy = ids.get(retiredBy)!
@@ -226,7 +240,7 @@ export function readContents(connection: Connection, keys: readonly number[]): M
     )
     return new Map(
       rows.map(([key, content, blobs]) => {
-        const decoded = decodeContent(content as string, blobs as string | null, blobOf)
+        const decoded = decodeContent(content as string, blobs as string | null, blobOf, key as number)
         return [key as number, partsOf({ content: decoded })] as const
       }),
     )
@@ -241,7 +255,9 @@ export function readMetadata(connection: Connection, keys: readonly number[]): M
       JSON.stringify(keys),
     )
     return new Map(
-      rows.map(([key, metadata]) => [key as number, JSON.parse(metadata as string) as JsonObject] as const),
+      rows.map(
+        ([key, metadata]) => [key as number, parseStoredObject(metadata, 'metadata', key as number)] as const,
+      ),
     )
   })
 }
@@ -259,7 +275,7 @@ export function readShown(connection: Connection, keys: readonly number[]): Map<
     const texts = new Map<number, Map<number, string>>()
     for (const [key, part, text] of rows) {
       const parts = texts.get(key as number) ?? new Map<number, string>()
-      parts.set(part as number, JSON.parse(text as string) as string)
+      parts.set(part as number, parseStoredText(text, 'replacement', key as number))
       texts.set(key as number, parts)
     }
     return texts

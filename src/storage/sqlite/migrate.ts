@@ -9,12 +9,25 @@ const MIGRATIONS_FOLDER = fileURLToPath(new URL('../../../migrations/sqlite', im
 
 type Journal = { readonly entries: readonly { readonly idx: number; readonly tag: string }[] }
 
-/** Triggers the promise rests on; a schema without them is not ours to write to. */
-const GUARDS = [
+/** Triggers the promise rests on, all of them; a schema without one is not ours to write to. */
+export const GUARDS: readonly string[] = [
   'undertext_messages_are_written_once',
+  'undertext_messages_are_not_replaced',
   'undertext_messages_are_kept',
   'undertext_contents_are_written_once',
+  'undertext_contents_are_not_replaced',
   'undertext_contents_are_kept',
+  'undertext_compactions_cover_what_they_cover',
+  'undertext_compactions_are_kept',
+  'undertext_replacements_are_written_once',
+  'undertext_replacements_are_not_replaced',
+  'undertext_replacements_are_kept',
+  'undertext_blobs_are_written_once',
+  'undertext_blobs_are_not_replaced',
+  'undertext_blobs_are_kept',
+  'undertext_audit_is_not_replaced',
+  'undertext_audit_is_append_only',
+  'undertext_audit_is_kept',
 ]
 
 /** The names of the migrations, in order. With `readStatements`, the only reader of the folder's format. */
@@ -87,12 +100,17 @@ function refuseNewer(found: number): void {
 
 /** A migration that rebuilds a table loses its triggers in silence, and so does a careless tool. */
 function checkGuards(connection: Connection): void {
+  const missing = missingGuards(connection)
+  if (missing.length > 0) throw notAStore(connection, `its triggers are gone (${missing.join(', ')}).`)
+}
+
+/** The names of the guards that are not there. */
+export function missingGuards(connection: Connection): string[] {
   const rows = connection.all(
     "select name from sqlite_master where type = 'trigger' and name like 'undertext\\_%' escape '\\'",
   )
   const present = new Set(rows.map(([name]) => name))
-  const missing = GUARDS.filter((name) => !present.has(name))
-  if (missing.length > 0) throw notAStore(connection, `its triggers are gone (${missing.join(', ')}).`)
+  return GUARDS.filter((name) => !present.has(name))
 }
 
 function notAStore(connection: Connection, detail: string): UndertextError<'NOT_A_STORE'> {

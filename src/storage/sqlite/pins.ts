@@ -77,7 +77,7 @@ export function pinMessages(
       'update undertext_sessions set version = version + 1, view_epoch = view_epoch + 1 where no = ?',
       session.no,
     )
-    // An audit row stays small however many messages there were.
+    // An audit row stays small however many messages there were; `writeAudit` looks after long ids.
     const detail = {
       count: changed,
       messageIds: messageIds.slice(0, 20),

@@ -9,9 +9,10 @@ import {
   type Sizes,
   subtractSizes,
 } from '../../core/tokens.ts'
+import { isUndertextError, type UndertextError } from '../../errors.ts'
 import { blobReader } from './blobs.ts'
 import type { Connection } from './connection.ts'
-import { decodeContent } from './content-codec.ts'
+import { decodeContent, parseStoredObject, parseStoredText } from './content-codec.ts'
 import { encodeShown } from './row-codec.ts'
 
 /** Contents are read this many rows at a time, so that a huge session does not have to fit in memory. */
@@ -34,25 +35,38 @@ export type Recounted = {
   readonly shownSizes: Sizes
 }
 
-/** Counts every row of a session anew from its content, in batches, within the caller's transaction. */
+/**
+ * Counts every row of a session anew from its content, in batches, within the caller's transaction. Throws
+ * `STORE_CORRUPT` for a row that cannot be read; with `onDamaged`, that is called and the row is left out.
+ */
 export function* recountRows(
   connection: Connection,
   session: number,
   estimator: Estimator,
+  onDamaged?: (key: number, error: UndertextError<'STORE_CORRUPT'>) => void,
 ): Generator<Recounted> {
   const blobOf = blobReader(connection)
   for (let after = 0; ; ) {
     const rows = connection.all(
-      `select m.key, c.content, c.blobs from undertext_messages m join undertext_contents c on c.key = m.key
+      `select m.key, c.content, c.blobs, c.metadata from undertext_messages m join undertext_contents c on c.key = m.key
        where m.session = ? and m.key > ? order by m.key limit ?`,
       session,
       after,
       BATCH,
     )
-    for (const [key, content, blobs] of rows) {
+    for (const [key, content, blobs, metadata] of rows) {
       after = key as number
-      const decoded = decodeContent(content as string, blobs as string | null, blobOf)
-      yield recount(connection, after, decoded, estimator)
+      let recounted: Recounted
+      try {
+        const decoded = decodeContent(content as string, blobs as string | null, blobOf, after)
+        if (onDamaged !== undefined && metadata !== null) parseStoredObject(metadata, 'metadata', after)
+        recounted = recount(connection, after, decoded, estimator)
+      } catch (error) {
+        if (onDamaged === undefined || !isUndertextError(error, 'STORE_CORRUPT')) throw error
+        onDamaged(after, error)
+        continue
+      }
+      yield recounted
     }
     if (rows.length < BATCH) return
   }
@@ -75,7 +89,7 @@ function recount(
     .map(([compaction, part, text, status]): RecountedReplacement => {
       const original = parts[part as number]
       const sizes = original === undefined ? NO_SIZES : measurePart(original, estimator)
-      const units = estimator.measureText(JSON.parse(text as string) as string)
+      const units = estimator.measureText(parseStoredText(text, 'replacement', key))
       const saved = savedBy(sizes, original?.type === 'tool-result' ? 'toolResults' : 'text', units)
       return { compaction: compaction as number, part: part as number, saved, active: status === 'active' }
     })

@@ -1,4 +1,5 @@
 import type { MessageIndex } from '../../core/index-message.ts'
+import type { IndexedCall } from '../../core/line-range.ts'
 import { ROLES, ROW_KINDS, type Role, type RowKind } from '../../core/message.ts'
 import type { Sizes } from '../../core/tokens.ts'
 import type { CallEntry, LineRange, ResultEntry, ShownReplacement, ViewRow } from '../../core/view.ts'
@@ -30,9 +31,10 @@ export function decodeKind(code: unknown): RowKind {
 
 /*
  * The `tools` column: [calls, results] as arrays, which take a quarter of the room objects do.
- * A call: [part, id, name, path?, from?, to?]. A result: [part, id, units, media, failed, name?].
+ * A call: [part, id, name, path?, from?, to?, variant?]; the variant, known by being a text, stands behind as many
+ * of the others as there are. A result: [part, id, units, media, failed, name?].
  */
-type EncodedCall = [number, string, string, string?, number?, number?]
+type EncodedCall = [number, string, string, string?, ...(number | string)[]]
 type EncodedResult = [number, string, number, number, 0 | 1, string?]
 
 export function encodeTools({ calls, results }: Pick<MessageIndex, 'calls' | 'results'>): string | null {
@@ -40,12 +42,13 @@ export function encodeTools({ calls, results }: Pick<MessageIndex, 'calls' | 're
   return JSON.stringify([calls.map(encodeCall), results.map(encodeResult)])
 }
 
-function encodeCall({ part, id, name, path, range }: CallEntry): EncodedCall {
+function encodeCall({ part, id, name, path, range, variant }: IndexedCall): EncodedCall {
   if (path === undefined) return [part, id, name]
-  if (range === undefined || (range.from === 1 && range.to === undefined)) return [part, id, name, path]
-  return range.to === undefined
-    ? [part, id, name, path, range.from]
-    : [part, id, name, path, range.from, range.to]
+  const encoded: EncodedCall = [part, id, name, path]
+  if (range !== undefined && range.to !== undefined) encoded.push(range.from, range.to)
+  else if (range !== undefined && range.from !== 1) encoded.push(range.from)
+  if (variant !== undefined) encoded.push(variant)
+  return encoded
 }
 
 function encodeResult({ part, id, units, media, failed, name }: ResultEntry): EncodedResult {
@@ -54,10 +57,14 @@ function encodeResult({ part, id, units, media, failed, name }: ResultEntry): En
     : [part, id, units, media, failed ? 1 : 0, name]
 }
 
-function decodeCall([part, id, name, path, from = 1, to]: EncodedCall): CallEntry {
+function decodeCall([part, id, name, path, ...more]: EncodedCall): IndexedCall {
   if (path === undefined) return { part, id, name }
+  const last = more.at(-1)
+  const variant = typeof last === 'string' ? last : undefined
+  const [from = 1, to] = more.filter((item) => typeof item === 'number')
   const range: LineRange = to === undefined ? { from } : { from, to }
-  return { part, id, name, path, range }
+  const call = { part, id, name, path, range }
+  return variant === undefined ? call : { ...call, variant }
 }
 
 function decodeResult([part, id, units, media, failed, name]: EncodedResult): ResultEntry {

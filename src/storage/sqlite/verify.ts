@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import type { RowSet } from '../../core/coverage.ts'
 import type { MessageIndex } from '../../core/index-message.ts'
@@ -8,6 +9,7 @@ import { writeAudit } from './audit.ts'
 import { loadCompactions, type StoredCompaction } from './compactions.ts'
 import type { Connection, Row } from './connection.ts'
 import { blobPlaces } from './content-codec.ts'
+import { missingGuards } from './migrate.ts'
 import { type Recounted, recountRows } from './recount.ts'
 import { countAll, resetCounters, writeRecounted } from './reestimate.ts'
 import { encodeTools, rowId } from './row-codec.ts'
@@ -15,6 +17,9 @@ import { requireSession, type StoredSession } from './sessions.ts'
 
 /** What a row's tags must be, by what is in force. */
 type Tags = { condenseParent: number | null; truncationParent: number | null; retiredBy: number | null }
+
+/** What became of a blob. */
+type BlobState = 'missing' | { readonly damaged: boolean; readonly references: number }
 
 type TaggedRow = Tags & {
   readonly key: number
@@ -26,7 +31,7 @@ type TaggedRow = Tags & {
 
 /**
  * Holds a session to what must be true of it: tags and shown replacements against coverage and statuses,
- * counters and sizes against the rows, positions, pairs, contents, blobs.
+ * counters and sizes against the rows, positions, pairs, contents, blobs, guards.
  *
  * With `repair`, everything that is an index of something else is rebuilt from it, in one transaction, and a row
  * of the audit says so. Contents are never touched. Throws `SESSION_NOT_FOUND`.
@@ -58,6 +63,8 @@ class Check {
   readonly #compactions: readonly StoredCompaction[]
   readonly #recounted: Recounted[] = []
   readonly #expected = new Map<number, Tags>()
+  /** The rows that compactions inserted, by the compaction's number. */
+  readonly #inserted: ReadonlyMap<number, TaggedRow>
 
   constructor(connection: Connection, session: StoredSession, estimator: Estimator) {
     this.#connection = connection
@@ -71,10 +78,15 @@ class Check {
         session.no,
       )
       .map((row) => this.#decode(row))
+    this.#inserted = new Map(
+      this.#rows.flatMap((row) => (row.insertedBy === null ? [] : [[row.insertedBy, row] as const])),
+    )
   }
 
   run(): Finding[] {
+    this.#guards()
     this.#positions()
+    this.#insertions()
     this.#tags()
     this.#contents()
     this.#pairs()
@@ -136,6 +148,11 @@ class Check {
     })
   }
 
+  #guards(): void {
+    for (const name of missingGuards(this.#connection))
+      this.#found('GUARD_MISSING', `the trigger ${name} is gone`, false)
+  }
+
   #positions(): void {
     let expected = 1
     for (const { position, id } of this.#rows) {
@@ -143,6 +160,15 @@ class Check {
       if (position !== expected)
         this.#found('POSITION_GAP', `position ${position} where ${expected} was due`, false, id)
       expected = position + 1
+    }
+  }
+
+  /** A compaction stands for what it covers with one row; a second would say the same things twice. */
+  #insertions(): void {
+    for (const row of this.#rows) {
+      if (row.insertedBy === null || this.#inserted.get(row.insertedBy) === row) continue
+      const id = this.#compactions.find(({ no }) => no === row.insertedBy)?.id
+      this.#found('INSERTED_TWICE', 'its compaction inserted another row too', false, row.id, id)
     }
   }
 
@@ -217,9 +243,6 @@ class Check {
   /** Follows the hiding parents of an inserted row upwards; coming back to it would hide it by itself. */
   #cycle(row: TaggedRow, byNo: ReadonlyMap<number, StoredCompaction>): void {
     if (row.insertedBy === null) return
-    const insertedBy = new Map(
-      this.#rows.flatMap((other) => (other.insertedBy === null ? [] : [[other.insertedBy, other] as const])),
-    )
     const seen = new Set<number>()
     for (let at: TaggedRow | undefined = row; at !== undefined; ) {
       const parent: number | null = at.condenseParent ?? at.truncationParent
@@ -235,7 +258,7 @@ class Check {
         return
       }
       seen.add(parent)
-      at = insertedBy.get(parent)
+      at = this.#inserted.get(parent)
     }
   }
 
@@ -251,14 +274,21 @@ class Check {
     )
     const ids = new Map(this.#rows.map(({ key, id }) => [key, id] as const))
     const present = new Set<number>()
-    for (const recounted of recountRows(this.#connection, this.#session.no, this.#estimator)) {
+    const damaged = new Map<number, string>()
+    const recountedRows = recountRows(this.#connection, this.#session.no, this.#estimator, (key, error) =>
+      damaged.set(key, error.facts.detail),
+    )
+    for (const recounted of recountedRows) {
       this.#recounted.push(recounted)
       present.add(recounted.key)
       this.#row(ids.get(recounted.key)!, stored.get(recounted.key)!, recounted)
     }
     for (const { key, id } of this.#rows)
-      if (!present.has(key)) this.#found('CONTENT_MISSING', 'its content is gone', false, id)
-    this.#blobs(stored, ids)
+      if (!present.has(key) && !damaged.has(key))
+        this.#found('CONTENT_MISSING', 'its content is gone', false, id)
+    const lacking = this.#blobs(stored, ids, damaged)
+    for (const [key, detail] of damaged)
+      if (!lacking.has(key)) this.#found('CONTENT_DAMAGED', detail, false, ids.get(key))
   }
 
   #row(id: string, stored: Row, { index, shown, shownSizes }: Recounted): void {
@@ -279,19 +309,53 @@ class Check {
       this.#found('TAG_WRONG', 'it shows other replacements than those in force', true, id)
   }
 
-  #blobs(stored: ReadonlyMap<number, Row>, ids: ReadonlyMap<number, string>): void {
+  /** Answers the rows that lack a blob: that they cannot be read is said by that. */
+  #blobs(
+    stored: ReadonlyMap<number, Row>,
+    ids: ReadonlyMap<number, string>,
+    damaged: ReadonlyMap<number, string>,
+  ): ReadonlySet<number> {
+    const known = new Map<string, BlobState>()
+    const lacking = new Set<number>()
     for (const [key, row] of stored) {
-      if (row[8] === null) continue
-      for (const [, , hash] of blobPlaces(row[8] as string)) {
-        const blob = this.#connection.get(
-          'select reference_count from undertext_blobs where hash = ?',
-          Buffer.from(hash, 'hex'),
-        )
-        if (blob === undefined) this.#found('BLOB_MISSING', `blob ${hash} is gone`, false, ids.get(key))
-        else if ((blob[0] as number) < 1)
-          this.#found('BLOB_REFERENCES', `blob ${hash} counts no reference`, false, ids.get(key))
+      for (const hash of this.#hashesOf(key, row[8], damaged)) {
+        const state = known.get(hash) ?? this.#blob(hash)
+        known.set(hash, state)
+        const id = ids.get(key)
+        if (state === 'missing') {
+          lacking.add(key)
+          this.#found('BLOB_MISSING', `blob ${hash} is gone`, false, id)
+          continue
+        }
+        if (state.damaged) this.#found('BLOB_DAMAGED', `the bytes of blob ${hash} are others`, false, id)
+        if (state.references < 1)
+          this.#found('BLOB_REFERENCES', `blob ${hash} counts no reference`, false, id)
       }
     }
+    return lacking
+  }
+
+  /** A list of blobs that cannot be read was found damaged with its row. */
+  #hashesOf(key: number, blobs: unknown, damaged: ReadonlyMap<number, string>): ReadonlySet<string> {
+    if (blobs === null) return new Set()
+    try {
+      return new Set(blobPlaces(blobs as string, key).map(([, , hash]) => hash))
+    } catch (error) {
+      if (damaged.has(key)) return new Set()
+      throw error
+    }
+  }
+
+  #blob(hash: string): BlobState {
+    const row = this.#connection.get(
+      'select reference_count, bytes from undertext_blobs where hash = ?',
+      Buffer.from(hash, 'hex'),
+    )
+    if (row === undefined) return 'missing'
+    const sum = createHash('sha256')
+      .update(row[1] as Uint8Array)
+      .digest('hex')
+    return { damaged: sum !== hash, references: row[0] as number }
   }
 
   /** A call and its result are hidden by the same compaction or both visible, but for results that came late. */

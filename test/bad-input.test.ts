@@ -1,0 +1,566 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import BetterSqlite3 from 'better-sqlite3'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type ErrorCode, openStore, type SqliteStore, type Store } from '../src/index.ts'
+import type { Database } from '../src/storage/sqlite/driver.ts'
+import { call, result, say } from './support/conversation.ts'
+import { CANARY, dumpOf, expectFailure, failureOf } from './support/failures.ts'
+
+/*
+ * Every verb of the store, called with what cannot be: one error with a code, nothing of the conversation in it,
+ * nothing written, and the store usable afterwards.
+ */
+
+const folder = mkdtempSync(join(tmpdir(), 'undertext-bad-'))
+let store: SqliteStore
+let beside: Database
+
+beforeAll(async () => {
+  store = await openStore(join(folder, 'chats.db'))
+  await store.append('s', [
+    say('user', CANARY),
+    call('a', 'run', { said: CANARY }),
+    result('a', CANARY),
+    say('assistant', CANARY),
+    say('user', `${CANARY} again`),
+    say('assistant', `${CANARY} and again`),
+  ])
+  await store.hideMessages('s', [(await store.getMessages('s'))[4]!.id])
+  beside = new BetterSqlite3(join(folder, 'chats.db'), { readonly: true })
+})
+afterAll(async () => {
+  beside.close()
+  await store.close()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+type Act = (store: Store) => unknown
+
+/** Refused with this code, nothing written, the store still answers. */
+async function refuses(act: Act, code: ErrorCode | readonly ErrorCode[], what: string): Promise<void> {
+  const before = dumpOf(beside)
+  const { messageCount } = await store.getSession('s')
+  expectFailure(await failureOf(() => act(store)), code, what)
+  expect(dumpOf(beside), `${what} wrote something`).toBe(before)
+  expect((await store.getSession('s')).messageCount, what).toBe(messageCount)
+}
+
+function table(name: string, code: ErrorCode | readonly ErrorCode[], acts: Record<string, Act>): void {
+  describe(name, () => {
+    for (const [what, act] of Object.entries(acts)) test(what, () => refuses(act, code, what))
+  })
+}
+
+/** A value of a type that no signature has. */
+const bad = (value: unknown): never => value as never
+
+/** Every verb that takes a session's id, with everything else in order. */
+const VERBS: Record<string, (store: Store, id: string) => unknown> = {
+  createSession: (s, id) => s.createSession({ id }),
+  getSession: (s, id) => s.getSession(id),
+  'listSessions after': (s, id) => s.listSessions({ after: id }),
+  updateSession: (s, id) => s.updateSession(id, { title: 'x' }),
+  archiveSession: (s, id) => s.archiveSession(id),
+  purgeSession: (s, id) => s.purgeSession(id),
+  append: (s, id) => s.append(id, [say('user', CANARY)]),
+  getMessages: (s, id) => s.getMessages(id),
+  getEffectiveHistory: (s, id) => s.getEffectiveHistory(id),
+  renderHistory: (s, id) => s.renderHistory(id),
+  pin: (s, id) => s.pin(id, ['x']),
+  unpin: (s, id) => s.unpin(id, ['x']),
+  hideMessages: (s, id) => s.hideMessages(id, ['x']),
+  getContextStats: (s, id) => s.getContextStats(id),
+  needsCompaction: (s, id) => s.needsCompaction(id),
+  previewCompaction: (s, id) => s.previewCompaction(id),
+  compactSession: (s, id) => s.compactSession(id),
+  listCompactions: (s, id) => s.listCompactions(id),
+  getCompaction: (s, id) => s.getCompaction(id, 'x'),
+  getAuditLog: (s, id) => s.getAuditLog(id),
+  undoCompaction: (s, id) => s.undoCompaction(id, 'x'),
+  redoCompaction: (s, id) => s.redoCompaction(id, 'x'),
+  verifySession: (s, id) => s.verifySession(id),
+  reestimate: (s, id) => s.reestimate(id),
+}
+
+describe('ids that cannot be', () => {
+  const IDS: Record<string, unknown> = {
+    empty: '',
+    '1,001 characters': 'x'.repeat(1_001),
+    '10,000 characters': 'x'.repeat(10_000),
+    'ten million characters': 'x'.repeat(10_000_000),
+    'a NUL': 'a\0b',
+    'a lone high surrogate': 'a\ud800b',
+    'a lone low surrogate': '\udc00',
+    'a number': 5,
+    NaN: Number.NaN,
+    null: null,
+    undefined: undefined,
+    'an object': {},
+    'an array': ['s'],
+    'a String object': new String('s'),
+    'a symbol': Symbol('s'),
+    'a bigint': 1n,
+    'a function': () => 's',
+  }
+  for (const [verb, act] of Object.entries(VERBS)) {
+    test(verb, async () => {
+      for (const [kind, id] of Object.entries(IDS)) {
+        // Those two take an id that may be left out.
+        if (kind === 'undefined' && (verb === 'createSession' || verb === 'listSessions after')) continue
+        await refuses((s) => act(s, bad(id)), 'INVALID_INPUT', `${verb} with ${kind}`)
+      }
+    })
+  }
+})
+
+describe('ids that are data', () => {
+  const IDS = [
+    "'; drop table undertext_messages; --",
+    '" or 1=1 --',
+    '../../etc/passwd',
+    'C:\\windows\\system32',
+    '%00%2e%2e',
+    '\u0001\u001f\u007f\u0085\u2028\r\n\t',
+    '`$(rm -rf /)`',
+    '{"$ne":null}',
+    '😀 𝒳 é e\u0301 \u202e',
+    ' leading and trailing ',
+    '__proto__',
+    'constructor',
+    '*',
+    '%',
+    '_',
+    'null',
+    'x'.repeat(1_000),
+    '\u0800'.repeat(1_000),
+  ]
+
+  test('are kept as they are, apart from each other', async () => {
+    const own = await openStore(':memory:')
+    for (const id of IDS) await own.append(id, [{ ...say('user', id), id, idempotencyKey: id }])
+    for (const id of IDS) {
+      expect((await own.getSession(id)).id).toBe(id)
+      const [message] = await own.getMessages(id)
+      expect(message).toMatchObject({ id, content: id, idempotencyKey: id })
+      expect(await own.pin(id, [id], { actor: id, reason: id })).toBe(1)
+      expect((await own.getAuditLog(id))[0]).toMatchObject({ actor: id })
+      await own.updateSession(id, { owner: id, title: id, provider: id, model: id })
+      expect(await own.listSessions({ owner: id })).toMatchObject([{ id, owner: id, title: id }])
+      expect(await own.getContextStats(id)).toMatchObject({ messageCount: 1, provider: id, model: id })
+      expect((await own.append(id, [{ ...say('user', id), idempotencyKey: id }])).messages).toMatchObject([
+        { existing: true, id },
+      ])
+      expect((await own.renderHistory(id, { provider: id })).messages).toHaveLength(1)
+      expect((await own.verifySession(id)).findings).toEqual([])
+    }
+    expect(await own.listSessions({ limit: 100 })).toHaveLength(IDS.length)
+    for (const id of IDS) expect(await own.purgeSession(id)).toMatchObject({ messages: 1 })
+    expect(await own.listSessions()).toEqual([])
+    await own.close()
+  })
+
+  test('a session nobody made is not found, whatever it is called', async () => {
+    const lenient = [
+      'createSession',
+      'append',
+      'getContextStats',
+      'needsCompaction',
+      'previewCompaction',
+      'compactSession',
+    ]
+    for (const [verb, act] of Object.entries(VERBS)) {
+      if (lenient.includes(verb)) continue
+      for (const id of IDS) await refuses((s) => act(s, id), 'SESSION_NOT_FOUND', verb)
+    }
+  })
+})
+
+describe('options', () => {
+  const OPTIONS: Record<string, (store: Store, options: never) => unknown> = {
+    createSession: (s, o) => s.createSession(o),
+    listSessions: (s, o) => s.listSessions(o),
+    updateSession: (s, o) => s.updateSession('s', o),
+    purgeSession: (s, o) => s.purgeSession('s', o),
+    append: (s, o) => s.append('s', [say('user', CANARY)], o),
+    getMessages: (s, o) => s.getMessages('s', o),
+    getEffectiveHistory: (s, o) => s.getEffectiveHistory('s', o),
+    renderHistory: (s, o) => s.renderHistory('s', o),
+    pin: (s, o) => s.pin('s', ['x'], o),
+    unpin: (s, o) => s.unpin('s', ['x'], o),
+    hideMessages: (s, o) => s.hideMessages('s', ['x'], o),
+    getContextStats: (s, o) => s.getContextStats('s', undefined, undefined, o),
+    needsCompaction: (s, o) => s.needsCompaction('s', undefined, undefined, o),
+    previewCompaction: (s, o) => s.previewCompaction('s', o),
+    compactSession: (s, o) => s.compactSession('s', o),
+    listCompactions: (s, o) => s.listCompactions('s', o),
+    getAuditLog: (s, o) => s.getAuditLog('s', o),
+    undoCompaction: (s, o) => s.undoCompaction('s', 'x', o),
+    redoCompaction: (s, o) => s.redoCompaction('s', 'x', o),
+    verifySession: (s, o) => s.verifySession('s', o),
+  }
+  for (const [verb, act] of Object.entries(OPTIONS)) {
+    test(`${verb} with options that are none`, async () => {
+      for (const value of [null, 5, 'x', true, [], ['x'], Symbol('x'), () => ({}), { misspelt: 1 }]) {
+        await refuses((s) => act(s, bad(value)), 'INVALID_INPUT', `${verb}(${String(value)})`)
+      }
+    })
+  }
+})
+
+table('sessions', 'INVALID_INPUT', {
+  'an owner that is a number': (s) => s.createSession({ id: 'new', owner: bad(5) }),
+  'an empty owner': (s) => s.createSession({ id: 'new', owner: '' }),
+  'a title with NUL': (s) => s.createSession({ id: 'new', title: '\0' }),
+  'a title of 1,001 characters': (s) => s.updateSession('s', { title: 'x'.repeat(1_001) }),
+  'a config that is an array': (s) => s.createSession({ id: 'new', config: bad([CANARY]) }),
+  'metadata that is a date': (s) => s.updateSession('s', { metadata: bad(new Date()) }),
+  'metadata with NaN': (s) => s.updateSession('s', { metadata: { said: CANARY, n: Number.NaN } }),
+  'metadata with a function': (s) => s.updateSession('s', { metadata: { f: bad(() => CANARY) } }),
+  'metadata with a bigint': (s) => s.updateSession('s', { metadata: { n: bad(1n) } }),
+  'metadata that goes in a circle': (s) => {
+    const metadata: Record<string, unknown> = { said: CANARY }
+    metadata.self = metadata
+    return s.updateSession('s', { metadata: bad(metadata) })
+  },
+  'metadata nested 100,000 deep': (s) => s.updateSession('s', { metadata: nested(100_000) as never }),
+  'no limit at all': (s) => s.listSessions({ limit: 0 }),
+  'a limit of 10,001': (s) => s.listSessions({ limit: 10_001 }),
+  'a limit that is a text': (s) => s.listSessions({ limit: bad('5') }),
+  'archived that is a text': (s) => s.listSessions({ archived: bad('yes') }),
+  'archiving by a number': (s) => s.archiveSession('s', bad(1)),
+  'archiving by null': (s) => s.archiveSession('s', bad(null)),
+  'an actor that is empty': (s) => s.purgeSession('s', { actor: '' }),
+  'a reason of 1,001 characters': (s) => s.purgeSession('s', { reason: 'x'.repeat(1_001) }),
+  'changes that are missing': (s) => s.updateSession('s', bad(undefined)),
+})
+
+function nested(depth: number): unknown {
+  let value: unknown = CANARY
+  for (let level = 0; level < depth; level++) value = { value }
+  return value
+}
+
+const message =
+  (more: object): Act =>
+  (s) =>
+    s.append('s', [say('user', CANARY), bad({ ...say('user', CANARY), ...more })])
+const part = (value: unknown): Act => message({ role: 'assistant', content: [value] })
+
+table('messages', 'INVALID_INPUT', {
+  none: (s) => s.append('s', []),
+  'not an array': (s) => s.append('s', bad(say('user', CANARY))),
+  'an iterator': (s) => s.append('s', bad(new Set([say('user', CANARY)]))),
+  missing: (s) => s.append('s', bad(undefined)),
+  'a hole': (s) => s.append('s', bad(Array(2))),
+  'a null': (s) => s.append('s', bad([null])),
+  'a text': (s) => s.append('s', bad([CANARY])),
+  'a class instance': (s) =>
+    s.append(
+      's',
+      bad([
+        new (class Message {
+          role = 'user'
+          content = CANARY
+        })(),
+      ]),
+    ),
+  'an unknown role': message({ role: 'robot' }),
+  'a role that says something': message({ role: CANARY }),
+  'an unknown key': message({ contents: 'x' }),
+  'no content': message({ content: undefined }),
+  'content that is a number': message({ content: 5 }),
+  'content that is an object': message({ content: { type: 'text', text: CANARY } }),
+  'an id that is empty': message({ id: '' }),
+  'an id with NUL': message({ id: '\0' }),
+  'an id that is a number': message({ id: 5 }),
+  'a key that is too long': message({ idempotencyKey: 'x'.repeat(1_001) }),
+  'a time that is a fraction': message({ createdAt: 1.5 }),
+  'a time that is NaN': message({ createdAt: Number.NaN }),
+  'a time beyond 2^53': message({ createdAt: 2 ** 53 }),
+  'a time that is a date': message({ createdAt: new Date() }),
+  'metadata that is a text': message({ metadata: CANARY }),
+  'metadata with undefined in it': message({ metadata: { a: undefined } }),
+  'a position that is expected to be negative': (s) =>
+    s.append('s', [say('user', 'x')], { expectedPosition: -1 }),
+  'a position that is expected to be NaN': (s) =>
+    s.append('s', [say('user', 'x')], { expectedPosition: Number.NaN }),
+  'a position that is expected to be a fraction': (s) =>
+    s.append('s', [say('user', 'x')], { expectedPosition: 0.5 }),
+  'a part that is null': part(null),
+  'a part that is a text': part(CANARY),
+  'a part without a type': part({ text: CANARY }),
+  'a part of an unknown type': part({ type: CANARY, text: CANARY }),
+  'a part of the type __proto__': part({ type: '__proto__' }),
+  'a text part without text': part({ type: 'text' }),
+  'a text part with more': part({ type: 'text', text: CANARY, size: 1 }),
+  'an image that is a number': part({ type: 'image', image: 5 }),
+  'an image in an ArrayBuffer': part({ type: 'image', image: new ArrayBuffer(8) }),
+  'a file without a media type': part({ type: 'file', data: CANARY }),
+  'a call without an id': part({ type: 'tool-call', toolName: 'x', input: {} }),
+  'a call without input': part({ type: 'tool-call', toolCallId: 'x', toolName: 'x' }),
+  'a call with a date': part({ type: 'tool-call', toolCallId: 'x', toolName: 'x', input: new Date() }),
+  'a call with Infinity': part({
+    type: 'tool-call',
+    toolCallId: 'x',
+    toolName: 'x',
+    input: [Number.POSITIVE_INFINITY],
+  }),
+  'a call with a toJSON': part({
+    type: 'tool-call',
+    toolCallId: 'x',
+    toolName: 'x',
+    input: { toJSON: () => CANARY },
+  }),
+  'a call with a Map': part({ type: 'tool-call', toolCallId: 'x', toolName: 'x', input: new Map() }),
+  'a call nested 1,001 deep': part({
+    type: 'tool-call',
+    toolCallId: 'x',
+    toolName: 'x',
+    input: nested(1_001),
+  }),
+  'a result without output': part({ type: 'tool-result', toolCallId: 'x' }),
+  'a result whose output is a text': part({ type: 'tool-result', toolCallId: 'x', output: CANARY }),
+  'a result of an unknown kind': part({
+    type: 'tool-result',
+    toolCallId: 'x',
+    output: { type: CANARY, value: CANARY },
+  }),
+  'a text result that is an object': part({
+    type: 'tool-result',
+    toolCallId: 'x',
+    output: { type: 'text', value: {} },
+  }),
+  'a result with a call in it': part({
+    type: 'tool-result',
+    toolCallId: 'x',
+    output: { type: 'content', value: [{ type: 'tool-call', toolCallId: 'x', toolName: 'x', input: {} }] },
+  }),
+  'a result that failed "yes"': part({
+    type: 'tool-result',
+    toolCallId: 'x',
+    output: { type: 'content', value: [], isError: 'yes' },
+  }),
+  'provider options that are a text': part({ type: 'text', text: CANARY, providerOptions: CANARY }),
+  'a provider part without data': part({ type: 'provider', provider: 'x' }),
+})
+
+table('places and pages', 'INVALID_INPUT', {
+  'after a fraction': (s) => s.getMessages('s', { after: 0.5 }),
+  'after NaN': (s) => s.getMessages('s', { after: Number.NaN }),
+  'after -1': (s) => s.getMessages('s', { after: -1 }),
+  'before 0': (s) => s.getMessages('s', { before: 0 }),
+  'before Infinity': (s) => s.getMessages('s', { before: Number.POSITIVE_INFINITY }),
+  'a limit of 0': (s) => s.getMessages('s', { limit: 0 }),
+  'a limit beyond 2^53': (s) => s.getMessages('s', { limit: 2 ** 60 }),
+  'an order that is none': (s) => s.getMessages('s', { order: bad('up') }),
+  'provenance that is a text': (s) => s.getEffectiveHistory('s', { provenance: bad('yes') }),
+  'a provider that is a number': (s) => s.renderHistory('s', { provider: bad(5) }),
+  'an unknown preset': (s) => s.renderHistory('s', { preset: bad('mine') }),
+  'a summary role that is none': (s) => s.renderHistory('s', { summaryRole: bad('tool') }),
+  'audit after -1': (s) => s.getAuditLog('s', { after: -1 }),
+  'audit of 100,001': (s) => s.getAuditLog('s', { limit: 100_001 }),
+  'a run that is a number': (s) => s.listCompactions('s', { runId: bad(5) }),
+  'a compaction that is a number': (s) => s.getCompaction('s', bad(5)),
+  'an empty compaction': (s) => s.getCompaction('s', ''),
+  'undo of nothing': (s) => s.undoCompaction('s', bad(undefined)),
+  'undo with a cascade of 1': (s) => s.undoCompaction('s', 'x', { cascade: bad(1) }),
+  'redo of an object': (s) => s.redoCompaction('s', bad({})),
+  'repair by a text': (s) => s.verifySession('s', { repair: bad('all') }),
+  'pins of nothing': (s) => s.pin('s', []),
+  'a pin that is no list': (s) => s.pin('s', bad('x')),
+  'a pin of a number': (s) => s.pin('s', [bad(1)]),
+  'unpin of an empty id': (s) => s.unpin('s', ['']),
+  'hiding nothing': (s) => s.hideMessages('s', []),
+  'hiding null': (s) => s.hideMessages('s', bad(null)),
+  'hiding a lone surrogate': (s) => s.hideMessages('s', ['\ud800']),
+})
+
+table('stats and budgets', 'INVALID_INPUT', {
+  'a provider that is empty': (s) => s.getContextStats('s', ''),
+  'a provider that is a number': (s) => s.getContextStats('s', bad(5)),
+  'a model that is an object': (s) => s.getContextStats('s', 'openai', bad({})),
+  'a model that is null': (s) => s.needsCompaction('s', 'openai', bad(null)),
+  'a threshold of 1.1': (s) => s.getContextStats('s', 'openai', 'gpt-4', { threshold: 1.1 }),
+  'a threshold that is NaN': (s) => s.needsCompaction('s', 'openai', 'gpt-4', { threshold: Number.NaN }),
+  'negative output': (s) => s.getContextStats('s', 'openai', 'gpt-4', { maxTokens: -1 }),
+  'a fraction of output': (s) => s.getContextStats('s', 'openai', 'gpt-4', { maxTokens: 0.5 }),
+  'a prompt that is a list': (s) =>
+    s.getContextStats('s', 'openai', 'gpt-4', { currentPrompt: bad([CANARY]) }),
+  'tools that are an object': (s) => s.getContextStats('s', 'openai', 'gpt-4', { toolDefinitions: bad({}) }),
+  'files without content': (s) =>
+    s.getContextStats('s', 'openai', 'gpt-4', { fileAttachments: [bad({ name: CANARY })] }),
+})
+
+const compact =
+  (config: object): Act =>
+  (s) =>
+    s.compactSession('s', bad(config))
+const NUMBERS = [Number.NaN, Number.POSITIVE_INFINITY, -1, 2 ** 53, '5', null, 1.5]
+
+describe('compaction configs', () => {
+  const NAMES = [
+    'targetTokens',
+    'keepRecentTokens',
+    'pruneProtectTokens',
+    'pruneMinimumSavings',
+    'maxTokens',
+    'waitMs',
+  ]
+  for (const name of [...NAMES, 'summaryMaxTokens', 'summaryTimeoutMs', 'reportedTokens']) {
+    test(`${name} that is no number of tokens or milliseconds`, async () => {
+      for (const value of NUMBERS)
+        await refuses(compact({ [name]: value }), 'INVALID_INPUT', `${name}: ${value}`)
+    })
+  }
+  for (const name of ['target', 'keepRecentRatio', 'truncationFraction', 'deduplicateMinimumSavings']) {
+    test(`${name} that is no share`, async () => {
+      for (const value of [Number.NaN, -0.1, 1.1, Number.POSITIVE_INFINITY, '0.5', null])
+        await refuses(compact({ [name]: value }), 'INVALID_INPUT', `${name}: ${value}`)
+    })
+  }
+  for (const name of [
+    'enablePrune',
+    'enableDeduplicate',
+    'enableSummarize',
+    'enableTruncate',
+    'offlineFallback',
+    'emergencyCut',
+  ]) {
+    test(`${name} that is neither true nor false`, async () => {
+      for (const value of [0, 'true', null, []])
+        await refuses(compact({ [name]: value }), 'INVALID_INPUT', name)
+    })
+  }
+})
+
+table('compaction configs, further', 'INVALID_INPUT', {
+  'a misspelled option': compact({ enableprune: true }),
+  'an option of a preview': compact({ summarize: true }),
+  'an empty placeholder': compact({ prunePlaceholder: '' }),
+  'no sections': compact({ summarySections: [] }),
+  'protected tools that are a text': compact({ pruneProtectedTools: CANARY }),
+  'a summarizer without a name': compact({
+    summarizer: { usesModel: true, summarize: () => ({ text: CANARY }) },
+  }),
+  'a summarizer that is a function': compact({ summarizer: () => CANARY }),
+  'a marker that is true': compact({ truncationMarker: true }),
+  'an empty marker': compact({ truncationMarker: '' }),
+  'a range from 0': compact({ range: { from: 0, to: 1 } }),
+  'a range that ends before it begins': compact({ range: { from: 3, to: 2 } }),
+  'a range without an end': compact({ range: { from: 3 } }),
+  'a range in fractions': compact({ range: { from: 1.5, to: 2 } }),
+  'a range with more': compact({ range: { from: 1, to: 2, step: 1 } }),
+  'a summary without a range': compact({ summary: CANARY }),
+  'an empty summary': compact({ range: { from: 1, to: 2 }, summary: '' }),
+  'a summary that is a number': compact({ range: { from: 1, to: 2 }, summary: 5 }),
+  'an unknown trigger': compact({ trigger: 'mood' }),
+  'a signal that is none': compact({ signal: { aborted: false } }),
+  'an actor with NUL': compact({ actor: '\0' }),
+  'a preview of another session': async (s) => s.compactSession('other', bad(await s.previewCompaction('s'))),
+  'a preview with a misspelled option': (s) => s.previewCompaction('s', bad({ sumarize: true })),
+})
+
+describe('what is attached is counted, not looked into', () => {
+  test('files that go in a circle or hold a bigint', async () => {
+    const file: Record<string, unknown> = { content: CANARY }
+    file.self = file
+    const stats = await store.getContextStats('s', 'openai', 'gpt-4', { fileAttachments: [file as never] })
+    expect(stats).not.toBeNull()
+    expect(await store.compactSession('s', { fileAttachments: [file as never] })).toMatchObject({
+      compacted: false,
+    })
+    expect(
+      await store.compactSession('s', { fileAttachments: [{ content: CANARY, size: 1n } as never] }),
+    ).toMatchObject({ compacted: false })
+  })
+
+  test('tools that go in a circle count as the seed says', async () => {
+    const tool: Record<string, unknown> = { name: 'x' }
+    tool.self = tool
+    const stats = await store.getContextStats('s', 'openai', 'gpt-4', { toolDefinitions: [tool, { n: 1n }] })
+    expect(stats!.breakdown.toolDefinitions).toBe(400)
+  })
+})
+
+table('ids nobody gave', 'MESSAGE_NOT_FOUND', {
+  pin: (s) => s.pin('s', ['nobody']),
+  unpin: (s) => s.unpin('s', ['nobody']),
+  hide: (s) => s.hideMessages('s', ['nobody']),
+  'one of several': async (s) => s.pin('s', [(await s.getMessages('s'))[0]!.id, 'nobody']),
+  'an id in the form of ours': async (s) => s.pin('s', [`${(await s.getSession('s')).incarnation}:7`]),
+  'a position of ours written otherwise': async (s) =>
+    s.pin('s', [`${(await s.getSession('s')).incarnation}:01`]),
+  'a position beyond all': async (s) =>
+    s.pin('s', [`${(await s.getSession('s')).incarnation}:${'9'.repeat(30)}`]),
+  'a summary nobody made': async (s) => s.hideMessages('s', [`${(await s.getSession('s')).incarnation}:s1`]),
+})
+
+table('compactions nobody made', 'COMPACTION_NOT_FOUND', {
+  get: (s) => s.getCompaction('s', 'nobody'),
+  undo: (s) => s.undoCompaction('s', "' or 1=1 --"),
+  redo: (s) => s.redoCompaction('s', '%'),
+})
+
+table('an estimator nobody gave', ['ESTIMATOR_UNKNOWN', 'INVALID_INPUT'], {
+  'a name': (s) => s.reestimate('s', 'tiktoken'),
+  'an empty name': (s) => s.reestimate('s', ''),
+  'a number': (s) => s.reestimate('s', bad(5)),
+  'an object': (s) => s.reestimate('s', bad({})),
+  null: (s) => s.reestimate('s', bad(null)),
+  'a symbol': (s) => s.reestimate('s', bad(Symbol('x'))),
+})
+
+table('conflicts', ['POSITION_CONFLICT', 'IDEMPOTENCY_CONFLICT', 'MESSAGE_ID_TAKEN', 'SESSION_EXISTS'], {
+  'another position': (s) => s.append('s', [say('user', CANARY)], { expectedPosition: 5 }),
+  'an absurd position': (s) =>
+    s.append('s', [say('user', CANARY)], { expectedPosition: Number.MAX_SAFE_INTEGER }),
+  'an id in the form of ours': async (s) =>
+    s.append('s', [{ ...say('user', CANARY), id: `${(await s.getSession('s')).incarnation}:99` }]),
+  'the same id twice in one array': (s) =>
+    s.append('s', [
+      { ...say('user', CANARY), id: 'twice' },
+      { ...say('user', CANARY), id: 'twice' },
+    ]),
+  'the same key with two bodies in one array': (s) =>
+    s.append('s', [
+      { ...say('user', CANARY), idempotencyKey: 'k' },
+      { ...say('user', `${CANARY}!`), idempotencyKey: 'k' },
+    ]),
+  'a session that is there': (s) => s.createSession({ id: 's' }),
+})
+
+describe('absurd sizes', () => {
+  test('200,000 messages in one append', async () => {
+    const own = await openStore(':memory:')
+    const messages = Array.from({ length: 200_000 }, (_, at) => say(at % 2 === 0 ? 'user' : 'assistant', 'x'))
+    expect((await own.append('s', messages)).position).toBe(200_000)
+    expect((await own.getContextStats('s'))!.messageCount).toBe(200_000)
+    const run = await own.compactSession('s', { targetTokens: 1_000, enableSummarize: false })
+    expect(run!.compacted).toBe(true)
+    await own.undoCompaction('s', run!.runId)
+    expect((await own.getContextStats('s'))!.messageCount).toBe(200_000)
+    await own.close()
+  })
+
+  test('one turn of 200,000 messages', async () => {
+    const own = await openStore(':memory:')
+    const answers = Array.from({ length: 200_000 }, () => say('assistant', 'x'))
+    await own.append('s', [say('user', 'go'), ...answers.slice(0, 100_000)])
+    await own.append('s', [...answers.slice(100_000), say('user', 'and?'), say('assistant', 'done')])
+    const run = await own.compactSession('s', { targetTokens: 1_000, enableSummarize: false })
+    expect(run).toMatchObject({ compacted: true, stagesUsed: ['truncate'], reachedTarget: true })
+    await own.close()
+  })
+
+  test('a message larger than a database can hold', async () => {
+    const own = await openStore(':memory:')
+    await own.append('s', [say('user', CANARY)])
+    // Escaped it is 6 characters for one.
+    const huge = '\u0001'.repeat(180_000_000)
+    expectFailure(await failureOf(() => own.append('s', [say('user', huge)])), 'INVALID_INPUT', 'huge')
+    expect((await own.getSession('s')).messageCount).toBe(1)
+    await own.close()
+  })
+})

@@ -1,0 +1,29 @@
+import { expect, it } from 'vitest'
+import { outputText } from '../../src/core/message.ts'
+import { measureMessage, measureOutput, NO_SIZES, neurolinkEstimator } from '../../src/core/tokens.ts'
+import { openStore } from '../../src/index.ts'
+
+// [1234,-0] is 9 characters, 3 units; [1234,0] would be 8, 2 units.
+const value = [1234, -0]
+
+it('−0 counts as it is written', () => {
+  const input = { type: 'tool-call', toolCallId: 'c', toolName: 'four', input: value } as const
+  expect(measureMessage({ content: [input] }, neurolinkEstimator)).toEqual({ ...NO_SIZES, toolCalls: 4 })
+  for (const type of ['json', 'error-json'] as const) {
+    expect(measureOutput({ type, value }, neurolinkEstimator)).toEqual({ ...NO_SIZES, toolResults: 3 })
+    expect(outputText({ type, value })).toBe('[1234,-0]')
+  }
+  const opaque = { type: 'provider', provider: 'x', data: value } as const
+  expect(measureMessage({ content: [opaque] }, neurolinkEstimator)).toEqual({ ...NO_SIZES, text: 3 })
+})
+
+it('a session with −0 in it holds what it counted', async () => {
+  const store = await openStore(':memory:')
+  await store.append('s', [
+    { role: 'user', content: 'four' },
+    { role: 'assistant', content: [{ type: 'tool-call', toolCallId: 'c', toolName: 'four', input: value }] },
+    { role: 'tool', content: [{ type: 'tool-result', toolCallId: 'c', output: { type: 'json', value } }] },
+  ])
+  expect((await store.verifySession('s')).findings).toEqual([])
+  await store.close()
+})

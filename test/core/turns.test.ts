@@ -1,0 +1,132 @@
+import { expect, it } from 'vitest'
+import { indexMessage } from '../../src/core/index-message.ts'
+import type { Part, Role } from '../../src/core/message.ts'
+import { neurolinkEstimator } from '../../src/core/tokens.ts'
+import { Turns } from '../../src/core/turns.ts'
+import type { ViewRow } from '../../src/core/view.ts'
+
+const call = (id: string): Part => ({ type: 'tool-call', toolCallId: id, toolName: 't', input: {} })
+const result = (id: string): Part => ({
+  type: 'tool-result',
+  toolCallId: id,
+  output: { type: 'text', value: 'v' },
+})
+const says: Part = { type: 'text', text: 'four' }
+const thinks: Part = { type: 'reasoning', text: 'four' }
+
+function turnsOf(...messages: readonly (readonly [Role, ...Part[]])[]): Turns {
+  return new Turns(
+    messages.map(([role, ...content], at): ViewRow => {
+      const index = indexMessage({ content }, neurolinkEstimator)
+      const place = { key: at, id: `m${at}`, kind: 'message', position: at, anchor: at, ordinal: 0 } as const
+      return { ...place, ...index, role, pinned: false, shown: [] }
+    }),
+  )
+}
+
+it.each<[string, readonly (readonly [Role, ...Part[]])[], number[]]>([
+  [
+    'two messages of calls, none answered',
+    [
+      ['user', says],
+      ['assistant', call('c1')],
+      ['assistant', call('c2')],
+    ],
+    [1, 2],
+  ],
+  [
+    'two messages of calls, the second answered',
+    [
+      ['user', says],
+      ['assistant', call('c1')],
+      ['assistant', call('c2')],
+      ['tool', result('c2')],
+    ],
+    [1],
+  ],
+  [
+    'a call that speaks, and further calls behind it',
+    [
+      ['assistant', says, call('c1')],
+      ['assistant', says, call('c2')],
+      ['tool', result('c2')],
+    ],
+    [0],
+  ],
+  [
+    'half a batch answered',
+    [
+      ['assistant', call('c1'), call('c2')],
+      ['tool', result('c2')],
+    ],
+    [0, 1],
+  ],
+  [
+    'a request behind it',
+    [
+      ['assistant', call('c1')],
+      ['user', says],
+    ],
+    [],
+  ],
+  [
+    'an answer behind it',
+    [
+      ['assistant', call('c1')],
+      ['assistant', says],
+    ],
+    [],
+  ],
+  [
+    'reasoning behind it',
+    [
+      ['assistant', call('c1')],
+      ['assistant', thinks],
+    ],
+    [],
+  ],
+  [
+    'an answer behind it, and another call',
+    [
+      ['assistant', call('c1')],
+      ['assistant', says],
+      ['assistant', call('c2')],
+    ],
+    [2],
+  ],
+  [
+    'a result the provider ran behind it',
+    [
+      ['assistant', call('c1')],
+      ['assistant', result('x')],
+    ],
+    [0],
+  ],
+  [
+    'a system message behind it',
+    [
+      ['assistant', call('c1')],
+      ['system', says],
+    ],
+    [0],
+  ],
+])('pending: %s', (_, messages, pending) => {
+  expect([...turnsOf(...messages).pending].sort((a, b) => a - b)).toEqual(pending)
+})
+
+it('20,000 unanswered calls in one loop, and 20,000 in one row, take no time', () => {
+  const started = performance.now()
+  const loop = Array.from({ length: 20_000 }, (_, at) => ['assistant', thinks, call(`c${at}`)] as const)
+  expect(turnsOf(...loop).pending.size).toBe(20_000)
+
+  const ids = Array.from({ length: 20_000 }, (_, at) => `c${at}`)
+  const batch = turnsOf(['assistant', ...ids.map(call)], ['tool', ...ids.map(result)])
+  for (let part = 0; part < 20_000; part++) expect(batch.callOf(1, part)?.id === ids[part]).toBe(true)
+  expect(performance.now() - started).toBeLessThan(5_000)
+})
+
+it('knows the call of a result, and none for a result without', () => {
+  const turns = turnsOf(['assistant', call('c1'), call('c2')], ['tool', result('c2'), result('c3')])
+  expect(turns.callOf(1, 0)).toMatchObject({ id: 'c2', part: 1, row: 0 })
+  expect(turns.callOf(1, 1)).toBeUndefined()
+})

@@ -1,0 +1,231 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import BetterSqlite3 from 'better-sqlite3'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { type ErrorCode, openStore, type Store } from '../src/index.ts'
+import { chat, say } from './support/conversation.ts'
+import { dumpOf, expectFailure, failureOf } from './support/failures.ts'
+
+/*
+ * Every verb in every state. A cell says what comes of it: it works, it answers null (or false), or it is refused
+ * with a code. A verb that is refused writes nothing.
+ */
+
+type Fixture = { readonly store: Store; readonly messageId: string; readonly compactionId: string }
+
+const VERBS = {
+  createSession: ({ store }) => store.createSession({ id: 'another' }),
+  getSession: ({ store }) => store.getSession('s'),
+  listSessions: ({ store }) => store.listSessions(),
+  updateSession: ({ store }) => store.updateSession('s', { title: 'x' }),
+  archiveSession: ({ store }) => store.archiveSession('s'),
+  purgeSession: ({ store }) => store.purgeSession('s'),
+  append: ({ store }) => store.append('s', [say('user', 'more')]),
+  getMessages: ({ store }) => store.getMessages('s'),
+  getEffectiveHistory: ({ store }) => store.getEffectiveHistory('s', { provenance: true }),
+  renderHistory: ({ store }) => store.renderHistory('s', { provider: 'anthropic' }),
+  pin: ({ store, messageId }) => store.pin('s', [messageId]),
+  unpin: ({ store, messageId }) => store.unpin('s', [messageId]),
+  hideMessages: ({ store, messageId }) => store.hideMessages('s', [messageId]),
+  getContextStats: ({ store }) => store.getContextStats('s'),
+  needsCompaction: async ({ store }) => ((await store.needsCompaction('s')) ? true : null),
+  previewCompaction: ({ store }) =>
+    store.previewCompaction('s', { targetTokens: 200, enableSummarize: false }),
+  compactSession: ({ store }) =>
+    store.compactSession('s', { targetTokens: 200, enableSummarize: false, waitMs: 0 }),
+  'compactSession by a model': ({ store }) =>
+    store.compactSession('s', {
+      targetTokens: 200,
+      waitMs: 0,
+      summarizer: { name: 'm', usesModel: true, summarize: () => ({ text: 'Short.' }) },
+    }),
+  'compactSession after an overflow': ({ store }) =>
+    store.compactSession('s', {
+      trigger: 'overflow',
+      targetTokens: 200,
+      summarizer: { name: 'm', usesModel: true, summarize: () => ({ text: 'Short.' }) },
+    }),
+  listCompactions: ({ store }) => store.listCompactions('s'),
+  getCompaction: ({ store, compactionId }) => store.getCompaction('s', compactionId),
+  getAuditLog: ({ store }) => store.getAuditLog('s'),
+  undoCompaction: ({ store, compactionId }) => store.undoCompaction('s', compactionId),
+  redoCompaction: ({ store, compactionId }) => store.redoCompaction('s', compactionId),
+  verifySession: ({ store }) => store.verifySession('s'),
+  'verifySession with repair': ({ store }) => store.verifySession('s', { repair: true }),
+  reestimate: ({ store }) => store.reestimate('s'),
+  close: ({ store }) => store.close(),
+} satisfies Record<string, (fixture: Fixture) => unknown>
+type Verb = keyof typeof VERBS
+
+type Outcome = 'works' | 'null' | ErrorCode
+const STATES = ['unknown', 'empty', 'compacted', 'undone', 'leased', 'readonly', 'closed'] as const
+type State = (typeof STATES)[number]
+/** One outcome a state. */
+type Cells<T> = { readonly [K in keyof T]: Outcome }
+
+const NOT_FOUND = 'SESSION_NOT_FOUND'
+const READONLY = 'STORE_READONLY'
+const BUSY = 'COMPACTION_IN_PROGRESS'
+const CLOSED = 'STORE_CLOSED'
+
+// biome-ignore format: a table
+const TABLE: Record<Verb, Cells<typeof STATES>> = {
+  //                                    unknown    empty                   compacted   undone   leased   readonly  closed
+  createSession:                      ['works',   'works',                'works',    'works', 'works', READONLY, CLOSED],
+  getSession:                         [NOT_FOUND, 'works',                'works',    'works', 'works', 'works',  CLOSED],
+  listSessions:                       ['works',   'works',                'works',    'works', 'works', 'works',  CLOSED],
+  updateSession:                      [NOT_FOUND, 'works',                'works',    'works', 'works', READONLY, CLOSED],
+  archiveSession:                     [NOT_FOUND, 'works',                'works',    'works', 'works', READONLY, CLOSED],
+  purgeSession:                       [NOT_FOUND, 'works',                'works',    'works', 'works', READONLY, CLOSED],
+  append:                             ['works',   'works',                'works',    'works', 'works', READONLY, CLOSED],
+  getMessages:                        [NOT_FOUND, 'works',                'works',    'works', 'works', 'works',  CLOSED],
+  getEffectiveHistory:                [NOT_FOUND, 'works',                'works',    'works', 'works', 'works',  CLOSED],
+  renderHistory:                      [NOT_FOUND, 'works',                'works',    'works', 'works', 'works',  CLOSED],
+  pin:                                [NOT_FOUND, 'MESSAGE_NOT_FOUND',    'works',    'works', 'works', READONLY, CLOSED],
+  unpin:                              [NOT_FOUND, 'MESSAGE_NOT_FOUND',    'works',    'works', 'works', READONLY, CLOSED],
+  hideMessages:                       [NOT_FOUND, 'MESSAGE_NOT_FOUND',    'STALE_PLAN', 'works', 'STALE_PLAN', READONLY, CLOSED],
+  getContextStats:                    ['null',    'null',                 'works',    'works', 'works', 'works',  CLOSED],
+  needsCompaction:                    ['null',    'null',                 'null',     'null',  'null',  'null',   CLOSED],
+  previewCompaction:                  ['null',    'null',                 'works',    'works', 'works', 'works',  CLOSED],
+  compactSession:                     ['null',    'null',                 'works',    'works', BUSY,    READONLY, CLOSED],
+  'compactSession by a model':        ['null',    'null',                 'works',    'works', BUSY,    READONLY, CLOSED],
+  'compactSession after an overflow': ['null',    'null',                 'works',    'works', 'works', READONLY, CLOSED],
+  listCompactions:                    [NOT_FOUND, 'works',                'works',    'works', 'works', 'works',  CLOSED],
+  getCompaction:                      [NOT_FOUND, 'COMPACTION_NOT_FOUND', 'works',    'works', 'works', 'works',  CLOSED],
+  getAuditLog:                        [NOT_FOUND, 'works',                'works',    'works', 'works', 'works',  CLOSED],
+  undoCompaction:                     [NOT_FOUND, 'COMPACTION_NOT_FOUND', 'works',    'works', 'works', READONLY, CLOSED],
+  redoCompaction:                     [NOT_FOUND, 'COMPACTION_NOT_FOUND', 'works',    'works', 'works', READONLY, CLOSED],
+  verifySession:                      [NOT_FOUND, 'works',                'works',    'works', 'works', 'works',  CLOSED],
+  'verifySession with repair':        [NOT_FOUND, 'works',                'works',    'works', 'works', READONLY, CLOSED],
+  reestimate:                         [NOT_FOUND, 'works',                'works',    'works', 'works', READONLY, CLOSED],
+  close:                              ['works',   'works',                'works',    'works', 'works', 'works',  'works'],
+}
+
+let folder: string
+let file: string
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'undertext-states-'))
+  file = join(folder, 'chats.db')
+})
+afterEach(() => rmSync(folder, { recursive: true, force: true }))
+
+/** A store with the session `s` in a state. The compaction condenses 3–6; the message is one of those. */
+async function stateOf(state: State): Promise<Fixture> {
+  const store = await openStore(file, { durability: 'normal' })
+  await store.append('beside', chat(1))
+  const nothing = { store, messageId: 'm3', compactionId: 'none' }
+  if (state === 'unknown') return nothing
+  await store.createSession({ id: 's' })
+  if (state === 'empty') return nothing
+  await store.append(
+    's',
+    chat(9, 30).map((message, index) => ({ ...message, id: `m${index + 1}` })),
+  )
+  const run = await store.compactSession('s', { range: { from: 3, to: 6 }, summary: 'Two turns.' })
+  const compactionId = run!.compactions[0]!.id
+  const fixture = { store, messageId: 'm3', compactionId }
+  if (state === 'undone') await store.undoCompaction('s', compactionId)
+  if (state === 'leased') {
+    const other = new BetterSqlite3(file)
+    other
+      .prepare(
+        "update undertext_sessions set lease_run = 'r', lease_holder = 'otherhost/1', lease_expires = ? where id = 's'",
+      )
+      .run(Date.now() + 60_000)
+    other.close()
+  }
+  if (state === 'closed') await store.close()
+  if (state !== 'readonly') return fixture
+  await store.close()
+  return { ...fixture, messageId: 'm9', store: await openStore(file, { readonly: true }) }
+}
+
+for (const [index, state] of STATES.entries()) {
+  describe(`${state}:`, () => {
+    for (const [verb, outcomes] of Object.entries(TABLE)) {
+      const outcome = outcomes[index]!
+      test(`${verb} ${outcome === 'works' || outcome === 'null' ? outcome : `is refused, ${outcome}`}`, async () => {
+        const fixture = await stateOf(state)
+        const act = VERBS[verb as Verb]
+        const beside = new BetterSqlite3(file, { readonly: true })
+        const before = dumpOf(beside)
+        if (outcome === 'works') expect(await act(fixture)).not.toBeNull()
+        else if (outcome === 'null') expect(await act(fixture)).toBeNull()
+        else expectFailure(await failureOf(() => act(fixture)), outcome, verb)
+        if (outcome !== 'works') expect(dumpOf(beside), 'nothing is written').toBe(before)
+        beside.close()
+        if (state !== 'closed' && verb !== 'close')
+          expect(await fixture.store.getSession('beside')).toBeDefined()
+        await fixture.store.close()
+      })
+    }
+  })
+}
+
+describe('a lease', () => {
+  const lease = (holder: string, expires: number): void => {
+    const other = new BetterSqlite3(file)
+    other
+      .prepare(
+        "update undertext_sessions set lease_run = 'r', lease_holder = ?, lease_expires = ? where id = 's'",
+      )
+      .run(holder, expires)
+    other.close()
+  }
+  const run = { targetTokens: 200, enableSummarize: false } as const
+
+  test('that ran out, or whose process is gone, is in nobody\u2019s way', async () => {
+    const { hostname } = await import('node:os')
+    const { store } = await stateOf('undone')
+    lease('otherhost/1', Date.now() - 1)
+    expect(await store.compactSession('s', { ...run, waitMs: 0 })).toMatchObject({ compacted: true })
+    // No process has this number: they are below 2^22.
+    lease(`${hostname()}/99999999/1`, Date.now() + 60_000)
+    await store.append('s', chat(9, 30))
+    expect(await store.compactSession('s', { ...run, waitMs: 0 })).toMatchObject({ compacted: true })
+    await store.close()
+  })
+
+  test('is waited for, and the run goes on when it is given back', async () => {
+    const { store } = await stateOf('leased')
+    const waiting = store.compactSession('s', { ...run, waitMs: 10_000 })
+    await new Promise((resolve) => setTimeout(resolve, 120))
+    lease('otherhost/1', Date.now() - 1)
+    expect(await waiting).toMatchObject({ compacted: true })
+    await store.close()
+  })
+
+  test('is not waited for after the signal', async () => {
+    const { store } = await stateOf('leased')
+    const start = Date.now()
+    const waiting = store.compactSession('s', { ...run, waitMs: 3_000, signal: AbortSignal.timeout(100) })
+    expectFailure(await failureOf(() => waiting), 'ABORTED')
+    expect(Date.now() - start).toBeLessThan(1_500)
+    await store.close()
+  })
+
+  test('taken over while the summary was written makes the plan stale', async () => {
+    const { store } = await stateOf('undone')
+    const summarizer = {
+      name: 'm',
+      usesModel: true,
+      summarize: () => {
+        lease('otherhost/1', Date.now() + 60_000)
+        return { text: 'Short.' }
+      },
+    }
+    const before = await store.getEffectiveHistory('s')
+    expectFailure(
+      await failureOf(() => store.compactSession('s', { targetTokens: 200, summarizer })),
+      'STALE_PLAN',
+    )
+    expect(await store.getEffectiveHistory('s')).toEqual(before)
+    // The other one's lease is still there.
+    expectFailure(
+      await failureOf(() => store.compactSession('s', { ...run, waitMs: 0 })),
+      'COMPACTION_IN_PROGRESS',
+    )
+    await store.close()
+  })
+})

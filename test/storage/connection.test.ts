@@ -1,0 +1,175 @@
+import BetterSqlite3 from 'better-sqlite3'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { openStore } from '../../src/index.ts'
+import type { Database } from '../../src/storage/sqlite/driver.ts'
+import { chat, say } from '../support/conversation.ts'
+import { dumpOf, expectFailure, failureOf } from '../support/failures.ts'
+
+/* A connection of the application's own: our tables live beside its, and it stays its. */
+
+const PRAGMAS = [
+  'journal_mode',
+  'synchronous',
+  'foreign_keys',
+  'recursive_triggers',
+  'busy_timeout',
+  'cache_size',
+  'temp_store',
+  'locking_mode',
+  'user_version',
+  'application_id',
+  'journal_size_limit',
+  'wal_autocheckpoint',
+  'case_sensitive_like',
+  'secure_delete',
+]
+
+let database: Database
+beforeEach(() => {
+  database = new BetterSqlite3(':memory:')
+  database.exec("create table messages (body); insert into messages values ('mine')")
+})
+afterEach(() => database.close())
+
+const pragmas = (): unknown => PRAGMAS.map((name) => [name, database.pragma(name, { simple: true })])
+
+describe('a connection handed in', () => {
+  test('keeps its pragmas, its tables and its life', async () => {
+    database.pragma('user_version = 12')
+    database.pragma('foreign_keys = on')
+    const before = pragmas()
+    const store = await openStore(database)
+    await store.append('s', chat(6))
+    const run = await store.compactSession('s', { range: { from: 1, to: 8 }, summary: 'x' })
+    await store.undoCompaction('s', run!.runId)
+    await store.purgeSession('s')
+    expect(pragmas()).toEqual(before)
+    await store.close()
+    expectFailure(await failureOf(() => store.getSession('s')), 'STORE_CLOSED')
+    expect(database.open).toBe(true)
+    expect(database.prepare('select body from messages').pluck().all()).toEqual(['mine'])
+    const names = database
+      .prepare("select name from sqlite_master where type in ('table', 'index', 'trigger')")
+      .pluck()
+    for (const name of names.all() as string[])
+      if (name !== 'messages') expect(name).toMatch(/^(undertext_|sqlite_autoindex_undertext_)/)
+  })
+
+  test('can be handed in again, and to two stores at once', async () => {
+    const first = await openStore(database)
+    await first.append('s', chat(1))
+    const second = await openStore(database)
+    await second.append('s', chat(1))
+    expect(await first.getEffectiveHistory('s')).toHaveLength(4)
+    await first.close()
+    expect(await second.getEffectiveHistory('s')).toHaveLength(4)
+  })
+
+  test('is not touched inside a transaction of its own', async () => {
+    const store = await openStore(database)
+    await store.append('s', chat(1))
+    database.exec("begin; insert into messages values ('pending')")
+    const before = dumpOf(database)
+    for (const act of [
+      () => store.append('s', chat(1)),
+      () => store.getEffectiveHistory('s'),
+      () => store.getContextStats('s'),
+      () => store.needsCompaction('s'),
+      () => store.compactSession('s', { targetTokens: 0 }),
+      () => store.purgeSession('s'),
+      () => store.verifySession('s'),
+      () => openStore(database),
+    ])
+      expectFailure(await failureOf(act), 'IN_TRANSACTION', String(act))
+    expect(database.inTransaction).toBe(true)
+    expect(dumpOf(database)).toBe(before)
+    database.exec('commit')
+    expect(database.prepare('select body from messages').pluck().all()).toEqual(['mine', 'pending'])
+    await store.append('s', chat(1))
+    expect(await store.getEffectiveHistory('s')).toHaveLength(4)
+  })
+
+  test('may default to bigints', async () => {
+    database.defaultSafeIntegers(true)
+    const store = await openStore(database)
+    await store.append('s', [...chat(6), { ...say('user', 'x'), createdAt: 12 }])
+    const run = await store.compactSession('s', { range: { from: 1, to: 8 }, summary: 'x' })
+    await store.undoCompaction('s', run!.runId)
+    expect((await store.verifySession('s')).findings).toEqual([])
+    expect(JSON.stringify(await store.getContextStats('s'))).toContain('"messageCount":13')
+    expect((await store.getMessages('s', { after: 12 }))[0]).toMatchObject({ position: 13, createdAt: 12 })
+    expect(database.prepare('select 1 as one').get()).toEqual({ one: 1n })
+  })
+
+  test('that cannot be used is refused', async () => {
+    for (const bigints of [false, true]) {
+      const asleep = new BetterSqlite3(':memory:')
+      asleep.defaultSafeIntegers(bigints)
+      asleep.pragma('query_only = on')
+      expectFailure(await failureOf(() => openStore(asleep)), 'CONNECTION_UNSUITABLE', `bigints ${bigints}`)
+      asleep.close()
+      expectFailure(await failureOf(() => openStore(asleep)), 'CONNECTION_UNSUITABLE')
+    }
+  })
+
+  test('that its owner closed is a closed store', async () => {
+    const own = new BetterSqlite3(':memory:')
+    const store = await openStore(own)
+    await store.append('s', chat(1))
+    own.close()
+    expectFailure(await failureOf(() => store.append('s', chat(1))), 'STORE_CLOSED')
+    expectFailure(await failureOf(() => store.getContextStats('s')), 'STORE_CLOSED')
+    await store.close()
+  })
+
+  test('with a schema of ours that is newer is refused', async () => {
+    await openStore(database)
+    database.exec("update undertext_meta set value = '99' where key = 'schema'")
+    expectFailure(await failureOf(() => openStore(database)), 'STORE_TOO_NEW')
+  })
+})
+
+describe('a connection of our own', () => {
+  /** The connections opened while something runs, by the first pragma each of them is told. */
+  async function connectionsOf(work: () => Promise<unknown>): Promise<Set<Database>> {
+    const seen = new Set<Database>()
+    const prototype = BetterSqlite3.prototype as Database
+    const { pragma } = prototype
+    prototype.pragma = function (this: Database, ...args: Parameters<Database['pragma']>) {
+      seen.add(this)
+      return pragma.apply(this, args)
+    }
+    try {
+      await work()
+    } finally {
+      prototype.pragma = pragma
+    }
+    return seen
+  }
+
+  for (const [durability, level] of [
+    [undefined, 2],
+    ['full', 2],
+    ['normal', 1],
+  ] as const) {
+    test(`durability ${durability ?? 'by default'} is synchronous = ${level}`, async () => {
+      const { mkdtempSync, rmSync } = await import('node:fs')
+      const { tmpdir } = await import('node:os')
+      const { join } = await import('node:path')
+      const folder = mkdtempSync(join(tmpdir(), 'undertext-durability-'))
+      let store: Awaited<ReturnType<typeof openStore>> | undefined
+      const seen = await connectionsOf(async () => {
+        store = await openStore(join(folder, 'chats.db'), durability === undefined ? {} : { durability })
+      })
+      const [own] = seen
+      expect(seen.size).toBe(1)
+      expect(own!.pragma('synchronous', { simple: true })).toBe(level)
+      expect(own!.pragma('journal_mode', { simple: true })).toBe('wal')
+      expect(own!.pragma('recursive_triggers', { simple: true })).toBe(1)
+      expect(own!.pragma('journal_size_limit', { simple: true })).toBe(16 * 1024 * 1024)
+      await store!.close()
+      expect(own!.open).toBe(false)
+      rmSync(folder, { recursive: true, force: true })
+    })
+  }
+})

@@ -1,0 +1,59 @@
+import { afterEach, describe } from 'vitest'
+import { describeAppend } from './contract/append.ts'
+import { describeAudit } from './contract/audit.ts'
+import { describeConcurrency } from './contract/concurrency.ts'
+import { describeLossless } from './contract/lossless.ts'
+import { describePreview } from './contract/preview.ts'
+import { describeReading } from './contract/reading.ts'
+import { describeSessions } from './contract/sessions.ts'
+import { describeDeduplicate } from './contract/stages-deduplicate.ts'
+import { describePrune } from './contract/stages-prune.ts'
+import { describeSummarize } from './contract/stages-summarize.ts'
+import { describeTruncate } from './contract/stages-truncate.ts'
+import { type Contract, KEEPS_ALL, type Keeps, type StoreFactory } from './contract/support.ts'
+import { describeUndo } from './contract/undo.ts'
+
+/**
+ * What every storage must do: all verbs of `Store`, over whatever the factory opens. A new backend is done when
+ * this passes. Each test gets a store of its own; `reopen` answers another store over the same data.
+ */
+export function describeStore(name: string, factory: StoreFactory, keeps: Keeps = KEEPS_ALL): void {
+  const after: (() => unknown)[] = []
+  afterEach(async () => {
+    for (const clean of after.splice(0).reverse()) await clean()
+  })
+
+  const openBoth: StoreFactory = async () => {
+    const opened = await factory()
+    after.push(async () => {
+      await opened.store.close()
+      await opened.cleanup?.()
+    })
+    const { reopen } = opened
+    if (reopen === undefined) return opened
+    return {
+      ...opened,
+      reopen: async () => {
+        const store = await reopen()
+        after.push(() => store.close())
+        return store
+      },
+    }
+  }
+  const contract: Contract = { openBoth, open: async () => (await openBoth()).store, keeps }
+
+  describe(name, () => {
+    describeSessions(contract)
+    describeAppend(contract)
+    describeLossless(contract)
+    describeReading(contract)
+    describePrune(contract)
+    describeDeduplicate(contract)
+    describeSummarize(contract)
+    describeTruncate(contract)
+    describePreview(contract)
+    describeUndo(contract)
+    describeConcurrency(contract)
+    describeAudit(contract)
+  })
+}

@@ -1,0 +1,132 @@
+import { describe, expect, test } from 'vitest'
+import { chat, say } from '../../support/conversation.ts'
+import { appendAll, type Contract, refusal, S } from './support.ts'
+
+export function describeSessions({ open, openBoth, keeps }: Contract): void {
+  describe('sessions', () => {
+    test('are made with an id or without', async () => {
+      const store = await open()
+      const named = await store.createSession({
+        id: S,
+        owner: 'anna',
+        title: 'Travel',
+        provider: 'openai',
+        model: 'gpt-4',
+      })
+      expect(named).toMatchObject({
+        id: S,
+        owner: 'anna',
+        title: 'Travel',
+        provider: 'openai',
+        model: 'gpt-4',
+      })
+      expect(named).toMatchObject({
+        messageCount: 0,
+        visibleCount: 0,
+        activeCompactions: 0,
+        archivedAt: undefined,
+      })
+      const first = await store.createSession()
+      const second = await store.createSession()
+      expect(first.id).toMatch(/^[0-9a-f-]{36}$/)
+      expect(first.id).not.toBe(second.id)
+      expect(await store.getSession(S)).toEqual(named)
+      await refusal(store.createSession({ id: S }), 'SESSION_EXISTS')
+      await refusal(store.getSession('nobody'), 'SESSION_NOT_FOUND')
+    })
+
+    test('keep any JSON as config and metadata', async () => {
+      const store = await open()
+      const json = { a: [1, -0, null, '\0', { b: '\ud800' }], ['__proto__']: 1, '': {} }
+      await store.createSession({ id: S, config: json, metadata: json })
+      const { config, metadata } = await store.getSession(S)
+      expect(config).toStrictEqual(json)
+      expect(metadata).toStrictEqual(json)
+    })
+
+    test('are changed by what is given; null clears, what is left out stays', async () => {
+      const store = await open()
+      await store.createSession({ id: S, owner: 'anna', title: 'Travel', model: 'gpt-4', metadata: { a: 1 } })
+      await store.updateSession(S, { title: 'Rome', owner: undefined })
+      expect(await store.getSession(S)).toMatchObject({
+        owner: 'anna',
+        title: 'Rome',
+        model: 'gpt-4',
+        metadata: { a: 1 },
+      })
+      const cleared = await store.updateSession(S, { title: null, model: null, metadata: null })
+      expect(cleared).toMatchObject({ owner: 'anna' })
+      expect([cleared.title, cleared.model, cleared.metadata]).toEqual([undefined, undefined, undefined])
+      await refusal(store.updateSession('nobody', { title: 'x' }), 'SESSION_NOT_FOUND')
+    })
+
+    test('are listed newest first, in pages, by owner', async () => {
+      const store = await open()
+      for (let index = 1; index <= 7; index++)
+        await store.createSession({ id: `s${index}`, owner: index % 2 === 0 ? 'even' : 'odd' })
+      const ids = async (options: Parameters<typeof store.listSessions>[0]): Promise<string[]> =>
+        (await store.listSessions(options)).map(({ id }) => id)
+      expect(await ids({})).toEqual(['s7', 's6', 's5', 's4', 's3', 's2', 's1'])
+      expect(await ids({ limit: 3 })).toEqual(['s7', 's6', 's5'])
+      expect(await ids({ limit: 3, after: 's5' })).toEqual(['s4', 's3', 's2'])
+      expect(await ids({ after: 's1' })).toEqual([])
+      expect(await ids({ owner: 'even' })).toEqual(['s6', 's4', 's2'])
+      expect(await ids({ owner: 'even', after: 's4', limit: 1 })).toEqual(['s2'])
+      expect(await ids({ owner: 'nobody' })).toEqual([])
+      await refusal(store.listSessions({ after: 'nobody' }), 'SESSION_NOT_FOUND')
+    })
+
+    test('archived ones are listed apart; archiving twice is once', async () => {
+      const store = await open()
+      await store.createSession({ id: 'a' })
+      await store.createSession({ id: 'b' })
+      const { archivedAt } = await store.archiveSession('a')
+      expect(archivedAt).toBeGreaterThan(0)
+      expect((await store.archiveSession('a')).archivedAt).toBe(archivedAt)
+      expect((await store.listSessions()).map(({ id }) => id)).toEqual(['b'])
+      expect((await store.listSessions({ archived: true })).map(({ id }) => id)).toEqual(['a'])
+      if (keeps.audit) expect((await store.getAuditLog('a')).map(({ event }) => event)).toEqual(['archived'])
+      await store.append('a', chat(1))
+      expect((await store.archiveSession('a', false)).archivedAt).toBeUndefined()
+      expect((await store.listSessions()).map(({ id }) => id)).toEqual(['b', 'a'])
+      await refusal(store.archiveSession('nobody'), 'SESSION_NOT_FOUND')
+    })
+
+    test('purged they are gone, and made anew they are others', async () => {
+      const store = await open()
+      await appendAll(store, chat(6))
+      await appendAll(store, chat(2), 'other')
+      const other = await store.getMessages('other')
+      await store.compactSession(S, { range: { from: 1, to: 8 }, summary: 'x' })
+      const { incarnation } = await store.getSession(S)
+      const ids = (await store.getMessages(S)).map(({ id }) => id)
+      expect(await store.purgeSession(S, { actor: 'anna', reason: 'asked to' })).toEqual({
+        messages: 12,
+        compactions: 1,
+        blobs: 0,
+      })
+      await refusal(store.getSession(S), 'SESSION_NOT_FOUND')
+      await refusal(store.purgeSession(S), 'SESSION_NOT_FOUND')
+      expect(await store.getContextStats(S)).toBeNull()
+      expect((await store.listSessions()).map(({ id }) => id)).toEqual(['other'])
+      const again = await store.append(S, [say('user', 'again')], { expectedPosition: 0 })
+      expect(again.messages[0]!.position).toBe(1)
+      expect(ids).not.toContain(again.messages[0]!.id)
+      expect((await store.getSession(S)).incarnation).not.toBe(incarnation)
+      expect(await store.listCompactions(S)).toEqual([])
+      await refusal(store.pin(S, [ids[0]!]), 'MESSAGE_NOT_FOUND')
+      expect(await store.getMessages('other')).toEqual(other)
+    })
+
+    test('come back as they were when the store is opened again', async () => {
+      const { store, reopen } = await openBoth()
+      if (reopen === undefined) return
+      await store.createSession({ id: S, owner: 'anna', metadata: { a: [1] } })
+      await appendAll(store, chat(3))
+      await store.archiveSession(S)
+      const before = await store.getSession(S)
+      await store.close()
+      expect(await (await reopen()).getSession(S)).toEqual(before)
+    })
+  })
+}

@@ -1,0 +1,15 @@
+import { neurolinkEstimator, Store } from '../../src/index.ts'
+import { ModelStorage } from '../support/model-storage.ts'
+import { describeStore } from './contract.ts'
+
+const estimators = {
+  standard: neurolinkEstimator,
+  byName: new Map([[neurolinkEstimator.name, neurolinkEstimator]]),
+}
+
+/** The pure model keeps no audit, no leases, and has nothing that could drift. */
+describeStore(
+  'the pure model',
+  async () => ({ store: new Store(new ModelStorage(), { estimators, summarizer: undefined }) }),
+  { audit: false, leases: false, verify: false },
+)

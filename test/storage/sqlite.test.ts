@@ -1,0 +1,17 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { openStore } from '../../src/index.ts'
+import { describeStore } from './contract.ts'
+
+describeStore('SQLite in memory', async () => ({ store: await openStore(':memory:') }))
+
+describeStore('SQLite in a file', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'undertext-contract-'))
+  const file = join(folder, 'chats.db')
+  return {
+    store: await openStore(file, { durability: 'normal' }),
+    reopen: () => openStore(file, { durability: 'normal' }),
+    cleanup: () => rmSync(folder, { recursive: true, force: true }),
+  }
+})

@@ -1,0 +1,190 @@
+import { createRequire } from 'node:module'
+import type BetterSqlite3 from 'better-sqlite3'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { isUndertextError, neurolinkEstimator, openStore, type SqliteStore } from '../../src/index.ts'
+import { GUARDS } from '../../src/storage/sqlite/migrate.ts'
+import { call, chat, result, say, units } from '../support/conversation.ts'
+
+const Database = createRequire(import.meta.url)('better-sqlite3') as typeof BetterSqlite3
+const SECRET = 'my sister is called Ada'
+
+let database: BetterSqlite3.Database
+let store: SqliteStore
+
+beforeEach(async () => {
+  // A connection handed in: recursive_triggers is off there.
+  database = new Database(':memory:')
+  store = await openStore(database)
+  await store.append('s', [
+    { ...say('user', SECRET), metadata: { secret: SECRET } },
+    call('a', 'run'),
+    result('a', units(200)),
+    { role: 'user', content: [{ type: 'image', image: 'A'.repeat(8_192) }] },
+    ...chat(4),
+  ])
+  await store.compactSession('s', {
+    enableDeduplicate: false,
+    enableSummarize: false,
+    enableTruncate: false,
+    targetTokens: 0,
+    pruneProtectTokens: 0,
+    pruneMinimumSavings: 0,
+  })
+})
+
+/** Runs SQL with a guard out of the way, as a failing disk does. */
+function damage(sql: string): void {
+  const triggers = database.prepare("select name, sql from sqlite_master where type = 'trigger'").all()
+  for (const { name } of triggers as { name: string }[]) database.exec(`drop trigger ${name}`)
+  database.exec(sql)
+  for (const { sql: trigger } of triggers as { sql: string }[]) database.exec(trigger)
+}
+
+async function failureOf(work: Promise<unknown>): Promise<Error> {
+  return work.then(
+    () => new Error('works'),
+    (error: Error) => error,
+  )
+}
+
+describe('damaged rows', () => {
+  const broken = `'{"${SECRET}'`
+  const DAMAGES: readonly (readonly [string, string])[] = [
+    ['content', `update undertext_contents set content = ${broken} where key = 1`],
+    ['content of another shape', `update undertext_contents set content = '[null]' where key = 1`],
+    ['metadata', `update undertext_contents set metadata = ${broken} where key = 1`],
+    ['metadata of another shape', `update undertext_contents set metadata = '7' where key = 1`],
+    ['list of blobs', `update undertext_contents set blobs = ${broken} where key = 4`],
+    ['replacement', `update undertext_replacements set text = ${broken}`],
+  ]
+  for (const [name, sql] of DAMAGES) {
+    it(`are found and quote nothing: ${name}`, async () => {
+      damage(sql)
+      const error = await failureOf(store.getEffectiveHistory('s'))
+      expect(isUndertextError(error, 'STORE_CORRUPT'), String(error)).toBe(true)
+      expect(String(error)).not.toContain('sister')
+      expect(error.cause).toBeUndefined()
+      if (name !== 'replacement')
+        expect(await failureOf(store.getMessages('s'))).toMatchObject({ code: 'STORE_CORRUPT' })
+
+      for (const repair of [false, true]) {
+        const { findings } = await store.verifySession('s', { repair })
+        expect(findings).toMatchObject([{ code: 'CONTENT_DAMAGED', repairable: false }])
+        expect(JSON.stringify(findings)).not.toContain('sister')
+      }
+    })
+  }
+
+  it('are no way to append a second body under a key', async () => {
+    const message = { ...say('user', SECRET), idempotencyKey: 'k' }
+    await store.append('t', [message])
+    damage(
+      `update undertext_contents set content = ${broken} where key = (select max(key) from undertext_messages)`,
+    )
+    const error = await failureOf(store.append('t', [message]))
+    expect(error).toMatchObject({ code: 'STORE_CORRUPT' })
+    expect(String(error)).not.toContain('sister')
+  })
+
+  it('that index something else are mended', async () => {
+    const before = JSON.stringify(await store.getEffectiveHistory('s'))
+    database.exec(`update undertext_messages set shown = '[[' where shown is not null`)
+    expect(await failureOf(store.getEffectiveHistory('s'))).toMatchObject({ code: 'STORE_CORRUPT' })
+    expect((await store.verifySession('s', { repair: true })).findings).toMatchObject([{ code: 'TAG_WRONG' }])
+    expect(JSON.stringify(await store.getEffectiveHistory('s'))).toBe(before)
+  })
+
+  it('of compactions are named', async () => {
+    damage(`update undertext_compactions set coverage = ${broken}`)
+    const error = await failureOf(store.listCompactions('s'))
+    expect(error).toMatchObject({ code: 'STORE_CORRUPT' })
+    expect(String(error)).not.toContain('sister')
+  })
+
+  it('count: a compaction that inserted two', async () => {
+    const { runId } = (await store.compactSession('s', { range: { from: 5, to: 8 }, summary: 'x' }))!
+    const [condensed] = await store.listCompactions('s', { runId })
+    damage(`insert into undertext_messages (session, anchor, ordinal, kind, role, size_text, size_reasoning, size_calls,
+        size_results, size_media, created_at, inserted_by, condense_parent)
+      select session, anchor, 99, kind, role, 0, 0, 0, 0, 0, created_at, inserted_by, null
+      from undertext_messages where inserted_by is not null;
+      insert into undertext_contents (key, content) select max(key), '""' from undertext_messages`)
+    const { findings } = await store.verifySession('s')
+    expect(findings).toContainEqual(
+      expect.objectContaining({ code: 'INSERTED_TWICE', compactionId: condensed!.id, repairable: false }),
+    )
+  })
+})
+
+describe('blobs', () => {
+  it('that are gone are no empty images', async () => {
+    damage('delete from undertext_blobs')
+    expect(await failureOf(store.getEffectiveHistory('s'))).toMatchObject({ code: 'STORE_CORRUPT' })
+    const { findings } = await store.verifySession('s', { repair: true })
+    expect(findings).toMatchObject([{ code: 'BLOB_MISSING', repairable: false }])
+  })
+
+  it('with other bytes are found', async () => {
+    damage("update undertext_blobs set bytes = x'00'")
+    const { findings } = await store.verifySession('s', { repair: true })
+    expect(findings).toMatchObject([{ code: 'BLOB_DAMAGED', repairable: false }])
+  })
+
+  it('are counted, kept while they are referred to, and go with the last session', async () => {
+    const image = { role: 'user', content: [{ type: 'image', image: 'A'.repeat(8_192) }] } as const
+    await store.append('t', [image])
+    const references = database.prepare('select reference_count from undertext_blobs').pluck()
+    expect(references.all()).toEqual([2])
+    expect((await store.purgeSession('t')).blobs).toBe(0)
+    expect(references.all()).toEqual([1])
+    expect((await store.purgeSession('s')).blobs).toBe(1)
+    expect(references.all()).toEqual([])
+  })
+})
+
+describe('the guards', () => {
+  const ATTEMPTS = [
+    `insert or replace into undertext_contents (key, content) values (1, '"no"')`,
+    'insert or replace into undertext_messages select * from undertext_messages where key = 1',
+    'insert or replace into undertext_replacements select * from undertext_replacements',
+    `update undertext_replacements set text = '"no"'`,
+    'update undertext_replacements set part = part + 1',
+    'update or replace undertext_replacements set message = 1',
+    'delete from undertext_replacements',
+    "update undertext_blobs set bytes = x'00'",
+    "update undertext_blobs set hash = x'00'",
+    'insert or replace into undertext_blobs select hash, 0, bytes from undertext_blobs',
+    'delete from undertext_blobs',
+    "insert or replace into undertext_audit (no, session, event, at) values (1, 1, 'no', 0)",
+  ]
+  for (const sql of ATTEMPTS) {
+    it(`refuse, also on a connection handed in: ${sql.slice(0, 80)}`, async () => {
+      expect(() => database.exec(sql)).toThrow('undertext:')
+      expect((await store.verifySession('s')).findings).toEqual([])
+    })
+  }
+
+  it('are all looked at when a store is opened, and by verifySession', async () => {
+    const present = database.prepare("select name from sqlite_master where type = 'trigger'").pluck().all()
+    expect([...GUARDS].sort()).toEqual(present.sort())
+    for (const name of GUARDS) {
+      const { sql } = database.prepare('select sql from sqlite_master where name = ?').get(name) as {
+        sql: string
+      }
+      database.exec(`drop trigger ${name}`)
+      expect(await failureOf(openStore(database)), name).toMatchObject({ code: 'NOT_A_STORE' })
+      expect((await store.verifySession('s')).findings).toMatchObject([{ code: 'GUARD_MISSING' }])
+      database.exec(sql)
+    }
+  })
+
+  it('let a session be counted anew, and say which id is taken', async () => {
+    await store.reestimate('s', neurolinkEstimator.name)
+    await store.append('s', [{ ...say('user', 'x'), id: 'mine' }])
+    expect(await failureOf(store.append('s', [{ ...say('user', 'y'), id: 'mine' }]))).toMatchObject({
+      code: 'MESSAGE_ID_TAKEN',
+    })
+    database.exec('update undertext_sessions set messages = 3')
+    expect(await failureOf(store.append('s', [say('user', 'z')]))).toMatchObject({ code: 'STORE_CORRUPT' })
+  })
+})
