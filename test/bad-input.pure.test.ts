@@ -138,11 +138,14 @@ describe('options', () => {
 describe('names and numbers', () => {
   test('a provider that is no text', async () => {
     for (const provider of [5, null, {}, undefined]) {
-      expectFailure(
-        await failureOf(() => validateHistory([], bad(provider))),
-        'INVALID_INPUT',
-        'validateHistory',
-      )
+      // Without a provider only the rules of all providers hold.
+      if (provider !== undefined) {
+        expectFailure(
+          await failureOf(() => validateHistory([], bad(provider))),
+          'INVALID_INPUT',
+          'validateHistory',
+        )
+      }
       expectFailure(await failureOf(() => checkContextBudget({ provider: bad(provider) })), 'INVALID_INPUT')
     }
   })

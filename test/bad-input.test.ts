@@ -145,7 +145,10 @@ describe('ids that are data', () => {
       const [message] = await own.getMessages(id)
       expect(message).toMatchObject({ id, content: id, idempotencyKey: id })
       expect(await own.pin(id, [id], { actor: id, reason: id })).toBe(1)
-      expect((await own.getAuditLog(id))[0]).toMatchObject({ actor: id })
+      // A row of the audit stays small, so a very long name is shortened in it.
+      const { actor } = (await own.getAuditLog(id))[0]!
+      if (Buffer.byteLength(id) <= 1_000) expect(actor).toBe(id)
+      else expect(id.startsWith(actor!.replace(/…$/, ''))).toBe(true)
       await own.updateSession(id, { owner: id, title: id, provider: id, model: id })
       expect(await own.listSessions({ owner: id })).toMatchObject([{ id, owner: id, title: id }])
       expect(await own.getContextStats(id)).toMatchObject({ messageCount: 1, provider: id, model: id })

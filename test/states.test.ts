@@ -181,7 +181,7 @@ describe('a lease', () => {
     lease('otherhost/1', Date.now() - 1)
     expect(await store.compactSession('s', { ...run, waitMs: 0 })).toMatchObject({ compacted: true })
     // No process has this number: they are below 2^22.
-    lease(`${hostname()}/99999999/1`, Date.now() + 60_000)
+    lease(`${hostname()}/99999999/0/1`, Date.now() + 60_000)
     await store.append('s', chat(9, 30))
     expect(await store.compactSession('s', { ...run, waitMs: 0 })).toMatchObject({ compacted: true })
     await store.close()

@@ -146,7 +146,12 @@ export function redoIn(
     }
     const view = indexView(current, estimator, '')
     checkCovered(sessionId, view, compaction, refuse)
-    checkReplaced(view, compaction, refuse)
+    checkReplaced(
+      view,
+      compaction,
+      refuse,
+      (key) => current.rows.find((row) => row.key === key)?.id ?? String(key),
+    )
     current = withCompactions(current, [{ ...compaction, status: 'active', undoneWithRun: undefined }])
   }
   return { log: current, taken }
@@ -193,7 +198,12 @@ function checkCovered(
 }
 
 /** Laws 3 and 6 for the rows it replaces parts of: hidden ones do not count, the original shows when they come back. */
-function checkReplaced(view: View, { replacements, requires }: LogCompaction, refuse: Refuse): void {
+function checkReplaced(
+  view: View,
+  { replacements, requires }: LogCompaction,
+  refuse: Refuse,
+  nameOf: (key: number) => string,
+): void {
   const byKey = new Map(view.rows.map((row) => [row.key, row] as const))
   const visible = replacements.flatMap(({ key }) => byKey.get(key) ?? [])
   const pinned = visible.filter((row) => row.pinned)
@@ -210,7 +220,7 @@ function checkReplaced(view: View, { replacements, requires }: LogCompaction, re
   if (gone.length > 0)
     refuse(
       'it leans on these, and they are hidden or replaced',
-      gone.map(({ key }) => String(key)),
+      gone.map(({ key }) => nameOf(key)),
     )
 }
 

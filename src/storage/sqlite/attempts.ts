@@ -42,7 +42,7 @@ export function noteAttempt(
       tokensAfter: attempt.view.tokens,
       summary: { summarizer: attempt.summarizer },
       error: null,
-      rank: 0,
+      rank: session.version,
     })
     writeAudit(connection, session.no, { event: 'started', compaction: no, run: run.runId, actor: run.actor })
   })
@@ -69,7 +69,7 @@ export function recordFailure(
     tokensAfter: attempt.tokensAfter,
     summary: attempt.summary,
     error: attempt.error,
-    rank: 0,
+    rank: session.version,
   })
   connection.run('update undertext_sessions set version = version + 1 where no = ?', session.no)
   writeAudit(connection, session.no, {

@@ -20,7 +20,7 @@ export type CompactionRow = {
   readonly tokensAfter: number
   readonly summary: SummaryRecord | undefined
   readonly error: string | null
-  /** Its place in the order of commits: what builds on what. 0 while it was never in force. */
+  /** Its place in the order in which things were done: what builds on what. */
   readonly rank: number
 }
 

@@ -107,7 +107,7 @@ export function readCompactions(
       `select no, id, run, kind, status, trigger, actor, reason, params, coverage, rows_hidden, parts_replaced,
          rows_inserted, tokens_before, tokens_after, summarizer, model, prompt_version, usage, cost, error, created_at,
          changed_at, requires
-       from undertext_compactions where session = ? and (? is null or run = ?) and (? is null or id = ?) order by no`,
+       from undertext_compactions where session = ? and (? is null or run = ?) and (? is null or id = ?) order by rank, no`,
       session.no,
       run ?? null,
       run ?? null,

@@ -56,7 +56,10 @@ export function schemaVersion(connection: Connection): number {
   const table = connection.get("select 1 from sqlite_master where type = 'table' and name = 'undertext_meta'")
   if (table === undefined) return 0
   const row = connection.get("select value from undertext_meta where key = 'schema'")
-  return row === undefined ? 0 : Number(row[0])
+  if (row === undefined) return 0
+  const version = Number(row[0])
+  if (Number.isSafeInteger(version) && version >= 0) return version
+  throw new UndertextError('STORE_CORRUPT', { detail: 'its schema version is no number' })
 }
 
 /**

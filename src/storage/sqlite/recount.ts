@@ -24,6 +24,8 @@ export type RecountedReplacement = {
   readonly part: number
   readonly saved: Sizes
   readonly active: boolean
+  /** Whether what is stored of it says the same. */
+  readonly isRight: boolean
 }
 
 /** What a row must say of itself, worked out from its content, its replacements and what is in force. */
@@ -82,16 +84,24 @@ function recount(
   const parts = partsOf({ content })
   const replacements = connection
     .all(
-      `select r.compaction, r.part, r.text, c.status from undertext_replacements r
+      `select r.compaction, r.part, r.text, c.status, r.saved_text, r.saved_results, r.saved_media
+       from undertext_replacements r
        left join undertext_compactions c on c.no = r.compaction where r.message = ? order by r.part, r.compaction`,
       key,
     )
-    .map(([compaction, part, text, status]): RecountedReplacement => {
+    .map(([compaction, part, text, status, ...stored]): RecountedReplacement => {
       const original = parts[part as number]
       const sizes = original === undefined ? NO_SIZES : measurePart(original, estimator)
       const units = estimator.measureText(parseStoredText(text, 'replacement', key))
       const saved = savedBy(sizes, original?.type === 'tool-result' ? 'toolResults' : 'text', units)
-      return { compaction: compaction as number, part: part as number, saved, active: status === 'active' }
+      const isRight = stored[0] === saved.text && stored[1] === saved.toolResults && stored[2] === saved.media
+      return {
+        compaction: compaction as number,
+        part: part as number,
+        saved,
+        active: status === 'active',
+        isRight,
+      }
     })
   const newest = new Map<number, RecountedReplacement>()
   for (const replacement of replacements) if (replacement.active) newest.set(replacement.part, replacement)

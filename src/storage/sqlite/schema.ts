@@ -155,7 +155,7 @@ export const compactions = sqliteTable(
     error: text(),
     createdAt: integer('created_at').notNull(),
     changedAt: integer('changed_at').notNull(),
-    /** Place in the order of commits, 0 while never in force: what builds on what. */
+    /** Place in the order in which things were done: what builds on what. */
     rank: integer().notNull(),
     /** The undo of a whole run that took it down: the number of that undo's audit row. */
     undoneWithRun: integer('undone_with_run'),

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
-import type { RowSet } from '../../core/coverage.ts'
+import { holdsRow, type RowSet } from '../../core/coverage.ts'
 import type { MessageIndex } from '../../core/index-message.ts'
 import { pairToolUse } from '../../core/pairing.ts'
 import type { Estimator } from '../../core/tokens.ts'
@@ -291,7 +291,7 @@ class Check {
       if (!lacking.has(key)) this.#found('CONTENT_DAMAGED', detail, false, ids.get(key))
   }
 
-  #row(id: string, stored: Row, { index, shown, shownSizes }: Recounted): void {
+  #row(id: string, stored: Row, { index, replacements, shown, shownSizes }: Recounted): void {
     const sizes = stored.slice(3, 8)
     const expected = [
       shownSizes.text,
@@ -302,6 +302,9 @@ class Check {
     ]
     if (!isDeepStrictEqual(sizes, expected)) {
       this.#found('SIZE_DRIFT', `sizes are ${sizes.join(' ')}, and must be ${expected.join(' ')}`, true, id)
+    }
+    if (replacements.some(({ isRight }) => !isRight)) {
+      this.#found('SIZE_DRIFT', 'what its replacements save is counted wrongly', true, id)
     }
     if (stored[1] !== encodeTools(index))
       this.#found('INDEX_DRIFT', 'the index of its calls and results is wrong', true, id)
@@ -365,7 +368,9 @@ class Check {
       this.#recounted.map(({ key, index }) => [key, index] as const),
     )
     const { pairs } = pairToolUse(rows.map(({ key }) => indexes.get(key)))
-    const late = new Set(this.#compactions.filter(({ coverage }) => coverage.openCalls).map(({ no }) => no))
+    const open = this.#compactions.filter(({ coverage }) => coverage.openCalls)
+    const late = new Set(open.map(({ no }) => no))
+    const placeOf = ({ position, ordinal }: TaggedRow) => ({ position: position ?? undefined, ordinal })
     for (const { call, result } of pairs) {
       const [a, b] = [rows[call.row]!, rows[result.row]!]
       const [parentA, parentB] = [
@@ -373,6 +378,8 @@ class Check {
         b.condenseParent ?? b.truncationParent,
       ]
       if (parentA === parentB || (parentA !== null && late.has(parentA))) continue
+      // A result that came while its call was hidden may be hidden by itself, and the call come back without it.
+      if (parentA === null && open.some(({ coverage }) => holdsRow(coverage.hidden, placeOf(a)))) continue
       this.#found('PARTED_PAIR', 'a call and its result are not hidden together', false, b.id)
     }
   }

@@ -348,10 +348,9 @@ export function describeUndo({ open, openBoth, keeps }: Contract): void {
       })
       const before = await standing(store)
       const first = await store.compactSession(S, cut(127_200))
-      const second = await store.compactSession(S, cut(127_600))
-      expect([first!.compacted, second!.compacted]).toEqual([true, false])
       await store.undoCompaction(S, first!.runId)
       const third = await store.compactSession(S, cut(127_600))
+      expect([first!.compacted, third!.compacted]).toEqual([true, true])
       const shorter = await texts(store)
       // The first one is older, so redoing it changes nothing that is shown.
       await store.redoCompaction(S, first!.runId)
