@@ -102,7 +102,7 @@ export function recheckSteps(
   lastPosition: number,
 ): void {
   const known = view.rows.filter(({ anchor }) => anchor <= lastPosition)
-  let now = new View(known, view.estimator, view.provider)
+  let now = new View(known, view.estimator, view.provider, undefined, undefined, view.leans)
   for (const step of steps) {
     checkStale(sessionId, step.before, now, step.plan)
     const plan = rebasePlan(step.plan, now)
@@ -139,6 +139,6 @@ export function rebasePlan(plan: Plan, view: View): Plan {
     ...plan,
     hide: plan.hide.map(rebase),
     replace: plan.replace.map((replacement) => ({ ...replacement, row: rebase(replacement.row) })),
-    requires: plan.requires.map(({ row, part }) => ({ row: rebase(row), part })),
+    requires: plan.requires.map((required) => ({ ...required, row: rebase(required.row) })),
   }
 }

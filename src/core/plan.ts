@@ -27,7 +27,12 @@ export type PlannedReplacement = {
 }
 
 /** A part a plan leans on: the copy that survives a deduplication. */
-export type RequiredPart = { readonly row: ViewRow; readonly part: number }
+export type RequiredPart = {
+  readonly row: ViewRow
+  readonly part: number
+  /** Keys of the rows that point at it. */
+  readonly by: readonly number[]
+}
 
 /** A row a plan inserts. Its anchor is the last row the plan hides. */
 export type PlannedInsert = {
@@ -86,7 +91,12 @@ export function applyPlan(view: View, plan: Plan, provisional: number, ordinal: 
     changed.set(replacement.row, withReplacement(current, replacement, provisional))
   }
   const inserted = plan.insert && insertedRow(plan, plan.insert, provisional, ordinal)
-  const after = view.changed(new Set(plan.hide), changed, inserted === undefined ? [] : [inserted])
+  const after = view.changed(
+    new Set(plan.hide),
+    changed,
+    inserted === undefined ? [] : [inserted],
+    plan.requires,
+  )
   return { plan, before: view, after, provisional, ...(inserted !== undefined && { inserted }) }
 }
 

@@ -8,7 +8,7 @@ import { type Nested, planRedo, planUndo } from './nesting.ts'
 import { withReplacements } from './overlay.ts'
 import type { CompactionKind } from './plan.ts'
 import { type Estimator, measureMessage } from './tokens.ts'
-import { compareRows, View, type ViewRow } from './view.ts'
+import { compareRows, type Lean, View, type ViewRow } from './view.ts'
 
 /*
  * The definition of what a store is: a log of rows that never change, and the compactions laid over it. Plain
@@ -38,7 +38,7 @@ export type LogCompaction = Nested & {
   readonly run: string
   readonly kind: CompactionKind
   readonly replacements: readonly { readonly key: number; readonly part: number; readonly text: string }[]
-  readonly requires: readonly { readonly key: number; readonly part: number }[]
+  readonly requires: readonly Lean[]
   /** Which undo of its whole run took it down. */
   readonly undoneWithRun: number | undefined
 }
@@ -107,7 +107,8 @@ export function indexView(log: SessionLog, estimator: Estimator, provider: strin
       shown: [...tags.shown].map(([part, { compaction }]) => ({ part, compaction })),
     }
   })
-  return new View(rows, estimator, provider)
+  const leans = log.compactions.flatMap(({ status, requires }) => (status === 'active' ? requires : []))
+  return new View(rows, estimator, provider, undefined, undefined, leans)
 }
 
 /** Takes compactions out of force: the log afterwards, and which ones, in order. Throws `HAS_ACTIVE_DEPENDENTS`. */

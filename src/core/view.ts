@@ -59,12 +59,17 @@ export function compareRows(
   return a.anchor - b.anchor || a.ordinal - b.ordinal
 }
 
+/** A part that rows of the view point at: the copy that survived a deduplication in force. */
+export type Lean = { readonly key: number; readonly part: number; readonly by: readonly number[] }
+
 /** The visible rows of a session in order, with their sums. A value: plans make new ones. */
 export class View {
   readonly rows: readonly ViewRow[]
   readonly sizes: Sizes
   readonly estimator: Estimator
   readonly provider: string
+  /** Parts that deduplications in force lean on. */
+  readonly leans: readonly Lean[]
   #turns: Turns | undefined
   #indexes: ReadonlyMap<number, number> | undefined
 
@@ -74,12 +79,14 @@ export class View {
     provider: string,
     sizes = sumSizes(rows),
     turns?: Turns,
+    leans: readonly Lean[] = [],
   ) {
     this.rows = rows
     this.sizes = sizes
     this.estimator = estimator
     this.provider = provider
     this.#turns = turns
+    this.leans = leans
   }
 
   /** What must not be parted in this view. Worked out once, when asked for. */
@@ -92,6 +99,16 @@ export class View {
   indexOf(key: number): number | undefined {
     this.#indexes ??= new Map(this.rows.map((row, index) => [row.key, index] as const))
     return this.#indexes.get(key)
+  }
+
+  /** Whether a row that is visible points at this part, so that it should stay as it is. */
+  isLeanedOn(key: number, part: number): boolean {
+    return this.leans.some(
+      (lean) =>
+        lean.key === key &&
+        lean.part === part &&
+        lean.by.some((pointing) => this.indexOf(pointing) !== undefined),
+    )
   }
 
   /** Tokens of the whole history, framing included. */
@@ -118,6 +135,11 @@ export class View {
     hidden: ReadonlySet<ViewRow>,
     changed: ReadonlyMap<ViewRow, ViewRow>,
     inserted: readonly ViewRow[],
+    requires: readonly {
+      readonly row: ViewRow
+      readonly part: number
+      readonly by: readonly number[]
+    }[] = [],
   ): View {
     let sizes = this.sizes
     for (const row of hidden) sizes = subtractSizes(sizes, row.sizes)
@@ -127,7 +149,8 @@ export class View {
     for (const row of this.rows) if (!hidden.has(row)) kept.push(changed.get(row) ?? row)
     // Replacements change no structure: what belongs together is found by index and stays.
     const turns = hidden.size === 0 && inserted.length === 0 ? this.turns : undefined
-    return new View(insertInOrder(kept, inserted), this.estimator, this.provider, sizes, turns)
+    const leans = [...this.leans, ...requires.map(({ row, part, by }) => ({ key: row.key, part, by }))]
+    return new View(insertInOrder(kept, inserted), this.estimator, this.provider, sizes, turns, leans)
   }
 }
 

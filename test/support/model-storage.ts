@@ -349,7 +349,7 @@ export class ModelStorage implements Storage {
     }
     const all = indexView(stored.log, estimator, snapshot.view.provider)
     const known = all.rows.filter(({ anchor }) => anchor <= snapshot.session.messageCount)
-    let view = new View(known, estimator, snapshot.view.provider)
+    let view = new View(known, estimator, snapshot.view.provider, undefined, undefined, all.leans)
     const keys = new Map<number, number>()
     const before = stored.log
     const moved =
@@ -376,7 +376,11 @@ export class ModelStorage implements Storage {
             part,
             text,
           })),
-          requires: plan.requires.map(({ row, part }) => ({ key: keys.get(row.key) ?? row.key, part })),
+          requires: plan.requires.map(({ row, part, by }) => ({
+            key: keys.get(row.key) ?? row.key,
+            part,
+            by,
+          })),
           undoneWithRun: undefined,
         }
         let { rows } = stored.log

@@ -40,3 +40,13 @@ export function keepsGroups(view: View, stays: (row: ViewRow) => boolean): Set<n
   })
   return kept
 }
+
+/** Adds what stays because something that stays points at it: a survivor of a deduplication, with its group. */
+export function keepSurvivors(view: View, stays: Set<number>): void {
+  for (const { key, by } of view.leans) {
+    const survivor = view.indexOf(key)
+    if (survivor === undefined || stays.has(survivor)) continue
+    const isPointedAt = by.some((pointing) => stays.has(view.indexOf(pointing) ?? -1))
+    if (isPointedAt) for (const member of view.turns.groupOf(survivor)) stays.add(member)
+  }
+}

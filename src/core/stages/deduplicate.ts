@@ -119,7 +119,9 @@ export const deduplicate: Stage = {
           text,
           saved: savedBy(original, 'toolResults', units),
         })
-        survivors.set(`${by.row.key}:${by.result.part}`, { row: by.row, part: by.result.part })
+        const survivor = `${by.row.key}:${by.result.part}`
+        const pointing = [...(survivors.get(survivor)?.by ?? []), read.row.key]
+        survivors.set(survivor, { row: by.row, part: by.result.part, by: pointing })
         savedUnits += read.result.units - units
       }
     }

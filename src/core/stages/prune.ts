@@ -37,6 +37,8 @@ export const prune: Stage = {
         continue
       }
       if (view.turns.pending.has(index) || !isPrunable(row, result)) continue
+      // An older read points at this one.
+      if (view.leans.length > 0 && view.isLeanedOn(row.key, result.part)) continue
       const saving = tokens - view.estimator.toTokens(placeholderUnits, view.provider)
       if (saving <= 0) continue
       const original = { ...NO_SIZES, toolResults: result.units, media: result.media }

@@ -1,6 +1,6 @@
 import type { Plan, PlannedInsert } from '../plan.ts'
 import type { View, ViewRow } from '../view.ts'
-import { findCut, keepsGroups } from './cut-point.ts'
+import { findCut, keepSurvivors, keepsGroups } from './cut-point.ts'
 import type { StageContext } from './stage.ts'
 
 /** Histories this short are left alone. Source: seed 003. */
@@ -79,6 +79,7 @@ function isWorthIt(rows: readonly ViewRow[]): boolean {
 /** The rows before the cut that may be hidden, as runs without anything visible between them. */
 function coverableRuns(view: View, cut: number): ViewRow[][] {
   const stays = keepsGroups(view, staysAlways)
+  keepSurvivors(view, stays)
   let runs: number[][]
   let parted: number[]
   do {

@@ -2,7 +2,7 @@ import type { Plan, PlannedInsert } from '../plan.ts'
 import { addSizes, measureMessage, subtractSizes, tokensOf } from '../tokens.ts'
 import { isRequest } from '../turns.ts'
 import type { View, ViewRow } from '../view.ts'
-import { keepsGroups } from './cut-point.ts'
+import { keepSurvivors, keepsGroups } from './cut-point.ts'
 import type { Stage, StageContext } from './stage.ts'
 import { MINIMUM_MESSAGES } from './summarize.ts'
 
@@ -68,6 +68,7 @@ function markerFor(view: View, text: string): PlannedInsert {
 function hideByTokens(view: View, context: StageContext, insert: PlannedInsert | undefined): number[] {
   const stays = keepsGroups(view, (row) => staysAlways(row))
   for (const index of firstExchange(view, context.targetTokens)) stays.add(index)
+  keepSurvivors(view, stays)
 
   const markers = view.rows.flatMap((row, index) => (row.kind === 'marker' ? [index] : []))
   const remaining = new Remaining(view, insert)
@@ -100,6 +101,7 @@ function hideByFraction(view: View, fraction: number): number[] {
   const messages = view.rows.flatMap((row, index) => (staysAlways(row) ? [] : [index]))
   const stays = keepsGroups(view, staysAlways)
   for (const index of messages.slice(0, 2)) for (const member of view.turns.groupOf(index)) stays.add(member)
+  keepSurvivors(view, stays)
   const rest = messages.slice(2)
   const hide = wholeGroups(
     view,

@@ -77,7 +77,7 @@ function commitStep(
 ): void {
   const { plan } = step
   const keyOf = (key: number): number => (key < 0 ? keys.get(key)! : key)
-  const requires = plan.requires.map(({ row, part }) => [keyOf(row.key), part])
+  const requires = plan.requires.map(({ row, part, by }) => [keyOf(row.key), part, by])
   const no = writeCompaction(connection, session, run, {
     id: step.id,
     kind: plan.kind,

@@ -2,6 +2,7 @@ import { type Coverage, decodeCoverage, type Place } from '../../core/coverage.t
 import type { JsonObject } from '../../core/json.ts'
 import type { CompactionStatus } from '../../core/nesting.ts'
 import type { CompactionKind } from '../../core/plan.ts'
+import type { Lean } from '../../core/view.ts'
 import { UndertextError } from '../../errors.ts'
 import type { Compaction, Trigger } from '../storage.ts'
 import type { Connection, Row } from './connection.ts'
@@ -24,8 +25,8 @@ export type StoredCompaction = {
   readonly undoneWithRun: number | undefined
 }
 
-/** Key of a row and index of a part that a compaction leans on. */
-export type RequiredKey = readonly [key: number, part: number]
+/** Key of a row and index of a part that a compaction leans on, and keys of the rows that point at it. */
+export type RequiredKey = readonly [key: number, part: number, by?: readonly number[]]
 
 /** All compactions of a session in order of creation, within the caller's transaction. */
 export function loadCompactions(connection: Connection, session: number): StoredCompaction[] {
@@ -63,6 +64,17 @@ function requiredKeys(id: string, requires: unknown): readonly RequiredKey[] {
   return requires === null
     ? []
     : (parseStored(requires, 'list of required parts', `compaction ${id}`) as RequiredKey[])
+}
+
+/** What the deduplications in force lean on, within the caller's transaction. */
+export function loadLeans(connection: Connection, session: number): Lean[] {
+  const rows = connection.all(
+    "select id, requires from undertext_compactions where session = ? and status = 'active' and requires is not null",
+    session,
+  )
+  return rows.flatMap(([id, requires]) =>
+    requiredKeys(id as string, requires).map(([key, part, by = []]) => ({ key, part, by })),
+  )
 }
 
 /** Where the rows stand that compactions inserted, by the compaction's number. */

@@ -1,6 +1,7 @@
 import { View } from '../../core/view.ts'
 import { UndertextError } from '../../errors.ts'
 import type { Estimators, Snapshot } from '../storage.ts'
+import { loadLeans } from './compactions.ts'
 import type { Connection } from './connection.ts'
 import { M_VISIBLE } from './history.ts'
 import { INDEX_COLUMNS, IndexedRow } from './row-codec.ts'
@@ -43,5 +44,12 @@ export function viewIndex(
   const rows = connection
     .all(PLANNING_QUERY, session.no)
     .map((row) => new IndexedRow(row, session.incarnation))
-  return new View(rows, estimator, provider, session.visibleSizes)
+  return new View(
+    rows,
+    estimator,
+    provider,
+    session.visibleSizes,
+    undefined,
+    loadLeans(connection, session.no),
+  )
 }
