@@ -1,6 +1,6 @@
-import type { JsonObject } from '../../core/json.ts'
 import type { AuditEntry } from '../storage.ts'
 import type { Connection } from './connection.ts'
+import { parseStoredObject } from './content-codec.ts'
 import { requireSession } from './sessions.ts'
 
 /** The audit of a session, oldest first. */
@@ -26,7 +26,7 @@ export function readAudit(
       runId: (runId as string | null) ?? undefined,
       at: at as number,
       actor: (actor as string | null) ?? undefined,
-      detail: detail === null ? undefined : (JSON.parse(detail as string) as JsonObject),
+      detail: detail === null ? undefined : parseStoredObject(detail, 'detail', `audit entry ${no}`),
     }))
   })
 }

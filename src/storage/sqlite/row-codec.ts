@@ -4,6 +4,7 @@ import { ROLES, ROW_KINDS, type Role, type RowKind } from '../../core/message.ts
 import type { Sizes } from '../../core/tokens.ts'
 import type { CallEntry, LineRange, ResultEntry, ShownReplacement, ViewRow } from '../../core/view.ts'
 import type { Row } from './connection.ts'
+import { parseStored } from './content-codec.ts'
 
 /** Bits of `flags`; two, as `INDEX_COLUMNS` packs them. */
 const REASONING = 1
@@ -72,9 +73,10 @@ function decodeResult([part, id, units, media, failed, name]: EncodedResult): Re
   return name === undefined ? entry : { ...entry, name }
 }
 
-export function decodeShown(text: unknown): readonly ShownReplacement[] {
+/** The replacements a row shows. Throws `STORE_CORRUPT`, naming `row`; `verifySession` can mend it. */
+export function decodeShown(text: unknown, row: string | number = 'a row'): readonly ShownReplacement[] {
   if (text === null) return NOTHING
-  return (JSON.parse(text as string) as [number, number][]).map(([part, compaction]) => ({
+  return (parseStored(text, 'list of replacements', row) as [number, number][]).map(([part, compaction]) => ({
     part,
     compaction,
   }))
@@ -161,7 +163,7 @@ export class IndexedRow implements ViewRow {
 
   get shown(): readonly ShownReplacement[] {
     if (this.#shownText !== null) {
-      this.#shown = decodeShown(this.#shownText)
+      this.#shown = decodeShown(this.#shownText, this.key)
       this.#shownText = null
     }
     return this.#shown
@@ -169,7 +171,10 @@ export class IndexedRow implements ViewRow {
 
   #decodeTools(): void {
     if (this.#tools === null) return
-    const [calls, results] = JSON.parse(this.#tools) as [EncodedCall[], EncodedResult[]]
+    const [calls, results] = parseStored(this.#tools, 'index of calls and results', this.key) as [
+      EncodedCall[],
+      EncodedResult[],
+    ]
     this.#calls = calls.map(decodeCall)
     this.#results = results.map(decodeResult)
     this.#tools = null

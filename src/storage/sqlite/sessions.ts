@@ -4,6 +4,7 @@ import { UndertextError } from '../../errors.ts'
 import type { Session, SessionFields, SessionQuery } from '../storage.ts'
 import { writeAudit } from './audit.ts'
 import type { Connection, Row } from './connection.ts'
+import { parseStoredObject } from './content-codec.ts'
 
 /** A session together with its number inside the database. */
 export type StoredSession = Session & {
@@ -130,7 +131,9 @@ function decodeSession(row: Row): StoredSession {
   const number = (at: number): number => row[at] as number
   const json = (at: number): JsonObject | undefined => {
     const value = text(at)
-    return value === undefined ? undefined : (JSON.parse(value) as JsonObject)
+    return value === undefined
+      ? undefined
+      : parseStoredObject(value, 'config or metadata', `session no. ${row[0]}`)
   }
   return {
     no: number(0),
