@@ -19,6 +19,7 @@ import type {
   Compaction,
   Estimators,
   Session,
+  SessionFigures,
   Storage,
   UndoOutcome,
 } from './storage/storage.ts'
@@ -281,10 +282,10 @@ export class Store<S extends Storage = Storage> {
     options: StatsOptions = {},
   ): Promise<ContextStats | null> {
     const checked = checkStats(sessionId, provider, model, options)
-    const session = await this.storage.session(sessionId)
-    return session === undefined || session.messageCount === 0
+    const figures = await this.storage.figures(sessionId)
+    return figures === undefined || figures.messageCount === 0
       ? null
-      : this.statsOf(session, provider, model, checked)
+      : this.statsOf(figures, provider, model, checked, sessionId)
   }
 
   /** Whether compaction is due: usage at or above the threshold (0.8). `false` for a session without messages. */
@@ -295,12 +296,12 @@ export class Store<S extends Storage = Storage> {
     options: StatsOptions = {},
   ): Awaitable<boolean> {
     const checked = checkStats(sessionId, provider, model, options)
-    const answer = (session: Session | undefined): boolean =>
-      session !== undefined &&
-      session.messageCount > 0 &&
-      this.statsOf(session, provider, model, checked).shouldCompact
-    const session = this.storage.session(sessionId)
-    return session instanceof Promise ? session.then(answer) : answer(session)
+    const answer = (figures: SessionFigures | undefined): boolean =>
+      figures !== undefined &&
+      figures.messageCount > 0 &&
+      this.statsOf(figures, provider, model, checked, sessionId).shouldCompact
+    const figures = this.storage.figures(sessionId)
+    return figures instanceof Promise ? figures.then(answer) : answer(figures)
   }
 
   /**
@@ -421,37 +422,47 @@ export class Store<S extends Storage = Storage> {
   }
 
   protected statsOf(
-    session: Session,
+    figures: SessionFigures,
     provider: string | undefined,
     model: string | undefined,
-    { threshold, ...request }: StatsOptions,
+    request: StatsOptions,
+    sessionId: string,
   ): ContextStats {
-    const chosen = resolveModel(session, provider, model)
-    const estimator = this.#estimatorOf(session)
-    const historyTokens = tokensOf(session.visibleSizes, session.visibleCount, estimator, chosen.provider)
-    const budget = weighRequest({ ...chosen, historyTokens, request, threshold, estimator })
-    return {
+    const chosen = resolveModel(figures, provider, model)
+    const estimator = this.#estimatorNamed(figures.estimator, sessionId)
+    const historyTokens = tokensOf(figures.visibleSizes, figures.visibleCount, estimator, chosen.provider)
+    const { threshold } = request
+    const budget = weighRequest({
+      provider: chosen.provider,
+      model: chosen.model,
+      historyTokens,
+      request,
+      threshold,
+      estimator,
+    })
+    const stats: { -readonly [K in keyof ContextStats]: ContextStats[K] } = {
       estimatedInputTokens: budget.estimatedInputTokens,
       availableInputTokens: budget.availableInputTokens,
       usageRatio: budget.usageRatio,
       shouldCompact: budget.shouldCompact,
-      messageCount: session.visibleCount,
+      messageCount: figures.visibleCount,
       withinBudget: budget.withinBudget,
       breakdown: budget.breakdown,
       provider: chosen.provider,
-      ...(chosen.model !== undefined && { model: chosen.model }),
-      estimator: session.estimator,
-      storedMessages: session.messageCount,
-      hidden: session.hidden,
-      sizes: session.visibleSizes,
-      activeCompactions: session.activeCompactions,
+      estimator: figures.estimator,
+      storedMessages: figures.messageCount,
+      hidden: figures.hidden,
+      sizes: figures.visibleSizes,
+      activeCompactions: figures.activeCompactions,
     }
+    if (chosen.model !== undefined) stats.model = chosen.model
+    return stats
   }
 
-  #estimatorOf(session: Session): Estimator {
-    const estimator = this.#estimators.byName.get(session.estimator)
+  #estimatorNamed(name: string, sessionId: string): Estimator {
+    const estimator = this.#estimators.byName.get(name)
     if (estimator !== undefined) return estimator
-    throw new UndertextError('ESTIMATOR_UNKNOWN', { sessionId: session.id, estimator: session.estimator })
+    throw new UndertextError('ESTIMATOR_UNKNOWN', { sessionId, estimator: name })
   }
 
   async #requireSession(id: string): Promise<Session> {

@@ -96,11 +96,13 @@ export function weighRequest(params: {
   readonly estimator?: Estimator
 }): BudgetCheckResult {
   const { provider, historyTokens, request } = params
-  const breakdown = {
-    ...weighPending(provider, request, params.estimator),
-    conversationHistory: historyTokens,
-  }
-  const estimatedInputTokens = Object.values(breakdown).reduce((sum, tokens) => sum + tokens, 0)
+  const breakdown = weighPending(provider, request, historyTokens, params.estimator)
+  const estimatedInputTokens =
+    breakdown.systemPrompt +
+    breakdown.conversationHistory +
+    breakdown.currentPrompt +
+    breakdown.toolDefinitions +
+    breakdown.fileAttachments
   const availableInputTokens = getAvailableInputTokens(provider, params.model, request.maxTokens)
   const usageRatio = availableInputTokens > 0 ? estimatedInputTokens / availableInputTokens : 1
   return {
@@ -117,22 +119,22 @@ export function weighRequest(params: {
 function weighPending(
   provider: string,
   request: PendingRequest,
+  conversationHistory: number,
   estimator: Estimator = neurolinkEstimator,
-): Omit<BudgetBreakdown, 'conversationHistory'> {
+): BudgetBreakdown {
   const prompt = (text: string | undefined): number =>
     text === undefined || text === ''
       ? 0
       : estimator.toTokens(estimator.measureText(text), provider) + TOKENS_PER_MESSAGE
   return {
     systemPrompt: prompt(request.systemPrompt),
+    conversationHistory,
     currentPrompt: prompt(request.currentPrompt),
-    toolDefinitions: (request.toolDefinitions ?? []).reduce<number>(
-      (sum, tool) => sum + estimateToolDefinition(tool),
-      0,
-    ),
-    fileAttachments: (request.fileAttachments ?? []).reduce(
-      (sum, file) => sum + estimateTokens(file.content, provider),
-      0,
-    ),
+    toolDefinitions: sumOf(request.toolDefinitions, estimateToolDefinition),
+    fileAttachments: sumOf(request.fileAttachments, ({ content }) => estimateTokens(content, provider)),
   }
+}
+
+function sumOf<T>(items: readonly T[] | undefined, tokensOf: (item: T) => number): number {
+  return items === undefined ? 0 : items.reduce((sum, item) => sum + tokensOf(item), 0)
 }

@@ -29,13 +29,11 @@ export function checkLaws(sessionId: string, view: View, plan: Plan): void {
     throw new UndertextError('PENDING_TOOL_CALLS', { sessionId, messageIds: pending.map((row) => row.id) })
   }
 
-  const hidden = new Set(plan.hide.map(indexOf))
-  const parted = new Set<number>()
-  for (const at of hidden) for (const member of turns.groupOf(at)) if (!hidden.has(member)) parted.add(member)
-  if (parted.size > 0)
+  const parted = turns.partedBy(plan.hide.map(indexOf))
+  if (parted.length > 0)
     refuse(
       'they belong to tool calls that would be hidden',
-      [...parted].map((at) => view.rows[at]!),
+      parted.map((at) => view.rows[at]!),
     )
 
   if (plan.kind === 'condense') {
@@ -47,10 +45,16 @@ export function checkLaws(sessionId: string, view: View, plan: Plan): void {
     if (summaries.length > 0) refuse('a summary is hidden only by a summary that covers it', summaries)
   }
 
+  if (plan.requires.length > 0) checkLeans(plan, refuse)
+}
+
+/** Law 6: what a plan leans on stays as it is, under this plan too. */
+function checkLeans(plan: Plan, refuse: (why: string, rows: readonly ViewRow[]) => never): void {
+  const hidden = new Set(plan.hide.map(({ key }) => key))
   const replaced = new Set(plan.replace.map(({ row, part }) => `${row.key}:${part}`))
   const leaned = plan.requires.filter(
     ({ row, part }) =>
-      showsReplacement(row, part) || replaced.has(`${row.key}:${part}`) || hidden.has(indexOf(row)),
+      showsReplacement(row, part) || replaced.has(`${row.key}:${part}`) || hidden.has(row.key),
   )
   if (leaned.length > 0) {
     refuse(

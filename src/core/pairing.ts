@@ -41,8 +41,7 @@ export function pairToolUse(rows: readonly (ToolUse | undefined)[]): Pairing {
   const makeCall = (call: CallRef): void => {
     calls.push(call)
     const sameId = callsById.get(call.id)
-    if (sameId === undefined)
-      callsById.set(call.id, { last: call, open: [{ row: call.row, calls: [call], next: 0 }] })
+    if (sameId === undefined) callsById.set(call.id, { last: call, only: call, open: undefined })
     else addCall(sameId, call)
   }
   const answer = (result: CallRef): void => {
@@ -53,7 +52,8 @@ export function pairToolUse(rows: readonly (ToolUse | undefined)[]): Pairing {
     else orphans.push({ result })
   }
 
-  for (const [row, use] of rows.entries()) {
+  for (let row = 0; row < rows.length; row++) {
+    const use = rows[row]
     if (use === undefined) continue
     let next = 0
     for (const { part, id } of use.results) {
@@ -62,7 +62,10 @@ export function pairToolUse(rows: readonly (ToolUse | undefined)[]): Pairing {
       }
       answer({ row, part, id })
     }
-    for (const { part, id } of use.calls.slice(next)) makeCall({ row, part, id })
+    for (; next < use.calls.length; next++) {
+      const { part, id } = use.calls[next]!
+      makeCall({ row, part, id })
+    }
   }
 
   const answered = new Set(pairs.map((pair) => pair.call))
@@ -80,19 +83,29 @@ export function toolUseOf(parts: readonly Part[]): ToolUse | undefined {
   return calls.length === 0 && results.length === 0 ? undefined : { calls, results }
 }
 
-/** All calls made so far with one id: the last one, and the open ones by row, nearest row at the end. */
-type CallsOfId = { last: CallRef; readonly open: OpenRow[] }
+/**
+ * All calls made so far with one id: the last one, and the open ones by row, nearest row at the end. Most ids are
+ * used once: until a second call comes, the open one is `only` and there is no list.
+ */
+type CallsOfId = { last: CallRef; only: CallRef | undefined; open: OpenRow[] | undefined }
 /** The calls of one row; those before `next` are answered. */
 type OpenRow = { readonly row: number; readonly calls: CallRef[]; next: number }
 
 function addCall(sameId: CallsOfId, call: CallRef): void {
+  const { only } = sameId
+  sameId.open ??= only === undefined ? [] : [{ row: only.row, calls: [only], next: 0 }]
   sameId.last = call
   const nearest = sameId.open.at(-1)
   if (nearest !== undefined && nearest.row === call.row) nearest.calls.push(call)
   else sameId.open.push({ row: call.row, calls: [call], next: 0 })
 }
 
-function takeOpenCall({ open }: CallsOfId, row: number): CallRef | undefined {
+function takeOpenCall(sameId: CallsOfId, row: number): CallRef | undefined {
+  const { only, open } = sameId
+  if (open === undefined) {
+    sameId.only = undefined
+    return only
+  }
   const nearest = open.at(-1)
   if (nearest === undefined) return undefined
   const call = nearest.row === row ? nearest.calls.pop() : nearest.calls[nearest.next++]

@@ -1,6 +1,6 @@
 import type { Json, JsonObject } from './json.ts'
 import type { Role } from './message.ts'
-import { addSizes, NO_SIZES, type Sizes, subtractSizes } from './tokens.ts'
+import { NO_SIZES, type Sizes, SizesSum, subtractSizes } from './tokens.ts'
 import type { View, ViewRow } from './view.ts'
 
 /** The four stages of the founding documents, in their order. */
@@ -102,31 +102,72 @@ export function applyPlan(view: View, plan: Plan, provisional: number, ordinal: 
 
 /** A row that shows one more replacement, in addition to those it shows or instead of one of them. */
 function withReplacement(row: ViewRow, replacement: PlannedReplacement, compaction: number): ViewRow {
-  return copyRow(row, {
-    sizes: subtractSizes(addSizes(row.sizes, replacement.instead ?? NO_SIZES), replacement.saved),
-    shown: [
-      ...row.shown.filter(({ part }) => part !== replacement.part),
-      { part: replacement.part, compaction },
-    ],
-  })
+  const entry = { part: replacement.part, compaction }
+  const shown =
+    row.shown.length === 0 ? [entry] : [...row.shown.filter(({ part }) => part !== replacement.part), entry]
+  const { instead, saved } = replacement
+  const sizes = new SizesSum(row.sizes)
+  if (instead !== undefined) sizes.add(instead)
+  sizes.subtract(saved)
+  return new ReplacedRow(row, sizes.value, shown)
 }
 
-/** A copy of a row with other figures. Rows may be lazy (their parts are decoded when asked for), so no spread. */
-function copyRow(row: ViewRow, changes: Pick<ViewRow, 'sizes' | 'shown'>): ViewRow {
-  return {
-    key: row.key,
-    id: row.id,
-    kind: row.kind,
-    role: row.role,
-    position: row.position,
-    anchor: row.anchor,
-    ordinal: row.ordinal,
-    pinned: row.pinned,
-    hasReasoning: row.hasReasoning,
-    speaks: row.speaks,
-    calls: row.calls,
-    results: row.results,
-    ...changes,
+/** A row with other figures; everything else is as in the row it was made of. */
+class ReplacedRow implements ViewRow {
+  readonly key: number
+  readonly sizes: Sizes
+  readonly shown: ViewRow['shown']
+  readonly #row: ViewRow
+
+  constructor(row: ViewRow, sizes: Sizes, shown: ViewRow['shown']) {
+    this.key = row.key
+    this.sizes = sizes
+    this.shown = shown
+    this.#row = row instanceof ReplacedRow ? row.#row : row
+  }
+
+  get id(): string {
+    return this.#row.id
+  }
+
+  get kind(): ViewRow['kind'] {
+    return this.#row.kind
+  }
+
+  get role(): ViewRow['role'] {
+    return this.#row.role
+  }
+
+  get position(): number | undefined {
+    return this.#row.position
+  }
+
+  get anchor(): number {
+    return this.#row.anchor
+  }
+
+  get ordinal(): number {
+    return this.#row.ordinal
+  }
+
+  get pinned(): boolean {
+    return this.#row.pinned
+  }
+
+  get hasReasoning(): boolean {
+    return this.#row.hasReasoning
+  }
+
+  get speaks(): boolean {
+    return this.#row.speaks
+  }
+
+  get calls(): ViewRow['calls'] {
+    return this.#row.calls
+  }
+
+  get results(): ViewRow['results'] {
+    return this.#row.results
   }
 }
 

@@ -70,6 +70,45 @@ export function subtractSizes(a: Sizes, b: Sizes): Sizes {
   }
 }
 
+/** A sum of sizes that is added to in place: thousands of rows, one object. */
+export class SizesSum {
+  #text = 0
+  #reasoning = 0
+  #toolCalls = 0
+  #toolResults = 0
+  #media = 0
+
+  constructor(start: Sizes = NO_SIZES) {
+    this.add(start)
+  }
+
+  add(sizes: Sizes): void {
+    this.#text += sizes.text
+    this.#reasoning += sizes.reasoning
+    this.#toolCalls += sizes.toolCalls
+    this.#toolResults += sizes.toolResults
+    this.#media += sizes.media
+  }
+
+  subtract(sizes: Sizes): void {
+    this.#text -= sizes.text
+    this.#reasoning -= sizes.reasoning
+    this.#toolCalls -= sizes.toolCalls
+    this.#toolResults -= sizes.toolResults
+    this.#media -= sizes.media
+  }
+
+  get value(): Sizes {
+    return {
+      text: this.#text,
+      reasoning: this.#reasoning,
+      toolCalls: this.#toolCalls,
+      toolResults: this.#toolResults,
+      media: this.#media,
+    }
+  }
+}
+
 /**
  * A way of counting, by name. It measures text once, when a message is appended, in its own units; figures
  * for a provider are made from sums of them. A session keeps the name of the one it was counted with.

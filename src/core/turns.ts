@@ -9,10 +9,10 @@ import type { CallEntry, ViewRow } from './view.ts'
 
 /** The structure of a list of rows: groups, legal cuts, starts of turns, pending rows. */
 export class Turns {
-  readonly #groups: readonly number[]
-  readonly #members: ReadonlyMap<number, readonly number[]>
-  readonly #illegal: readonly boolean[]
-  readonly #pairs: ReadonlyMap<string, CallPlace>
+  readonly #groups: Groups
+  readonly #depths: Int32Array
+  readonly #pairs: Pairing['pairs']
+  #callPlaces: ReadonlyMap<string, CallPlace> | undefined
   readonly #calls = new Map<number, ReadonlyMap<number, CallEntry>>()
   /** Indexes of rows with a call that still waits for its result, and all that goes with them. */
   readonly pending: ReadonlySet<number>
@@ -25,24 +25,20 @@ export class Turns {
     const union = new Union(rows.length)
     const { pairs, unanswered } = pairRows(rows)
     for (const { call, result } of pairs) union.unite(call.row, result.row)
-    this.#pairs = new Map(pairs.map(({ call, result }) => [`${result.row}:${result.part}`, call] as const))
+    this.#pairs = pairs
     loopGroups(rows, union)
-    this.#groups = rows.map((_, index) => union.find(index))
-    const members = new Map<number, number[]>()
-    this.#groups.forEach((group, index) => {
-      const list = members.get(group)
-      if (list === undefined) members.set(group, [index])
-      else list.push(index)
-    })
-    this.#members = members
-    this.#illegal = illegalCuts(rows.length, members)
+    this.#groups = new Groups(union, rows.length)
+    this.#depths = this.#groups.depths()
     this.unansweredRows = [...new Set(unanswered.map((call) => call.row))]
     this.pending = pendingRows(rows, new Set(this.unansweredRows), this)
   }
 
   /** The call that the result in part `part` of row `index` answers, if it answers one. */
   callOf(index: number, part: number): (CallEntry & { readonly row: number }) | undefined {
-    const place = this.#pairs.get(`${index}:${part}`)
+    this.#callPlaces ??= new Map(
+      this.#pairs.map(({ call, result }) => [`${result.row}:${result.part}`, call] as const),
+    )
+    const place = this.#callPlaces.get(`${index}:${part}`)
     if (place === undefined) return undefined
     const call = this.#callsOf(place.row).get(place.part)
     return call && { ...call, row: place.row }
@@ -60,12 +56,17 @@ export class Turns {
 
   /** The rows that go with a row, itself included, in order; the same array for every row of a group. */
   groupOf(index: number): readonly number[] {
-    return this.#members.get(this.#groups[index]!)!
+    return this.#groups.membersOf(index)
+  }
+
+  /** The rows that go with some of these and are not among them, ascending. */
+  partedBy(indexes: Iterable<number>): number[] {
+    return this.#groups.partedBy(indexes)
   }
 
   /** Whether a cut may fall before row `index` (0 and the length are legal). */
   isLegalCut(index: number): boolean {
-    return index <= 0 || index >= this.rows.length || !this.#illegal[index]
+    return index <= 0 || index >= this.rows.length || this.#depths[index] === 0
   }
 
   /** All legal cuts, from 0 to the length, ascending. */
@@ -117,20 +118,6 @@ function loopGroups(rows: readonly ViewRow[], union: Union): void {
   }
 }
 
-function illegalCuts(length: number, members: ReadonlyMap<number, readonly number[]>): boolean[] {
-  const depth = new Array<number>(length + 1).fill(0)
-  for (const group of members.values()) {
-    if (group.length < 2) continue
-    depth[group[0]! + 1]! += 1
-    depth[group[group.length - 1]! + 1]! -= 1
-  }
-  let open = 0
-  return depth.map((change) => {
-    open += change
-    return open > 0
-  })
-}
-
 /**
  * Rows of calls that still wait, with everything that goes with them: nobody answered, and behind them stands no
  * request and no assistant row without calls. Further calls and their results are no reason to stop waiting: a
@@ -159,10 +146,11 @@ function isAnswer({ role, calls, results, speaks }: ViewRow): boolean {
 
 /** Disjoint sets of indexes; the smallest index stands for its set. */
 class Union {
-  readonly #parents: number[]
+  readonly #parents: Int32Array
 
   constructor(length: number) {
-    this.#parents = Array.from({ length }, (_, index) => index)
+    this.#parents = new Int32Array(length)
+    for (let index = 0; index < length; index++) this.#parents[index] = index
   }
 
   find(index: number): number {
@@ -177,7 +165,68 @@ class Union {
   }
 
   unite(a: number, b: number): void {
-    const [low, high] = [this.find(a), this.find(b)].sort((x, y) => x - y)
-    if (low !== high) this.#parents[high!] = low!
+    const [first, second] = [this.find(a), this.find(b)]
+    if (first < second) this.#parents[second] = first
+    else this.#parents[first] = second
+  }
+}
+
+/** The sets of a union, each with its members in order. Lists of members are made when somebody asks for one. */
+class Groups {
+  /** The first member of each index's set. */
+  readonly #first: Int32Array
+  /** The member behind each index in its set, -1 for the last. */
+  readonly #next: Int32Array
+  readonly #members = new Map<number, readonly number[]>()
+
+  constructor(union: Union, length: number) {
+    this.#first = new Int32Array(length)
+    this.#next = new Int32Array(length).fill(-1)
+    const last = new Int32Array(length)
+    for (let index = 0; index < length; index++) {
+      const first = union.find(index)
+      this.#first[index] = first
+      if (first !== index) this.#next[last[first]!] = index
+      last[first] = index
+    }
+  }
+
+  membersOf(index: number): readonly number[] {
+    const first = this.#first[index]!
+    const known = this.#members.get(first)
+    if (known !== undefined) return known
+    const members: number[] = []
+    for (let member = first; member !== -1; member = this.#next[member]!) members.push(member)
+    this.#members.set(first, members)
+    return members
+  }
+
+  /** How many sets stand on both sides of a cut before each index. */
+  depths(): Int32Array {
+    const depths = new Int32Array(this.#first.length + 1)
+    let open = 0
+    for (let index = 0; index < this.#first.length; index++) {
+      depths[index] = open
+      if (this.#next[index] === -1) {
+        if (this.#first[index] !== index) open -= 1
+      } else if (this.#first[index] === index) open += 1
+    }
+    return depths
+  }
+
+  partedBy(indexes: Iterable<number>): number[] {
+    const given = new Uint8Array(this.#first.length)
+    const seen = new Uint8Array(this.#first.length)
+    const parted: number[] = []
+    const all = [...indexes]
+    for (const index of all) given[index] = 1
+    for (const index of all) {
+      const first = this.#first[index]!
+      if (seen[first] === 1) continue
+      seen[first] = 1
+      for (let member = first; member !== -1; member = this.#next[member]!)
+        if (given[member] === 0) parted.push(member)
+    }
+    return parted.sort((a, b) => a - b)
   }
 }

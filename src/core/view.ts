@@ -1,5 +1,6 @@
 import type { Role, RowKind } from './message.ts'
-import { addSizes, type Estimator, NO_SIZES, type Sizes, subtractSizes, tokensOf } from './tokens.ts'
+import { RowPlaces } from './row-places.ts'
+import { type Estimator, type Sizes, SizesSum, tokensOf } from './tokens.ts'
 import { Turns } from './turns.ts'
 
 /** Lines of a file, from 1, both ends included; without `to`, up to the end. */
@@ -71,7 +72,7 @@ export class View {
   /** Parts that deduplications in force lean on. */
   readonly leans: readonly Lean[]
   #turns: Turns | undefined
-  #indexes: ReadonlyMap<number, number> | undefined
+  #places: RowPlaces | undefined
 
   constructor(
     rows: readonly ViewRow[],
@@ -97,8 +98,8 @@ export class View {
 
   /** Where a row stands, by its key; `undefined` when it is not visible. */
   indexOf(key: number): number | undefined {
-    this.#indexes ??= new Map(this.rows.map((row, index) => [row.key, index] as const))
-    return this.#indexes.get(key)
+    this.#places ??= new RowPlaces(this.rows)
+    return this.#places.get(key)
   }
 
   /** Whether a row that is visible points at this part, so that it should stay as it is. */
@@ -141,23 +142,26 @@ export class View {
       readonly by: readonly number[]
     }[] = [],
   ): View {
-    let sizes = this.sizes
-    for (const row of hidden) sizes = subtractSizes(sizes, row.sizes)
-    for (const [before, after] of changed) sizes = addSizes(subtractSizes(sizes, before.sizes), after.sizes)
-    for (const row of inserted) sizes = addSizes(sizes, row.sizes)
+    const sizes = new SizesSum(this.sizes)
+    for (const row of hidden) sizes.subtract(row.sizes)
+    for (const [before, after] of changed) {
+      sizes.subtract(before.sizes)
+      sizes.add(after.sizes)
+    }
+    for (const row of inserted) sizes.add(row.sizes)
     const kept: ViewRow[] = []
     for (const row of this.rows) if (!hidden.has(row)) kept.push(changed.get(row) ?? row)
     // Replacements change no structure: what belongs together is found by index and stays.
     const turns = hidden.size === 0 && inserted.length === 0 ? this.turns : undefined
     const leans = [...this.leans, ...requires.map(({ row, part, by }) => ({ key: row.key, part, by }))]
-    return new View(insertInOrder(kept, inserted), this.estimator, this.provider, sizes, turns, leans)
+    return new View(insertInOrder(kept, inserted), this.estimator, this.provider, sizes.value, turns, leans)
   }
 }
 
 export function sumSizes(rows: Iterable<ViewRow>): Sizes {
-  let sum = NO_SIZES
-  for (const row of rows) sum = addSizes(sum, row.sizes)
-  return sum
+  const sum = new SizesSum()
+  for (const row of rows) sum.add(row.sizes)
+  return sum.value
 }
 
 function insertInOrder(rows: ViewRow[], inserted: readonly ViewRow[]): ViewRow[] {

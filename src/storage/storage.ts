@@ -47,6 +47,19 @@ export type Session = {
   readonly viewEpoch: number
 }
 
+/** What stats are made of: counters, and whose figures they are. */
+export type SessionFigures = Pick<
+  Session,
+  | 'provider'
+  | 'model'
+  | 'estimator'
+  | 'messageCount'
+  | 'visibleCount'
+  | 'visibleSizes'
+  | 'hidden'
+  | 'activeCompactions'
+>
+
 export type SessionFields = {
   readonly owner?: string | null | undefined
   readonly title?: string | null | undefined
@@ -202,6 +215,8 @@ export interface Storage {
   /** Makes a session. Throws `SESSION_EXISTS`. */
   createSession(id: string, fields: SessionFields, estimator: string): Awaitable<Session>
   session(id: string): Awaitable<Session | undefined>
+  /** The figures of a session alone; `undefined` for an unknown one. */
+  figures(id: string): Awaitable<SessionFigures | undefined>
   /** Newest first. */
   listSessions(query: SessionQuery): Awaitable<Session[]>
   /** Fields that are `undefined` stay, `null` clears. Throws `SESSION_NOT_FOUND`. */

@@ -9,7 +9,7 @@ import {
   UNKNOWN_LINES,
 } from '../../src/core/line-range.ts'
 import { neurolinkEstimator } from '../../src/core/tokens.ts'
-import { encodeTools, IndexedRow } from '../../src/storage/sqlite/row-codec.ts'
+import { decodeTools, encodeTools, skipTools } from '../../src/storage/sqlite/tools-codec.ts'
 
 describe('the lines a read asks for', () => {
   it.each([
@@ -97,6 +97,7 @@ it('the index of calls goes through its column and back', () => {
     input,
   }))
   const index = indexMessage({ content }, neurolinkEstimator)
-  const row = new IndexedRow([1, 1, 0, 0, 0, 0, 0, 0, 0, encodeTools(index), null, null], 'i')
-  expect(row.calls).toEqual(index.calls)
+  const values = JSON.parse(`[0,${encodeTools(index)!}]`) as unknown[]
+  expect(decodeTools(values, 1).calls).toEqual(index.calls)
+  expect(skipTools(values, 1)).toBe(values.length)
 })

@@ -8,8 +8,6 @@ import type BetterSqlite3 from 'better-sqlite3'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { isUndertextError, openStore } from '../../src/index.ts'
 import { driverProblem } from '../../src/storage/sqlite/driver.ts'
-import { VIEW_QUERY } from '../../src/storage/sqlite/history.ts'
-import { PLANNING_QUERY } from '../../src/storage/sqlite/planning.ts'
 import { chat, say } from '../support/conversation.ts'
 
 const Database = createRequire(import.meta.url)('better-sqlite3') as typeof BetterSqlite3
@@ -191,20 +189,6 @@ describe('the database itself', () => {
     expect(JSON.stringify(await store.getEffectiveHistory('s'))).toBe(before)
     expect((await store.getAuditLog('s')).at(-1)!.event).toBe('repaired')
     await store.close()
-  })
-
-  it('reads the view through its index, without sorting and without touching what is hidden', async () => {
-    const database = new Database(':memory:')
-    const store = await openStore(database)
-    await store.append('s', chat(5))
-    for (const query of [VIEW_QUERY, PLANNING_QUERY]) {
-      const plan = database
-        .prepare(`explain query plan ${query}`)
-        .all(1)
-        .map((row) => (row as { detail: string }).detail)
-      expect(plan[0]).toBe('SEARCH m USING INDEX undertext_visible (session=?)')
-      expect(plan.join('; ')).not.toMatch(/TEMP B-TREE|SCAN/)
-    }
   })
 })
 

@@ -89,6 +89,10 @@ export class ModelStorage implements Storage {
     return session
   }
 
+  figures(id: string): Session | undefined {
+    return this.session(id)
+  }
+
   session(id: string): Session | undefined {
     this.#open()
     const stored = this.#sessions.get(id)

@@ -25,6 +25,7 @@ export const prune: Stage = {
 
   plan(view, { settings }) {
     const placeholderUnits = view.estimator.measureText(settings.prunePlaceholder)
+    const placeholderTokens = view.estimator.toTokens(placeholderUnits, view.provider)
     const replace: PlannedReplacement[] = []
     let protectedTokens = 0
     let savedTokens = 0
@@ -39,7 +40,7 @@ export const prune: Stage = {
       if (view.turns.pending.has(index) || !isPrunable(row, result)) continue
       // An older read points at this one.
       if (view.leans.length > 0 && view.isLeanedOn(row.key, result.part)) continue
-      const saving = tokens - view.estimator.toTokens(placeholderUnits, view.provider)
+      const saving = tokens - placeholderTokens
       if (saving <= 0) continue
       const original = { ...NO_SIZES, toolResults: result.units, media: result.media }
       replace.push({

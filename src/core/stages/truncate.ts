@@ -1,5 +1,5 @@
 import type { Plan, PlannedInsert } from '../plan.ts'
-import { addSizes, measureMessage, subtractSizes, tokensOf } from '../tokens.ts'
+import { measureMessage, SizesSum, tokensOf } from '../tokens.ts'
 import { isRequest } from '../turns.ts'
 import type { View, ViewRow } from '../view.ts'
 import { keepSurvivors, keepsGroups } from './cut-point.ts'
@@ -70,7 +70,7 @@ function hideByTokens(view: View, context: StageContext, insert: PlannedInsert |
   for (const index of firstExchange(view, context.targetTokens)) stays.add(index)
   keepSurvivors(view, stays)
 
-  const markers = view.rows.flatMap((row, index) => (row.kind === 'marker' ? [index] : []))
+  const markers = indexesOf(view.rows, isMarker)
   const remaining = new Remaining(view, insert)
   const hide: number[] = []
   const drop = (indexes: readonly number[]): void => {
@@ -93,12 +93,16 @@ function staysAlways(row: ViewRow): boolean {
   return row.pinned || row.kind !== 'message' || row.role === 'system'
 }
 
+function isMarker(row: ViewRow): boolean {
+  return row.kind === 'marker'
+}
+
 /**
  * The seed's rule, when a fraction is given: that share of the messages after the first pair, oldest first, an
  * even number; where that parts something, the next smaller even number that does not.
  */
 function hideByFraction(view: View, fraction: number): number[] {
-  const messages = view.rows.flatMap((row, index) => (staysAlways(row) ? [] : [index]))
+  const messages = indexesOf(view.rows, (row) => !staysAlways(row))
   const stays = keepsGroups(view, staysAlways)
   for (const index of messages.slice(0, 2)) for (const member of view.turns.groupOf(index)) stays.add(member)
   keepSurvivors(view, stays)
@@ -110,7 +114,7 @@ function hideByFraction(view: View, fraction: number): number[] {
   )
   // Only markers the new one stands for: the plan's last row says where that goes.
   const end = (hide.at(-1) ?? 0) + 2
-  const markers = view.rows.slice(0, end).flatMap((row, index) => (row.kind === 'marker' ? [index] : []))
+  const markers = indexesOf(view.rows.slice(0, end), isMarker)
   return hide.length === 0 ? [] : [...markers, ...hide]
 }
 
@@ -174,23 +178,31 @@ function newestTurnUnits(view: View, stays: ReadonlySet<number>): number[][] {
 /** The tokens left while rows are dropped one by one; the marker to come is counted from the start. */
 class Remaining {
   readonly #view: View
-  #sizes: View['sizes']
+  readonly #sizes: SizesSum
   #rows: number
 
   constructor(view: View, insert: PlannedInsert | undefined) {
     this.#view = view
-    this.#sizes = insert === undefined ? view.sizes : addSizes(view.sizes, insert.sizes)
+    this.#sizes = new SizesSum(view.sizes)
+    if (insert !== undefined) this.#sizes.add(insert.sizes)
     this.#rows = view.rows.length + (insert === undefined ? 0 : 1)
   }
 
   get tokens(): number {
-    return tokensOf(this.#sizes, this.#rows, this.#view.estimator, this.#view.provider)
+    return tokensOf(this.#sizes.value, this.#rows, this.#view.estimator, this.#view.provider)
   }
 
   drop(row: ViewRow): void {
-    this.#sizes = subtractSizes(this.#sizes, row.sizes)
+    this.#sizes.subtract(row.sizes)
     this.#rows -= 1
   }
+}
+
+/** The indexes of rows that are so, ascending. */
+function indexesOf(rows: readonly ViewRow[], isSo: (row: ViewRow) => boolean): number[] {
+  const indexes: number[] = []
+  for (let index = 0; index < rows.length; index++) if (isSo(rows[index]!)) indexes.push(index)
+  return indexes
 }
 
 function range(from: number, to: number): number[] {

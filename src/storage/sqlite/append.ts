@@ -8,8 +8,9 @@ import { blobReader, keepBlobs } from './blobs.ts'
 import type { Connection } from './connection.ts'
 import { decodeContent, type EncodedContent, encodeContent, parseStoredObject } from './content-codec.ts'
 import { sqliteCode } from './failure.ts'
-import { decodeRole, encodeFlags, encodeRole, encodeTools, rowId } from './row-codec.ts'
+import { decodeRole, encodeFlags, encodeRole, rowId } from './row-codec.ts'
 import { insertSession } from './sessions.ts'
+import { encodeTools } from './tools-codec.ts'
 
 /** A message with everything worked out that its rows need. */
 type Prepared = {

@@ -126,7 +126,8 @@ export function parseStoredObject(text: unknown, what: string, row: string | num
   return value as JsonObject
 }
 
-function damaged(what: string, row: string | number): UndertextError<'STORE_CORRUPT'> {
+/** The error for what is stored and cannot be read, named by its row. */
+export function damaged(what: string, row: string | number): UndertextError<'STORE_CORRUPT'> {
   return new UndertextError('STORE_CORRUPT', { detail: `the ${what} of ${named(row)} cannot be read` })
 }
 

@@ -3,13 +3,8 @@ import { UndertextError } from '../../errors.ts'
 import type { Estimators, Snapshot } from '../storage.ts'
 import { loadLeans } from './compactions.ts'
 import type { Connection } from './connection.ts'
-import { M_VISIBLE } from './history.ts'
-import { INDEX_COLUMNS, IndexedRow } from './row-codec.ts'
 import { readSession, type StoredSession } from './sessions.ts'
-
-/** The view as planning sees it, exported for the test of its plan. Reads no content. */
-export const PLANNING_QUERY = `select ${INDEX_COLUMNS} from undertext_messages m indexed by undertext_visible
-  where m.session = ? and ${M_VISIBLE} order by m.anchor, m.ordinal`
+import { readIndex } from './view-index.ts'
 
 /** What planning works on, of one moment; `undefined` for an unknown session. Throws `ESTIMATOR_UNKNOWN`. */
 export function readSnapshot(
@@ -41,11 +36,8 @@ export function viewIndex(
   if (estimator === undefined) {
     throw new UndertextError('ESTIMATOR_UNKNOWN', { sessionId: session.id, estimator: session.estimator })
   }
-  const rows = connection
-    .all(PLANNING_QUERY, session.no)
-    .map((row) => new IndexedRow(row, session.incarnation))
   return new View(
-    rows,
+    readIndex(connection, session.no, session.incarnation),
     estimator,
     provider,
     session.visibleSizes,

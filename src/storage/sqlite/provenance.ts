@@ -1,7 +1,6 @@
 import type { PositionRange } from '../../core/message.ts'
 import { loadCompactions } from './compactions.ts'
 import type { Connection } from './connection.ts'
-import type { StoredSession } from './sessions.ts'
 
 /**
  * A function that says which positions of the log the row inserted by a compaction stands for, down to the
@@ -9,9 +8,9 @@ import type { StoredSession } from './sessions.ts'
  */
 export function provenanceOf(
   connection: Connection,
-  session: StoredSession,
+  session: number,
 ): (compaction: number) => readonly PositionRange[] {
-  const compactions = loadCompactions(connection, session.no)
+  const compactions = loadCompactions(connection, session)
   const byNo = new Map(compactions.map((compaction) => [compaction.no, compaction] as const))
   const byOrdinal = new Map(
     compactions.flatMap((compaction) => {

@@ -3,8 +3,8 @@ import { writeAudit } from './audit.ts'
 import type { Connection } from './connection.ts'
 import { VISIBLE } from './history.ts'
 import { type Recounted, recountRows } from './recount.ts'
-import { encodeTools } from './row-codec.ts'
 import { requireSession, type StoredSession } from './sessions.ts'
+import { encodeTools } from './tools-codec.ts'
 
 /** Counts all rows of a session anew with an estimator and records it. Throws `SESSION_NOT_FOUND`. */
 export function reestimate(connection: Connection, id: string, estimator: Estimator): StoredSession {

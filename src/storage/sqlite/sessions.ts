@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { type JsonObject, stringifyJson } from '../../core/json.ts'
 import { UndertextError } from '../../errors.ts'
-import type { Session, SessionFields, SessionQuery } from '../storage.ts'
+import type { Session, SessionFields, SessionFigures, SessionQuery } from '../storage.ts'
 import { writeAudit } from './audit.ts'
 import type { Connection, Row } from './connection.ts'
 import { parseStoredObject } from './content-codec.ts'
@@ -20,6 +20,45 @@ const COLUMNS = `no, id, incarnation, owner, title, provider, model, config, met
 export function readSession(connection: Connection, id: string): StoredSession | undefined {
   const row = connection.get(`select ${COLUMNS} from undertext_sessions where id = ?`, id)
   return row && decodeSession(row)
+}
+
+/** What reading the rows of a session needs of it: a few columns instead of all. */
+export type SessionHead = Pick<StoredSession, 'no' | 'id' | 'incarnation' | 'messageCount'>
+
+/** Throws `SESSION_NOT_FOUND`. */
+export function requireHead(connection: Connection, id: string): SessionHead {
+  const row = connection.get('select no, incarnation, messages from undertext_sessions where id = ?', id)
+  if (row === undefined) throw new UndertextError('SESSION_NOT_FOUND', { sessionId: id })
+  return { id, no: row[0] as number, incarnation: row[1] as string, messageCount: row[2] as number }
+}
+
+/** The figures of a session; stands before every call of a model, so it reads what stats need and no more. */
+export function readFigures(connection: Connection, id: string): SessionFigures | undefined {
+  const row = connection.get(
+    `select provider, model, estimator, messages, visible, size_text, size_reasoning, size_calls, size_results, size_media,
+       hidden_condensed, hidden_truncated, hidden_by_hand, active_compactions from undertext_sessions where id = ?`,
+    id,
+  ) as [string | null, string | null, string, ...number[]] | undefined
+  if (row === undefined) return undefined
+  const [provider, model, estimator, messageCount, visibleCount, text, reasoning, toolCalls, toolResults] =
+    row
+  const [media, condensed, truncated, byHand, activeCompactions] = row.slice(9) as number[]
+  return {
+    provider: provider ?? undefined,
+    model: model ?? undefined,
+    estimator,
+    messageCount: messageCount!,
+    visibleCount: visibleCount!,
+    visibleSizes: {
+      text: text!,
+      reasoning: reasoning!,
+      toolCalls: toolCalls!,
+      toolResults: toolResults!,
+      media: media!,
+    },
+    hidden: { condensed: condensed!, truncated: truncated!, byHand: byHand! },
+    activeCompactions: activeCompactions!,
+  }
 }
 
 /** Throws `SESSION_NOT_FOUND`. */

@@ -17,6 +17,7 @@ import {
   archiveSession,
   createSession,
   listSessions,
+  readFigures,
   readSession,
   type StoredSession,
   updateSession,
@@ -34,6 +35,7 @@ export function sqliteStorage(connection: Connection, estimators: Estimators) {
   return {
     createSession: (id, fields, estimator) => createSession(connection, id, fields, estimator),
     session: (id) => connection.readOne('getSession', () => readSession(connection, id)),
+    figures: (id) => connection.readOne('getContextStats', () => readFigures(connection, id)),
     listSessions: (query) => listSessions(connection, query),
     updateSession: (id, fields) => updateSession(connection, id, fields),
     archiveSession: (id, archived) => archiveSession(connection, id, archived),

@@ -1,0 +1,90 @@
+import type { MessageIndex } from '../../core/index-message.ts'
+import type { IndexedCall } from '../../core/line-range.ts'
+import type { CallEntry, LineRange, ResultEntry } from '../../core/view.ts'
+
+/*
+ * The `tools` column: the calls and results of a row, as a JSON array without its brackets, so that the columns of
+ * many rows can be put together and parsed as one flat array. First the number of entries, then each entry:
+ * a call: -1 - part, id, name, 0 or [path, from?, to?, variant?] (the variant, known by being a text, stands last);
+ * a result: part, id, units, media, 1 when it failed else 0, name or 0.
+ */
+
+const CALL_FIELDS = 4
+const RESULT_FIELDS = 6
+
+type EncodedFile = readonly [path: string, ...more: (number | string)[]]
+
+/** `null` for a row without calls and results. */
+export function encodeTools({ calls, results }: Pick<MessageIndex, 'calls' | 'results'>): string | null {
+  if (calls.length === 0 && results.length === 0) return null
+  const values: unknown[] = [calls.length + results.length]
+  for (const call of calls) values.push(-1 - call.part, call.id, call.name, encodeFile(call))
+  for (const { part, id, units, media, failed, name } of results)
+    values.push(part, id, units, media, failed ? 1 : 0, name ?? 0)
+  return JSON.stringify(values).slice(1, -1)
+}
+
+function encodeFile({ path, range, variant }: IndexedCall): EncodedFile | 0 {
+  if (path === undefined) return 0
+  const file: [string, ...(number | string)[]] = [path]
+  if (range !== undefined && range.to !== undefined) file.push(range.from, range.to)
+  else if (range !== undefined && range.from !== 1) file.push(range.from)
+  if (variant !== undefined) file.push(variant)
+  return file
+}
+
+/** Where the values of the row behind this one begin; not a whole number when the column is damaged. */
+export function skipTools(values: readonly unknown[], start: number): number {
+  let at = start + 1
+  for (let entries = values[start] as number; entries > 0; entries--)
+    at += (values[at] as number) < 0 ? CALL_FIELDS : RESULT_FIELDS
+  return at
+}
+
+/** The calls and results whose values begin at `start`. */
+export function decodeTools(
+  values: readonly unknown[],
+  start: number,
+): { readonly calls: readonly CallEntry[]; readonly results: readonly ResultEntry[] } {
+  const calls: CallEntry[] = []
+  const results: ResultEntry[] = []
+  let at = start + 1
+  for (let entries = values[start] as number; entries > 0; entries--) {
+    if ((values[at] as number) < 0) {
+      calls.push(decodeCall(values, at))
+      at += CALL_FIELDS
+    } else {
+      results.push(decodeResult(values, at))
+      at += RESULT_FIELDS
+    }
+  }
+  return { calls, results }
+}
+
+function decodeCall(values: readonly unknown[], at: number): IndexedCall {
+  const call = {
+    part: -1 - (values[at] as number),
+    id: values[at + 1] as string,
+    name: values[at + 2] as string,
+  }
+  const file = values[at + 3] as EncodedFile | 0
+  if (file === 0) return call
+  const [path, ...more] = file
+  const last = more.at(-1)
+  const variant = typeof last === 'string' ? last : undefined
+  const [from = 1, to] = more.filter((item) => typeof item === 'number')
+  const range: LineRange = to === undefined ? { from } : { from, to }
+  return variant === undefined ? { ...call, path, range } : { ...call, path, range, variant }
+}
+
+function decodeResult(values: readonly unknown[], at: number): ResultEntry {
+  const part = values[at] as number
+  const id = values[at + 1] as string
+  const units = values[at + 2] as number
+  const media = values[at + 3] as number
+  const failed = values[at + 4] === 1
+  const name = values[at + 5]
+  return name === 0
+    ? { part, id, units, media, failed }
+    : { part, id, units, media, failed, name: name as string }
+}

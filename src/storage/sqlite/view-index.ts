@@ -1,0 +1,205 @@
+import { ROLES, ROW_KINDS, type Role, type RowKind } from '../../core/message.ts'
+import type { Sizes } from '../../core/tokens.ts'
+import type { CallEntry, ResultEntry, ShownReplacement, ViewRow } from '../../core/view.ts'
+import type { Connection } from './connection.ts'
+import { damaged, parseStored } from './content-codec.ts'
+import { M_VISIBLE } from './history.ts'
+import { decodeShown, REASONING, rowId, SPEAKS } from './row-codec.ts'
+import { decodeTools, skipTools } from './tools-codec.ts'
+
+/*
+ * The index of a view: what planning works on. The driver's time for a row is a fixed part and one for each of
+ * its columns, so the columns come instead, each as the text of one JSON array: 10,000 rows of twelve columns take
+ * 12.5 ms to fetch and 5 more to parse their calls and results, ten arrays 6 and 4.5 (docs/decisions.md).
+ */
+
+/** Rows fetched at once. A text of SQLite's and a string of JavaScript's both have an end. */
+const PAGE = 20_000
+
+const TOOLS = 8
+const TOOLS_NAME = 'index of calls and results'
+
+/** What most rows have; the last says what few have: an inserted row's ordinal, the caller's id, replacements. */
+const COLUMNS = [
+  'key',
+  'anchor',
+  'kind | (role << 2) | (flags << 4) | (pinned << 6)',
+  'size_text',
+  'size_reasoning',
+  'size_calls',
+  'size_results',
+  'size_media',
+  'ifnull(tools, 0)',
+  'iif(ordinal = 0 and id is null and shown is null, 0, json_array(ordinal, id, cast(shown as text)))',
+]
+
+/** One page of the index behind a place, exported for the test of its plan. Reads no content. */
+export const PLANNING_QUERY = `select ${COLUMNS.map((column) => `group_concat(${column})`).join(', ')}, count(*)
+  from (select m.key, m.anchor, m.ordinal, m.kind, m.role, m.flags, m.pinned, m.size_text, m.size_reasoning, m.size_calls,
+      m.size_results, m.size_media, m.tools, m.id, m.shown from undertext_messages m indexed by undertext_visible
+    where m.session = ? and m.anchor >= ? and (m.anchor, m.ordinal) > (?, ?) and ${M_VISIBLE}
+    order by m.anchor, m.ordinal limit ${PAGE})`
+
+/** The rows of a view, in order, without their content. Within the caller's transaction. */
+export function readIndex(connection: Connection, session: number, incarnation: string): IndexedRow[] {
+  const rows: IndexedRow[] = []
+  for (let last: IndexedRow | undefined; ; last = rows.at(-1)!) {
+    const [anchor, ordinal] = last === undefined ? [0, -1] : [last.anchor, last.ordinal]
+    const found = connection.get(PLANNING_QUERY, session, anchor, anchor, ordinal)!
+    const count = found[COLUMNS.length] as number
+    if (count > 0) appendPage(rows, found, count, incarnation)
+    if (count < PAGE) return rows
+  }
+}
+
+/** The columns of a page, each an array with one entry a row, but for the tools, which are one flat array. */
+type Page = {
+  readonly incarnation: string
+  readonly anchors: readonly number[]
+  readonly packed: readonly number[]
+  readonly tools: readonly unknown[]
+  /** Where the tools of each row begin. */
+  readonly toolsAt: Uint32Array
+  readonly rare: readonly (Rare | 0)[]
+}
+type Rare = readonly [ordinal: number, id: string | null, shown: string | null]
+
+/** Throws `STORE_CORRUPT`. */
+function appendPage(rows: IndexedRow[], texts: readonly unknown[], count: number, incarnation: string): void {
+  const [keys, anchors, packed, text, reasoning, toolCalls, toolResults, media] = texts
+    .slice(0, TOOLS)
+    .map((column) => parseColumn(column) as number[]) as [
+    number[],
+    number[],
+    number[],
+    number[],
+    number[],
+    number[],
+    number[],
+    number[],
+  ]
+  const tools = parseColumn(texts[TOOLS])
+  const toolsAt = new Uint32Array(count)
+  let at = 0
+  for (let index = 0; index < count; index++) {
+    toolsAt[index] = at
+    at = skipTools(tools, at)
+  }
+  if (at !== tools.length) throw damaged(TOOLS_NAME, 'some row')
+  const rare = parseColumn(texts[TOOLS + 1]) as (Rare | 0)[]
+  const page = { incarnation, anchors, packed, tools, toolsAt, rare }
+  for (let index = 0; index < count; index++) {
+    const sizes = {
+      text: text[index]!,
+      reasoning: reasoning[index]!,
+      toolCalls: toolCalls[index]!,
+      toolResults: toolResults[index]!,
+      media: media[index]!,
+    }
+    rows.push(new IndexedRow(keys[index]!, sizes, page, index))
+  }
+}
+
+function parseColumn(values: unknown): unknown[] {
+  return parseStored(`[${values}]`, TOOLS_NAME, 'some row') as unknown[]
+}
+
+const NOTHING: readonly never[] = []
+
+/** A row of the view. Calls, results and replacements are decoded when asked for: most rows have none. */
+export class IndexedRow implements ViewRow {
+  readonly key: number
+  readonly sizes: Sizes
+  readonly #page: Page
+  readonly #at: number
+  #calls: readonly CallEntry[] | undefined
+  #results: readonly ResultEntry[] = NOTHING
+  #shown: readonly ShownReplacement[] | undefined
+
+  constructor(key: number, sizes: Sizes, page: Page, at: number) {
+    this.key = key
+    this.sizes = sizes
+    this.#page = page
+    this.#at = at
+  }
+
+  get #packed(): number {
+    return this.#page.packed[this.#at]!
+  }
+
+  get #rare(): Rare | 0 {
+    return this.#page.rare[this.#at]!
+  }
+
+  get kind(): RowKind {
+    return ROW_KINDS[this.#packed & 3]!
+  }
+
+  get role(): Role {
+    return ROLES[(this.#packed >> 2) & 3]!
+  }
+
+  get hasReasoning(): boolean {
+    return ((this.#packed >> 4) & REASONING) !== 0
+  }
+
+  get speaks(): boolean {
+    return ((this.#packed >> 4) & SPEAKS) !== 0
+  }
+
+  get pinned(): boolean {
+    return this.#packed >> 6 === 1
+  }
+
+  get anchor(): number {
+    return this.#page.anchors[this.#at]!
+  }
+
+  get ordinal(): number {
+    const rare = this.#rare
+    return rare === 0 ? 0 : rare[0]
+  }
+
+  /** A message's position is its anchor. */
+  get position(): number | undefined {
+    return this.kind === 'message' ? this.anchor : undefined
+  }
+
+  get id(): string {
+    const rare = this.#rare
+    return rowId(this.#page.incarnation, rare === 0 ? null : rare[1], this.position ?? null, this.ordinal)
+  }
+
+  get calls(): readonly CallEntry[] {
+    if (this.#calls === undefined) this.#decodeTools()
+    return this.#calls!
+  }
+
+  get results(): readonly ResultEntry[] {
+    if (this.#calls === undefined) this.#decodeTools()
+    return this.#results
+  }
+
+  get shown(): readonly ShownReplacement[] {
+    if (this.#shown === undefined) {
+      const rare = this.#rare
+      this.#shown = rare === 0 || rare[2] === null ? NOTHING : decodeShown(rare[2], this.key)
+    }
+    return this.#shown
+  }
+
+  #decodeTools(): void {
+    const start = this.#page.toolsAt[this.#at]!
+    if (this.#page.tools[start] === 0) {
+      this.#calls = NOTHING
+      return
+    }
+    try {
+      const { calls, results } = decodeTools(this.#page.tools, start)
+      this.#calls = calls
+      this.#results = results
+    } catch {
+      throw damaged(TOOLS_NAME, this.key)
+    }
+  }
+}
