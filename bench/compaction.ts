@@ -120,19 +120,22 @@ export async function undoHidden(folder: Folder, name: string): Promise<UndoFigu
 }
 
 /**
- * The same for a compaction that replaced parts, while another one in force replaces some of the same parts:
+ * The same for a compaction that replaced parts, while another one in force replaces every one of them too:
  * against the bare UPDATE of what the same rows show.
  */
 export async function undoOverlapping(folder: Folder, name: string): Promise<UndoFigures> {
   const store = await openStore(folder.copy(name, 'undo-ours.db'), { durability: 'full' })
-  const config = { ...PRUNE_AND_TRUNCATE, enableTruncate: false, pruneMinimumSavings: 0 }
-  await store.compactSession('s', { ...config, targetTokens: 0, pruneProtectTokens: 1_200_000 })
-  const second = await store.compactSession('s', {
-    ...config,
-    targetTokens: 0,
+  const config = {
+    ...PRUNE_AND_TRUNCATE,
+    enableTruncate: false,
+    pruneMinimumSavings: 0,
     pruneProtectTokens: 0,
-    prunePlaceholder: '[gone]',
-  })
+    targetTokens: 0,
+  }
+  const first = await store.compactSession('s', config)
+  await store.undoCompaction('s', first!.runId)
+  const second = await store.compactSession('s', { ...config, prunePlaceholder: '[gone]' })
+  await store.redoCompaction('s', first!.runId)
   const { id } = second!.compactions[0]!
   await store.close()
   folder.copy('undo-ours.db', 'undo-bare.db')

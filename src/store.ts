@@ -164,7 +164,7 @@ export class Store<S extends Storage = Storage> {
     options: AppendOptions = {},
   ): Promise<AppendResult> {
     const id = checkId(sessionId)
-    const { expectedPosition } = check(appendSchema, options, 'append')
+    const { expectedPosition } = isEmptyObject(options) ? {} : check(appendSchema, options, 'append')
     checkMessages(messages)
     const appended = await this.#append(id, messages, expectedPosition)
     // What was written last stands last; when all was known already, the session says where it stands.

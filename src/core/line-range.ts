@@ -24,6 +24,14 @@ const TO_ARGUMENTS = ['end_line', 'endLine', 'line_end', 'end', 'to', 'end_line_
 /** How many lines from the end. */
 const TAIL_ARGUMENTS = ['tail']
 
+const RANGE_ARGUMENTS: ReadonlySet<string> = new Set([
+  'view_range',
+  ...FROM_ARGUMENTS,
+  ...COUNT_ARGUMENTS,
+  ...TO_ARGUMENTS,
+  ...TAIL_ARGUMENTS,
+])
+
 /** What a model says to people about a call; it changes nothing of what is read. */
 const REMARKS: ReadonlySet<string> = new Set(['explanation', 'task_progress'])
 
@@ -39,7 +47,7 @@ export function requestedRange(input: Json): LineRange {
 
 /** The lines a read asks for, and the names of the arguments that were understood to say so. */
 function rangeArguments(input: Json): { readonly range: LineRange; readonly names: readonly string[] } {
-  if (!isArguments(input)) return { range: { from: 1 }, names: [] }
+  if (!isArguments(input) || !namesRange(input)) return { range: { from: 1 }, names: [] }
   const tail = firstNumber(input, TAIL_ARGUMENTS)
   if (tail !== undefined) return { range: UNKNOWN_LINES, names: [tail.name] }
   const viewRange = input.view_range
@@ -59,6 +67,12 @@ function rangeArguments(input: Json): { readonly range: LineRange; readonly name
   return { range: fromTo(from?.value, last), names }
 }
 
+/** Most calls name no lines, and every call is looked at when it is appended. */
+function namesRange(input: Arguments): boolean {
+  for (const name in input) if (RANGE_ARGUMENTS.has(name)) return true
+  return false
+}
+
 /** Longest text of the remaining arguments that is kept as it is; longer ones are hashed. */
 const VARIANT_LENGTH = 24
 
@@ -73,6 +87,7 @@ export function readVariant(
   pathArguments: readonly string[] = PATH_ARGUMENTS,
 ): string | undefined {
   if (!isArguments(input)) return path === undefined ? shortened(canonicalJson(input)) : undefined
+  if (path !== undefined && isPathAlone(input, path, pathArguments)) return undefined
   const { names } = rangeArguments(input)
   const rest = Object.entries(input).filter(
     ([name, value]) =>
@@ -83,6 +98,12 @@ export function readVariant(
       !(path !== undefined && value === path && pathArgument({ [name]: value }, pathArguments) === path),
   )
   return rest.length === 0 ? undefined : shortened(canonicalJson(Object.fromEntries(rest)))
+}
+
+/** Whether the path is all that is asked for, as in most reads. */
+function isPathAlone(input: Arguments, path: string, pathArguments: readonly string[]): boolean {
+  const names = Object.keys(input)
+  return names.length === 1 && input[names[0]!] === path && pathArgument(input, pathArguments) === path
 }
 
 function shortened(text: string): string {

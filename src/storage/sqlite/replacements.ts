@@ -1,8 +1,7 @@
 import type { PlannedReplacement } from '../../core/plan.ts'
-import { NO_SIZES, type Sizes } from '../../core/tokens.ts'
+import { NO_SIZES, type Sizes, subtractSizes } from '../../core/tokens.ts'
 import type { Connection } from './connection.ts'
 import { M_VISIBLE } from './history.ts'
-import { decodeShown, encodeShown } from './row-codec.ts'
 
 /*
  * Which replacement a part shows is a function of the set of compactions in force: the newest by creation. The
@@ -41,117 +40,119 @@ export function insertReplacements(
 
 /**
  * Brings `shown` and the sizes of all rows a compaction replaces parts of in line with the compactions in force.
- * `inForce` says whether this one is; the status of the others is read. Answers by how much the sizes of the
- * *visible* ones of these rows changed.
+ * `inForce` says whether this one is to be; the status of the others is read. Answers by how much the sizes of
+ * the *visible* ones of these rows changed.
  */
 export function refreshShown(connection: Connection, compaction: number, inForce: boolean): Sizes {
-  const before = visibleSizes(connection, compaction)
-  const overlapping = overlappingRows(connection, compaction)
-  const plain = JSON.stringify(overlapping)
-  if (inForce) showAlone(connection, compaction, plain)
-  else hideAlone(connection, compaction, plain)
-  for (const key of overlapping) recompute(connection, key, compaction, inForce)
-  const after = visibleSizes(connection, compaction)
-  return {
-    ...NO_SIZES,
-    text: after.text - before.text,
-    toolResults: after.toolResults - before.toolResults,
-    media: after.media - before.media,
+  const others = othersInForce(connection, compaction)
+  if (others.length === 0) {
+    const saved = visibleTotals(connection, compaction, 'r.saved_text', 'r.saved_results', 'r.saved_media')
+    setAlone(connection, compaction, inForce, [])
+    return inForce ? subtractSizes(NO_SIZES, saved) : saved
   }
+  const overlapping = overlappingRows(connection, compaction, others)
+  const sizes = ['m.size_text', 'm.size_results', 'm.size_media'] as const
+  const before = visibleTotals(connection, compaction, ...sizes)
+  setAlone(connection, compaction, inForce, overlapping)
+  if (overlapping.length > 0) setNewest(connection, compaction, inForce, others, overlapping)
+  return subtractSizes(visibleTotals(connection, compaction, ...sizes), before)
 }
 
-function visibleSizes(connection: Connection, compaction: number): Sizes {
+/** Sums over the visible rows a compaction replaces parts of: of its replacements, or of the rows, each once. */
+function visibleTotals(
+  connection: Connection,
+  compaction: number,
+  text: string,
+  results: string,
+  media: string,
+): Sizes {
+  const each = text.startsWith('m.') ? 'distinct message' : '*'
   const row = connection.get(
-    `select total(m.size_text), total(m.size_results), total(m.size_media)
-     from (select distinct message from undertext_replacements where compaction = ?) r
+    `select total(${text}), total(${results}), total(${media})
+     from (select ${each} from undertext_replacements where compaction = ?) r
      join undertext_messages m on m.key = r.message where ${M_VISIBLE}`,
     compaction,
   )
-  const [text, toolResults, media] = row as [number, number, number]
-  return { ...NO_SIZES, text, toolResults, media }
+  const [sizeText, toolResults, sizeMedia] = row as [number, number, number]
+  return { ...NO_SIZES, text: sizeText, toolResults, media: sizeMedia }
+}
+
+/** The numbers of the other compactions of the session that are in force and replace something. */
+function othersInForce(connection: Connection, compaction: number): number[] {
+  const session = connection.get('select session from undertext_compactions where no = ?', compaction)![0]
+  return connection
+    .all(
+      "select no from undertext_compactions where session = ? and status = 'active' and parts_replaced > 0 and no <> ?",
+      session,
+      compaction,
+    )
+    .map(([no]) => no as number)
 }
 
 /** Rows of which another compaction in force replaces parts too. */
-function overlappingRows(connection: Connection, compaction: number): number[] {
-  const session = connection.get('select session from undertext_compactions where no = ?', compaction)![0]
-  const others = connection.get(
-    `select 1 from undertext_compactions where session = ? and status = 'active' and parts_replaced > 0 and no <> ? limit 1`,
-    session,
-    compaction,
-  )
-  if (others === undefined) return []
+function overlappingRows(connection: Connection, compaction: number, others: readonly number[]): number[] {
   return connection
     .all(
       `select distinct a.message from undertext_replacements a
-       join undertext_replacements b on b.message = a.message and b.compaction <> a.compaction
-       join undertext_compactions c on c.no = b.compaction and c.status = 'active'
-       where a.compaction = ?`,
+       join undertext_replacements b on b.message = a.message
+       where a.compaction = ? and b.compaction in (select value from json_each(?))`,
       compaction,
+      JSON.stringify(others),
     )
     .map(([key]) => key as number)
 }
 
-/** Rows only this compaction replaces parts of: its replacements are what they show. */
-function showAlone(connection: Connection, compaction: number, except: string): void {
+/** Rows only this compaction replaces parts of: they show its replacements, or their originals. */
+function setAlone(
+  connection: Connection,
+  compaction: number,
+  inForce: boolean,
+  except: readonly number[],
+): void {
+  const shown = `'[' || group_concat('[' || part || ',' || compaction || ']' order by part) || ']'`
+  const sign = inForce ? '-' : '+'
   connection.run(
-    `update undertext_messages set shown = r.shown, size_text = size_text - r.saved_text,
-       size_results = size_results - r.saved_results, size_media = size_media - r.saved_media
-     from (select message, '[' || group_concat('[' || part || ',' || compaction || ']' order by part) || ']' as shown,
-             sum(saved_text) as saved_text, sum(saved_results) as saved_results, sum(saved_media) as saved_media
+    `update undertext_messages set shown = r.shown, size_text = size_text ${sign} r.saved_text,
+       size_results = size_results ${sign} r.saved_results, size_media = size_media ${sign} r.saved_media
+     from (select message, ${inForce ? shown : 'null'} as shown, sum(saved_text) as saved_text,
+             sum(saved_results) as saved_results, sum(saved_media) as saved_media
            from undertext_replacements where compaction = ? group by message) r
      where undertext_messages.key = r.message and r.message not in (select value from json_each(?))`,
     compaction,
-    except,
+    JSON.stringify(except),
   )
 }
 
-/** The same rows without it: they show their originals. */
-function hideAlone(connection: Connection, compaction: number, except: string): void {
+/**
+ * Rows with several: for each part the newest in force. All at once, since a compaction that replaces again what
+ * another had replaced does so for thousands of rows.
+ */
+function setNewest(
+  connection: Connection,
+  compaction: number,
+  inForce: boolean,
+  others: readonly number[],
+  rows: readonly number[],
+): void {
+  // SQLite's rule for bare columns beside max(): they are of the row that holds it.
+  const newest = `select r.message, r.part, max(r.compaction) as by, r.saved_text, r.saved_results, r.saved_media
+    from json_each(?) k join undertext_replacements r on r.message = k.value
+    where r.compaction in (select value from json_each(?)) group by r.message, r.part`
+  const totals = `sum(saved_text) as saved_text, sum(saved_results) as saved_results, sum(saved_media) as saved_media`
+  const keys = JSON.stringify(rows)
+  const [without, including] = [JSON.stringify(others), JSON.stringify([...others, compaction])]
   connection.run(
-    `update undertext_messages set shown = null, size_text = size_text + r.saved_text,
-       size_results = size_results + r.saved_results, size_media = size_media + r.saved_media
-     from (select message, sum(saved_text) as saved_text, sum(saved_results) as saved_results, sum(saved_media) as saved_media
-           from undertext_replacements where compaction = ? group by message) r
-     where undertext_messages.key = r.message and r.message not in (select value from json_each(?))`,
-    compaction,
-    except,
-  )
-}
-
-/** One row with several: for each part the newest in force. */
-function recompute(connection: Connection, key: number, compaction: number, inForce: boolean): void {
-  const current = connection.get('select shown from undertext_messages where key = ?', key)!
-  const saved = new Map<string, Sizes>()
-  const newest = new Map<number, number>()
-  const rows = connection.all(
-    `select r.part, r.compaction, r.saved_text, r.saved_results, r.saved_media, c.status
-     from undertext_replacements r join undertext_compactions c on c.no = r.compaction
-     where r.message = ? order by r.part, r.compaction`,
-    key,
-  ) as [number, number, number, number, number, string][]
-  for (const [part, by, text, toolResults, media, status] of rows) {
-    saved.set(`${part}:${by}`, { ...NO_SIZES, text, toolResults, media })
-    if (by === compaction ? inForce : status === 'active') newest.set(part, by)
-  }
-  const sum = (entries: Iterable<readonly [number, number]>): Sizes => {
-    let [text, toolResults, media] = [0, 0, 0]
-    for (const [part, by] of entries) {
-      const one = saved.get(`${part}:${by}`)!
-      text += one.text
-      toolResults += one.toolResults
-      media += one.media
-    }
-    return { ...NO_SIZES, text, toolResults, media }
-  }
-  const before = sum(decodeShown(current[0]).map(({ part, compaction: by }) => [part, by] as const))
-  const after = sum(newest)
-  connection.run(
-    `update undertext_messages set shown = ?, size_text = size_text + ?, size_results = size_results + ?,
-       size_media = size_media + ? where key = ?`,
-    encodeShown([...newest].map(([part, by]) => ({ part, compaction: by }))),
-    before.text - after.text,
-    before.toolResults - after.toolResults,
-    before.media - after.media,
-    key,
+    `update undertext_messages set shown = after.shown,
+       size_text = size_text + before.saved_text - after.saved_text,
+       size_results = size_results + before.saved_results - after.saved_results,
+       size_media = size_media + before.saved_media - after.saved_media
+     from (select message, ${totals} from (${newest}) group by message) before
+     join (select message, '[' || group_concat('[' || part || ',' || by || ']' order by part) || ']' as shown, ${totals}
+           from (${newest}) group by message) after on after.message = before.message
+     where undertext_messages.key = before.message`,
+    keys,
+    inForce ? without : including,
+    keys,
+    inForce ? including : without,
   )
 }

@@ -1,6 +1,6 @@
 import { countRows, type RowSet } from '../../core/coverage.ts'
 import type { CompactionKind } from '../../core/plan.ts'
-import type { Sizes } from '../../core/tokens.ts'
+import { type Sizes, SizesSum } from '../../core/tokens.ts'
 import type { Connection } from './connection.ts'
 import { VISIBLE } from './history.ts'
 
@@ -83,39 +83,24 @@ export function liftTags(
   return changed === countRows(set)
 }
 
+/** The sums that `sizesOf` reads. */
+export const SIZE_TOTALS =
+  'total(size_text), total(size_reasoning), total(size_calls), total(size_results), total(size_media)'
+
+export function sizesOf(totals: readonly unknown[]): Sizes {
+  const [text, reasoning, toolCalls, toolResults, media] = totals as [number, number, number, number, number]
+  return { text, reasoning, toolCalls, toolResults, media }
+}
+
 /** The sizes of all rows of a set, as they show themselves now. */
 export function sizesOfSet(connection: Connection, session: number, set: RowSet): Sizes {
-  const sum = { text: 0, reasoning: 0, toolCalls: 0, toolResults: 0, media: 0 }
-  const columns =
-    'total(size_text), total(size_reasoning), total(size_calls), total(size_results), total(size_media)'
-  const add = (row: readonly unknown[] | undefined): void => {
-    const [text, reasoning, calls, results, media] = row as [number, number, number, number, number]
-    sum.text += text
-    sum.reasoning += reasoning
-    sum.toolCalls += calls
-    sum.toolResults += results
-    sum.media += media
-  }
-  for (const [from, to] of set.positions) {
-    add(
-      connection.get(
-        `select ${columns} from undertext_messages where session = ? and position between ? and ?`,
-        session,
-        from,
-        to,
-      ),
-    )
-  }
-  for (const { ordinal } of set.inserted) {
-    add(
-      connection.get(
-        `select ${columns} from undertext_messages where session = ? and position is null and ordinal = ?`,
-        session,
-        ordinal,
-      ),
-    )
-  }
-  return sum
+  const sum = new SizesSum()
+  const from = `select ${SIZE_TOTALS} from undertext_messages where session = ?`
+  for (const [first, last] of set.positions)
+    sum.add(sizesOf(connection.get(`${from} and position between ? and ?`, session, first, last)!))
+  for (const { ordinal } of set.inserted)
+    sum.add(sizesOf(connection.get(`${from} and position is null and ordinal = ?`, session, ordinal)!))
+  return sum.value
 }
 
 /** A change of a session's counters. */

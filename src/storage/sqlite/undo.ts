@@ -13,7 +13,7 @@ import { viewIndex } from './planning.ts'
 import { refreshShown } from './replacements.ts'
 import { rowId } from './row-codec.ts'
 import { requireSession, type StoredSession } from './sessions.ts'
-import { layTags, liftTags, moveCounters, sizesOfSet } from './tagging.ts'
+import { layTags, liftTags, moveCounters, SIZE_TOTALS, sizesOf, sizesOfSet } from './tagging.ts'
 
 const NOTHING_DONE: UndoOutcome = { changed: false, compactionIds: [], rows: 0, parts: 0 }
 
@@ -122,8 +122,7 @@ function redoOne(
   const rows = countRows(coverage.hidden)
   if (rows > 0) {
     if (coverage.openCalls) checkPairs(connection, session, compaction, estimators)
-    refuseAppeared(connection, session, compaction)
-    sizes = subtractSizes(sizes, sizesOfSet(connection, session.no, coverage.hidden))
+    sizes = subtractSizes(sizes, sizesInSpan(connection, session, compaction))
     if (!layTags(connection, session.no, kind, no, coverage.hidden))
       throw missingRows(connection, session, compaction)
   }
@@ -148,30 +147,33 @@ function redoOne(
   })
 }
 
-/** Nothing may stand in the span now that neither is covered nor stood there before. */
-function refuseAppeared(connection: Connection, session: StoredSession, compaction: StoredCompaction): void {
+/**
+ * The sizes of the rows a redo is to hide, when they are visible; whether they are is seen when they are tagged.
+ * Nothing may stand in their span now that neither is covered nor stood there before.
+ */
+function sizesInSpan(connection: Connection, session: StoredSession, compaction: StoredCompaction): Sizes {
   const { hidden, beside } = compaction.coverage
   const [first, last] = spanPlaces(hidden)!
-  const span = `m.session = ? and ${M_VISIBLE} and (m.anchor, m.ordinal) >= (?, ?) and (m.anchor, m.ordinal) <= (?, ?)
-    and m.anchor >= ? and m.anchor <= ?`
-  const from = 'from undertext_messages m indexed by undertext_visible where'
+  const span = `from undertext_messages m indexed by undertext_visible where m.session = ? and ${M_VISIBLE}
+    and m.anchor >= ? and m.anchor <= ? and (m.anchor, m.ordinal) >= (?, ?) and (m.anchor, m.ordinal) <= (?, ?)`
   const bounds = [
     session.no,
+    first.anchor,
+    last.anchor,
     first.anchor,
     first.ordinal,
     last.anchor,
     last.ordinal,
-    first.anchor,
-    last.anchor,
   ]
-  const count = connection.get(`select count(*) ${from} ${span}`, ...bounds)![0] as number
-  if (count === countRows(hidden)) return
-  const rows = connection.all(`select m.position, m.ordinal, m.id ${from} ${span}`, ...bounds)
+  const [count, ...totals] = connection.get(`select count(*), ${SIZE_TOTALS} ${span}`, ...bounds)!
+  // As many as it covers: then, if these are the very ones, nothing else stands there, and they are counted.
+  if (count === countRows(hidden)) return sizesOf(totals)
+  const rows = connection.all(`select m.position, m.ordinal, m.id ${span}`, ...bounds)
   const appeared = rows.filter(([position, ordinal]) => {
     const row = { position: (position as number | null) ?? undefined, ordinal: ordinal as number }
     return !holdsRow(hidden, row) && !holdsRow(beside, row)
   })
-  if (appeared.length === 0) return
+  if (appeared.length === 0) return sizesOfSet(connection, session.no, hidden)
   throw notVisible(
     session,
     compaction,
@@ -202,17 +204,18 @@ function checkPairs(
 
 /** What a deduplication leans on must be there and whole, unless nothing it replaced is visible either. */
 function checkReplaced(connection: Connection, session: StoredSession, compaction: StoredCompaction): void {
-  const visible = connection.all(
-    `select m.pinned, m.id, m.position, m.ordinal from (select distinct message from undertext_replacements where compaction = ?) r
-     join undertext_messages m on m.key = r.message where ${M_VISIBLE}`,
+  const visible = `from (select distinct message from undertext_replacements where compaction = ?) r
+     join undertext_messages m on m.key = r.message where ${M_VISIBLE}`
+  const pinned = connection.all(
+    `select m.id, m.position, m.ordinal ${visible} and m.pinned = 1`,
     compaction.no,
   )
-  const pinned = visible.filter(([isPinned]) => isPinned === 1)
   if (pinned.length > 0) {
-    const ids = pinned.map(([, id, position, ordinal]) => rowId(session.incarnation, id, position, ordinal))
+    const ids = pinned.map(([id, position, ordinal]) => rowId(session.incarnation, id, position, ordinal))
     throw notVisible(session, compaction, 'these are pinned now', ids)
   }
-  if (visible.length === 0) return
+  if (compaction.requires.length === 0) return
+  if (connection.get(`select 1 ${visible} limit 1`, compaction.no) === undefined) return
   const gone = compaction.requires.filter(([key, part]) => {
     const row = connection.get(
       `select 1 from undertext_messages m where m.key = ? and ${M_VISIBLE}
