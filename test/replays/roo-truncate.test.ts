@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { expect, it } from 'vitest'
 import { type ChatMessage, TRUNCATION_MARKER, truncateWithSlidingWindow } from '../../src/index.ts'
 import { type RooMessage, rooCases } from './roo-data.ts'
@@ -97,7 +98,9 @@ it.skipIf(cases.length === 0)('the truncate stage hides the same rows in the sto
   await roo.close()
 })
 
+/** The same messages are hidden; where none are, Roo Code has changed nothing else either. */
 function isSame(hidden: readonly number[], input: Input, expected: Expected): boolean {
+  if (hidden.length === 0) return isDeepStrictEqual(expected.messages, input.messages)
   return hidden.join() === taggedByRoo(input, expected).join()
 }
 
