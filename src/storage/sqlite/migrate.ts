@@ -1,11 +1,19 @@
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { existsSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { UndertextError } from '../../errors.ts'
 import type { Connection } from './connection.ts'
 
-/** Where drizzle-kit writes the SQL: beside `src` while developing, beside `dist` when installed. */
-const MIGRATIONS_FOLDER = fileURLToPath(new URL('../../../migrations/sqlite', import.meta.url))
+/** Where drizzle-kit writes the SQL: beside `src` while developing, beside `dist` when installed, however deep this file lies. */
+const MIGRATIONS_FOLDER = findMigrations(dirname(fileURLToPath(import.meta.url)))
+
+function findMigrations(folder: string): string {
+  const here = join(folder, 'migrations', 'sqlite')
+  if (existsSync(join(here, 'meta', '_journal.json'))) return here
+  const above = dirname(folder)
+  if (above === folder) throw new Error('undertext: its folder "migrations" is missing; install the package again')
+  return findMigrations(above)
+}
 
 type Journal = { readonly entries: readonly { readonly idx: number; readonly tag: string }[] }
 

@@ -50,12 +50,24 @@ export function refreshShown(connection: Connection, compaction: number, inForce
     setAlone(connection, compaction, inForce, [])
     return inForce ? subtractSizes(NO_SIZES, saved) : saved
   }
-  const overlapping = overlappingRows(connection, compaction, others)
   const sizes = ['m.size_text', 'm.size_results', 'm.size_media'] as const
   const before = visibleTotals(connection, compaction, ...sizes)
-  setAlone(connection, compaction, inForce, overlapping)
-  if (overlapping.length > 0) setNewest(connection, compaction, inForce, others, overlapping)
+  const older = others.length === 1 && others[0]! < compaction ? others[0]! : undefined
+  const exchanged = older === undefined ? 0 : exchange(connection, compaction, inForce, older)
+  if (exchanged < rowsOf(connection, compaction)) {
+    const done = exchanged === 0 ? new Set<number>() : exchangeableRows(connection, compaction, older!)
+    const overlapping = overlappingRows(connection, compaction, others)
+    setAlone(connection, compaction, inForce, [...overlapping, ...done])
+    const rest = overlapping.filter((key) => !done.has(key))
+    if (rest.length > 0) setNewest(connection, compaction, inForce, others, rest)
+  }
   return subtractSizes(visibleTotals(connection, compaction, ...sizes), before)
+}
+
+/** How many rows a compaction replaces parts of. */
+function rowsOf(connection: Connection, compaction: number): number {
+  const sql = 'select count(distinct message) from undertext_replacements where compaction = ?'
+  return connection.get(sql, compaction)![0] as number
 }
 
 /** Sums over the visible rows a compaction replaces parts of: of its replacements, or of the rows, each once. */
@@ -121,6 +133,39 @@ function setAlone(
     compaction,
     JSON.stringify(except),
   )
+}
+
+/** Rows of which a compaction replaces one part, which one older compaction in force replaces too. */
+const EXCHANGEABLE = `select mine.message, mine.part, mine.saved_text - other.saved_text as text,
+    mine.saved_results - other.saved_results as results, mine.saved_media - other.saved_media as media
+  from (select message, part, saved_text, saved_results, saved_media from undertext_replacements
+        where compaction = ? group by message having count(*) = 1) mine
+  join undertext_replacements other
+    on other.compaction = ? and other.message = mine.message and other.part = mine.part`
+
+/**
+ * The plain case of an overlap, in half the time of the general one: one entry of what a row shows is exchanged for
+ * the other. Answers how many rows were.
+ */
+function exchange(connection: Connection, compaction: number, inForce: boolean, older: number): number {
+  const [from, to] = inForce ? [older, compaction] : [compaction, older]
+  const sign = inForce ? '-' : '+'
+  return connection.run(
+    `update undertext_messages
+     set shown = replace(shown, '[' || pair.part || ',' || ? || ']', '[' || pair.part || ',' || ? || ']'),
+       size_text = size_text ${sign} pair.text, size_results = size_results ${sign} pair.results,
+       size_media = size_media ${sign} pair.media
+     from (${EXCHANGEABLE}) pair where undertext_messages.key = pair.message`,
+    from,
+    to,
+    compaction,
+    older,
+  )
+}
+
+function exchangeableRows(connection: Connection, compaction: number, older: number): Set<number> {
+  const rows = connection.all(`select message from (${EXCHANGEABLE})`, compaction, older)
+  return new Set(rows.map(([key]) => key as number))
 }
 
 /**
