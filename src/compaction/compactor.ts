@@ -339,14 +339,14 @@ export class Compactor {
     } finally {
       clearInterval(renewal)
       liveRuns.delete(start.runId)
-      await this.#release(sessionId, newLease(), start)
+      await this.#release(sessionId, newLease())
     }
   }
 
   /** A lease that cannot be given back (the store was closed meanwhile) is dead all the same: its run is not live. */
-  async #release(sessionId: string, lease: Lease, start: RunStart): Promise<void> {
+  async #release(sessionId: string, lease: Lease): Promise<void> {
     try {
-      await this.#storage.releaseLease(sessionId, lease, start, [])
+      await this.#storage.releaseLease(sessionId, lease)
     } catch (error) {
       if (!isUndertextError(error)) throw error
     }
@@ -398,8 +398,7 @@ class Attempts {
         coveredTokens: 0,
         summary: summary!,
       }))
-    const { session } = this.#snapshot
-    await this.#storage.releaseLease(session.id, undefined, this.#run, [...failed, ...previewed])
+    await this.#storage.endAttempts(this.#snapshot, this.#run, [...failed, ...previewed])
   }
 
   /** After a run that ended in an error: nothing stays "running". */
@@ -416,7 +415,7 @@ class Attempts {
       summary: this.#answers.get(id) ?? { summarizer },
       ...known.get(id),
     }))
-    await this.#storage.releaseLease(this.#snapshot.session.id, undefined, this.#run, ended)
+    await this.#storage.endAttempts(this.#snapshot, this.#run, ended)
   }
 }
 
