@@ -167,8 +167,33 @@ export function decodeContent(
   return decoded
 }
 
+/** Whether a part has what everybody who reads it relies on; cheap, for every part of every view is asked. */
 function isPart(value: unknown): value is Part {
-  return typeof value === 'object' && value !== null && typeof (value as Part).type === 'string'
+  if (typeof value !== 'object' || value === null) return false
+  const part = value as { readonly [name: string]: unknown }
+  switch (part.type) {
+    case 'text':
+    case 'reasoning':
+      return typeof part.text === 'string'
+    case 'image':
+      return typeof part.image === 'string'
+    case 'file':
+      return typeof part.data === 'string' && typeof part.mediaType === 'string'
+    case 'tool-call':
+      return typeof part.toolCallId === 'string' && typeof part.toolName === 'string' && 'input' in part
+    case 'tool-result':
+      return typeof part.toolCallId === 'string' && isOutput(part.output)
+    default:
+      return part.type === 'provider' && typeof part.provider === 'string'
+  }
+}
+
+function isOutput(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  const { type, value: inner } = value as { readonly type?: unknown; readonly value?: unknown }
+  if (type === 'text' || type === 'error-text') return typeof inner === 'string'
+  if (type === 'content') return Array.isArray(inner) && inner.every(isPart)
+  return (type === 'json' || type === 'error-json') && inner !== undefined
 }
 
 /** Where the blobs of a row belong. */

@@ -19,7 +19,7 @@ export function translateFailure(error: unknown, where: Where): unknown {
   const code = sqliteCode(error)
   if (code === undefined) return error
   const cause = { cause: error }
-  if (code.startsWith('SQLITE_BUSY') || code.startsWith('SQLITE_LOCKED')) {
+  if (/^SQLITE_(BUSY|LOCKED|PROTOCOL)/.test(code)) {
     return new UndertextError('STORE_BUSY', { waitedMs: where.busyTimeoutMs }, cause)
   }
   if (code === 'SQLITE_FULL') return new UndertextError('STORE_FULL', { detail: code }, cause)
@@ -39,22 +39,16 @@ export function translateFailure(error: unknown, where: Where): unknown {
   }
   if (code.startsWith('SQLITE_READONLY'))
     return new UndertextError('STORE_READONLY', { verb: where.verb }, cause)
-  if (code.startsWith('SQLITE_CORRUPT') || code === 'SQLITE_FORMAT') {
-    return new UndertextError('STORE_CORRUPT', { detail: code }, cause)
-  }
-  if (
-    code.startsWith('SQLITE_IOERR') ||
-    code.startsWith('SQLITE_CANTOPEN') ||
-    code === 'SQLITE_PERM' ||
-    code === 'SQLITE_AUTH'
-  ) {
+  if (/^SQLITE_(IOERR|CANTOPEN|PERM|AUTH|NOMEM|NOLFS|INTERRUPT)/.test(code)) {
     return new UndertextError(
       'STORE_UNAVAILABLE',
       { location: where.location, detail: `the file cannot be read or written (${code}).` },
       cause,
     )
   }
-  return error
+  // SQLITE_CORRUPT; and what our own statements can only meet in a file that is not as they left it: a column that
+  // is not there, a value that a constraint forbids.
+  return new UndertextError('STORE_CORRUPT', { detail: code }, cause)
 }
 
 /** The code of an error of the driver, whichever copy of it threw. */

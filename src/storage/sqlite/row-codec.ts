@@ -3,6 +3,7 @@ import type { IndexedCall } from '../../core/line-range.ts'
 import { ROLES, ROW_KINDS, type Role, type RowKind } from '../../core/message.ts'
 import type { Sizes } from '../../core/tokens.ts'
 import type { CallEntry, LineRange, ResultEntry, ShownReplacement, ViewRow } from '../../core/view.ts'
+import { UndertextError } from '../../errors.ts'
 import type { Row } from './connection.ts'
 import { parseStored } from './content-codec.ts'
 
@@ -22,12 +23,18 @@ export function encodeKind(kind: RowKind): number {
   return ROW_KINDS.indexOf(kind)
 }
 
+/** Throws `STORE_CORRUPT` for a code that is none. */
 export function decodeRole(code: unknown): Role {
-  return ROLES[code as number]!
+  return ROLES[code as number] ?? unreadable('role')
 }
 
+/** Throws `STORE_CORRUPT` for a code that is none. */
 export function decodeKind(code: unknown): RowKind {
-  return ROW_KINDS[code as number]!
+  return ROW_KINDS[code as number] ?? unreadable('kind')
+}
+
+function unreadable(what: string): never {
+  throw new UndertextError('STORE_CORRUPT', { detail: `the ${what} of a row cannot be read` })
 }
 
 /*
