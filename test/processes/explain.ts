@@ -49,7 +49,7 @@ async function rowsOf(store: SqliteStore, session: string): Promise<Rows> {
   const inserted = new Map(
     rows.flatMap((row) => {
       const by = row.condenseId ?? row.truncationId
-      const name = nameOf({ ...row, replacedParts: undefined as never })
+      const name = nameOf({ id: row.id })
       return row.position !== undefined || by === undefined
         ? []
         : [[by, { name, anchor: row.anchor, ordinal: Number(name.slice(1)) }] as const]

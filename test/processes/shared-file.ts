@@ -90,9 +90,10 @@ export async function crowd(
   for (const outcomes of await Promise.all(undoing)) expectOutcomes(outcomes, UNDOING)
   const store = await openStore(file)
   const history = await historyOf(store, session)
-  for (const { problems, shapes, looks, compared } of await Promise.all(reading)) {
+  for (const { problems, shapes, stored, looks, compared } of await Promise.all(reading)) {
     expect(problems).toEqual([])
     expect(unexplained(history, shapes)).toBeUndefined()
+    expect(unexplained(history, stored)).toBeUndefined()
     expect(looks).toBeGreaterThan(shapes.length)
     expect(compared).toBeGreaterThan(0)
     // A reader that saw one view only would prove nothing.

@@ -10,6 +10,8 @@ export type Seen = {
   readonly compared: number
   /** The views in the order they were seen, as `shapeOf` writes them; one that stays is there once. */
   readonly shapes: readonly string[]
+  /** The same of what the stored rows say is visible, which is read by several queries. */
+  readonly stored: readonly string[]
   /** What no moment of the session can explain. */
   readonly problems: readonly string[]
 }
@@ -33,7 +35,11 @@ export function shapeOf(
   return shape.join(' ')
 }
 
-export function nameOf({ id, position, replacedParts }: ViewMessage): string {
+export function nameOf({
+  id,
+  position,
+  replacedParts,
+}: Pick<ViewMessage, 'id' | 'position' | 'replacedParts'>): string {
   const name = position === undefined ? id.slice(id.lastIndexOf(':') + 1) : String(position)
   return replacedParts === undefined ? name : `${name}*`
 }
@@ -45,6 +51,7 @@ export async function watchSession(
   goOn: () => Promise<boolean>,
 ): Promise<Seen> {
   const shapes: string[] = []
+  const stored: string[] = []
   const problems = new Set<string>()
   let [looks, compared, version, viewEpoch] = [0, 0, 0, 0]
   while (await goOn()) {
@@ -61,6 +68,9 @@ export async function watchSession(
       viewEpoch = after.viewEpoch
       const shape = shapeOf(view.map((message) => ({ name: nameOf(message), position: message.position })))
       if (shape !== shapes.at(-1)) shapes.push(shape)
+      const rows = (await store.getMessages(session)).filter(({ hidden }) => !hidden)
+      const rowsShape = shapeOf(rows.map((row) => ({ name: nameOf(row), position: row.position })))
+      if (rowsShape !== stored.at(-1)) stored.push(rowsShape)
       for (const problem of problemsOf(view)) problems.add(`${problem}: ${shape}`)
       if (before.version !== after.version) continue
       compared += 1
@@ -77,7 +87,7 @@ export async function watchSession(
       problems.add(isUndertextError(error) ? error.code : String(error))
     }
   }
-  return { looks, compared, shapes, problems: [...problems] }
+  return { looks, compared, shapes, stored, problems: [...problems] }
 }
 
 /** What must hold in any view by itself: no call without its result, and no message in it twice or not at all. */
