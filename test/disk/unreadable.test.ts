@@ -1,3 +1,6 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
 import BetterSqlite3 from 'better-sqlite3'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { openStore, type SqliteStore } from '../../src/index.ts'
@@ -64,6 +67,52 @@ describe('a row of no role or kind', () => {
         expectFailure(await failureOf(() => READS[verb]!(store, furnished)), 'STORE_CORRUPT', verb)
     })
   }
+})
+
+describe('a value of another kind', () => {
+  const VALUES: Record<string, { sql: string; verb: string }> = {
+    'a name that is bytes': {
+      sql: "update undertext_sessions set owner = x'41' where no = 1",
+      verb: 'getSession',
+    },
+    'a counter that is text': {
+      sql: "update undertext_sessions set visible = 'x' where no = 1",
+      verb: 'getContextStats',
+    },
+    'a trigger that is bytes': {
+      sql: "update undertext_compactions set trigger = x'41'",
+      verb: 'listCompactions',
+    },
+    'an image that is text': { sql: "update undertext_blobs set bytes = 'x'", verb: 'getMessages' },
+  }
+  for (const [name, { sql, verb }] of Object.entries(VALUES)) {
+    test(name, async () => {
+      damage(sql)
+      expectFailure(await failureOf(() => READS[verb]!(store, furnished)), 'STORE_CORRUPT')
+    })
+  }
+
+  test('an image that is text is found as one that is gone', async () => {
+    damage("update undertext_blobs set bytes = 'x'")
+    const { findings } = await store.verifySession('s')
+    expect(new Set(findings.map(({ code }) => code))).toEqual(new Set(['BLOB_MISSING']))
+  })
+})
+
+test('a table whose name was overwritten by what somebody said is not named', async () => {
+  const file = join(mkdtempSync(join(tmpdir(), 'undertext-unreadable-')), 'chats.db')
+  const own = await openStore(file)
+  await furnish(own)
+  await own.close()
+  const bytes = readFileSync(file)
+  // The name alone, once: SQLite finds its schema malformed and says whose entry it is.
+  const name = 'undertext_replacements_message'
+  const at = bytes.indexOf(name)
+  bytes.write(`${CANARY}-and-more-of-it`.slice(0, name.length), at)
+  writeFileSync(file, bytes)
+  const error = await failureOf(() => openStore(file))
+  expectFailure(error, 'STORE_CORRUPT')
+  rmSync(dirname(file), { recursive: true })
 })
 
 describe('a table that is not as it was made', () => {

@@ -112,6 +112,19 @@ export function parseStored(text: unknown, what: string, row: string | number): 
   }
 }
 
+/** A text of a column that may be empty. Throws `STORE_CORRUPT`, naming the row, for what is neither. */
+export function storedText(value: unknown, row: string): string | undefined {
+  if (value === null) return undefined
+  if (typeof value !== 'string') throw damaged('record', row)
+  return value
+}
+
+/** A number of a column that is never empty. Throws `STORE_CORRUPT`, naming the row. */
+export function storedNumber(value: unknown, row: string): number {
+  if (typeof value !== 'number') throw damaged('record', row)
+  return value
+}
+
 /** A text as `parseStored` reads it. */
 export function parseStoredText(text: unknown, what: string, row: string | number): string {
   const value = parseStored(text, what, row)

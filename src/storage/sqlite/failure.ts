@@ -5,7 +5,8 @@ export type Where = { readonly location: string; readonly busyTimeoutMs: number;
 
 /**
  * Turns what the driver throws into our own error. The driver's sentences name tables and columns, never
- * values, so its error may stay as the cause.
+ * values, so its error may stay as the cause; but not of a damaged file, where what it takes for a table's name
+ * may be what somebody said.
  */
 export function translateFailure(error: unknown, where: Where): unknown {
   if (isUndertextError(error)) return error
@@ -48,7 +49,7 @@ export function translateFailure(error: unknown, where: Where): unknown {
   }
   // SQLITE_CORRUPT; and what our own statements can only meet in a file that is not as they left it: a column that
   // is not there, a value that a constraint forbids.
-  return new UndertextError('STORE_CORRUPT', { detail: code }, cause)
+  return new UndertextError('STORE_CORRUPT', { detail: code })
 }
 
 /** The code of an error of the driver, whichever copy of it threw. */

@@ -4,7 +4,7 @@ import { UndertextError } from '../../errors.ts'
 import type { Session, SessionFields, SessionQuery } from '../storage.ts'
 import { writeAudit } from './audit.ts'
 import type { Connection, Row } from './connection.ts'
-import { parseStoredObject } from './content-codec.ts'
+import { parseStoredObject, storedNumber, storedText } from './content-codec.ts'
 
 /** A session together with its number inside the database. */
 export type StoredSession = Session & {
@@ -127,13 +127,12 @@ function encodeJson(value: JsonObject | null | undefined): string | null {
 }
 
 function decodeSession(row: Row): StoredSession {
-  const text = (at: number): string | undefined => (row[at] as string | null) ?? undefined
-  const number = (at: number): number => row[at] as number
+  const name = `session no. ${row[0]}`
+  const text = (at: number): string | undefined => storedText(row[at], name)
+  const number = (at: number): number => storedNumber(row[at], name)
   const json = (at: number): JsonObject | undefined => {
     const value = text(at)
-    return value === undefined
-      ? undefined
-      : parseStoredObject(value, 'config or metadata', `session no. ${row[0]}`)
+    return value === undefined ? undefined : parseStoredObject(value, 'config or metadata', name)
   }
   return {
     no: number(0),
