@@ -83,6 +83,18 @@ describe('a value of another kind', () => {
       sql: "update undertext_compactions set trigger = x'41'",
       verb: 'listCompactions',
     },
+    'a list of required parts that is a number': {
+      sql: "update undertext_compactions set requires = '5'",
+      verb: 'listCompactions',
+    },
+    'a list of replacements that is a number': {
+      sql: "update undertext_messages set shown = '5' where shown is not null",
+      verb: 'getEffectiveHistory',
+    },
+    'an index of calls that is a number': {
+      sql: "update undertext_messages set tools = '5' where tools is not null",
+      verb: 'previewCompaction',
+    },
     'an image that is text': { sql: "update undertext_blobs set bytes = 'x'", verb: 'getMessages' },
   }
   for (const [name, { sql, verb }] of Object.entries(VALUES)) {
@@ -110,9 +122,11 @@ test('a table whose name was overwritten by what somebody said is not named', as
   const at = bytes.indexOf(name)
   bytes.write(`${CANARY}-and-more-of-it`.slice(0, name.length), at)
   writeFileSync(file, bytes)
-  const error = await failureOf(() => openStore(file))
-  expectFailure(error, 'STORE_CORRUPT')
-  rmSync(dirname(file), { recursive: true })
+  try {
+    expectFailure(await failureOf(() => openStore(file)), 'STORE_CORRUPT')
+  } finally {
+    rmSync(dirname(file), { recursive: true })
+  }
 })
 
 describe('a table that is not as it was made', () => {

@@ -6,7 +6,7 @@ import type { Lean } from '../../core/view.ts'
 import { UndertextError } from '../../errors.ts'
 import type { Compaction, Trigger } from '../storage.ts'
 import type { Connection, Row } from './connection.ts'
-import { parseStored, parseStoredObject, storedNumber, storedText } from './content-codec.ts'
+import { parseStoredLists, parseStoredObject, storedNumber, storedText } from './content-codec.ts'
 import { rowId } from './row-codec.ts'
 import { requireSession, type StoredSession } from './sessions.ts'
 
@@ -63,7 +63,7 @@ function coverageOf(id: string, text: unknown, inserted: Place | undefined): Cov
 function requiredKeys(id: string, requires: unknown): readonly RequiredKey[] {
   return requires === null
     ? []
-    : (parseStored(requires, 'list of required parts', `compaction ${id}`) as RequiredKey[])
+    : (parseStoredLists(requires, 'list of required parts', `compaction ${id}`) as unknown as RequiredKey[])
 }
 
 /** What the deduplications in force lean on, within the caller's transaction. */

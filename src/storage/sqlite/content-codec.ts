@@ -112,6 +112,13 @@ export function parseStored(text: unknown, what: string, row: string | number): 
   }
 }
 
+/** A JSON array of arrays as `parseStored` reads it: what our own lists of places are made of. */
+export function parseStoredLists(text: unknown, what: string, row: string | number): unknown[][] {
+  const value = parseStored(text, what, row)
+  if (!Array.isArray(value) || !value.every(Array.isArray)) throw damaged(what, row)
+  return value
+}
+
 /** A text of a column that may be empty. Throws `STORE_CORRUPT`, naming the row, for what is neither. */
 export function storedText(value: unknown, row: string): string | undefined {
   if (value === null) return undefined

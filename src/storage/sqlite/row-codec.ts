@@ -5,7 +5,7 @@ import type { Sizes } from '../../core/tokens.ts'
 import type { CallEntry, LineRange, ResultEntry, ShownReplacement, ViewRow } from '../../core/view.ts'
 import { UndertextError } from '../../errors.ts'
 import type { Row } from './connection.ts'
-import { parseStored } from './content-codec.ts'
+import { parseStoredLists } from './content-codec.ts'
 
 /** Bits of `flags`; two, as `INDEX_COLUMNS` packs them. */
 const REASONING = 1
@@ -83,10 +83,12 @@ function decodeResult([part, id, units, media, failed, name]: EncodedResult): Re
 /** The replacements a row shows. Throws `STORE_CORRUPT`, naming `row`; `verifySession` can mend it. */
 export function decodeShown(text: unknown, row: string | number = 'a row'): readonly ShownReplacement[] {
   if (text === null) return NOTHING
-  return (parseStored(text, 'list of replacements', row) as [number, number][]).map(([part, compaction]) => ({
-    part,
-    compaction,
-  }))
+  return (parseStoredLists(text, 'list of replacements', row) as [number, number][]).map(
+    ([part, compaction]) => ({
+      part,
+      compaction,
+    }),
+  )
 }
 
 export function encodeShown(shown: readonly ShownReplacement[]): string | null {
@@ -178,10 +180,11 @@ export class IndexedRow implements ViewRow {
 
   #decodeTools(): void {
     if (this.#tools === null) return
-    const [calls, results] = parseStored(this.#tools, 'index of calls and results', this.key) as [
-      EncodedCall[],
-      EncodedResult[],
-    ]
+    const [calls = [], results = []] = parseStoredLists(
+      this.#tools,
+      'index of calls and results',
+      this.key,
+    ) as [EncodedCall[], EncodedResult[]]
     this.#calls = calls.map(decodeCall)
     this.#results = results.map(decodeResult)
     this.#tools = null
