@@ -74,11 +74,16 @@ export class Compactor {
     return this.#withLease(sessionId, filled, (start) => this.#preview(sessionId, filled, start, true))
   }
 
+  /**
+   * A preview shows one moment: when others changed the view while it was planned, it is planned anew, as long as
+   * nobody was paid for it.
+   */
   async #preview(
     sessionId: string,
     config: CheckedConfig,
     start: RunStart,
     summarize: boolean,
+    attempt = 1,
   ): Promise<CompactionPreview | null> {
     const snapshot = await this.#snapshot(sessionId, config)
     if (snapshot === undefined) return null
@@ -92,7 +97,15 @@ export class Compactor {
       throw error
     }
     await attempts.close(planned)
-    return new CompactionPreview(planned, config, start, await this.#storage.view(sessionId, false))
+    const view = await this.#storage.view(sessionId, false)
+    const { incarnation, viewEpoch } = snapshot.session
+    const now = await this.#storage.session(sessionId)
+    const isSame = now?.incarnation === incarnation
+    if (isSame && (now.viewEpoch === viewEpoch || attempts.asked || attempt === ATTEMPTS))
+      return new CompactionPreview(planned, config, start, view)
+    if (!attempts.asked && attempt < ATTEMPTS)
+      return this.#preview(sessionId, config, start, summarize, attempt + 1)
+    throw purgedSince(sessionId)
   }
 
   /** Applies a preview: its very plans, with the model asked now where it was not asked before. */
@@ -121,10 +134,7 @@ export class Compactor {
   /** Before a model is paid: a preview of a view that is not there any more cannot be applied. */
   async #refuseStale({ snapshot, steps }: PlannedRun): Promise<void> {
     const now = await this.#storage.snapshot(snapshot.session.id, snapshot.view.provider)
-    if (now?.session.incarnation !== snapshot.session.incarnation) {
-      const why = 'the session was purged since'
-      throw new UndertextError('STALE_PLAN', { sessionId: snapshot.session.id, why, messageIds: [] })
-    }
+    if (now?.session.incarnation !== snapshot.session.incarnation) throw purgedSince(snapshot.session.id)
     recheckSteps(snapshot.session.id, steps, now.view, snapshot.session.messageCount)
   }
 
@@ -339,14 +349,14 @@ export class Compactor {
     } finally {
       clearInterval(renewal)
       liveRuns.delete(start.runId)
-      await this.#release(sessionId, newLease(), start)
+      await this.#release(sessionId, newLease())
     }
   }
 
   /** A lease that cannot be given back (the store was closed meanwhile) is dead all the same: its run is not live. */
-  async #release(sessionId: string, lease: Lease, start: RunStart): Promise<void> {
+  async #release(sessionId: string, lease: Lease): Promise<void> {
     try {
-      await this.#storage.releaseLease(sessionId, lease, start, [])
+      await this.#storage.releaseLease(sessionId, lease)
     } catch (error) {
       if (!isUndertextError(error)) throw error
     }
@@ -365,6 +375,11 @@ class Attempts {
     this.#storage = storage
     this.#snapshot = snapshot
     this.#run = run
+  }
+
+  /** Whether anything was asked that costs. */
+  get asked(): boolean {
+    return this.#open.size > 0
   }
 
   /** Asks, and notes what is asked and what was answered. */
@@ -398,8 +413,7 @@ class Attempts {
         coveredTokens: 0,
         summary: summary!,
       }))
-    const { session } = this.#snapshot
-    await this.#storage.releaseLease(session.id, undefined, this.#run, [...failed, ...previewed])
+    await this.#storage.endAttempts(this.#snapshot, this.#run, [...failed, ...previewed])
   }
 
   /** After a run that ended in an error: nothing stays "running". */
@@ -416,8 +430,13 @@ class Attempts {
       summary: this.#answers.get(id) ?? { summarizer },
       ...known.get(id),
     }))
-    await this.#storage.releaseLease(this.#snapshot.session.id, undefined, this.#run, ended)
+    await this.#storage.endAttempts(this.#snapshot, this.#run, ended)
   }
+}
+
+function purgedSince(sessionId: string): UndertextError<'STALE_PLAN'> {
+  const why = 'the session was purged since'
+  return new UndertextError('STALE_PLAN', { sessionId, why, messageIds: [] })
 }
 
 function manualPlan(sessionId: string, snapshot: Snapshot, messageIds: readonly string[]): Plan {

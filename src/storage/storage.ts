@@ -264,15 +264,12 @@ export interface Storage {
   takeLease(id: string, lease: Lease): Awaitable<Lease | undefined>
   /** Moves the end of a lease; `false` when it is not held any more. */
   renewLease(id: string, lease: Lease): Awaitable<boolean>
-  /** Gives a lease back, noting attempts that ended without a summary. */
-  releaseLease(
-    id: string,
-    lease: Lease | undefined,
-    run: RunStart,
-    failed: readonly FailedAttempt[],
-  ): Awaitable<void>
+  /** Gives a lease back. */
+  releaseLease(id: string, lease: Lease): Awaitable<void>
   /** Notes that a summary is being asked for. */
   noteAttempt(snapshot: Snapshot, run: RunStart, attempt: Attempt): Awaitable<void>
+  /** Notes attempts that ended without a summary; nothing when their session was purged since. */
+  endAttempts(snapshot: Snapshot, run: RunStart, ended: readonly FailedAttempt[]): Awaitable<void>
 
   /** Takes a compaction or a run out of force. Throws `COMPACTION_NOT_FOUND`, `HAS_ACTIVE_DEPENDENTS`. */
   undo(id: string, compactionOrRun: string, request: UndoRequest): Awaitable<UndoOutcome>

@@ -436,6 +436,8 @@ export class ModelStorage implements Storage {
 
   releaseLease(): void {}
 
+  endAttempts(): void {}
+
   noteAttempt(): void {}
 
   undo(id: string, target: string, { cascade }: { cascade: boolean }): ReturnType<Storage['undo']> {

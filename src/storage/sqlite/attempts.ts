@@ -48,6 +48,23 @@ export function noteAttempt(
   })
 }
 
+/**
+ * Notes attempts that ended without a summary. When their session was purged since, the one that has its id now
+ * is another, and nothing of the purged one belongs into its audit.
+ */
+export function endAttempts(
+  connection: Connection,
+  snapshot: Snapshot,
+  run: RunStart,
+  ended: readonly FailedAttempt[],
+): void {
+  connection.write('compactSession', () => {
+    const session = readSession(connection, snapshot.session.id)
+    if (session?.incarnation !== snapshot.session.incarnation) return
+    for (const attempt of ended) recordFailure(connection, session, run, attempt)
+  })
+}
+
 /** Notes an attempt that ended without a summary: it cost something, and somebody may ask why. */
 export function recordFailure(
   connection: Connection,

@@ -14,11 +14,11 @@ export function keepBlobs(connection: Connection, bytes: EncodedContent['bytes']
   }
 }
 
-/** A function that reads bytes by the hash in hex. */
+/** A function that reads bytes by the hash in hex; what is no bytes is as good as gone. */
 export function blobReader(connection: Connection): (hash: string) => Uint8Array | undefined {
   return (hash) => {
     const row = connection.get('select bytes from undertext_blobs where hash = ?', Buffer.from(hash, 'hex'))
-    return row?.[0] as Uint8Array | undefined
+    return row?.[0] instanceof Uint8Array ? row[0] : undefined
   }
 }
 

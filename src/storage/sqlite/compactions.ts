@@ -6,7 +6,7 @@ import type { Lean } from '../../core/view.ts'
 import { UndertextError } from '../../errors.ts'
 import type { Compaction, Trigger } from '../storage.ts'
 import type { Connection, Row } from './connection.ts'
-import { parseStored, parseStoredObject } from './content-codec.ts'
+import { parseStoredLists, parseStoredObject, storedNumber, storedText } from './content-codec.ts'
 import { rowId } from './row-codec.ts'
 import { requireSession, type StoredSession } from './sessions.ts'
 
@@ -63,7 +63,7 @@ function coverageOf(id: string, text: unknown, inserted: Place | undefined): Cov
 function requiredKeys(id: string, requires: unknown): readonly RequiredKey[] {
   return requires === null
     ? []
-    : (parseStored(requires, 'list of required parts', `compaction ${id}`) as RequiredKey[])
+    : (parseStoredLists(requires, 'list of required parts', `compaction ${id}`) as unknown as RequiredKey[])
 }
 
 /** What the deduplications in force lean on, within the caller's transaction. */
@@ -190,35 +190,38 @@ function decodeCompaction(
   row: Row,
   inserted: Place | undefined,
 ): Omit<Compaction, 'replaced' | 'requires'> {
-  const text = (at: number): string | undefined => (row[at] as string | null) ?? undefined
+  const name = `compaction no. ${row[0]}`
+  const text = (at: number): string | undefined => storedText(row[at], name)
+  const required = (at: number): string => text(at) ?? ''
+  const number = (at: number): number => storedNumber(row[at], name)
   const json = (at: number): JsonObject | undefined => {
     const value = text(at)
     if (value === undefined) return undefined
     return parseStoredObject(value, 'record', `compaction ${row[1]}`)
   }
   return {
-    id: row[1] as string,
-    runId: row[2] as string,
-    kind: row[3] as CompactionKind,
-    status: row[4] as CompactionStatus,
-    trigger: row[5] as Trigger,
+    id: required(1),
+    runId: required(2),
+    kind: required(3) as CompactionKind,
+    status: required(4) as CompactionStatus,
+    trigger: required(5) as Trigger,
     actor: text(6),
     reason: text(7),
     params: json(8) ?? {},
     coverage: coverageOf(row[1] as string, row[9], inserted),
-    rowsHidden: row[10] as number,
-    partsReplaced: row[11] as number,
-    rowsInserted: row[12] as number,
+    rowsHidden: number(10),
+    partsReplaced: number(11),
+    rowsInserted: number(12),
     insertedIds: inserted === undefined ? [] : [rowId(session.incarnation, null, null, inserted.ordinal)],
-    tokensBefore: row[13] as number,
-    tokensAfter: row[14] as number,
+    tokensBefore: number(13),
+    tokensAfter: number(14),
     summarizer: text(15),
     model: text(16),
     promptVersion: text(17),
     usage: json(18),
     cost: (row[19] as number | null) ?? undefined,
     error: text(20),
-    createdAt: row[21] as number,
-    changedAt: row[22] as number,
+    createdAt: number(21),
+    changedAt: number(22),
   }
 }

@@ -1,3 +1,5 @@
+import { statSync } from 'node:fs'
+import { resolve } from 'node:path'
 import { UndertextError } from '../../errors.ts'
 import type { Database, Statement } from './driver.ts'
 import { translateFailure } from './failure.ts'
@@ -18,6 +20,9 @@ export class Connection {
   readonly readonly: boolean
   readonly busyTimeoutMs: number
   readonly #owned: boolean
+  /** The file we opened, by its place and what stood there then; a connection handed in is its owner's to look after. */
+  readonly #path: string | undefined
+  readonly #file: string | undefined
   readonly #statements = new Map<string, Statement>()
   #closed = false
 
@@ -30,6 +35,9 @@ export class Connection {
     this.readonly = options.readonly
     this.busyTimeoutMs = options.busyTimeoutMs
     this.#owned = options.owned
+    if (!options.owned || database.memory || options.readonly) return
+    this.#path = resolve(options.location)
+    this.#file = fileAt(this.#path)
   }
 
   get closed(): boolean {
@@ -60,7 +68,11 @@ export class Connection {
   write<T>(verb: string, work: () => T): T {
     this.#enter(verb)
     if (this.readonly) throw new UndertextError('STORE_READONLY', { verb })
-    return this.#inTransaction('begin immediate', verb, work)
+    return this.#inTransaction('begin immediate', verb, () => {
+      const result = work()
+      this.#refuseVanished()
+      return result
+    })
   }
 
   /** One reading verb: everything it reads is of one moment. */
@@ -91,6 +103,20 @@ export class Connection {
     if (this.database.inTransaction) throw new UndertextError('IN_TRANSACTION', { verb })
   }
 
+  /**
+   * SQLite goes on writing into a file that was deleted or replaced, and says that all is well. What is
+   * acknowledged must be there afterwards, so this is looked at before every commit (3 µs).
+   */
+  #refuseVanished(): void {
+    if (this.#path === undefined) return
+    const file = fileAt(this.#path)
+    if (file === this.#file || file === 'unknown') return
+    throw new UndertextError('STORE_UNAVAILABLE', {
+      location: this.location,
+      detail: 'the file was removed, moved or replaced since it was opened. Open the store again.',
+    })
+  }
+
   #inTransaction<T>(begin: string, verb: string, work: () => T): T {
     try {
       this.#statement(begin, false).run()
@@ -113,5 +139,15 @@ export class Connection {
     if (rows) prepared.raw(true)
     this.#statements.set(sql, prepared)
     return prepared
+  }
+}
+
+/** Which file stands at a place; "none", and "unknown" where we may not look (any more). */
+function fileAt(path: string): string {
+  try {
+    const found = statSync(path, { throwIfNoEntry: false })
+    return found === undefined ? 'none' : `${found.dev}:${found.ino}`
+  } catch {
+    return 'unknown'
   }
 }

@@ -112,6 +112,26 @@ export function parseStored(text: unknown, what: string, row: string | number): 
   }
 }
 
+/** A JSON array of arrays as `parseStored` reads it: what our own lists of places are made of. */
+export function parseStoredLists(text: unknown, what: string, row: string | number): unknown[][] {
+  const value = parseStored(text, what, row)
+  if (!Array.isArray(value) || !value.every(Array.isArray)) throw damaged(what, row)
+  return value
+}
+
+/** A text of a column that may be empty. Throws `STORE_CORRUPT`, naming the row, for what is neither. */
+export function storedText(value: unknown, row: string): string | undefined {
+  if (value === null) return undefined
+  if (typeof value !== 'string') throw damaged('record', row)
+  return value
+}
+
+/** A number of a column that is never empty. Throws `STORE_CORRUPT`, naming the row. */
+export function storedNumber(value: unknown, row: string): number {
+  if (typeof value !== 'number') throw damaged('record', row)
+  return value
+}
+
 /** A text as `parseStored` reads it. */
 export function parseStoredText(text: unknown, what: string, row: string | number): string {
   const value = parseStored(text, what, row)
@@ -168,8 +188,33 @@ export function decodeContent(
   return decoded
 }
 
+/** Whether a part has what everybody who reads it relies on; cheap, for every part of every view is asked. */
 function isPart(value: unknown): value is Part {
-  return typeof value === 'object' && value !== null && typeof (value as Part).type === 'string'
+  if (typeof value !== 'object' || value === null) return false
+  const part = value as { readonly [name: string]: unknown }
+  switch (part.type) {
+    case 'text':
+    case 'reasoning':
+      return typeof part.text === 'string'
+    case 'image':
+      return typeof part.image === 'string'
+    case 'file':
+      return typeof part.data === 'string' && typeof part.mediaType === 'string'
+    case 'tool-call':
+      return typeof part.toolCallId === 'string' && typeof part.toolName === 'string' && 'input' in part
+    case 'tool-result':
+      return typeof part.toolCallId === 'string' && isOutput(part.output)
+    default:
+      return part.type === 'provider' && typeof part.provider === 'string'
+  }
+}
+
+function isOutput(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  const { type, value: inner } = value as { readonly type?: unknown; readonly value?: unknown }
+  if (type === 'text' || type === 'error-text') return typeof inner === 'string'
+  if (type === 'content') return Array.isArray(inner) && inner.every(isPart)
+  return (type === 'json' || type === 'error-json') && inner !== undefined
 }
 
 /** Where the blobs of a row belong. */

@@ -5,7 +5,8 @@ export type Where = { readonly location: string; readonly busyTimeoutMs: number;
 
 /**
  * Turns what the driver throws into our own error. The driver's sentences name tables and columns, never
- * values, so its error may stay as the cause.
+ * values, so its error may stay as the cause; but not of a damaged file, where what it takes for a table's name
+ * may be what somebody said.
  */
 export function translateFailure(error: unknown, where: Where): unknown {
   if (isUndertextError(error)) return error
@@ -19,7 +20,7 @@ export function translateFailure(error: unknown, where: Where): unknown {
   const code = sqliteCode(error)
   if (code === undefined) return error
   const cause = { cause: error }
-  if (code.startsWith('SQLITE_BUSY') || code.startsWith('SQLITE_LOCKED')) {
+  if (/^SQLITE_(BUSY|LOCKED|PROTOCOL)/.test(code)) {
     return new UndertextError('STORE_BUSY', { waitedMs: where.busyTimeoutMs }, cause)
   }
   if (code === 'SQLITE_FULL') return new UndertextError('STORE_FULL', { detail: code }, cause)
@@ -39,22 +40,16 @@ export function translateFailure(error: unknown, where: Where): unknown {
   }
   if (code.startsWith('SQLITE_READONLY'))
     return new UndertextError('STORE_READONLY', { verb: where.verb }, cause)
-  if (code.startsWith('SQLITE_CORRUPT') || code === 'SQLITE_FORMAT') {
-    return new UndertextError('STORE_CORRUPT', { detail: code }, cause)
-  }
-  if (
-    code.startsWith('SQLITE_IOERR') ||
-    code.startsWith('SQLITE_CANTOPEN') ||
-    code === 'SQLITE_PERM' ||
-    code === 'SQLITE_AUTH'
-  ) {
+  if (/^SQLITE_(IOERR|CANTOPEN|PERM|AUTH|NOMEM|NOLFS|INTERRUPT)/.test(code)) {
     return new UndertextError(
       'STORE_UNAVAILABLE',
       { location: where.location, detail: `the file cannot be read or written (${code}).` },
       cause,
     )
   }
-  return error
+  // SQLITE_CORRUPT; and what our own statements can only meet in a file that is not as they left it: a column that
+  // is not there, a value that a constraint forbids.
+  return new UndertextError('STORE_CORRUPT', { detail: code })
 }
 
 /** The code of an error of the driver, whichever copy of it threw. */

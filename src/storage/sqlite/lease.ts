@@ -1,6 +1,6 @@
 import { isHolderAlive } from '../../process.ts'
-import type { FailedAttempt, Lease, RunStart } from '../storage.ts'
-import { expireAttempts, recordFailure } from './attempts.ts'
+import type { Lease } from '../storage.ts'
+import { expireAttempts } from './attempts.ts'
 import type { Connection } from './connection.ts'
 import { readSession, requireSession } from './sessions.ts'
 
@@ -56,18 +56,10 @@ export function renewLease(connection: Connection, id: string, lease: Lease): bo
   })
 }
 
-export function releaseLease(
-  connection: Connection,
-  id: string,
-  lease: Lease | undefined,
-  run: RunStart,
-  failed: readonly FailedAttempt[],
-): void {
+export function releaseLease(connection: Connection, id: string, lease: Lease): void {
   connection.write('compactSession', () => {
     const session = readSession(connection, id)
-    if (session === undefined) return
-    for (const attempt of failed) recordFailure(connection, session, run, attempt)
-    if (lease !== undefined && leaseOf(connection, session.no)?.runId === lease.runId)
+    if (session !== undefined && leaseOf(connection, session.no)?.runId === lease.runId)
       clearLease(connection, session.no)
   })
 }

@@ -11,7 +11,8 @@ function findMigrations(folder: string): string {
   const here = join(folder, 'migrations', 'sqlite')
   if (existsSync(join(here, 'meta', '_journal.json'))) return here
   const above = dirname(folder)
-  if (above === folder) throw new Error('undertext: its folder "migrations" is missing; install the package again')
+  if (above === folder)
+    throw new Error('undertext: its folder "migrations" is missing; install the package again')
   return findMigrations(above)
 }
 

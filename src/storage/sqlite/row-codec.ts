@@ -1,7 +1,8 @@
 import type { MessageIndex } from '../../core/index-message.ts'
 import { ROLES, ROW_KINDS, type Role, type RowKind } from '../../core/message.ts'
 import type { ShownReplacement } from '../../core/view.ts'
-import { parseStored } from './content-codec.ts'
+import { UndertextError } from '../../errors.ts'
+import { parseStoredLists } from './content-codec.ts'
 
 /** Bits of `flags`; two, as the index of the view packs them. */
 export const REASONING = 1
@@ -19,21 +20,29 @@ export function encodeKind(kind: RowKind): number {
   return ROW_KINDS.indexOf(kind)
 }
 
+/** Throws `STORE_CORRUPT` for a code that is none. */
 export function decodeRole(code: unknown): Role {
-  return ROLES[code as number]!
+  return ROLES[code as number] ?? unreadable('role')
 }
 
+/** Throws `STORE_CORRUPT` for a code that is none. */
 export function decodeKind(code: unknown): RowKind {
-  return ROW_KINDS[code as number]!
+  return ROW_KINDS[code as number] ?? unreadable('kind')
+}
+
+function unreadable(what: string): never {
+  throw new UndertextError('STORE_CORRUPT', { detail: `the ${what} of a row cannot be read` })
 }
 
 /** The replacements a row shows. Throws `STORE_CORRUPT`, naming `row`; `verifySession` can mend it. */
 export function decodeShown(text: unknown, row: string | number = 'a row'): readonly ShownReplacement[] {
   if (text === null) return []
-  return (parseStored(text, 'list of replacements', row) as [number, number][]).map(([part, compaction]) => ({
-    part,
-    compaction,
-  }))
+  return (parseStoredLists(text, 'list of replacements', row) as [number, number][]).map(
+    ([part, compaction]) => ({
+      part,
+      compaction,
+    }),
+  )
 }
 
 export function encodeShown(shown: readonly ShownReplacement[]): string | null {

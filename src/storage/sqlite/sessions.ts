@@ -4,7 +4,7 @@ import { UndertextError } from '../../errors.ts'
 import type { Session, SessionFields, SessionFigures, SessionQuery } from '../storage.ts'
 import { writeAudit } from './audit.ts'
 import type { Connection, Row } from './connection.ts'
-import { parseStoredObject } from './content-codec.ts'
+import { parseStoredObject, storedNumber, storedText } from './content-codec.ts'
 
 /** A session together with its number inside the database. */
 export type StoredSession = Session & {
@@ -38,26 +38,25 @@ export function readFigures(connection: Connection, id: string): SessionFigures 
     `select provider, model, estimator, messages, visible, size_text, size_reasoning, size_calls, size_results, size_media,
        hidden_condensed, hidden_truncated, hidden_by_hand, active_compactions from undertext_sessions where id = ?`,
     id,
-  ) as [string | null, string | null, string, ...number[]] | undefined
+  )
   if (row === undefined) return undefined
-  const [provider, model, estimator, messageCount, visibleCount, text, reasoning, toolCalls, toolResults] =
-    row
-  const [media, condensed, truncated, byHand, activeCompactions] = row.slice(9) as number[]
+  const name = `session ${id}`
+  const number = (at: number): number => storedNumber(row[at], name)
   return {
-    provider: provider ?? undefined,
-    model: model ?? undefined,
-    estimator,
-    messageCount: messageCount!,
-    visibleCount: visibleCount!,
+    provider: storedText(row[0], name),
+    model: storedText(row[1], name),
+    estimator: row[2] as string,
+    messageCount: number(3),
+    visibleCount: number(4),
     visibleSizes: {
-      text: text!,
-      reasoning: reasoning!,
-      toolCalls: toolCalls!,
-      toolResults: toolResults!,
-      media: media!,
+      text: number(5),
+      reasoning: number(6),
+      toolCalls: number(7),
+      toolResults: number(8),
+      media: number(9),
     },
-    hidden: { condensed: condensed!, truncated: truncated!, byHand: byHand! },
-    activeCompactions: activeCompactions!,
+    hidden: { condensed: number(10), truncated: number(11), byHand: number(12) },
+    activeCompactions: number(13),
   }
 }
 
@@ -166,13 +165,12 @@ function encodeJson(value: JsonObject | null | undefined): string | null {
 }
 
 function decodeSession(row: Row): StoredSession {
-  const text = (at: number): string | undefined => (row[at] as string | null) ?? undefined
-  const number = (at: number): number => row[at] as number
+  const name = `session no. ${row[0]}`
+  const text = (at: number): string | undefined => storedText(row[at], name)
+  const number = (at: number): number => storedNumber(row[at], name)
   const json = (at: number): JsonObject | undefined => {
     const value = text(at)
-    return value === undefined
-      ? undefined
-      : parseStoredObject(value, 'config or metadata', `session no. ${row[0]}`)
+    return value === undefined ? undefined : parseStoredObject(value, 'config or metadata', name)
   }
   return {
     no: number(0),

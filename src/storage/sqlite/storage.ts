@@ -2,7 +2,7 @@ import type { Estimator } from '../../core/tokens.ts'
 import { UndertextError } from '../../errors.ts'
 import type { Estimators, Storage } from '../storage.ts'
 import { append } from './append.ts'
-import { noteAttempt } from './attempts.ts'
+import { endAttempts, noteAttempt } from './attempts.ts'
 import { readAudit } from './audit-log.ts'
 import { commitRun } from './commit.ts'
 import { readCompactions } from './compactions.ts'
@@ -54,8 +54,9 @@ export function sqliteStorage(connection: Connection, estimators: Estimators) {
     leaseInTheWay: (id, holder) => leaseInTheWay(connection, id, holder),
     takeLease: (id, lease) => takeLease(connection, id, lease),
     renewLease: (id, lease) => renewLease(connection, id, lease),
-    releaseLease: (id, lease, run, failed) => releaseLease(connection, id, lease, run, failed),
+    releaseLease: (id, lease) => releaseLease(connection, id, lease),
     noteAttempt: (snapshot, run, attempt) => noteAttempt(connection, snapshot, run, attempt),
+    endAttempts: (snapshot, run, ended) => endAttempts(connection, snapshot, run, ended),
     undo: (id, target, request) => undo(connection, id, target, request),
     redo: (id, target, request) => redo(connection, id, target, request, estimators),
     compactions: (id, query) => readCompactions(connection, id, query),

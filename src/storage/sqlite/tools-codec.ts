@@ -33,10 +33,10 @@ function encodeFile({ path, range, variant }: IndexedCall): EncodedFile | 0 {
   return file
 }
 
-/** Where the values of the row behind this one begin; not a whole number when the column is damaged. */
+/** Where the values of the row behind this one begin; behind the end of all when the column is damaged. */
 export function skipTools(values: readonly unknown[], start: number): number {
   let at = start + 1
-  for (let entries = values[start] as number; entries > 0; entries--)
+  for (let entries = values[start] as number; entries > 0 && at < values.length; entries--)
     at += (values[at] as number) < 0 ? CALL_FIELDS : RESULT_FIELDS
   return at
 }

@@ -355,10 +355,8 @@ class Check {
       'select reference_count, bytes from undertext_blobs where hash = ?',
       Buffer.from(hash, 'hex'),
     )
-    if (row === undefined) return 'missing'
-    const sum = createHash('sha256')
-      .update(row[1] as Uint8Array)
-      .digest('hex')
+    if (!(row?.[1] instanceof Uint8Array)) return 'missing'
+    const sum = createHash('sha256').update(row[1]).digest('hex')
     return { damaged: sum !== hash, references: row[0] as number }
   }
 

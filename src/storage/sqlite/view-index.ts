@@ -1,10 +1,10 @@
-import { ROLES, ROW_KINDS, type Role, type RowKind } from '../../core/message.ts'
+import type { Role, RowKind } from '../../core/message.ts'
 import type { Sizes } from '../../core/tokens.ts'
 import type { CallEntry, ResultEntry, ShownReplacement, ViewRow } from '../../core/view.ts'
 import type { Connection } from './connection.ts'
 import { damaged, parseStored } from './content-codec.ts'
 import { M_VISIBLE } from './history.ts'
-import { decodeShown, REASONING, rowId, SPEAKS } from './row-codec.ts'
+import { decodeKind, decodeRole, decodeShown, REASONING, rowId, SPEAKS } from './row-codec.ts'
 import { decodeTools, skipTools } from './tools-codec.ts'
 
 /*
@@ -132,11 +132,11 @@ export class IndexedRow implements ViewRow {
   }
 
   get kind(): RowKind {
-    return ROW_KINDS[this.#packed & 3]!
+    return decodeKind(this.#packed & 3)
   }
 
   get role(): Role {
-    return ROLES[(this.#packed >> 2) & 3]!
+    return decodeRole((this.#packed >> 2) & 3)
   }
 
   get hasReasoning(): boolean {

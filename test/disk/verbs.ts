@@ -1,0 +1,115 @@
+import type { NewMessage, Store } from '../../src/index.ts'
+import { everything, ONLY } from '../storage/contract/support.ts'
+import { call, result, say, units } from '../support/conversation.ts'
+import { CANARY } from '../support/failures.ts'
+
+/* A session with something of everything in it, and every verb there is on it. */
+
+/** What the conversation says, over and over: wherever a damaged page is quoted, some of it would be. */
+export const SPEECH = `${CANARY} `.repeat(4)
+
+/** Messages of so many turns: text, calls with results, now and then an image, metadata, keys and ids. */
+export function turns(from: number, count: number): NewMessage[] {
+  return Array.from({ length: count }, (_, at): NewMessage[] => {
+    const turn = from + at
+    return [
+      {
+        ...say('user', `${SPEECH}asks ${turn}`),
+        idempotencyKey: `key-${turn}`,
+        metadata: { note: SPEECH, turn },
+      },
+      call(`c${turn}`, 'read', { path: `${turn % 3}.ts`, why: SPEECH }),
+      result(`c${turn}`, `${SPEECH}${units(60)}`),
+      turn % 4 === 0
+        ? {
+            role: 'assistant',
+            content: [
+              { type: 'reasoning', text: SPEECH },
+              { type: 'text', text: SPEECH },
+            ],
+          }
+        : { ...say('assistant', `${SPEECH}answers`), id: `own-${turn}` },
+      ...(turn % 5 === 0 ? [imageOf(turn)] : []),
+    ]
+  }).flat()
+}
+
+function imageOf(turn: number): NewMessage {
+  return { role: 'user', content: [{ type: 'image', image: Buffer.alloc(5_000, turn).toString('base64') }] }
+}
+
+/** The session `s` with compactions of every kind, one of them undone, and a second session `t`. */
+export async function furnish(store: Store): Promise<Furnished> {
+  await store.append('s', turns(1, 12))
+  await store.append('t', turns(1, 3))
+  const ids = (await store.getMessages('s')).map(({ id }) => id)
+  await store.pin('s', [ids[0]!])
+  await store.compactSession('s', {
+    ...ONLY.prune,
+    targetTokens: 0,
+    pruneProtectTokens: 300,
+    pruneMinimumSavings: 0,
+  })
+  await store.compactSession('s', { range: { from: 2, to: 8 }, summary: `${SPEECH}in short` })
+  const undone = (await store.compactSession('s', { range: { from: 9, to: 12 }, summary: SPEECH }))!.runId
+  await store.undoCompaction('s', undone)
+  const active = (await store.compactSession('s', { ...ONLY.truncate, targetTokens: 900 }))!.runId
+  return { active, undone, ids }
+}
+
+export type Furnished = { readonly active: string; readonly undone: string; readonly ids: readonly string[] }
+
+type Verb = (store: Store, furnished: Furnished) => unknown
+
+/** Every verb that only reads. */
+export const READS: Readonly<Record<string, Verb>> = {
+  getSession: (store) => store.getSession('s'),
+  listSessions: (store) => store.listSessions(),
+  getMessages: (store) => store.getMessages('s'),
+  'getMessages backward': (store) => store.getMessages('s', { order: 'backward', limit: 7 }),
+  getEffectiveHistory: (store) => store.getEffectiveHistory('s', { provenance: true }),
+  renderHistory: (store) => store.renderHistory('s', { provider: 'anthropic' }),
+  getContextStats: (store) => store.getContextStats('s'),
+  needsCompaction: (store) => store.needsCompaction('s'),
+  previewCompaction: async (store) => {
+    const preview = await store.previewCompaction('s', { targetTokens: 300, keepRecentTokens: 100 })
+    return { ...preview, compactions: preview?.compactions.map(({ id: _id, ...one }) => one), messages: 0 }
+  },
+  listCompactions: (store) => store.listCompactions('s'),
+  getCompaction: (store, { active }) => store.listCompactions('s', { runId: active }),
+  getAuditLog: (store) => store.getAuditLog('s'),
+  verifySession: (store) => store.verifySession('s'),
+}
+
+/** Every verb that writes, in an order in which all of them succeed. */
+export const WRITES: Readonly<Record<string, Verb>> = {
+  createSession: (store) => store.createSession({ id: 'new', metadata: { long: units(2_000) } }),
+  updateSession: (store) => store.updateSession('s', { metadata: { long: units(2_000) } }),
+  archiveSession: (store) => store.archiveSession('t'),
+  append: (store) => store.append('s', [{ ...say('user', units(5_000)), idempotencyKey: 'late' }]),
+  'append to a new session': (store) => store.append('fresh', [say('user', units(5_000))]),
+  pin: (store, { ids }) => store.pin('s', [ids.at(-1)!]),
+  unpin: (store, { ids }) => store.unpin('s', [ids[0]!]),
+  hideMessages: (store, { ids }) => store.hideMessages('s', [ids.at(-4)!]),
+  redoCompaction: (store, { active, undone }) =>
+    store.undoCompaction('s', active).then(() => store.redoCompaction('s', undone)),
+  undoCompaction: (store, { undone }) => store.undoCompaction('s', undone),
+  compactSession: (store) => store.compactSession('s', { targetTokens: 300, keepRecentTokens: 100 }),
+  'compactSession by a model': (store) =>
+    store.compactSession('t', {
+      ...ONLY.summarize,
+      targetTokens: 0,
+      keepRecentTokens: 0,
+      summarizer: { name: 'fake', usesModel: true, summarize: () => ({ text: 'In short.' }) },
+    }),
+  reestimate: (store) => store.reestimate('s'),
+  'verifySession with repair': (store) => store.verifySession('s', { repair: true }),
+  purgeSession: (store) => store.purgeSession('t'),
+}
+
+/** All that can be read of both sessions, as text. */
+export async function contentsOf(store: Store): Promise<string> {
+  const sessions = await store.listSessions()
+  const each = await Promise.all(sessions.map(({ id }) => everything(store, id)))
+  return JSON.stringify([sessions.map(({ id }) => id), each])
+}
