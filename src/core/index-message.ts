@@ -1,6 +1,6 @@
 import { type IndexedCall, readVariant, requestedRange, singlePath } from './line-range.ts'
 import { isFailed, type Message, type Part } from './message.ts'
-import { type Estimator, measureOutput, measurePart, NO_SIZES, type Sizes } from './tokens.ts'
+import { type Estimator, measurePart, NO_SIZES, type Sizes } from './tokens.ts'
 import type { ResultEntry } from './view.ts'
 
 /** What planning needs to know of a message without reading it again. */
@@ -41,7 +41,7 @@ export function indexMessage(
     sum.toolResults += sizes.toolResults
     sum.media += sizes.media
     if (entry.type === 'tool-call') calls.push(indexCall(entry, part))
-    else if (entry.type === 'tool-result') results.push(indexResult(entry, part, estimator))
+    else if (entry.type === 'tool-result') results.push(indexResult(entry, part, sizes))
     else if (entry.type === 'reasoning') hasReasoning = true
     else speaks = true
   }
@@ -60,9 +60,8 @@ function indexCall(call: Extract<Part, { type: 'tool-call' }>, part: number): In
 function indexResult(
   result: Extract<Part, { type: 'tool-result' }>,
   part: number,
-  estimator: Estimator,
+  { toolResults, media }: Sizes,
 ): ResultEntry {
-  const { toolResults, media } = measureOutput(result.output, estimator)
   const entry = { part, id: result.toolCallId, units: toolResults, media, failed: isFailed(result.output) }
   return result.toolName === undefined ? entry : { ...entry, name: result.toolName }
 }

@@ -35,7 +35,7 @@ export function jsonProblem(value: unknown, depth = 0): string | undefined {
   const prototype = Object.getPrototypeOf(value)
   if (prototype !== Object.prototype && prototype !== null) return 'an object that is not plain'
   if (typeof (value as { toJSON?: unknown }).toJSON === 'function') return 'an object with a toJSON method'
-  for (const key of Object.keys(value)) {
+  for (const key in value) {
     const problem = jsonProblem((value as Record<string, unknown>)[key], depth + 1)
     if (problem !== undefined) return `${problem} in an object`
   }
@@ -54,9 +54,7 @@ function holdsNegativeZero(value: unknown): boolean {
   if (typeof value === 'number') return value === 0 && Object.is(value, -0)
   if (typeof value !== 'object' || value === null) return false
   if (Array.isArray(value)) return value.some(holdsNegativeZero)
-  for (const key of Object.keys(value)) {
-    if (holdsNegativeZero((value as Record<string, unknown>)[key])) return true
-  }
+  for (const key in value) if (holdsNegativeZero((value as Record<string, unknown>)[key])) return true
   return false
 }
 

@@ -45,10 +45,12 @@ export function encodeContent(content: string | readonly Part[]): EncodedContent
       inputs[index] = stringifyJson(part.input)
       return stringifyEntry(part, 'input', inputs[index]!)
     }
-    return stringifyJson(withoutData(part, (data, item) => keepApart(data, index, item)))
+    return stringifyJson(
+      mayHoldData(part) ? withoutData(part, (data, item) => keepApart(data, index, item)) : part,
+    )
   })
   return {
-    content: `[${parts.join(',')}]`,
+    content: parts.length === 1 ? `[${parts[0]}]` : `[${parts.join(',')}]`,
     blobs: places.length === 0 ? null : JSON.stringify(places),
     bytes,
     inputJson: (part) => inputs[part],
@@ -57,12 +59,21 @@ export function encodeContent(content: string | readonly Part[]): EncodedContent
 
 /** An object's JSON with one value's JSON known already; keys keep their order. */
 function stringifyEntry(object: object, key: string, json: string): string {
-  const entries: string[] = []
-  for (const [name, value] of Object.entries(object)) {
-    if (value !== undefined)
-      entries.push(`${JSON.stringify(name)}:${name === key ? json : stringifyJson(value)}`)
+  let text = ''
+  for (const name in object) {
+    const value = (object as { readonly [name: string]: unknown })[name]
+    if (value === undefined) continue
+    text += `${text === '' ? '{' : ','}${JSON.stringify(name)}:${name === key ? json : stringifyJson(value)}`
   }
-  return `{${entries.join(',')}}`
+  return `${text}}`
+}
+
+function mayHoldData(part: Part): boolean {
+  return (
+    part.type === 'image' ||
+    part.type === 'file' ||
+    (part.type === 'tool-result' && part.output.type === 'content')
+  )
 }
 
 /** A part with its large data taken out. `take` answers what stands in its place, or `undefined` to leave it. */
