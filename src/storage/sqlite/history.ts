@@ -13,7 +13,15 @@ import { blobReader } from './blobs.ts'
 import type { Connection, Row } from './connection.ts'
 import { decodeContent, parseStoredObject, parseStoredText } from './content-codec.ts'
 import { provenanceOf } from './provenance.ts'
-import { decodeKind, decodeRole, decodeShown, rowId } from './row-codec.ts'
+import {
+  decodeKind,
+  decodeRole,
+  decodeShown,
+  PACKED_KIND,
+  rowId,
+  unpackKind,
+  unpackRole,
+} from './row-codec.ts'
 import { requireHead, type SessionHead } from './sessions.ts'
 
 /** A row is visible when it has neither parent and was not retired. Written out in every query that must use the index. */
@@ -38,7 +46,7 @@ export function readView(connection: Connection, id: string, withProvenance: boo
  */
 
 /** The query behind it, exported for the test of its plan. */
-export const VIEW_QUERY = `select m.kind | (m.role << 2), m.anchor, m.created_at, c.content, m.id, c.metadata,
+export const VIEW_QUERY = `select ${PACKED_KIND}, m.anchor, m.created_at, c.content, m.id, c.metadata,
     iif(m.kind = 0 and m.shown is null and c.blobs is null, null,
       json_array(m.key, m.ordinal, m.inserted_by, cast(m.shown as text), cast(c.blobs as text)))
   from undertext_messages m indexed by undertext_visible join undertext_contents c on c.key = m.key
@@ -113,8 +121,8 @@ function decodeViewRow(context: ViewContext, row: ViewColumns, rare: Rare | unde
   const anchor = row[1]
   const createdAt = row[2]
   const metadata = row[5]
-  const kind = decodeKind(row[0] & 3)
-  const role = decodeRole(row[0] >> 2)
+  const kind = unpackKind(row[0])
+  const role = unpackRole(row[0])
   const isMessage = kind === 'message'
   const place = isMessage ? anchor : null
   const id = rowId(context.session.incarnation, row[4], place, rare === undefined ? 0 : rare[1])

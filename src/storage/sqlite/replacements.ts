@@ -150,9 +150,11 @@ const EXCHANGEABLE = `select mine.message, mine.part, mine.saved_text - other.sa
 function exchange(connection: Connection, compaction: number, inForce: boolean, older: number): number {
   const [from, to] = inForce ? [older, compaction] : [compaction, older]
   const sign = inForce ? '-' : '+'
+  // The driver binds every number as a real, which would be written "2.0".
   return connection.run(
     `update undertext_messages
-     set shown = replace(shown, '[' || pair.part || ',' || ? || ']', '[' || pair.part || ',' || ? || ']'),
+     set shown = replace(shown, '[' || pair.part || ',' || cast(? as integer) || ']',
+         '[' || pair.part || ',' || cast(? as integer) || ']'),
        size_text = size_text ${sign} pair.text, size_results = size_results ${sign} pair.results,
        size_media = size_media ${sign} pair.media
      from (${EXCHANGEABLE}) pair where undertext_messages.key = pair.message`,

@@ -20,6 +20,21 @@ export function encodeKind(kind: RowKind): number {
   return ROW_KINDS.indexOf(kind)
 }
 
+/**
+ * SQL for kind and role in one number, as `unpackKind` and `unpackRole` read it: the driver's time for a row is the
+ * number of its columns. A code that is none makes it -1, in which both are unreadable.
+ */
+export const PACKED_KIND =
+  'iif(m.kind between 0 and 2 and m.role between 0 and 3, m.kind | (m.role << 2), -1)'
+
+export function unpackKind(packed: number): RowKind {
+  return decodeKind(packed & 3)
+}
+
+export function unpackRole(packed: number): Role {
+  return decodeRole((packed >> 2) & 3)
+}
+
 /** Throws `STORE_CORRUPT` for a code that is none. */
 export function decodeRole(code: unknown): Role {
   return ROLES[code as number] ?? unreadable('role')

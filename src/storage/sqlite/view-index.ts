@@ -4,7 +4,7 @@ import type { CallEntry, ResultEntry, ShownReplacement, ViewRow } from '../../co
 import type { Connection } from './connection.ts'
 import { damaged, parseStored } from './content-codec.ts'
 import { M_VISIBLE } from './history.ts'
-import { decodeKind, decodeRole, decodeShown, REASONING, rowId, SPEAKS } from './row-codec.ts'
+import { decodeShown, PACKED_KIND, REASONING, rowId, SPEAKS, unpackKind, unpackRole } from './row-codec.ts'
 import { decodeTools, skipTools } from './tools-codec.ts'
 
 /*
@@ -23,7 +23,7 @@ const TOOLS_NAME = 'index of calls and results'
 const COLUMNS = [
   'key',
   'anchor',
-  'kind | (role << 2) | (flags << 4) | (pinned << 6)',
+  'packed',
   'size_text',
   'size_reasoning',
   'size_calls',
@@ -35,7 +35,7 @@ const COLUMNS = [
 
 /** One page of the index behind a place, exported for the test of its plan. Reads no content. */
 export const PLANNING_QUERY = `select ${COLUMNS.map((column) => `group_concat(${column})`).join(', ')}, count(*)
-  from (select m.key, m.anchor, m.ordinal, m.kind, m.role, m.flags, m.pinned, m.size_text, m.size_reasoning, m.size_calls,
+  from (select m.key, m.anchor, m.ordinal, (${PACKED_KIND}) | (m.flags << 4) | (m.pinned << 6) as packed, m.size_text, m.size_reasoning, m.size_calls,
       m.size_results, m.size_media, m.tools, m.id, m.shown from undertext_messages m indexed by undertext_visible
     where m.session = ? and m.anchor >= ? and (m.anchor, m.ordinal) > (?, ?) and ${M_VISIBLE}
     order by m.anchor, m.ordinal limit ${PAGE})`
@@ -132,11 +132,11 @@ export class IndexedRow implements ViewRow {
   }
 
   get kind(): RowKind {
-    return decodeKind(this.#packed & 3)
+    return unpackKind(this.#packed)
   }
 
   get role(): Role {
-    return decodeRole((this.#packed >> 2) & 3)
+    return unpackRole(this.#packed)
   }
 
   get hasReasoning(): boolean {
