@@ -42,19 +42,22 @@ export function translateFailure(error: unknown, where: Where): unknown {
   if (code.startsWith('SQLITE_CORRUPT') || code === 'SQLITE_FORMAT') {
     return new UndertextError('STORE_CORRUPT', { detail: code }, cause)
   }
-  if (
-    code.startsWith('SQLITE_IOERR') ||
-    code.startsWith('SQLITE_CANTOPEN') ||
-    code === 'SQLITE_PERM' ||
-    code === 'SQLITE_AUTH'
-  ) {
-    return new UndertextError(
-      'STORE_UNAVAILABLE',
-      { location: where.location, detail: `the file cannot be read or written (${code}).` },
-      cause,
-    )
-  }
-  return error
+  if (code.startsWith('SQLITE_CONSTRAINT'))
+    return new UndertextError('STORE_CORRUPT', { detail: code }, cause)
+  const detail = /^SQLITE_(?:IOERR|CANTOPEN|PERM|AUTH)/.test(code)
+    ? `the file cannot be read or written (${code}).`
+    : `the database refused (${code}).`
+  return new UndertextError('STORE_UNAVAILABLE', { location: where.location, detail }, cause)
+}
+
+/**
+ * What a call of the driver threw: SQLite's errors and those about sizes as they are, for `translateFailure` to tell
+ * apart; anything else (the connection is iterating, say) as our own. Errors of our own code never come this way.
+ */
+export function ofDriver(error: unknown, location: string): unknown {
+  if (sqliteCode(error) !== undefined || error instanceof RangeError || isUndertextError(error)) return error
+  const detail = `the driver failed (${error instanceof Error ? error.name : typeof error}).`
+  return new UndertextError('STORE_UNAVAILABLE', { location, detail }, { cause: error })
 }
 
 /** The code of an error of the driver, whichever copy of it threw. */
