@@ -96,13 +96,13 @@ type Seen = { -readonly [K in keyof Watch]: Watch[K] }
  * statement fails once in every way asked for. Statements are told apart by their text and how often it came before.
  */
 export class FaultySet {
-  readonly #faultsOf: (sql: string, count: number) => readonly Fault[]
+  readonly #faultsOf: (sql: string, times: number) => readonly Fault[]
   readonly #had = new Set<string>()
   #times = new Map<string, number>()
   #seen: Seen | undefined
   #isWriting = false
 
-  constructor(faultsOf: (sql: string, count: number) => readonly Fault[]) {
+  constructor(faultsOf: (sql: string, times: number) => readonly Fault[]) {
     this.#faultsOf = faultsOf
   }
 
@@ -140,7 +140,7 @@ export class FaultySet {
     const times = (this.#times.get(sql) ?? 0) + 1
     this.#times.set(sql, times)
     const keyOf = ({ name }: Fault): string => `${name} ${times} ${sql}`
-    const fault = this.#faultsOf(sql, seen.count).find((one) => !this.#had.has(keyOf(one)))
+    const fault = this.#faultsOf(sql, times).find((one) => !this.#had.has(keyOf(one)))
     if (fault !== undefined) this.#had.add(keyOf(fault))
     return fault
   }
@@ -169,8 +169,13 @@ export class FaultySet {
   }
 }
 
-/** Faults for a run that has little time: every statement fails once, in one way or another; ends of transactions in several. */
-export function someFaults(sql: string, count: number): readonly Fault[] {
-  if (sql === 'commit') return FAULTS.filter(({ name }) => /^full|^answer lost/.test(name))
-  return [FAULTS[count % FAULTS.length]!]
+/** One way for a statement to fail, always the same one: for runs that have little time. */
+export function oneFault(sql: string, times: number): readonly Fault[] {
+  return [FAULTS[(sql.length + times) % FAULTS.length]!]
+}
+
+/** The same, and several for the end of a transaction. */
+export function someFaults(sql: string, times: number): readonly Fault[] {
+  if (sql !== 'commit') return oneFault(sql, times)
+  return FAULTS.filter(({ name }) => /^full|^answer lost/.test(name))
 }

@@ -89,8 +89,14 @@ export async function killRound(
     tally,
     next: 1,
   }
-  for (const [index, verb] of verbs.entries())
-    await killOnce(round, verb, `seed ${seed} (${round.durability}), kill ${index}, ${verb}`)
+  for (const [index, verb] of verbs.entries()) {
+    const what = `seed ${seed} (${round.durability}), kill ${index}, ${verb}`
+    try {
+      await killOnce(round, verb, what)
+    } catch (error) {
+      throw (error as Error).message.startsWith(what) ? error : new Error(what, { cause: error })
+    }
+  }
   shadowDatabase.close()
   for (const ending of ['', '-wal', '-shm']) rmSync(round.file + ending, { force: true })
 }

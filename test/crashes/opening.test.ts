@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { openStore } from '../../src/index.ts'
 import { say } from '../support/conversation.ts'
 import { CANARY, expectFailure, failureOf } from '../support/failures.ts'
-import { FAULTS, FaultySet } from './faults.ts'
+import { FAULTS, FaultySet, oneFault } from './faults.ts'
 import { interceptStatements } from './statements.ts'
 
 let folder: string
@@ -44,7 +44,7 @@ describe('opening a store, one statement failing after the other', () => {
   }
 
   it('leaves a file that can be opened', async () => {
-    const set = new FaultySet((_, count) => [FAULTS[count % FAULTS.length]!])
+    const set = new FaultySet(oneFault)
     const takeOff = set.lay(BetterSqlite3.prototype)
     try {
       for (let faults = 0; ; faults++) {

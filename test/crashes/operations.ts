@@ -166,7 +166,11 @@ export async function prepare(
         return archivedAt === undefined
       })
     case 'purge':
-      return figures(() => store.purgeSession(session))
+      // Attempts that a killed process left are among the compactions it counts.
+      return figures(async () => {
+        const { messages, blobs } = await store.purgeSession(session)
+        return { messages, blobs }
+      })
     case 'condense a range': {
       const from = 1 + (picks[0] % stats.storedMessages)
       const range = { from, to: from + 6 + (picks[1] % 20) }

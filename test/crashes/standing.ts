@@ -70,7 +70,8 @@ function beneath(database: Database): { blobs: unknown[]; receipts: unknown[]; m
   return {
     blobs: all('select hex(hash), reference_count from undertext_blobs order by hash'),
     receipts: all(
-      "select event, actor, json_remove(detail, '$.incarnation') from undertext_audit where session = 0 order by no",
+      `select event, actor, json_remove(detail, '$.incarnation', '$.compactions') from undertext_audit
+       where session = 0 order by no`,
     ),
     meta: all('select key, value from undertext_meta order by key'),
   }

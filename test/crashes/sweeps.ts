@@ -6,7 +6,7 @@ import type { WritingVerb } from './verbs.ts'
 /** The tests of all verbs whose statements fail one after the other. */
 export function describeSweeps(
   verbs: readonly WritingVerb[],
-  faultsOf: (sql: string, count: number) => readonly Fault[],
+  faultsOf: (sql: string, times: number) => readonly Fault[],
 ): void {
   describe('a verb whose statements fail, one after the other', () => {
     it.each(verbs)('does all or nothing, and says so: $name', async (verb) => {

@@ -208,6 +208,7 @@ export const VERBS: readonly WritingVerb[] = [
     arrange: (store) => store.previewCompaction(S, { ...PIPELINE, summarizer: model('So far.') }),
     act: async (store, preview) => compacted(await store.compactSession(S, preview)),
     keepsStore: true,
+    isLong: true,
     again: 'STALE_PLAN',
   },
   {
