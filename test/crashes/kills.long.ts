@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { Children } from './children.ts'
 import { creationRound } from './creation.ts'
-import { killRound, seedOf, shuffled, type Tally, VICTIMS } from './kills.ts'
+import { killRound, seedOf, shuffled, Tally, VICTIMS } from './kills.ts'
 
 const children = new Children()
 beforeAll(() => children.build())
@@ -14,7 +14,7 @@ const CREATIONS = 60
 const ROUND = 12
 
 it(`${KILLS} killed processes lose nothing and leave nothing half done (seed ${SEED})`, async () => {
-  const tally: Tally = new Map()
+  const tally = new Tally()
   let kills = 0
   for (let seed = SEED; kills < KILLS; seed++) {
     for (const verbs of [shuffled(VICTIMS, seed).slice(0, ROUND), shuffled(VICTIMS, seed).slice(ROUND)]) {
@@ -24,8 +24,9 @@ it(`${KILLS} killed processes lose nothing and leave nothing half done (seed ${S
   }
   console.log(`${kills} kills, by the verb in flight: ${JSON.stringify(Object.fromEntries(tally))}`)
   for (const verb of VICTIMS) {
-    const { before, after } = tally.get(verb) ?? { before: 0, after: 0 }
+    const { before, after, worked } = tally.of(verb)
     expect(before + after, `${verb} was in flight`).toBeGreaterThan(KILLS / 100)
+    if (verb !== 'opening') expect(worked, `${verb} did something`).toBeGreaterThan(KILLS / 200)
   }
   const done = [...tally.values()].reduce((sum, { after }) => sum + after, 0)
   expect(done, 'kills between a commit and its acknowledgement').toBeGreaterThan(KILLS / 100)

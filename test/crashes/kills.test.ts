@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { Children } from './children.ts'
 import { creationRound } from './creation.ts'
-import { killRound, seedOf, type Tally, VICTIMS } from './kills.ts'
+import { killRound, seedOf, Tally, VICTIMS } from './kills.ts'
 
 /* Processes killed at random moments. The long mode kills 1,000 and holds every verb to have been in flight. */
 
@@ -12,12 +12,11 @@ afterAll(() => children.remove())
 const SEED = seedOf()
 
 it(`a killed process loses nothing it was told of, and leaves nothing half done (seed ${SEED})`, async () => {
-  const tally: Tally = new Map()
+  const tally = new Tally()
   const half = Math.ceil(VICTIMS.length / 2)
   await killRound(children, SEED, VICTIMS.slice(0, half), tally)
   await killRound(children, SEED + 1, VICTIMS.slice(half), tally)
-  const between = tally.get('nothing') ?? { before: 0, after: 0 }
-  expect(between.before, 'kills with no verb in flight').toBeLessThan(VICTIMS.length / 2)
+  expect(tally.of('nothing').before, 'kills with no verb in flight').toBeLessThan(VICTIMS.length / 2)
 })
 
 it(`processes killed while they make a file leave it to the others (seed ${SEED})`, async () => {

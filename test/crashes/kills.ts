@@ -6,11 +6,28 @@ import { openStore, type SqliteStore } from '../../src/index.ts'
 import type { Database } from '../../src/storage/sqlite/driver.ts'
 import type { Job, Report } from './child.ts'
 import type { Children } from './children.ts'
-import { ENABLING, KILLED_VERBS, type KilledVerb, type Operation, prepare, slowModel } from './operations.ts'
+import {
+  ENABLING,
+  isWork,
+  KILLED_VERBS,
+  type KilledVerb,
+  type Operation,
+  prepare,
+  slowModel,
+} from './operations.ts'
 import { standingOf } from './standing.ts'
 
-/** What was killed, by the verb in flight; `opening` is one too, `nothing` was between two verbs. */
-export type Tally = Map<KilledVerb | 'opening' | 'nothing', { before: number; after: number }>
+/**
+ * What was killed, by the verb in flight, and how it was found; `opening` is one too, `nothing` was between two verbs.
+ * `worked` counts how often the verb was acknowledged and had done something.
+ */
+export class Tally extends Map<string, { before: number; after: number; worked: number }> {
+  of(name: string): { before: number; after: number; worked: number } {
+    const count = this.get(name) ?? { before: 0, after: 0, worked: 0 }
+    this.set(name, count)
+    return count
+  }
+}
 
 /** What processes are killed in. */
 export const VICTIMS: readonly (KilledVerb | 'opening')[] = [...KILLED_VERBS, 'opening']
@@ -150,6 +167,7 @@ async function check(
     const outcome = JSON.parse(JSON.stringify((await act!()) ?? null))
     expect(report.outcome, `${what}: what ${operation.verb} answered`).toEqual(outcome)
     learn(operation.verb, report.ms, report.statements)
+    if (isWork(outcome)) tally.of(operation.verb).worked += 1
   }
 
   const database = new BetterSqlite3(round.file)
@@ -165,9 +183,7 @@ async function check(
       expect(JSON.parse(found), `${flying}: neither as before nor as after`).toEqual(
         await standingOf(shadow, shadowDatabase),
       )
-    const count = tally.get(name) ?? { before: 0, after: 0 }
-    tally.set(name, count)
-    count[isBefore ? 'before' : 'after'] += 1
+    tally.of(name)[isBefore ? 'before' : 'after'] += 1
     await checkUsable(round, store, session, flying)
     expect(JSON.stringify(await standingOf(store, database)), `${flying}: works on`).toBe(
       JSON.stringify(await standingOf(shadow, shadowDatabase)),

@@ -172,10 +172,12 @@ export async function prepare(
         return { messages, blobs }
       })
     case 'condense a range': {
-      const from = 1 + (picks[0] % stats.storedMessages)
-      const range = { from, to: from + 6 + (picks[1] % 20) }
-      return figures(async () =>
-        outline(await store.compactSession(session, { range, summary: `#${operation.number} in short` })),
+      const range = await wholeTurns(store, operation)
+      return (
+        range &&
+        figures(async () =>
+          outline(await store.compactSession(session, { range, summary: `#${operation.number} in short` })),
+        )
       )
     }
     case 'apply a preview': {
@@ -188,6 +190,19 @@ export async function prepare(
       return figures(async () => outline(await store.compactSession(session, config)))
     }
   }
+}
+
+/** A range of some turns that are visible, from a request to the one behind its end. */
+async function wholeTurns(
+  store: Store,
+  { session, picks: [pick, length] }: Operation,
+): Promise<{ from: number; to: number } | undefined> {
+  const starts = (await store.getEffectiveHistory(session)).flatMap(({ role, position }) =>
+    role === 'user' && position !== undefined ? [position] : [],
+  )
+  const at = pick % Math.max(1, starts.length - 1)
+  const end = starts[Math.min(at + 1 + (length % 3), starts.length - 1)]
+  return starts.length < 2 ? undefined : { from: starts[at]!, to: end! - 1 }
 }
 
 function outline(result: Awaited<ReturnType<Store['compactSession']>>): unknown {
@@ -226,6 +241,12 @@ async function prepareByHand(
   if (rows.length === 0) return undefined
   const ids = [...new Set(picks.map((pick) => rows[pick % rows.length]!.id))]
   return figures(() => store[verb](session, ids))
+}
+
+/** Whether what was answered says that something was done: no code, and no run without a stage. */
+export function isWork(outcome: unknown): boolean {
+  if (typeof outcome === 'string') return !/^[A-Z_]+$/.test(outcome)
+  return !(Array.isArray(outcome) && (outcome[0] as unknown[]).length === 0)
 }
 
 /** What a verb answers, or the code it is refused with. */
