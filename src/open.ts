@@ -6,7 +6,7 @@ import { type Estimator, neurolinkEstimator } from './core/tokens.ts'
 import { UndertextError } from './errors.ts'
 import { Connection } from './storage/sqlite/connection.ts'
 import { type Database, loadDriver } from './storage/sqlite/driver.ts'
-import { translateFailure } from './storage/sqlite/failure.ts'
+import { ofDriver, sqliteCode, translateFailure } from './storage/sqlite/failure.ts'
 import { migrate } from './storage/sqlite/migrate.ts'
 import { type SqliteStorage, sqliteStorage } from './storage/sqlite/storage.ts'
 import type { Estimators } from './storage/storage.ts'
@@ -146,24 +146,24 @@ function statOf(location: string, unavailable: (detail: string) => UndertextErro
  * "busy" at once when another process is at the same.
  */
 function prepareFile(connection: Connection, { readonly, durability, busyTimeoutMs }: CheckedOptions): void {
-  const { database } = connection
   // Without it INSERT OR REPLACE deletes a row without firing the trigger that keeps it.
-  database.pragma('recursive_triggers = on')
+  connection.pragma('recursive_triggers = on')
   migrate(connection)
   if (readonly) return
-  useWriteAheadLog(database, busyTimeoutMs)
-  database.pragma(`synchronous = ${durability}`)
-  database.pragma(`journal_size_limit = ${JOURNAL_SIZE_LIMIT}`)
+  useWriteAheadLog(connection, busyTimeoutMs)
+  connection.pragma(`synchronous = ${durability}`)
+  connection.pragma(`journal_size_limit = ${JOURNAL_SIZE_LIMIT}`)
 }
 
-function useWriteAheadLog(database: Database, busyTimeoutMs: number): void {
+function useWriteAheadLog(connection: Connection, busyTimeoutMs: number): void {
   const deadline = Date.now() + busyTimeoutMs
   for (;;) {
     try {
-      database.pragma('journal_mode = wal')
+      connection.pragma('journal_mode = wal')
       return
     } catch (error) {
-      if ((error as { code?: unknown }).code !== 'SQLITE_BUSY' || Date.now() > deadline) throw error
+      // A process that recovers the log of one that was killed gives a code of its own: SQLITE_BUSY_RECOVERY.
+      if (!sqliteCode(error)?.startsWith('SQLITE_BUSY') || Date.now() > deadline) throw error
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5)
     }
   }
@@ -186,16 +186,23 @@ function adopt(database: Database, options: CheckedOptions): Connection {
       detail: 'it is read-only; pass { readonly: true } to openStore.',
     })
   }
-  // A connection may give integers as BigInt.
-  if (!options.readonly && Number(database.pragma('query_only', { simple: true })) === 1) {
-    throw new UndertextError('CONNECTION_UNSUITABLE', { detail: 'its pragma query_only is on.' })
+  const location = database.name
+  let busyTimeoutMs = 0
+  try {
+    // A connection may give integers as BigInt.
+    if (!options.readonly && Number(database.pragma('query_only', { simple: true })) === 1) {
+      throw new UndertextError('CONNECTION_UNSUITABLE', { detail: 'its pragma query_only is on.' })
+    }
+    busyTimeoutMs = Number(database.pragma('busy_timeout', { simple: true }))
+  } catch (error) {
+    throw translateFailure(ofDriver(error, location), { location, busyTimeoutMs, verb: 'openStore' })
   }
-  const connection = new Connection(database, {
-    location: database.name,
-    readonly: options.readonly,
-    owned: false,
-    busyTimeoutMs: Number(database.pragma('busy_timeout', { simple: true })),
-  })
-  migrate(connection)
+  const { readonly } = options
+  const connection = new Connection(database, { location, readonly, owned: false, busyTimeoutMs })
+  try {
+    migrate(connection)
+  } catch (error) {
+    throw translateFailure(error, { location, busyTimeoutMs, verb: 'openStore' })
+  }
   return connection
 }

@@ -416,7 +416,10 @@ class Attempts {
     await this.#storage.endAttempts(this.#snapshot, this.#run, [...failed, ...previewed])
   }
 
-  /** After a run that ended in an error: nothing stays "running". */
+  /**
+   * After a run that ended in an error: nothing stays "running". When that cannot be noted (the disk is full, say) the
+   * caller still hears how the run ended, and the next run notes the attempts as expired.
+   */
   async abandon(planned: PlannedRun | undefined, error: string): Promise<void> {
     if (this.#open.size === 0) return
     const known = new Map(planned?.failed.map((attempt) => [attempt.id, attempt] as const))
@@ -430,7 +433,11 @@ class Attempts {
       summary: this.#answers.get(id) ?? { summarizer },
       ...known.get(id),
     }))
-    await this.#storage.endAttempts(this.#snapshot, this.#run, ended)
+    try {
+      await this.#storage.endAttempts(this.#snapshot, this.#run, ended)
+    } catch (failure) {
+      if (!isUndertextError(failure)) throw failure
+    }
   }
 }
 

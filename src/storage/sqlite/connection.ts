@@ -2,7 +2,7 @@ import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { UndertextError } from '../../errors.ts'
 import type { Database, Statement } from './driver.ts'
-import { translateFailure } from './failure.ts'
+import { ofDriver, translateFailure, type Where } from './failure.ts'
 
 /** A row as the driver gives it in raw mode: its columns in the order they were asked for. */
 export type Row = readonly unknown[]
@@ -27,6 +27,8 @@ export class Connection {
   #lookedAt = 0
   readonly #statements = new Map<string, Statement>()
   #closed = false
+  /** A transaction of ours that could not be rolled back. */
+  #isStuck = false
 
   constructor(
     database: Database,
@@ -56,22 +58,56 @@ export class Connection {
 
   /** Runs a statement that returns no rows; answers how many rows it changed. */
   run(sql: string, ...parameters: unknown[]): number {
-    return this.#statement(sql, false).run(...parameters).changes
+    try {
+      return this.#statement(sql, false).run(...parameters).changes
+    } catch (error) {
+      throw ofDriver(error, this.location)
+    }
   }
 
   /** Runs an insert; answers the key of the new row. */
   insert(sql: string, ...parameters: unknown[]): number {
-    return Number(this.#statement(sql, false).run(...parameters).lastInsertRowid)
+    try {
+      return Number(this.#statement(sql, false).run(...parameters).lastInsertRowid)
+    } catch (error) {
+      throw ofDriver(error, this.location)
+    }
   }
 
   /** The first row, or `undefined`. */
   get(sql: string, ...parameters: unknown[]): Row | undefined {
-    return this.#statement(sql, true).get(...parameters) as Row | undefined
+    try {
+      return this.#statement(sql, true).get(...parameters) as Row | undefined
+    } catch (error) {
+      throw ofDriver(error, this.location)
+    }
   }
 
   /** All rows. Never an iterator: an open one would keep the write-ahead log from being checkpointed. */
   all(sql: string, ...parameters: unknown[]): Row[] {
-    return this.#statement(sql, true).all(...parameters) as Row[]
+    try {
+      return this.#statement(sql, true).all(...parameters) as Row[]
+    } catch (error) {
+      throw ofDriver(error, this.location)
+    }
+  }
+
+  /** Runs SQL that is not worth preparing: migrations. */
+  script(sql: string): void {
+    try {
+      this.database.exec(sql)
+    } catch (error) {
+      throw ofDriver(error, this.location)
+    }
+  }
+
+  /** Sets a pragma. */
+  pragma(sql: string): void {
+    try {
+      this.database.pragma(sql)
+    } catch (error) {
+      throw ofDriver(error, this.location)
+    }
   }
 
   /** One writing verb: the write lock first, then the work, all of it or nothing. */
@@ -97,7 +133,7 @@ export class Connection {
     try {
       return work()
     } catch (error) {
-      throw translateFailure(error, { location: this.location, busyTimeoutMs: this.busyTimeoutMs, verb })
+      throw translateFailure(error, this.#where(verb))
     }
   }
 
@@ -110,6 +146,8 @@ export class Connection {
 
   #enter(verb: string): void {
     if (this.closed) throw new UndertextError('STORE_CLOSED', {})
+    // Only where nobody else can have begun one since.
+    if (this.#isStuck && this.#owned) this.#rollBack()
     if (this.database.inTransaction) throw new UndertextError('IN_TRANSACTION', { verb })
   }
 
@@ -135,15 +173,32 @@ export class Connection {
 
   #inTransaction<T>(begin: string, verb: string, work: () => T): T {
     try {
-      this.#statement(begin, false).run()
+      this.run(begin)
       const result = work()
-      this.#statement('commit', false).run()
+      this.run('commit')
       return result
     } catch (error) {
-      // SQLite has rolled back by itself after some failures (a full disk, say); then there is nothing to do.
-      if (this.database.open && this.database.inTransaction) this.#statement('rollback', false).run()
-      throw translateFailure(error, { location: this.location, busyTimeoutMs: this.busyTimeoutMs, verb })
+      this.#rollBack()
+      throw translateFailure(error, this.#where(verb))
     }
+  }
+
+  /**
+   * Takes an open transaction back. SQLite has done so by itself after some failures (a full disk, say); then there is
+   * nothing to do. When it cannot be done the caller still hears why the verb failed, and the next verb tries again.
+   */
+  #rollBack(): void {
+    this.#isStuck = false
+    if (!this.database.open || !this.database.inTransaction) return
+    try {
+      this.run('rollback')
+    } catch {
+      this.#isStuck = true
+    }
+  }
+
+  #where(verb: string): Where {
+    return { location: this.location, busyTimeoutMs: this.busyTimeoutMs, verb }
   }
 
   #statement(sql: string, rows: boolean): Statement {

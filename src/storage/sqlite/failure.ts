@@ -52,6 +52,16 @@ export function translateFailure(error: unknown, where: Where): unknown {
   return new UndertextError('STORE_CORRUPT', { detail: code })
 }
 
+/**
+ * What a call of the driver threw: SQLite's errors and those about sizes as they are, for `translateFailure` to tell
+ * apart; anything else (the connection is iterating, say) as our own. Errors of our own code never come this way.
+ */
+export function ofDriver(error: unknown, location: string): unknown {
+  if (sqliteCode(error) !== undefined || error instanceof RangeError || isUndertextError(error)) return error
+  const detail = `the driver failed (${error instanceof Error ? error.name : typeof error}).`
+  return new UndertextError('STORE_UNAVAILABLE', { location, detail }, { cause: error })
+}
+
 /** The code of an error of the driver, whichever copy of it threw. */
 export function sqliteCode(error: unknown): string | undefined {
   if (!(error instanceof Error) || error.name !== 'SqliteError') return undefined

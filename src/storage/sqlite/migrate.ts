@@ -97,7 +97,7 @@ function bringUp(connection: Connection, found: number): void {
     const locked = schemaVersion(connection)
     refuseNewer(locked)
     for (const tag of readJournal().slice(locked)) {
-      for (const statement of readStatements(tag)) connection.database.exec(statement)
+      for (const statement of readStatements(tag)) connection.script(statement)
     }
     connection.run(
       "insert into undertext_meta (key, value) values ('schema', ?) on conflict (key) do update set value = excluded.value",

@@ -1,0 +1,5 @@
+import { FAULTS } from './faults.ts'
+import { describeSweeps } from './sweeps.ts'
+import { VERBS } from './verbs.ts'
+
+describeSweeps(VERBS, () => FAULTS)

@@ -1,0 +1,262 @@
+import { type CompactionConfig, isUndertextError, type NewMessage, type Store } from '../../src/index.ts'
+import { call, calls, result, say, units } from '../support/conversation.ts'
+
+/* What a process does until it is killed: verbs with their random choices, the same on every store in the same state. */
+
+export const KILLED_VERBS = [
+  'append one',
+  'append a batch',
+  'append blobs',
+  'append by keys',
+  'prune',
+  'deduplicate',
+  'summarize offline',
+  'summarize by a slow model',
+  'truncate',
+  'cut',
+  'pipeline',
+  'condense a range',
+  'apply a preview',
+  'undo',
+  'redo',
+  'pin',
+  'unpin',
+  'hide by hand',
+  'reestimate',
+  'update',
+  'archive',
+  'purge',
+] as const
+export type KilledVerb = (typeof KILLED_VERBS)[number]
+
+/** One verb; the numbers pick among what is there when it is done. */
+export type Operation = {
+  readonly number: number
+  readonly verb: KilledVerb
+  readonly session: string
+  readonly picks: readonly [number, number, number]
+}
+
+/** What must have been done for a verb to find something to do. */
+export const ENABLING: { readonly [V in KilledVerb]?: readonly KilledVerb[] } = {
+  undo: ['prune'],
+  redo: ['prune', 'undo'],
+  unpin: ['pin'],
+  'append by keys': ['append by keys'],
+}
+
+function turn(name: string, number: number): NewMessage[] {
+  const id = `call_${number % 3}`
+  return [
+    say('user', `${name} request ${number} ${units(20)}`),
+    call(id, 'read', { path: `src/${number % 2}.ts` }),
+    result(id, `${name} text of the file ${number} ${units(100)}`, 'read'),
+    calls([`${id}a`, 'search', { text: number }], [`${id}b`, 'list']),
+    result(`${id}b`, `${name} list ${units(20)}`),
+    result(`${id}a`, `${name} found ${units(30)}`),
+    say('assistant', `${name} answer ${number} ${units(20)}`),
+  ]
+}
+
+function turns(name: string, count: number): NewMessage[] {
+  return Array.from({ length: count }, (_, number) => turn(name, number)).flat()
+}
+
+/** What an operation appends: each text names the operation, so that nothing can be taken for something else. */
+function messagesOf({ verb, number, picks: [size, byte] }: Operation): NewMessage[] {
+  const name = `#${number}`
+  if (verb === 'append one') return [say('user', `${name} one`)]
+  if (verb === 'append a batch') return turns(name, 3 + (size % 6))
+  if (verb === 'append blobs') {
+    return [byte, byte + 1, 7].map((fill) => ({
+      role: 'user',
+      content: [
+        { type: 'text', text: name },
+        { type: 'image', image: new Uint8Array(5_000 + (size % 60_000)).fill(fill % 256) },
+      ],
+    }))
+  }
+  // The first half has keys that come again and again, so that a part of the messages is known already.
+  return [
+    ...turns('keyed', 1).map((message, index) => ({ ...message, idempotencyKey: `key ${index}` })),
+    ...turns(name, 2).map((message, index) => ({ ...message, idempotencyKey: `${name} ${index}` })),
+  ]
+}
+
+const ONLY = {
+  enablePrune: false,
+  enableDeduplicate: false,
+  enableSummarize: false,
+  enableTruncate: false,
+} as const
+const ALL = {
+  pruneProtectTokens: 60,
+  pruneMinimumSavings: 0,
+  deduplicateMinimumSavings: 0,
+  keepRecentTokens: 100,
+  summaryMaxTokens: 300,
+} as const
+
+function configOf({ verb, picks: [target, delay] }: Operation, historyTokens: number): CompactionConfig {
+  const targetTokens = Math.floor((historyTokens * (10 + (target % 60))) / 100)
+  const base = { ...ALL, waitMs: 0, targetTokens }
+  if (verb === 'prune') return { ...base, ...ONLY, enablePrune: true }
+  if (verb === 'deduplicate') return { ...base, ...ONLY, enableDeduplicate: true }
+  if (verb === 'summarize offline') return { ...base, ...ONLY, enableSummarize: true }
+  if (verb === 'summarize by a slow model')
+    return { ...base, ...ONLY, enableSummarize: true, summarizer: slowModel(delay % 10) }
+  if (verb === 'truncate') return { ...base, ...ONLY, enableTruncate: true, emergencyCut: false }
+  if (verb === 'cut')
+    return {
+      ...base,
+      ...ONLY,
+      enableTruncate: true,
+      targetTokens: 100_000,
+      maxTokens: 128_000 - targetTokens,
+    }
+  return base
+}
+
+export function slowModel(delayMs: number): NonNullable<CompactionConfig['summarizer']> {
+  return {
+    name: 'slow',
+    usesModel: true,
+    summarize: async () => {
+      await new Promise((resolve) => setTimeout(resolve, delayMs))
+      return { text: 'What was done so far.', model: 'slow-1', cost: 0.01 }
+    },
+  }
+}
+
+/**
+ * Looks up what an operation is about, and answers how to do it; `undefined` when there is nothing to do it to. What
+ * is done answers a few figures, the same on every store in the same state.
+ */
+export async function prepare(
+  store: Store,
+  operation: Operation,
+): Promise<(() => Promise<unknown>) | undefined> {
+  const { verb, session, picks } = operation
+  if (verb.startsWith('append')) {
+    const messages = messagesOf(operation)
+    return figures(async () => {
+      const { messages: appended, position } = await store.append(session, messages)
+      return { position, existing: appended.filter(({ existing }) => existing).length }
+    })
+  }
+  const stats = await store.getContextStats(session)
+  if (stats === null) return undefined
+  switch (verb) {
+    case 'undo':
+    case 'redo':
+      return prepareUndo(store, operation, verb)
+    case 'pin':
+    case 'unpin':
+    case 'hide by hand':
+      return prepareByHand(store, operation, verb)
+    case 'reestimate':
+      return figures(async () => (await store.reestimate(session)).visibleSizes)
+    case 'update':
+      return figures(
+        async () => (await store.updateSession(session, { title: `#${operation.number}` })).title,
+      )
+    case 'archive':
+      return figures(async () => {
+        const { archivedAt } = await store.archiveSession(session, picks[0] % 2 === 0)
+        return archivedAt === undefined
+      })
+    case 'purge':
+      // Attempts that a killed process left are among the compactions it counts.
+      return figures(async () => {
+        const { messages, blobs } = await store.purgeSession(session)
+        return { messages, blobs }
+      })
+    case 'condense a range': {
+      const range = await wholeTurns(store, operation)
+      return (
+        range &&
+        figures(async () =>
+          outline(await store.compactSession(session, { range, summary: `#${operation.number} in short` })),
+        )
+      )
+    }
+    case 'apply a preview': {
+      const config = configOf(operation, stats.breakdown.conversationHistory)
+      const preview = (await store.previewCompaction(session, config))!
+      return figures(async () => outline(await store.compactSession(session, preview)))
+    }
+    default: {
+      const config = configOf(operation, stats.breakdown.conversationHistory)
+      return figures(async () => outline(await store.compactSession(session, config)))
+    }
+  }
+}
+
+/** A range of some turns that are visible, from a request to the one behind its end. */
+async function wholeTurns(
+  store: Store,
+  { session, picks: [pick, length] }: Operation,
+): Promise<{ from: number; to: number } | undefined> {
+  const starts = (await store.getEffectiveHistory(session)).flatMap(({ role, position }) =>
+    role === 'user' && position !== undefined ? [position] : [],
+  )
+  const at = pick % Math.max(1, starts.length - 1)
+  const end = starts[Math.min(at + 1 + (length % 3), starts.length - 1)]
+  return starts.length < 2 ? undefined : { from: starts[at]!, to: end! - 1 }
+}
+
+function outline(result: Awaited<ReturnType<Store['compactSession']>>): unknown {
+  return result && [result.stagesUsed, result.tokensBefore, result.tokensAfter, result.reason ?? null]
+}
+
+async function prepareUndo(
+  store: Store,
+  { session, picks: [pick, asRun] }: Operation,
+  verb: 'undo' | 'redo',
+): Promise<(() => Promise<unknown>) | undefined> {
+  const wanted = verb === 'undo' ? 'active' : 'undone'
+  const candidates = (await store.listCompactions(session)).filter(({ status }) => status === wanted)
+  const one = candidates.at(-1 - (pick % Math.max(1, candidates.length)))
+  if (one === undefined) return undefined
+  const target = asRun % 2 === 0 ? one.runId : one.id
+  return figures(async () => {
+    const { changed, rows, parts } = await store[`${verb}Compaction`](session, target, { cascade: true })
+    return { changed, rows, parts }
+  })
+}
+
+async function prepareByHand(
+  store: Store,
+  { session, picks }: Operation,
+  verb: 'pin' | 'unpin' | 'hide by hand',
+): Promise<(() => Promise<unknown>) | undefined> {
+  if (verb === 'hide by hand') {
+    const visible = (await store.getEffectiveHistory(session)).filter(
+      ({ role, kind }) => role === 'user' && kind === 'message',
+    )
+    const one = visible[picks[0] % Math.max(1, visible.length)]
+    return one && figures(async () => (await store.hideMessages(session, [one.id])).rowsHidden)
+  }
+  const rows = (await store.getMessages(session)).filter(({ pinned }) => pinned === (verb === 'unpin'))
+  if (rows.length === 0) return undefined
+  const ids = [...new Set(picks.map((pick) => rows[pick % rows.length]!.id))]
+  return figures(() => store[verb](session, ids))
+}
+
+/** Whether what was answered says that something was done: no code, and no run without a stage. */
+export function isWork(outcome: unknown): boolean {
+  if (typeof outcome === 'string') return !/^[A-Z_]+$/.test(outcome)
+  return !(Array.isArray(outcome) && (outcome[0] as unknown[]).length === 0)
+}
+
+/** What a verb answers, or the code it is refused with. */
+function figures(act: () => Promise<unknown>): () => Promise<unknown> {
+  return async () => {
+    try {
+      return await act()
+    } catch (error) {
+      if (isUndertextError(error)) return error.code
+      throw error
+    }
+  }
+}

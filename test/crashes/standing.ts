@@ -1,0 +1,83 @@
+import { createHash } from 'node:crypto'
+import type { Store } from '../../src/index.ts'
+import type { Database } from '../../src/storage/sqlite/driver.ts'
+
+/** Attempts at a summary that nobody finished are on record and change nothing: no part of where a store stands. */
+const UNFINISHED: readonly string[] = ['running', 'expired', 'started']
+/** Nor are those that came to nothing, for a question that asks for more. */
+const ATTEMPTS: readonly string[] = [...UNFINISHED, 'failed', 'rejected', 'aborted']
+
+/**
+ * Where a store stands: everything a caller can read of it, and the blobs and receipts beneath, without what
+ * differs between two stores to which the same was done (times, uuids, incarnations, numbers of rows).
+ */
+export async function standingOf(
+  store: Store,
+  database: Database,
+  attempts: 'with attempts' | 'without attempts' = 'with attempts',
+): Promise<unknown> {
+  const leftOut = attempts === 'with attempts' ? UNFINISHED : ATTEMPTS
+  const sessions = await Promise.all(
+    [false, true].map((archived) => store.listSessions({ archived, limit: 1_000 })),
+  )
+  const standing: unknown[] = []
+  for (const { id } of sessions.flat()) standing.push(await sessionStanding(store, id, leftOut))
+  return JSON.parse(JSON.stringify({ sessions: standing, ...beneath(database) }, withoutBytes))
+}
+
+async function sessionStanding(store: Store, id: string, leftOut: readonly string[]): Promise<unknown> {
+  const { incarnation, createdAt, updatedAt, version, archivedAt, ...session } = await store.getSession(id)
+  const compactions = (await store.listCompactions(id)).filter(({ status }) => !leftOut.includes(status))
+  const name = namer(compactions, incarnation)
+  return {
+    session: { ...session, isArchived: archivedAt !== undefined },
+    messages: (await store.getMessages(id)).map(({ createdAt: _, ...message }) => name(message)),
+    view: (await store.getEffectiveHistory(id, { provenance: true })).map(({ createdAt: _, ...message }) =>
+      name(message),
+    ),
+    stats: await store.getContextStats(id),
+    compactions: compactions.map(({ createdAt: _, changedAt: __, ...compaction }) => name(compaction)),
+    audit: (await store.getAuditLog(id))
+      .filter(({ event }) => !leftOut.includes(event))
+      .map(({ no: _, at: __, ...entry }) => name(entry)),
+  }
+}
+
+/** Puts `c0`, `run0` and bare positions where a store has made ids of its own. */
+function namer(
+  compactions: readonly { id: string; runId: string }[],
+  incarnation: string,
+): (value: unknown) => unknown {
+  const names = new Map<string, string>()
+  for (const { id, runId } of compactions) {
+    names.set(id, `c${names.size}`)
+    if (!names.has(runId)) names.set(runId, `run${names.size}`)
+  }
+  const renamed = (value: unknown): unknown => {
+    if (typeof value === 'string') {
+      const own = value.startsWith(`${incarnation}:`) ? value.slice(incarnation.length) : value
+      return names.get(own) ?? own
+    }
+    if (Array.isArray(value)) return value.map(renamed)
+    if (typeof value !== 'object' || value === null || value instanceof Uint8Array) return value
+    return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, renamed(one)]))
+  }
+  return renamed
+}
+
+function beneath(database: Database): { blobs: unknown[]; receipts: unknown[]; meta: unknown[] } {
+  const all = (sql: string): unknown[] => database.prepare(sql).raw().all()
+  return {
+    blobs: all('select hex(hash), reference_count from undertext_blobs order by hash'),
+    receipts: all(
+      `select event, actor, json_remove(detail, '$.incarnation', '$.compactions') from undertext_audit
+       where session = 0 order by no`,
+    ),
+    meta: all('select key, value from undertext_meta order by key'),
+  }
+}
+
+function withoutBytes(_: string, value: unknown): unknown {
+  if (!(value instanceof Uint8Array)) return value
+  return `${value.length} bytes ${createHash('sha256').update(value).digest('hex')}`
+}

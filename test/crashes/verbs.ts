@@ -1,0 +1,272 @@
+import type { CompactionConfig, NewMessage, Store, Summarizer } from '../../src/index.ts'
+import type { Database } from '../../src/storage/sqlite/driver.ts'
+import { call, calls, result, say, units } from '../support/conversation.ts'
+import { CANARY } from '../support/failures.ts'
+
+/** The session that the verbs work on. */
+export const S = 's'
+/** A second one, which shares a blob with it. */
+export const OTHER = 'other'
+
+/** Something that writes. `arrange` makes what it needs, and answers it. */
+export type WritingVerb = {
+  readonly name: string
+  readonly arrange?: (store: Store, database: Database) => unknown
+  readonly act: (store: Store, arranged: never) => Promise<unknown>
+  /** The store is not in order before, and is after. */
+  readonly repairs?: true
+  /** What doing it a second time is refused with; without, it can be done again. */
+  readonly again?: string
+  /** Much like others, and slow: for the long mode. */
+  readonly isLong?: true
+  /** What it arranges lives in the store object that made it. */
+  readonly keepsStore?: true
+}
+
+const image = (seed: number): NewMessage => ({
+  role: 'user',
+  content: [
+    { type: 'text', text: `${CANARY} look` },
+    { type: 'image', image: new Uint8Array(6_000).fill(seed) },
+  ],
+})
+
+/** A turn of work: reads of a few files again and again, a search beside, and an answer. */
+function turn(number: number): NewMessage[] {
+  const id = `call_${number}`
+  return [
+    say('user', `${CANARY} request ${number} ${units(20)}`),
+    call(id, 'read', { path: `src/${number % 2}.ts` }),
+    result(id, `${CANARY} text of the file ${number} ${units(120)}`, 'read'),
+    calls([`${id}a`, 'search', { text: number }], [`${id}b`, 'list']),
+    result(`${id}b`, `${CANARY} ${units(30)}`),
+    result(`${id}a`, `${CANARY} ${units(40)}`),
+    say('assistant', `${CANARY} answer ${number} ${units(25)}`),
+  ]
+}
+
+/** What is in the store before each verb: some turns, blobs, keys, and compactions in force, undone and nested. */
+export async function fill(store: Store): Promise<void> {
+  await store.createSession({ id: S, owner: 'o', title: 'The session', metadata: { note: CANARY } })
+  await store.append(S, [say('system', `${CANARY} rules`), ...turn(1), ...turn(2), image(7)])
+  await store.append(S, [{ ...say('user', `${CANARY} keyed`), idempotencyKey: 'k0' }, ...turn(3)])
+  await store.compactSession(S, { range: { from: 9, to: 15 }, summary: `${CANARY} the second turn` })
+  await store.append(S, [...turn(4), ...turn(5)])
+  await store.append(OTHER, [image(7), image(8), ...turn(1)])
+}
+
+const ONLY = {
+  enablePrune: false,
+  enableDeduplicate: false,
+  enableSummarize: false,
+  enableTruncate: false,
+  targetTokens: 0,
+} as const
+const PRUNE = { ...ONLY, enablePrune: true, pruneProtectTokens: 0, pruneMinimumSavings: 0 } as const
+const SUMMARIZE = { ...ONLY, enableSummarize: true, keepRecentTokens: 100, summaryMaxTokens: 300 } as const
+const PIPELINE = {
+  targetTokens: 300,
+  pruneProtectTokens: 60,
+  pruneMinimumSavings: 0,
+  deduplicateMinimumSavings: 0,
+  keepRecentTokens: 100,
+  summaryMaxTokens: 100,
+  maxTokens: 127_800,
+} as const
+
+/** A summarizer that counts as a model. It answers at once, never, or with an error. */
+function model(answer: string | Error): Summarizer {
+  return {
+    name: 'stub',
+    usesModel: true,
+    summarize: async () => {
+      if (answer instanceof Error) throw answer
+      return { text: answer, model: 'stub-1', usage: { inputTokens: 100, outputTokens: 10 }, cost: 0.01 }
+    },
+  }
+}
+
+function compacting(name: string, config: CompactionConfig, isLong?: true): WritingVerb {
+  const act = async (store: Store): Promise<unknown> =>
+    compacted(await store.compactSession(S, { waitMs: 0, ...config }))
+  return { name, act, again: 'nothing to compact', ...(isLong && { isLong }) }
+}
+
+/** A compaction that did nothing would prove nothing. */
+function compacted<T extends { compacted: boolean } | null>(answer: T): T {
+  if (answer?.compacted !== true) throw new Error('nothing to compact')
+  return answer
+}
+
+const range = (from: number, to: number): CompactionConfig => ({
+  range: { from, to },
+  summary: `${CANARY} in short`,
+})
+
+/** Two compactions, one upon the other: the ids of the inner one and of its run. */
+async function nested(store: Store): Promise<{ id: string; runId: string }> {
+  const inner = (await store.compactSession(S, range(2, 8)))!
+  await store.compactSession(S, range(2, 16))
+  return { id: inner.compactions[0]!.id, runId: inner.runId }
+}
+
+async function wholeRun(store: Store): Promise<string> {
+  return compacted(await store.compactSession(S, PIPELINE))!.runId
+}
+
+const idsAt = async (store: Store, ...positions: number[]): Promise<string[]> =>
+  (await store.getMessages(S)).flatMap(({ id, position }) => (positions.includes(position!) ? [id] : []))
+
+const batch = [
+  ...turn(6).map((message, index) => ({ ...message, idempotencyKey: `k${index + 1}` })),
+  image(9),
+  { ...say('user', CANARY), id: 'own-id', idempotencyKey: 'k', metadata: { note: CANARY } },
+]
+
+export const VERBS: readonly WritingVerb[] = [
+  { name: 'append one', act: (store) => store.append(S, [say('user', CANARY)]) },
+  { name: 'append a batch', act: (store) => store.append(S, [...turn(6), image(7), image(9)]) },
+  { name: 'append by keys', act: (store) => store.append(S, batch) },
+  { name: 'append to a new session', act: (store) => store.append('new', [image(7), ...turn(1)]) },
+  {
+    name: 'append at a position',
+    act: (store) => store.append(S, turn(6), { expectedPosition: 38 }),
+    again: 'POSITION_CONFLICT',
+  },
+  {
+    name: 'create a session',
+    act: (store) => store.createSession({ id: 'new', title: 'n' }),
+    again: 'SESSION_EXISTS',
+  },
+  {
+    name: 'update a session',
+    act: (store) => store.updateSession(S, { model: 'm', title: null, config: { a: 1 } }),
+  },
+  { name: 'archive a session', act: (store) => store.archiveSession(S) },
+  {
+    name: 'pin',
+    arrange: (store) => idsAt(store, 2, 3, 4),
+    act: (store, ids) => store.pin(S, ids),
+  },
+  {
+    name: 'unpin',
+    arrange: async (store) => {
+      const ids = await idsAt(store, 2, 3, 4)
+      await store.pin(S, ids)
+      return ids
+    },
+    act: (store, ids) => store.unpin(S, ids),
+  },
+  {
+    name: 'hide by hand',
+    arrange: (store) => idsAt(store, 2, 3, 4),
+    act: (store, ids) => store.hideMessages(S, ids),
+    again: 'STALE_PLAN',
+  },
+  compacting('prune', PRUNE),
+  compacting('deduplicate', { ...ONLY, enableDeduplicate: true, deduplicateMinimumSavings: 0 }),
+  compacting('summarize offline', SUMMARIZE),
+  compacting('summarize by a model', { ...SUMMARIZE, summarizer: model('The work so far.') }),
+  {
+    name: 'summarize by a model that fails',
+    act: async (store) => {
+      const config = { ...SUMMARIZE, waitMs: 0, summarizer: model(new Error(CANARY)) }
+      const answer = await store.compactSession(S, config)
+      if (answer?.failed.length !== 1) throw new Error('the attempt of the test did not fail')
+    },
+  },
+  compacting(
+    'summarize offline after a model failed',
+    { ...SUMMARIZE, offlineFallback: true, summarizer: model(new Error(CANARY)) },
+    true,
+  ),
+  compacting('truncate', { ...ONLY, enableTruncate: true, targetTokens: 900, emergencyCut: false }),
+  compacting('cut', { ...ONLY, enableTruncate: true, targetTokens: 100_000, maxTokens: 127_400 }),
+  compacting('the whole pipeline', PIPELINE),
+  compacting('the whole pipeline with a model', { ...PIPELINE, summarizer: model('So far.') }, true),
+  compacting('condense a range', range(2, 8)),
+  {
+    name: 'preview with a model',
+    act: async (store) =>
+      compacted(
+        await store.previewCompaction(S, {
+          ...SUMMARIZE,
+          summarize: true,
+          summarizer: model('The work so far.'),
+        }),
+      ),
+  },
+  {
+    name: 'apply a preview',
+    arrange: (store) => store.previewCompaction(S, PIPELINE),
+    act: async (store, preview) => compacted(await store.compactSession(S, preview)),
+    keepsStore: true,
+    again: 'STALE_PLAN',
+  },
+  {
+    name: 'apply a preview whose model is still to be asked',
+    arrange: (store) => store.previewCompaction(S, { ...PIPELINE, summarizer: model('So far.') }),
+    act: async (store, preview) => compacted(await store.compactSession(S, preview)),
+    keepsStore: true,
+    isLong: true,
+    again: 'STALE_PLAN',
+  },
+  {
+    name: 'undo a compaction',
+    arrange: async (store) => compacted(await store.compactSession(S, SUMMARIZE))!.compactions[0]!.id,
+    act: (store, id) => store.undoCompaction(S, id),
+  },
+  {
+    name: 'undo a run',
+    arrange: wholeRun,
+    act: (store, id) => store.undoCompaction(S, id),
+  },
+  {
+    name: 'undo with what builds on it',
+    arrange: nested,
+    act: (store, { id }: { id: string }) => store.undoCompaction(S, id, { cascade: true }),
+  },
+  {
+    name: 'redo a compaction',
+    arrange: async (store) => {
+      const { id } = compacted(await store.compactSession(S, SUMMARIZE))!.compactions[0]!
+      await store.undoCompaction(S, id)
+      return id
+    },
+    act: (store, id) => store.redoCompaction(S, id),
+  },
+  {
+    name: 'redo a run',
+    arrange: async (store) => {
+      const runId = await wholeRun(store)
+      await store.undoCompaction(S, runId)
+      return runId
+    },
+    act: (store, id) => store.redoCompaction(S, id),
+  },
+  {
+    name: 'redo with what it builds on',
+    arrange: async (store) => {
+      const { id } = await nested(store)
+      const { compactionIds } = await store.undoCompaction(S, id, { cascade: true })
+      return compactionIds[0]
+    },
+    act: (store, outer) => store.redoCompaction(S, outer, { cascade: true }),
+  },
+  { name: 'purge', act: (store) => store.purgeSession(S), again: 'SESSION_NOT_FOUND' },
+  { name: 'reestimate', arrange: wholeRun, act: (store) => store.reestimate(S) },
+  {
+    name: 'verify with repair',
+    arrange: async (store, database) => {
+      await wholeRun(store)
+      database.exec(`update undertext_messages set condense_parent = null where position = 10 and session = 1;
+        update undertext_messages set size_text = size_text + 5 where position = 2 and session = 1;
+        update undertext_sessions set visible = visible + 3 where no = 1`)
+    },
+    act: async (store) => {
+      if (!(await store.verifySession(S, { repair: true })).repaired) throw new Error('nothing to repair')
+    },
+    repairs: true,
+    again: 'nothing to repair',
+  },
+]
