@@ -16,8 +16,6 @@ import { summarizerSchema } from './summarizers/summarizer-schema.ts'
 
 /** How long a verb waits for another connection's write, milliseconds. */
 const DEFAULT_BUSY_TIMEOUT_MS = 5_000
-/** With durability "normal": how often a store looks whether its file is still there, milliseconds. */
-const VANISHED_LOOK_MS = 5
 /** The write-ahead log is cut back to this after a checkpoint, bytes; by default SQLite lets it stay as large as it ever was. */
 const JOURNAL_SIZE_LIMIT = 16 * 1024 * 1024
 
@@ -108,7 +106,6 @@ async function openFile(location: string, options: CheckedOptions): Promise<Conn
     ...where,
     readonly: options.readonly,
     owned: true,
-    lookEveryMs: options.durability === 'normal' ? VANISHED_LOOK_MS : 0,
   })
   try {
     prepareFile(connection, options)

@@ -167,25 +167,22 @@ export class Store<S extends Storage = Storage> {
     const id = checkId(sessionId)
     const { expectedPosition } = isEmptyObject(options) ? {} : check(appendSchema, options, 'append')
     checkMessages(messages)
-    const appended = await this.#append(id, messages, expectedPosition)
-    // What was written last stands last; when all was known already, the session says where it stands.
-    const isNew = appended.some(({ existing }) => !existing)
-    const last = isNew ? appended.at(-1)!.position : (await this.#requireSession(id)).messageCount
-    const position = appended.reduce((most, one) => Math.max(most, one.position), last)
-    return { sessionId: id, messages: appended, position }
-  }
-
-  async #append(
-    id: string,
-    messages: readonly NewMessage[],
-    expected: number | undefined,
-  ): Promise<AppendedMessage[]> {
+    let appended: AppendedMessage[]
     try {
-      return await this.storage.append(id, messages, expected)
+      appended = await this.storage.append(id, messages, expectedPosition)
     } catch (error) {
       if (!(error instanceof RangeError)) throw error
       throw invalid('append: a message is larger than a text can be')
     }
+    // What was written last stands last; when all was known already, the session says where it stands.
+    let position = 0
+    let isNew = false
+    for (const one of appended) {
+      if (one.position > position) position = one.position
+      if (!one.existing) isNew = true
+    }
+    if (!isNew) position = Math.max(position, (await this.#requireSession(id)).messageCount)
+    return { sessionId: id, messages: appended, position }
   }
 
   /**

@@ -1,4 +1,4 @@
-import { type IndexedCall, readVariant, requestedRange, singlePath } from './line-range.ts'
+import { type IndexedCall, readOf } from './line-range.ts'
 import { isFailed, type Message, type Part } from './message.ts'
 import { type Estimator, measurePart, NO_SIZES, type Sizes } from './tokens.ts'
 import type { ResultEntry } from './view.ts'
@@ -49,12 +49,11 @@ export function indexMessage(
 }
 
 function indexCall(call: Extract<Part, { type: 'tool-call' }>, part: number): IndexedCall {
-  const entry = { part, id: call.toolCallId, name: call.toolName }
-  const path = singlePath(call.input)
-  if (path === undefined) return entry
-  const read = { ...entry, path, range: requestedRange(call.input) }
-  const variant = readVariant(call.input, path)
-  return variant === undefined ? read : { ...read, variant }
+  const { toolCallId: id, toolName: name } = call
+  const read = readOf(call.input)
+  if (read === undefined) return { part, id, name }
+  const { path, range, variant } = read
+  return variant === undefined ? { part, id, name, path, range } : { part, id, name, path, range, variant }
 }
 
 function indexResult(
@@ -62,6 +61,9 @@ function indexResult(
   part: number,
   { toolResults, media }: Sizes,
 ): ResultEntry {
-  const entry = { part, id: result.toolCallId, units: toolResults, media, failed: isFailed(result.output) }
-  return result.toolName === undefined ? entry : { ...entry, name: result.toolName }
+  const { toolCallId: id, toolName: name } = result
+  const failed = isFailed(result.output)
+  return name === undefined
+    ? { part, id, units: toolResults, media, failed }
+    : { part, id, units: toolResults, media, failed, name }
 }

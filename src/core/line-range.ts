@@ -87,7 +87,6 @@ export function readVariant(
   pathArguments: readonly string[] = PATH_ARGUMENTS,
 ): string | undefined {
   if (!isArguments(input)) return path === undefined ? shortened(canonicalJson(input)) : undefined
-  if (path !== undefined && isPathAlone(input, path, pathArguments)) return undefined
   const { names } = rangeArguments(input)
   const rest = Object.entries(input).filter(
     ([name, value]) =>
@@ -98,12 +97,6 @@ export function readVariant(
       !(path !== undefined && value === path && pathArgument({ [name]: value }, pathArguments) === path),
   )
   return rest.length === 0 ? undefined : shortened(canonicalJson(Object.fromEntries(rest)))
-}
-
-/** Whether the path is all that is asked for, as in most reads. */
-function isPathAlone(input: Arguments, path: string, pathArguments: readonly string[]): boolean {
-  const names = Object.keys(input)
-  return names.length === 1 && input[names[0]!] === path && pathArgument(input, pathArguments) === path
 }
 
 function shortened(text: string): string {
@@ -277,4 +270,17 @@ export function singlePath(input: Json, pathArguments?: readonly string[]): stri
   const path = pathArgument(input, pathArguments)
   if (path === undefined || typeof input !== 'object' || input === null) return undefined
   return Object.values(input).some((value) => value === path) ? path : undefined
+}
+
+/** What a call reads of which file, when it names just one. */
+export function readOf(
+  input: Json,
+): { readonly path: string; readonly range: LineRange; readonly variant?: string } | undefined {
+  const path = singlePath(input)
+  if (path === undefined) return undefined
+  // The path is all that is asked for, as in most reads.
+  if (Object.keys(input as Arguments).length === 1) return { path, range: { from: 1 } }
+  const range = requestedRange(input)
+  const variant = readVariant(input, path)
+  return variant === undefined ? { path, range } : { path, range, variant }
 }

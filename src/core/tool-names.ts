@@ -137,10 +137,19 @@ function isNamed(name: string, names: readonly string[]): boolean {
   return keys.has(keyOf(name)) || keys.has(keyOf(withoutServer(name)))
 }
 
-/** `readFile`, `read_file` and `read-file` are one name. */
+/** `readFile`, `read_file` and `read-file` are one name. Names are few and come at every append, so keys are kept. */
 function keyOf(name: string): string {
-  return name.toLowerCase().replaceAll(/[_-]/g, '')
+  const known = keys.get(name)
+  if (known !== undefined) return known
+  const key = name.toLowerCase().replaceAll(/[_-]/g, '')
+  // Whoever makes up names must not fill the memory.
+  if (keys.size >= MOST_KEYS) keys.clear()
+  keys.set(name, key)
+  return key
 }
+
+const MOST_KEYS = 1_000
+const keys = new Map<string, string>()
 
 /** A tool's own name behind its server's: `mcp__files__read_file`, `files.read_file`, `files/read_file`. */
 function withoutServer(name: string): string {

@@ -254,7 +254,11 @@ function idTaken(head: Head, messageId: string): UndertextError<'MESSAGE_ID_TAKE
 }
 
 function moveCounters(connection: Connection, head: Head, written: readonly Prepared[], now: number): void {
-  let [text, reasoning, calls, results, media] = [0, 0, 0, 0, 0]
+  let text = 0
+  let reasoning = 0
+  let calls = 0
+  let results = 0
+  let media = 0
   for (const { sizes } of written) {
     text += sizes.text
     reasoning += sizes.reasoning

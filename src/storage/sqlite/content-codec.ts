@@ -29,9 +29,12 @@ export function encodeContent(content: string | readonly Part[]): EncodedContent
   if (typeof content === 'string') {
     return { content: JSON.stringify(content), blobs: null, bytes: NO_BYTES, inputJson: NO_INPUT }
   }
+  // Most contents go through the native function as they are, in one piece.
+  if (!content.some(needsShaping))
+    return { content: stringifyJson(content), blobs: null, bytes: NO_BYTES, inputJson: NO_INPUT }
+  const inputs: (string | undefined)[] = []
   const places: BlobPlace[] = []
   const bytes: { hash: Buffer; bytes: Uint8Array }[] = []
-  const inputs: (string | undefined)[] = []
   const keepApart = (data: string | Uint8Array, part: number, item: number): string | undefined => {
     const found = separate(data)
     if (found === undefined) return undefined
@@ -40,21 +43,34 @@ export function encodeContent(content: string | readonly Part[]): EncodedContent
     places.push([part, item, hash.toString('hex'), found.encoding])
     return ''
   }
-  const parts = content.map((part, index) => {
-    if (part.type === 'tool-call') {
-      inputs[index] = stringifyJson(part.input)
-      return stringifyEntry(part, 'input', inputs[index]!)
-    }
-    return stringifyJson(
-      mayHoldData(part) ? withoutData(part, (data, item) => keepApart(data, index, item)) : part,
-    )
-  })
+  const json = stringifyParts(content, inputs, (part, index) =>
+    withoutData(part, (data, item) => keepApart(data, index, item)),
+  )
   return {
-    content: parts.length === 1 ? `[${parts[0]}]` : `[${parts.join(',')}]`,
+    content: json,
     blobs: places.length === 0 ? null : JSON.stringify(places),
     bytes,
     inputJson: (part) => inputs[part],
   }
+}
+
+/** The JSON of parts, each as `shape` has it. The JSON of tool calls' inputs goes into `inputs`, by part. */
+function stringifyParts(
+  parts: readonly Part[],
+  inputs: (string | undefined)[],
+  shape: (part: Part, index: number) => Part,
+): string {
+  let text = '['
+  for (let index = 0; index < parts.length; index++) {
+    const part = parts[index]!
+    if (index > 0) text += ','
+    if (part.type === 'tool-call') {
+      const input = stringifyJson(part.input)
+      inputs[index] = input
+      text += stringifyEntry(part, 'input', input)
+    } else text += stringifyJson(shape(part, index))
+  }
+  return `${text}]`
 }
 
 /** An object's JSON with one value's JSON known already; keys keep their order. */
@@ -68,8 +84,10 @@ function stringifyEntry(object: object, key: string, json: string): string {
   return `${text}}`
 }
 
-function mayHoldData(part: Part): boolean {
+/** Whether a part may hold data to be stored apart, or a value that others want the JSON of. */
+function needsShaping(part: Part): boolean {
   return (
+    part.type === 'tool-call' ||
     part.type === 'image' ||
     part.type === 'file' ||
     (part.type === 'tool-result' && part.output.type === 'content')

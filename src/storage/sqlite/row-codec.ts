@@ -22,17 +22,17 @@ export function encodeKind(kind: RowKind): number {
 
 /**
  * SQL for kind and role in one number, as `unpackKind` and `unpackRole` read it: the driver's time for a row is the
- * number of its columns. A code that is none makes it -1, in which both are unreadable.
+ * number of its columns. They lie far apart, so that a damaged one is no other than it was, but unreadable.
  */
-export const PACKED_KIND =
-  'iif(m.kind between 0 and 2 and m.role between 0 and 3, m.kind | (m.role << 2), -1)'
+export const PACKED_KIND = 'm.kind * 1048576 + m.role'
+const KIND_UNIT = 1_048_576
 
 export function unpackKind(packed: number): RowKind {
-  return decodeKind(packed & 3)
+  return decodeKind(Math.floor(packed / KIND_UNIT))
 }
 
 export function unpackRole(packed: number): Role {
-  return decodeRole((packed >> 2) & 3)
+  return decodeRole(packed % KIND_UNIT)
 }
 
 /** Throws `STORE_CORRUPT` for a code that is none. */

@@ -35,7 +35,7 @@ const COLUMNS = [
 
 /** One page of the index behind a place, exported for the test of its plan. Reads no content. */
 export const PLANNING_QUERY = `select ${COLUMNS.map((column) => `group_concat(${column})`).join(', ')}, count(*)
-  from (select m.key, m.anchor, m.ordinal, (${PACKED_KIND}) | (m.flags << 4) | (m.pinned << 6) as packed, m.size_text, m.size_reasoning, m.size_calls,
+  from (select m.key, m.anchor, m.ordinal, (${PACKED_KIND}) * 8 + m.flags * 2 + m.pinned as packed, m.size_text, m.size_reasoning, m.size_calls,
       m.size_results, m.size_media, m.tools, m.id, m.shown from undertext_messages m indexed by undertext_visible
     where m.session = ? and m.anchor >= ? and (m.anchor, m.ordinal) > (?, ?) and ${M_VISIBLE}
     order by m.anchor, m.ordinal limit ${PAGE})`
@@ -132,23 +132,23 @@ export class IndexedRow implements ViewRow {
   }
 
   get kind(): RowKind {
-    return unpackKind(this.#packed)
+    return unpackKind(Math.floor(this.#packed / 8))
   }
 
   get role(): Role {
-    return unpackRole(this.#packed)
+    return unpackRole(Math.floor(this.#packed / 8))
   }
 
   get hasReasoning(): boolean {
-    return ((this.#packed >> 4) & REASONING) !== 0
+    return ((this.#packed >> 1) & REASONING) !== 0
   }
 
   get speaks(): boolean {
-    return ((this.#packed >> 4) & SPEAKS) !== 0
+    return ((this.#packed >> 1) & SPEAKS) !== 0
   }
 
   get pinned(): boolean {
-    return this.#packed >> 6 === 1
+    return (this.#packed & 1) === 1
   }
 
   get anchor(): number {
