@@ -4,7 +4,9 @@ import { openBare } from './bare.ts'
 import type { Folder } from './folder.ts'
 import { median, timed } from './rounds.ts'
 
-const SAMPLES = 15
+const SAMPLES = 20
+/** Rounds before the clock counts: the figures are of a warm process. */
+const WARM_UP = 10
 
 /** Prune, then truncate, far enough that both have much to do. */
 export const PRUNE_AND_TRUNCATE: CompactionConfig = {
@@ -43,7 +45,7 @@ export async function compactionTime(
   const totals: number[] = []
   const plannings: number[] = []
   let [rows, parts] = [0, 0]
-  for (let sample = -3; sample < SAMPLES; sample++) {
+  for (let sample = -WARM_UP; sample < SAMPLES; sample++) {
     const database = openBare(folder.copy(name, 'compaction.db'), 'full')
     const commitBegan = watchBegin(database)
     const store = await openStore(database)
@@ -173,7 +175,7 @@ async function rounds(
     commit.run()
   }
   const times: Record<keyof UndoFigures, number[]> = { undo: [], redo: [], bareClear: [], bareSet: [] }
-  for (let sample = -3; sample < SAMPLES; sample++) {
+  for (let sample = -WARM_UP; sample < SAMPLES; sample++) {
     const one: [keyof UndoFigures, () => unknown][] = [
       ['undo', () => store.undoCompaction('s', id)],
       ['bareClear', () => transaction(clear)],

@@ -1,6 +1,6 @@
 import type { Json, JsonObject } from './json.ts'
 import type { Role } from './message.ts'
-import { NO_SIZES, type Sizes, SizesSum, subtractSizes } from './tokens.ts'
+import { addSizes, NO_SIZES, type Sizes, subtractSizes } from './tokens.ts'
 import type { View, ViewRow } from './view.ts'
 
 /** The four stages of the founding documents, in their order. */
@@ -106,10 +106,8 @@ function withReplacement(row: ViewRow, replacement: PlannedReplacement, compacti
   const shown =
     row.shown.length === 0 ? [entry] : [...row.shown.filter(({ part }) => part !== replacement.part), entry]
   const { instead, saved } = replacement
-  const sizes = new SizesSum(row.sizes)
-  if (instead !== undefined) sizes.add(instead)
-  sizes.subtract(saved)
-  return new ReplacedRow(row, sizes.value, shown)
+  const sizes = subtractSizes(instead === undefined ? row.sizes : addSizes(row.sizes, instead), saved)
+  return new ReplacedRow(row, sizes, shown)
 }
 
 /** A row with other figures; everything else is as in the row it was made of. */

@@ -9,7 +9,7 @@ import {
   UNKNOWN_LINES,
 } from '../../src/core/line-range.ts'
 import { neurolinkEstimator } from '../../src/core/tokens.ts'
-import { decodeTools, encodeTools, skipTools } from '../../src/storage/sqlite/tools-codec.ts'
+import { decodeCalls, encodeTools, skipTools } from '../../src/storage/sqlite/tools-codec.ts'
 
 describe('the lines a read asks for', () => {
   it.each([
@@ -98,6 +98,6 @@ it('the index of calls goes through its column and back', () => {
   }))
   const index = indexMessage({ content }, neurolinkEstimator)
   const values = JSON.parse(`[0,${encodeTools(index)!}]`) as unknown[]
-  expect(decodeTools(values, 1).calls).toEqual(index.calls)
+  expect(decodeCalls(values, 1)).toEqual(index.calls)
   expect(skipTools(values, 1)).toBe(values.length)
 })

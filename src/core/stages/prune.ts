@@ -1,6 +1,4 @@
 import type { PlannedReplacement } from '../plan.ts'
-import { savedBy } from '../plan.ts'
-import { NO_SIZES } from '../tokens.ts'
 import type { ResultEntry, View, ViewRow } from '../view.ts'
 import type { Stage } from './stage.ts'
 
@@ -42,13 +40,14 @@ export const prune: Stage = {
       if (view.leans.length > 0 && view.isLeanedOn(row.key, result.part)) continue
       const saving = tokens - placeholderTokens
       if (saving <= 0) continue
-      const original = { ...NO_SIZES, toolResults: result.units, media: result.media }
-      replace.push({
-        row,
-        part: result.part,
-        text: settings.prunePlaceholder,
-        saved: savedBy(original, 'toolResults', placeholderUnits),
-      })
+      const saved = {
+        text: 0,
+        reasoning: 0,
+        toolCalls: 0,
+        toolResults: result.units - placeholderUnits,
+        media: result.media,
+      }
+      replace.push({ row, part: result.part, text: settings.prunePlaceholder, saved })
       savedTokens += saving
     }
 

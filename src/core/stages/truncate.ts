@@ -80,10 +80,12 @@ function hideByTokens(view: View, context: StageContext, insert: PlannedInsert |
     }
   }
 
-  for (const step of [...olderTurns(view, stays), ...newestTurnUnits(view, stays)]) {
-    if (remaining.tokens <= context.targetTokens) break
-    if (hide.length === 0) drop(markers)
-    drop(step)
+  for (const units of [olderTurns, newestTurnUnits]) {
+    for (const step of units(view, stays)) {
+      if (remaining.tokens <= context.targetTokens) return hide
+      if (hide.length === 0) drop(markers)
+      drop(step)
+    }
   }
   return hide
 }
@@ -147,15 +149,20 @@ function firstExchange(view: View, targetTokens: number): number[] {
 }
 
 /** The turns before the newest, oldest first, without what stays. */
-function olderTurns(view: View, stays: ReadonlySet<number>): number[][] {
+function* olderTurns(view: View, stays: ReadonlySet<number>): Generator<number[]> {
   const starts = view.turns.turnStarts()
   const newest = starts.at(-1) ?? 0
-  const edges = [0, ...starts.filter((start) => start > 0 && start <= newest)]
-  if (newest === 0) return []
-  return edges
-    .slice(0, -1)
-    .map((start, at) => range(start, edges[at + 1]!).filter((index) => !stays.has(index)))
-    .filter((turn) => turn.length > 0)
+  let turn: number[] = []
+  let next = 0
+  for (let index = 0; index < newest; index++) {
+    if (index === starts[next]) {
+      if (turn.length > 0) yield turn
+      turn = []
+      next += 1
+    }
+    if (!stays.has(index)) turn.push(index)
+  }
+  if (turn.length > 0) yield turn
 }
 
 /** What belongs together within the newest turn, oldest first, behind its request; the last of it stays. */

@@ -37,45 +37,63 @@ function encodeFile({ path, range, variant }: IndexedCall): EncodedFile | 0 {
 export function skipTools(values: readonly unknown[], start: number): number {
   let at = start + 1
   for (let entries = values[start] as number; entries > 0 && at < values.length; entries--)
-    at += (values[at] as number) < 0 ? CALL_FIELDS : RESULT_FIELDS
+    at += fieldsAt(values, at)
   return at
 }
 
-/** The calls and results whose values begin at `start`. */
-export function decodeTools(
-  values: readonly unknown[],
-  start: number,
-): { readonly calls: readonly CallEntry[]; readonly results: readonly ResultEntry[] } {
+/** The calls among the values that begin at `start`. Most rows hold a single entry, so lists are made for no more. */
+export function decodeCalls(values: readonly unknown[], start: number): readonly CallEntry[] {
+  const entries = values[start] as number
+  if (entries === 1) return isCall(values, start + 1) ? [decodeCall(values, start + 1)] : NOTHING
   const calls: CallEntry[] = []
+  let at = start + 1
+  for (let left = entries; left > 0; left--) {
+    if (isCall(values, at)) calls.push(decodeCall(values, at))
+    at += fieldsAt(values, at)
+  }
+  return calls
+}
+
+/** The results among them. */
+export function decodeResults(values: readonly unknown[], start: number): readonly ResultEntry[] {
+  const entries = values[start] as number
+  if (entries === 1) return isCall(values, start + 1) ? NOTHING : [decodeResult(values, start + 1)]
   const results: ResultEntry[] = []
   let at = start + 1
-  for (let entries = values[start] as number; entries > 0; entries--) {
-    if ((values[at] as number) < 0) {
-      calls.push(decodeCall(values, at))
-      at += CALL_FIELDS
-    } else {
-      results.push(decodeResult(values, at))
-      at += RESULT_FIELDS
-    }
+  for (let left = entries; left > 0; left--) {
+    if (!isCall(values, at)) results.push(decodeResult(values, at))
+    at += fieldsAt(values, at)
   }
-  return { calls, results }
+  return results
+}
+
+const NOTHING: readonly never[] = []
+
+function isCall(values: readonly unknown[], at: number): boolean {
+  return (values[at] as number) < 0
+}
+
+function fieldsAt(values: readonly unknown[], at: number): number {
+  return isCall(values, at) ? CALL_FIELDS : RESULT_FIELDS
 }
 
 function decodeCall(values: readonly unknown[], at: number): IndexedCall {
-  const call = {
-    part: -1 - (values[at] as number),
-    id: values[at + 1] as string,
-    name: values[at + 2] as string,
-  }
+  const part = -1 - (values[at] as number)
+  const id = values[at + 1] as string
+  const name = values[at + 2] as string
   const file = values[at + 3] as EncodedFile | 0
-  if (file === 0) return call
-  const [path, ...more] = file
+  if (file === 0) return { part, id, name }
+  const path = file[0]
+  if (file.length === 1) return { part, id, name, path, range: WHOLE_FILE }
+  const more = file.slice(1)
   const last = more.at(-1)
   const variant = typeof last === 'string' ? last : undefined
   const [from = 1, to] = more.filter((item) => typeof item === 'number')
   const range: LineRange = to === undefined ? { from } : { from, to }
-  return variant === undefined ? { ...call, path, range } : { ...call, path, range, variant }
+  return variant === undefined ? { part, id, name, path, range } : { part, id, name, path, range, variant }
 }
+
+const WHOLE_FILE: LineRange = { from: 1 }
 
 function decodeResult(values: readonly unknown[], at: number): ResultEntry {
   const part = values[at] as number

@@ -5,38 +5,37 @@ import type { Connection } from './connection.ts'
 import { damaged, parseStored } from './content-codec.ts'
 import { M_VISIBLE } from './history.ts'
 import { decodeShown, PACKED_KIND, REASONING, rowId, SPEAKS, unpackKind, unpackRole } from './row-codec.ts'
-import { decodeTools, skipTools } from './tools-codec.ts'
+import { decodeCalls, decodeResults, skipTools } from './tools-codec.ts'
 
 /*
  * The index of a view: what planning works on. The driver's time for a row is a fixed part and one for each of
  * its columns, so the columns come instead, each as the text of one JSON array: 10,000 rows of twelve columns take
- * 12.5 ms to fetch and 5 more to parse their calls and results, ten arrays 6 and 4.5 (docs/decisions.md).
+ * 12.5 ms to fetch and 5 more to parse their calls and results, eight arrays 5 and 4 (docs/decisions.md).
  */
 
 /** Rows fetched at once. A text of SQLite's and a string of JavaScript's both have an end. */
 const PAGE = 20_000
 
-const TOOLS = 8
-const TOOLS_NAME = 'index of calls and results'
-
-/** What most rows have; the last says what few have: an inserted row's ordinal, the caller's id, replacements. */
+/** What most rows have; the last says what few have, as `Rare` names it. */
 const COLUMNS = [
   'key',
   'anchor',
   'packed',
   'size_text',
-  'size_reasoning',
   'size_calls',
   'size_results',
-  'size_media',
   'ifnull(tools, 0)',
-  'iif(ordinal = 0 and id is null and shown is null, 0, json_array(ordinal, id, cast(shown as text)))',
+  `iif(ordinal = 0 and id is null and shown is null and size_reasoning = 0 and size_media = 0, 0,
+     json_array(ordinal, id, cast(shown as text), size_reasoning, size_media))`,
 ]
+const COUNT = COLUMNS.length
+const TOOLS_NAME = 'index of calls and results'
 
 /** One page of the index behind a place, exported for the test of its plan. Reads no content. */
-export const PLANNING_QUERY = `select ${COLUMNS.map((column) => `group_concat(${column})`).join(', ')}, count(*)
-  from (select m.key, m.anchor, m.ordinal, (${PACKED_KIND}) * 8 + m.flags * 2 + m.pinned as packed, m.size_text, m.size_reasoning, m.size_calls,
-      m.size_results, m.size_media, m.tools, m.id, m.shown from undertext_messages m indexed by undertext_visible
+export const PLANNING_QUERY = `select ${COLUMNS.map((column) => `'[' || group_concat(${column}) || ']'`).join(', ')}, count(*)
+  from (select m.key, m.anchor, m.ordinal, (${PACKED_KIND}) * 8 + m.flags * 2 + m.pinned as packed, m.size_text,
+      m.size_reasoning, m.size_calls, m.size_results, m.size_media, m.tools, m.id, m.shown
+    from undertext_messages m indexed by undertext_visible
     where m.session = ? and m.anchor >= ? and (m.anchor, m.ordinal) > (?, ?) and ${M_VISIBLE}
     order by m.anchor, m.ordinal limit ${PAGE})`
 
@@ -46,7 +45,7 @@ export function readIndex(connection: Connection, session: number, incarnation: 
   for (let last: IndexedRow | undefined; ; last = rows.at(-1)!) {
     const [anchor, ordinal] = last === undefined ? [0, -1] : [last.anchor, last.ordinal]
     const found = connection.get(PLANNING_QUERY, session, anchor, anchor, ordinal)!
-    const count = found[COLUMNS.length] as number
+    const count = found[COUNT] as number
     if (count > 0) appendPage(rows, found, count, incarnation)
     if (count < PAGE) return rows
   }
@@ -62,46 +61,46 @@ type Page = {
   readonly toolsAt: Uint32Array
   readonly rare: readonly (Rare | 0)[]
 }
-type Rare = readonly [ordinal: number, id: string | null, shown: string | null]
+type Rare = readonly [
+  ordinal: number,
+  id: string | null,
+  shown: string | null,
+  reasoning: number,
+  media: number,
+]
 
 /** Throws `STORE_CORRUPT`. */
-function appendPage(rows: IndexedRow[], texts: readonly unknown[], count: number, incarnation: string): void {
-  const [keys, anchors, packed, text, reasoning, toolCalls, toolResults, media] = texts
-    .slice(0, TOOLS)
-    .map((column) => parseColumn(column) as number[]) as [
-    number[],
-    number[],
-    number[],
-    number[],
-    number[],
-    number[],
-    number[],
-    number[],
-  ]
-  const tools = parseColumn(texts[TOOLS])
-  const toolsAt = new Uint32Array(count)
-  let at = 0
+function appendPage(
+  rows: IndexedRow[],
+  columns: readonly unknown[],
+  count: number,
+  incarnation: string,
+): void {
+  const column = (at: number): unknown[] => parseStored(columns[at], TOOLS_NAME, 'some row') as unknown[]
+  const keys = column(0) as number[]
+  const anchors = column(1) as number[]
+  const packed = column(2) as number[]
+  const texts = column(3) as number[]
+  const calls = column(4) as number[]
+  const results = column(5) as number[]
+  const tools = column(6)
+  const rare = column(7) as (Rare | 0)[]
+  const page = { incarnation, anchors, packed, tools, toolsAt: new Uint32Array(count), rare }
+  let toolsAt = 0
   for (let index = 0; index < count; index++) {
-    toolsAt[index] = at
-    at = skipTools(tools, at)
-  }
-  if (at !== tools.length) throw damaged(TOOLS_NAME, 'some row')
-  const rare = parseColumn(texts[TOOLS + 1]) as (Rare | 0)[]
-  const page = { incarnation, anchors, packed, tools, toolsAt, rare }
-  for (let index = 0; index < count; index++) {
+    page.toolsAt[index] = toolsAt
+    toolsAt = skipTools(tools, toolsAt)
+    const few = rare[index]!
     const sizes = {
-      text: text[index]!,
-      reasoning: reasoning[index]!,
-      toolCalls: toolCalls[index]!,
-      toolResults: toolResults[index]!,
-      media: media[index]!,
+      text: texts[index]!,
+      reasoning: few === 0 ? 0 : few[3],
+      toolCalls: calls[index]!,
+      toolResults: results[index]!,
+      media: few === 0 ? 0 : few[4],
     }
     rows.push(new IndexedRow(keys[index]!, sizes, page, index))
   }
-}
-
-function parseColumn(values: unknown): unknown[] {
-  return parseStored(`[${values}]`, TOOLS_NAME, 'some row') as unknown[]
+  if (toolsAt !== tools.length) throw damaged(TOOLS_NAME, 'some row')
 }
 
 const NOTHING: readonly never[] = []
@@ -113,7 +112,7 @@ export class IndexedRow implements ViewRow {
   readonly #page: Page
   readonly #at: number
   #calls: readonly CallEntry[] | undefined
-  #results: readonly ResultEntry[] = NOTHING
+  #results: readonly ResultEntry[] | undefined
   #shown: readonly ShownReplacement[] | undefined
 
   constructor(key: number, sizes: Sizes, page: Page, at: number) {
@@ -171,12 +170,12 @@ export class IndexedRow implements ViewRow {
   }
 
   get calls(): readonly CallEntry[] {
-    if (this.#calls === undefined) this.#decodeTools()
-    return this.#calls!
+    this.#calls ??= this.#decode(decodeCalls)
+    return this.#calls
   }
 
   get results(): readonly ResultEntry[] {
-    if (this.#calls === undefined) this.#decodeTools()
+    this.#results ??= this.#decode(decodeResults)
     return this.#results
   }
 
@@ -188,16 +187,12 @@ export class IndexedRow implements ViewRow {
     return this.#shown
   }
 
-  #decodeTools(): void {
-    const start = this.#page.toolsAt[this.#at]!
-    if (this.#page.tools[start] === 0) {
-      this.#calls = NOTHING
-      return
-    }
+  #decode<T>(decode: (values: readonly unknown[], start: number) => readonly T[]): readonly T[] {
+    const { tools, toolsAt } = this.#page
+    const start = toolsAt[this.#at]!
+    if (tools[start] === 0) return NOTHING
     try {
-      const { calls, results } = decodeTools(this.#page.tools, start)
-      this.#calls = calls
-      this.#results = results
+      return decode(tools, start)
     } catch {
       throw damaged(TOOLS_NAME, this.key)
     }
