@@ -46,47 +46,51 @@ export function insertReplacements(
 export function refreshShown(connection: Connection, compaction: number, inForce: boolean): Sizes {
   const others = othersInForce(connection, compaction)
   if (others.length === 0) {
-    const saved = visibleTotals(connection, compaction, 'r.saved_text', 'r.saved_results', 'r.saved_media')
+    const saved = visibleTotals(connection, compaction, 'r.saved_', true)
     setAlone(connection, compaction, inForce, [])
     return inForce ? subtractSizes(NO_SIZES, saved) : saved
   }
-  const sizes = ['m.size_text', 'm.size_results', 'm.size_media'] as const
-  const before = visibleTotals(connection, compaction, ...sizes)
-  const older = others.length === 1 && others[0]! < compaction ? others[0]! : undefined
-  const exchanged = older === undefined ? 0 : exchange(connection, compaction, inForce, older)
-  if (exchanged < rowsOf(connection, compaction)) {
-    const done = exchanged === 0 ? new Set<number>() : exchangeableRows(connection, compaction, older!)
+  const [parts, rows] = extentOf(connection, compaction)
+  const isSingle = parts === rows
+  const before = visibleTotals(connection, compaction, 'm.size_', isSingle)
+  const isPlain = isSingle && others.length === 1 && others[0]! < compaction
+  const exchanged = isPlain ? exchange(connection, compaction, inForce, others[0]!) : 0
+  if (exchanged < rows) {
+    const done = exchanged === 0 ? new Set<number>() : exchangeableRows(connection, compaction, others[0]!)
     const overlapping = overlappingRows(connection, compaction, others)
     setAlone(connection, compaction, inForce, [...overlapping, ...done])
     const rest = overlapping.filter((key) => !done.has(key))
     if (rest.length > 0) setNewest(connection, compaction, inForce, others, rest)
   }
-  return subtractSizes(visibleTotals(connection, compaction, ...sizes), before)
+  return subtractSizes(visibleTotals(connection, compaction, 'm.size_', isSingle), before)
 }
 
-/** How many rows a compaction replaces parts of. */
-function rowsOf(connection: Connection, compaction: number): number {
-  const sql = 'select count(distinct message) from undertext_replacements where compaction = ?'
-  return connection.get(sql, compaction)![0] as number
+/** How many parts a compaction replaces, and of how many rows. */
+function extentOf(connection: Connection, compaction: number): readonly [parts: number, rows: number] {
+  const sql = 'select count(*), count(distinct message) from undertext_replacements where compaction = ?'
+  return connection.get(sql, compaction) as unknown as readonly [number, number]
 }
 
-/** Sums over the visible rows a compaction replaces parts of: of its replacements, or of the rows, each once. */
+/**
+ * Sums over the visible rows a compaction replaces parts of: of its replacements (`r.saved_`) or of the rows
+ * (`m.size_`), those once each; with `isSingle` there is one replacement a row, and nothing to make distinct.
+ */
 function visibleTotals(
   connection: Connection,
   compaction: number,
-  text: string,
-  results: string,
-  media: string,
+  column: 'r.saved_' | 'm.size_',
+  isSingle: boolean,
 ): Sizes {
-  const each = text.startsWith('m.') ? 'distinct message' : '*'
+  const rows = isSingle
+    ? 'undertext_replacements r'
+    : '(select distinct compaction, message from undertext_replacements) r'
   const row = connection.get(
-    `select total(${text}), total(${results}), total(${media})
-     from (select ${each} from undertext_replacements where compaction = ?) r
-     join undertext_messages m on m.key = r.message where ${M_VISIBLE}`,
+    `select total(${column}text), total(${column}results), total(${column}media)
+     from ${rows} join undertext_messages m on m.key = r.message where r.compaction = ? and ${M_VISIBLE}`,
     compaction,
   )
-  const [sizeText, toolResults, sizeMedia] = row as [number, number, number]
-  return { ...NO_SIZES, text: sizeText, toolResults, media: sizeMedia }
+  const [text, toolResults, media] = row as [number, number, number]
+  return { ...NO_SIZES, text, toolResults, media }
 }
 
 /** The numbers of the other compactions of the session that are in force and replace something. */
@@ -135,17 +139,20 @@ function setAlone(
   )
 }
 
-/** Rows of which a compaction replaces one part, which one older compaction in force replaces too. */
+/**
+ * Rows of which a compaction and an older one replace the same part. Cross join: the first is gone through in its
+ * order, the second looked up.
+ */
 const EXCHANGEABLE = `select mine.message, mine.part, mine.saved_text - other.saved_text as text,
     mine.saved_results - other.saved_results as results, mine.saved_media - other.saved_media as media
-  from (select message, part, saved_text, saved_results, saved_media from undertext_replacements
-        where compaction = ? group by message having count(*) = 1) mine
-  join undertext_replacements other
-    on other.compaction = ? and other.message = mine.message and other.part = mine.part`
+  from undertext_replacements mine cross join undertext_replacements other
+    on other.compaction = ? and other.message = mine.message and other.part = mine.part
+  where mine.compaction = ?`
 
 /**
- * The plain case of an overlap, in half the time of the general one: one entry of what a row shows is exchanged for
- * the other. Answers how many rows were.
+ * The plain case of an overlap, in half the time of the general one: a compaction that replaces one part of each of its
+ * rows, and one older compaction in force. One entry of what a row shows is exchanged for the other. Answers how many
+ * rows were.
  */
 function exchange(connection: Connection, compaction: number, inForce: boolean, older: number): number {
   const [from, to] = inForce ? [older, compaction] : [compaction, older]
@@ -160,13 +167,13 @@ function exchange(connection: Connection, compaction: number, inForce: boolean, 
      from (${EXCHANGEABLE}) pair where undertext_messages.key = pair.message`,
     from,
     to,
-    compaction,
     older,
+    compaction,
   )
 }
 
 function exchangeableRows(connection: Connection, compaction: number, older: number): Set<number> {
-  const rows = connection.all(`select message from (${EXCHANGEABLE})`, compaction, older)
+  const rows = connection.all(`select message from (${EXCHANGEABLE})`, older, compaction)
   return new Set(rows.map(([key]) => key as number))
 }
 

@@ -204,10 +204,10 @@ function checkPairs(
 
 /** What a deduplication leans on must be there and whole, unless nothing it replaced is visible either. */
 function checkReplaced(connection: Connection, session: StoredSession, compaction: StoredCompaction): void {
-  const visible = `from (select distinct message from undertext_replacements where compaction = ?) r
-     join undertext_messages m on m.key = r.message where ${M_VISIBLE}`
+  const visible = `from undertext_replacements r join undertext_messages m on m.key = r.message
+     where r.compaction = ? and ${M_VISIBLE}`
   const pinned = connection.all(
-    `select m.id, m.position, m.ordinal ${visible} and m.pinned = 1`,
+    `select distinct m.id, m.position, m.ordinal ${visible} and m.pinned = 1`,
     compaction.no,
   )
   if (pinned.length > 0) {
