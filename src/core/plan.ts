@@ -1,7 +1,7 @@
 import type { Json, JsonObject } from './json.ts'
 import type { Role } from './message.ts'
 import { addSizes, NO_SIZES, type Sizes, subtractSizes } from './tokens.ts'
-import type { View, ViewRow } from './view.ts'
+import { compareRows, type View, type ViewRow } from './view.ts'
 
 /** The four stages of the founding documents, in their order. */
 export const COMPACTION_STAGES = ['prune', 'deduplicate', 'summarize', 'truncate'] as const
@@ -85,19 +85,43 @@ export function spanOf(
  * called by, `ordinal` the ordinal of an inserted row: the session's next one.
  */
 export function applyPlan(view: View, plan: Plan, provisional: number, ordinal: number): PlannedStep {
-  const changed = new Map<ViewRow, ViewRow>()
-  for (const replacement of plan.replace) {
-    const current = changed.get(replacement.row) ?? replacement.row
-    changed.set(replacement.row, withReplacement(current, replacement, provisional))
-  }
+  const changed = changedRows(plan.replace, provisional)
   const inserted = plan.insert && insertedRow(plan, plan.insert, provisional, ordinal)
-  const after = view.changed(
-    new Set(plan.hide),
-    changed,
-    inserted === undefined ? [] : [inserted],
-    plan.requires,
-  )
+  const after = view.changed(plan.hide, changed, inserted === undefined ? [] : [inserted], plan.requires)
   return { plan, before: view, after, provisional, ...(inserted !== undefined && { inserted }) }
+}
+
+/** The rows of which parts are replaced, each with what it becomes. Parts of one row may stand apart. */
+function changedRows(
+  replace: readonly PlannedReplacement[],
+  provisional: number,
+): (readonly [before: ViewRow, after: ViewRow])[] {
+  const changed: [ViewRow, ViewRow][] = []
+  const entries = new Map<ViewRow, [ViewRow, ViewRow]>()
+  // Most rows are replaced in one part: those are not looked up.
+  const isSingle = isAscending(replace)
+  for (const replacement of replace) {
+    const known = isSingle ? undefined : entries.get(replacement.row)
+    if (known !== undefined) {
+      known[1] = withReplacement(known[1], replacement, provisional)
+      continue
+    }
+    const entry: [ViewRow, ViewRow] = [
+      replacement.row,
+      withReplacement(replacement.row, replacement, provisional),
+    ]
+    if (!isSingle) entries.set(replacement.row, entry)
+    changed.push(entry)
+  }
+  return changed
+}
+
+/** Whether each row comes once, in the order of the view. */
+function isAscending(replace: readonly PlannedReplacement[]): boolean {
+  for (let at = 1; at < replace.length; at++) {
+    if (compareRows(replace[at - 1]!.row, replace[at]!.row) >= 0) return false
+  }
+  return true
 }
 
 /** A row that shows one more replacement, in addition to those it shows or instead of one of them. */

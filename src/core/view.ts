@@ -131,10 +131,13 @@ export class View {
     return tokensOf(sizes, 1, this.estimator, this.provider) - this.estimator.tokensPerConversation
   }
 
-  /** This view without some rows, with other rows in place of some, and with new rows in their places. */
+  /**
+   * This view without some rows, with other rows in place of some (each with the one it replaces), and with new rows
+   * in their places.
+   */
   changed(
-    hidden: ReadonlySet<ViewRow>,
-    changed: ReadonlyMap<ViewRow, ViewRow>,
+    hidden: readonly ViewRow[],
+    changed: readonly (readonly [before: ViewRow, after: ViewRow])[],
     inserted: readonly ViewRow[],
     requires: readonly {
       readonly row: ViewRow
@@ -142,19 +145,45 @@ export class View {
       readonly by: readonly number[]
     }[] = [],
   ): View {
+    const inOrder = this.#keptInOrder(hidden, changed)
+    const gone = inOrder === undefined ? new Set(hidden) : hidden
+    const kept = inOrder ?? this.#kept(new Set(hidden), new Map(changed))
     const sizes = new SizesSum(this.sizes)
-    for (const row of hidden) sizes.subtract(row.sizes)
+    for (const row of gone) sizes.subtract(row.sizes)
     for (const [before, after] of changed) {
       sizes.subtract(before.sizes)
       sizes.add(after.sizes)
     }
     for (const row of inserted) sizes.add(row.sizes)
-    const kept: ViewRow[] = []
-    for (const row of this.rows) if (!hidden.has(row)) kept.push(changed.get(row) ?? row)
     // Replacements change no structure: what belongs together is found by index and stays.
-    const turns = hidden.size === 0 && inserted.length === 0 ? this.turns : undefined
+    const turns = hidden.length === 0 && inserted.length === 0 ? this.turns : undefined
     const leans = [...this.leans, ...requires.map(({ row, part, by }) => ({ key: row.key, part, by }))]
     return new View(insertInOrder(kept, inserted), this.estimator, this.provider, sizes.value, turns, leans)
+  }
+
+  /** What is left, when what goes and changes is given in the order of the view, as it nearly always is. */
+  #keptInOrder(
+    hidden: readonly ViewRow[],
+    changed: readonly (readonly [ViewRow, ViewRow])[],
+  ): ViewRow[] | undefined {
+    const kept: ViewRow[] = []
+    let nextHidden = 0
+    let nextChanged = 0
+    for (const row of this.rows) {
+      const isHidden = row === hidden[nextHidden]
+      const change = changed[nextChanged]
+      const isChanged = change !== undefined && change[0] === row
+      if (isHidden) nextHidden += 1
+      else kept.push(isChanged ? change[1] : row)
+      if (isChanged) nextChanged += 1
+    }
+    return nextHidden === hidden.length && nextChanged === changed.length ? kept : undefined
+  }
+
+  #kept(hidden: ReadonlySet<ViewRow>, changed: ReadonlyMap<ViewRow, ViewRow>): ViewRow[] {
+    const kept: ViewRow[] = []
+    for (const row of this.rows) if (!hidden.has(row)) kept.push(changed.get(row) ?? row)
+    return kept
   }
 }
 

@@ -28,18 +28,19 @@ export const prune: Stage = {
     let protectedTokens = 0
     let savedTokens = 0
 
-    for (const { index, row, result, tool } of resultsFromNewest(view)) {
-      if (tool !== undefined && settings.pruneProtectedTools.includes(tool)) continue
+    forResultsFromNewest(view, (index, row, result) => {
+      const tool = result.name ?? view.turns.callOf(index, result.part)?.name
+      if (tool !== undefined && settings.pruneProtectedTools.includes(tool)) return
       const tokens = tokensOfResult(view, result)
       if (protectedTokens < settings.pruneProtectTokens) {
         protectedTokens += tokens
-        continue
+        return
       }
-      if (view.turns.pending.has(index) || !isPrunable(row, result)) continue
+      if (view.turns.pending.has(index) || !isPrunable(row, result)) return
       // An older read points at this one.
-      if (view.leans.length > 0 && view.isLeanedOn(row.key, result.part)) continue
+      if (view.leans.length > 0 && view.isLeanedOn(row.key, result.part)) return
       const saving = tokens - placeholderTokens
-      if (saving <= 0) continue
+      if (saving <= 0) return
       const saved = {
         text: 0,
         reasoning: 0,
@@ -49,7 +50,7 @@ export const prune: Stage = {
       }
       replace.push({ row, part: result.part, text: settings.prunePlaceholder, saved })
       savedTokens += saving
-    }
+    })
 
     if (replace.length === 0 || savedTokens < settings.pruneMinimumSavings) return undefined
     return {
@@ -75,15 +76,13 @@ function tokensOfResult(view: View, result: ResultEntry): number {
   return view.estimator.toTokens(result.units, view.provider) + result.media
 }
 
-/** Every result in the view, newest first, with the name of its tool when it can be known. */
-function* resultsFromNewest(
+/** Every result in the view, newest first. */
+function forResultsFromNewest(
   view: View,
-): Generator<{ index: number; row: ViewRow; result: ResultEntry; tool: string | undefined }> {
+  visit: (index: number, row: ViewRow, result: ResultEntry) => void,
+): void {
   for (let index = view.rows.length - 1; index >= 0; index--) {
     const row = view.rows[index]!
-    for (let at = row.results.length - 1; at >= 0; at--) {
-      const result = row.results[at]!
-      yield { index, row, result, tool: result.name ?? view.turns.callOf(index, result.part)?.name }
-    }
+    for (let at = row.results.length - 1; at >= 0; at--) visit(index, row, row.results[at]!)
   }
 }

@@ -30,12 +30,13 @@ export const truncate: Stage = {
       truncationFraction === undefined
         ? hideByTokens(view, context, insert)
         : hideByFraction(view, truncationFraction)
-    const hidden = new Set(hide)
+    const hidden = new Uint8Array(view.rows.length)
+    for (const index of hide) hidden[index] = 1
     if (!hide.some((index) => view.rows[index]!.kind === 'message')) return undefined
     if (!isSmaller(view, hide, insert)) return undefined
     const plan: Plan = {
       kind: 'truncate',
-      hide: view.rows.filter((_, index) => hidden.has(index)),
+      hide: view.rows.filter((_, index) => hidden[index] === 1),
       replace: [],
       requires: [],
       params:
