@@ -2,12 +2,21 @@ import { copyFileSync, mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-/** A temporary folder for the files of one run of the benchmark. `UNDERTEXT_BENCH_DIR` puts it on another disk. */
+/** The folder for the files of one run of the benchmark. */
 export class Folder {
-  readonly #path = mkdtempSync(join(process.env.UNDERTEXT_BENCH_DIR ?? tmpdir(), 'undertext-bench-'))
+  readonly path: string
+
+  constructor(path: string) {
+    this.path = path
+  }
+
+  /** A new one. `UNDERTEXT_BENCH_DIR` puts it on another disk. */
+  static make(): Folder {
+    return new Folder(mkdtempSync(join(process.env.UNDERTEXT_BENCH_DIR ?? tmpdir(), 'undertext-bench-')))
+  }
 
   file(name: string): string {
-    return join(this.#path, name)
+    return join(this.path, name)
   }
 
   /** A copy of a file whose store is closed. */
@@ -22,6 +31,6 @@ export class Folder {
   }
 
   remove(): void {
-    rmSync(this.#path, { recursive: true, force: true })
+    rmSync(this.path, { recursive: true, force: true })
   }
 }
