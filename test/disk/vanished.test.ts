@@ -46,11 +46,15 @@ const VANISHINGS: Record<string, () => unknown> = {
   },
 }
 
+/** A store looks whether its file is still there when its last look is 5 ms ago. */
+const momentLater = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 10))
+
 describe('a file that vanished while it is open', () => {
   for (const [name, vanish] of Object.entries(VANISHINGS)) {
     test(`${name}: reading goes on, and nothing is acknowledged that would not be there`, async () => {
       const before = await contentsOf(store)
       await vanish()
+      await momentLater()
       for (const [verb, act] of Object.entries(READS))
         expect(await outcomeOf(() => act(store, furnished)), verb).toBe('done')
       for (const [verb, act] of Object.entries(WRITES))
@@ -72,6 +76,7 @@ describe('a file that vanished while it is open', () => {
 
   test('that is back in its place is written to again', async () => {
     renameSync(file, `${file}.away`)
+    await momentLater()
     expect(await outcomeOf(() => store.append('s', [say('user', 'lost?')]))).toBe('STORE_UNAVAILABLE')
     renameSync(`${file}.away`, file)
     const { position } = await store.append('s', [say('user', 'kept')])

@@ -160,9 +160,11 @@ export class Connection {
     if (this.#path === undefined) return
     const now = performance.now()
     if (now - this.#lookedAt < LOOK_EVERY_MS) return
-    this.#lookedAt = now
     const file = fileAt(this.#path)
-    if (file === this.#file || file === 'unknown') return
+    if (file === this.#file || file === 'unknown') {
+      this.#lookedAt = now
+      return
+    }
     throw new UndertextError('STORE_UNAVAILABLE', {
       location: this.location,
       detail: 'the file was removed, moved or replaced since it was opened. Open the store again.',

@@ -37,7 +37,7 @@ export function viewIndex(
     throw new UndertextError('ESTIMATOR_UNKNOWN', { sessionId: session.id, estimator: session.estimator })
   }
   return new View(
-    readIndex(connection, session.no, session.incarnation),
+    readIndex(connection, session),
     estimator,
     provider,
     session.visibleSizes,

@@ -1,10 +1,17 @@
 import type { Role, RowKind } from '../../core/message.ts'
 import type { Sizes } from '../../core/tokens.ts'
-import type { CallEntry, ResultEntry, ShownReplacement, ViewRow } from '../../core/view.ts'
+import {
+  type CallEntry,
+  compareRows,
+  type ResultEntry,
+  type ShownReplacement,
+  type ViewRow,
+} from '../../core/view.ts'
 import type { Connection } from './connection.ts'
 import { damaged, parseStored } from './content-codec.ts'
 import { M_VISIBLE } from './history.ts'
 import { decodeShown, PACKED_KIND, REASONING, rowId, SPEAKS, unpackKind, unpackRole } from './row-codec.ts'
+import type { StoredSession } from './sessions.ts'
 import { decodeCalls, decodeResults, skipTools } from './tools-codec.ts'
 
 /*
@@ -13,41 +20,56 @@ import { decodeCalls, decodeResults, skipTools } from './tools-codec.ts'
  * 12.5 ms to fetch and 5 more to parse their calls and results, eight arrays 5 and 4 (docs/decisions.md).
  */
 
-/** Rows fetched at once. A text of SQLite's and a string of JavaScript's both have an end. */
+/** Rows fetched at once, about. A text of SQLite's and a string of JavaScript's both have an end. */
 const PAGE = 20_000
 
-/** What most rows have; the last says what few have, as `Rare` names it. */
+/** What every row has. */
 const COLUMNS = [
-  'key',
-  'anchor',
-  'packed',
-  'size_text',
-  'size_calls',
-  'size_results',
-  'ifnull(tools, 0)',
-  `iif(ordinal = 0 and id is null and shown is null and size_reasoning = 0 and size_media = 0, 0,
-     json_array(ordinal, id, cast(shown as text), size_reasoning, size_media))`,
+  'm.key',
+  'm.anchor',
+  `(${PACKED_KIND}) * 8 + m.flags * 2 + m.pinned`,
+  'm.size_text',
+  'm.size_calls',
+  'm.size_results',
+  'ifnull(m.tools, 0)',
 ]
-const COUNT = COLUMNS.length
+const COUNT = COLUMNS.length + 1
 const TOOLS_NAME = 'index of calls and results'
 
-/** One page of the index behind a place, exported for the test of its plan. Reads no content. */
-export const PLANNING_QUERY = `select ${COLUMNS.map((column) => `'[' || group_concat(${column}) || ']'`).join(', ')}, count(*)
-  from (select m.key, m.anchor, m.ordinal, (${PACKED_KIND}) * 8 + m.flags * 2 + m.pinned as packed, m.size_text,
-      m.size_reasoning, m.size_calls, m.size_results, m.size_media, m.tools, m.id, m.shown
-    from undertext_messages m indexed by undertext_visible
-    where m.session = ? and m.anchor >= ? and (m.anchor, m.ordinal) > (?, ?) and ${M_VISIBLE}
-    order by m.anchor, m.ordinal limit ${PAGE})`
+/** What few rows have, under the key of the row. */
+const RARE = `group_concat(
+    json_array(m.key, m.ordinal, m.id, cast(m.shown as text), m.size_reasoning, m.size_media)
+  ) filter (where m.ordinal or m.id is not null or m.shown is not null or m.size_reasoning or m.size_media)`
 
-/** The rows of a view, in order, without their content. Within the caller's transaction. */
-export function readIndex(connection: Connection, session: number, incarnation: string): IndexedRow[] {
+/**
+ * One page of the index, between two anchors; exported for the test of its plan. Reads no content. The rows come in
+ * the order of the index that is named, which is the order of the view; `appendPage` looks whether they did.
+ */
+export const PLANNING_QUERY = `select ${[
+  ...COLUMNS.map((column) => `group_concat(${column})`),
+  `ifnull(${RARE}, '')`,
+]
+  .map((column) => `'[' || ${column} || ']'`)
+  .join(', ')}, count(*) from undertext_messages m indexed by undertext_visible
+  where m.session = ? and m.anchor > ? and m.anchor <= ? and ${M_VISIBLE}`
+
+const PAGE_END = `select m.anchor from undertext_messages m indexed by undertext_visible
+  where m.session = ? and m.anchor > ? and ${M_VISIBLE} order by m.anchor, m.ordinal limit 1 offset ${PAGE}`
+
+/** The rows of a view, in order and without their content. Within the caller's transaction. */
+export function readIndex(
+  connection: Connection,
+  { no, incarnation, visibleCount }: StoredSession,
+): IndexedRow[] {
   const rows: IndexedRow[] = []
-  for (let last: IndexedRow | undefined; ; last = rows.at(-1)!) {
-    const [anchor, ordinal] = last === undefined ? [0, -1] : [last.anchor, last.ordinal]
-    const found = connection.get(PLANNING_QUERY, session, anchor, anchor, ordinal)!
+  for (let from = -1; ; ) {
+    const end = visibleCount > PAGE ? connection.get(PAGE_END, no, from)?.[0] : undefined
+    const to = (end as number | undefined) ?? Number.MAX_SAFE_INTEGER
+    const found = connection.get(PLANNING_QUERY, no, from, to)!
     const count = found[COUNT] as number
     if (count > 0) appendPage(rows, found, count, incarnation)
-    if (count < PAGE) return rows
+    if (end === undefined) return rows
+    from = to
   }
 }
 
@@ -59,9 +81,10 @@ type Page = {
   readonly tools: readonly unknown[]
   /** Where the tools of each row begin. */
   readonly toolsAt: Uint32Array
-  readonly rare: readonly (Rare | 0)[]
 }
+
 type Rare = readonly [
+  key: number,
   ordinal: number,
   id: string | null,
   shown: string | null,
@@ -76,29 +99,39 @@ function appendPage(
   count: number,
   incarnation: string,
 ): void {
-  const column = (at: number): unknown[] => parseStored(columns[at], TOOLS_NAME, 'some row') as unknown[]
+  const array = (at: number): unknown[] => parseStored(columns[at], TOOLS_NAME, 'some row') as unknown[]
+  const column = (at: number): unknown[] => {
+    const values = array(at)
+    // A value that is missing leaves no gap, it moves all behind it.
+    if (values.length !== count) throw damaged('index of the view', 'some row')
+    return values
+  }
   const keys = column(0) as number[]
   const anchors = column(1) as number[]
   const packed = column(2) as number[]
   const texts = column(3) as number[]
   const calls = column(4) as number[]
   const results = column(5) as number[]
-  const tools = column(6)
-  const rare = column(7) as (Rare | 0)[]
-  const page = { incarnation, anchors, packed, tools, toolsAt: new Uint32Array(count), rare }
+  const tools = array(6)
+  const rareRows = new Map((array(7) as Rare[]).map((rare) => [rare[0], rare] as const))
+  const page = { incarnation, anchors, packed, tools, toolsAt: new Uint32Array(count) }
   let toolsAt = 0
   for (let index = 0; index < count; index++) {
     page.toolsAt[index] = toolsAt
     toolsAt = skipTools(tools, toolsAt)
-    const few = rare[index]!
+    const key = keys[index]!
+    const rare = rareRows.size === 0 ? undefined : rareRows.get(key)
     const sizes = {
       text: texts[index]!,
-      reasoning: few === 0 ? 0 : few[3],
+      reasoning: rare === undefined ? 0 : rare[4],
       toolCalls: calls[index]!,
       toolResults: results[index]!,
-      media: few === 0 ? 0 : few[4],
+      media: rare === undefined ? 0 : rare[5],
     }
-    rows.push(new IndexedRow(keys[index]!, sizes, page, index))
+    const row = new IndexedRow(key, sizes, rare, page, index)
+    const before = rows.at(-1)
+    if (before !== undefined && compareRows(before, row) >= 0) throw damaged('order of the view', key)
+    rows.push(row)
   }
   if (toolsAt !== tools.length) throw damaged(TOOLS_NAME, 'some row')
 }
@@ -109,25 +142,23 @@ const NOTHING: readonly never[] = []
 export class IndexedRow implements ViewRow {
   readonly key: number
   readonly sizes: Sizes
+  readonly #rare: Rare | undefined
   readonly #page: Page
   readonly #at: number
   #calls: readonly CallEntry[] | undefined
   #results: readonly ResultEntry[] | undefined
   #shown: readonly ShownReplacement[] | undefined
 
-  constructor(key: number, sizes: Sizes, page: Page, at: number) {
+  constructor(key: number, sizes: Sizes, rare: Rare | undefined, page: Page, at: number) {
     this.key = key
     this.sizes = sizes
+    this.#rare = rare
     this.#page = page
     this.#at = at
   }
 
   get #packed(): number {
     return this.#page.packed[this.#at]!
-  }
-
-  get #rare(): Rare | 0 {
-    return this.#page.rare[this.#at]!
   }
 
   get kind(): RowKind {
@@ -155,8 +186,7 @@ export class IndexedRow implements ViewRow {
   }
 
   get ordinal(): number {
-    const rare = this.#rare
-    return rare === 0 ? 0 : rare[0]
+    return this.#rare === undefined ? 0 : this.#rare[1]
   }
 
   /** A message's position is its anchor. */
@@ -165,8 +195,8 @@ export class IndexedRow implements ViewRow {
   }
 
   get id(): string {
-    const rare = this.#rare
-    return rowId(this.#page.incarnation, rare === 0 ? null : rare[1], this.position ?? null, this.ordinal)
+    const ownId = this.#rare === undefined ? null : this.#rare[2]
+    return rowId(this.#page.incarnation, ownId, this.position ?? null, this.ordinal)
   }
 
   get calls(): readonly CallEntry[] {
@@ -181,8 +211,8 @@ export class IndexedRow implements ViewRow {
 
   get shown(): readonly ShownReplacement[] {
     if (this.#shown === undefined) {
-      const rare = this.#rare
-      this.#shown = rare === 0 || rare[2] === null ? NOTHING : decodeShown(rare[2], this.key)
+      const text = this.#rare === undefined ? null : this.#rare[3]
+      this.#shown = text === null ? NOTHING : decodeShown(text, this.key)
     }
     return this.#shown
   }
