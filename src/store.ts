@@ -470,11 +470,15 @@ export class Store<S extends Storage = Storage> {
   }
 }
 
+/** The session id that was checked last: verbs of one conversation follow each other, and this stands before all of them. */
+let lastId: unknown
+
 function checkId(value: unknown, what = 'sessionId'): string {
-  // The usual id takes no detour through zod: this stands before every verb.
-  if (typeof value === 'string' && value.length > 0 && value.length <= 200 && /^[\x20-\x7e]+$/.test(value))
-    return value
-  return check(nameSchema, value, what)
+  if (value === lastId && typeof value === 'string') return value
+  // The usual id takes no detour through zod.
+  const isUsual = typeof value === 'string' && value.length <= 200 && /^[\x20-\x7e]+$/.test(value)
+  lastId = isUsual ? value : check(nameSchema, value, what)
+  return lastId as string
 }
 
 function checkStats(sessionId: unknown, provider: unknown, model: unknown, options: unknown): StatsOptions {

@@ -11,7 +11,7 @@ import { UndertextError } from '../../errors.ts'
 import type { MessageQuery } from '../storage.ts'
 import { blobReader } from './blobs.ts'
 import type { Connection, Row } from './connection.ts'
-import { decodeContent, parseStoredObject, parseStoredText } from './content-codec.ts'
+import { damaged, decodeContent, parseStoredObject, parseStoredText } from './content-codec.ts'
 import { provenanceOf } from './provenance.ts'
 import {
   decodeKind,
@@ -42,12 +42,12 @@ export function readView(connection: Connection, id: string, withProvenance: boo
 
 /*
  * The driver's time for a row is the number of its columns, so what few rows have comes together: the last column is
- * null for a message that shows its own content and holds no blobs. A message's position is its anchor.
+ * null for a message without replacements and blobs, and for no inserted row. A message's position is its anchor.
  */
 
 /** The query behind it, exported for the test of its plan. */
 export const VIEW_QUERY = `select ${PACKED_KIND}, m.anchor, m.created_at, c.content, m.id, c.metadata,
-    iif(m.kind = 0 and m.shown is null and c.blobs is null, null,
+    iif(coalesce(m.shown, c.blobs, m.inserted_by) is null, null,
       json_array(m.key, m.ordinal, m.inserted_by, cast(m.shown as text), cast(c.blobs as text)))
   from undertext_messages m indexed by undertext_visible join undertext_contents c on c.key = m.key
   where m.session = ? and ${M_VISIBLE} order by m.anchor, m.ordinal`
@@ -131,7 +131,10 @@ function decodeViewRow(context: ViewContext, row: ViewColumns, rare: Rare | unde
     ? { id, kind, role, content, createdAt, position: anchor }
     : { id, kind, role, content, createdAt }
   if (metadata !== null) message.metadata = parseStoredObject(metadata, 'metadata', id)
-  if (rare === undefined) return message
+  if (rare === undefined) {
+    if (isMessage) return message
+    throw damaged('compaction', id)
+  }
   const [key, , insertedBy, shown] = rare
   if (shown !== null) Object.assign(message, replacedContent(context, key, content, shown, id))
   if (kind !== 'message')
