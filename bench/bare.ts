@@ -56,11 +56,14 @@ export class BareAppender {
       const tools =
         first?.type === 'tool-call'
           ? JSON.stringify([
-              [[0, first.toolCallId, first.toolName, (first.input as { path: string }).path]],
-              [],
-            ])
+              1,
+              -1,
+              first.toolCallId,
+              first.toolName,
+              [(first.input as { path: string }).path],
+            ]).slice(1, -1)
           : first?.type === 'tool-result'
-            ? JSON.stringify([[], [[0, first.toolCallId, 825, 0, 0, first.toolName]]])
+            ? JSON.stringify([1, 0, first.toolCallId, 825, 0, 0, first.toolName]).slice(1, -1)
             : null
       const { lastInsertRowid } = this.#message.run(
         no,

@@ -6,7 +6,8 @@ import { SECTIONS, type Sections } from './sections.ts'
 
 /*
  * Measures the package against better-sqlite3 statements written by hand, in the same run. `--json` prints the
- * figures as one line at the end; `--messages N` makes the long session shorter than a million messages.
+ * figures as one line at the end; `--messages N` makes the long session shorter than a million messages. `--section` and
+ * `--folder` are for the processes it starts itself: a section builds on the files of those before it.
  */
 
 const { values } = parseArgs({

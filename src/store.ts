@@ -305,7 +305,8 @@ export class Store<S extends Storage = Storage> {
   /**
    * What `compactSession` would do with this config: the same planner with the write removed. A summarizer that
    * calls a model is not called, unless `summarize: true`; then its costs are noted and applying the preview uses
-   * that very text. `null` for a session without messages and for an unknown one.
+   * that very text. `null` for a session without messages and for an unknown one. Throws `STALE_PLAN` when the session
+   * was purged while it was planned, `ABORTED`, and with `summarize` `COMPACTION_IN_PROGRESS`.
    */
   async previewCompaction(sessionId: string, config: PreviewOptions = {}): Promise<CompactionPreview | null> {
     const id = checkId(sessionId)

@@ -28,8 +28,8 @@ const LEASE_MS = 60_000
 const RENEW_MS = 15_000
 /** How often somebody who waits looks again, milliseconds. */
 const POLL_MS = 50
-/** How often a run without a model is planned anew when somebody changed the view in between. */
-const ATTEMPTS = 5
+/** How often a run or a preview without a model is planned when somebody changes the view in between. */
+const MOST_PLANS = 5
 
 type Running = { readonly config: CheckedConfig; readonly result: Promise<CompactionResult | null> }
 
@@ -75,8 +75,8 @@ export class Compactor {
   }
 
   /**
-   * A preview shows one moment: when others changed the view while it was planned, it is planned anew, as long as
-   * nobody was paid for it.
+   * A preview shows one moment: when others changed the view while it was planned, it is planned anew. When somebody was
+   * paid for it, or others will not stop, it is answered all the same; applying it is refused then.
    */
   async #preview(
     sessionId: string,
@@ -101,9 +101,9 @@ export class Compactor {
     const { incarnation, viewEpoch } = snapshot.session
     const now = await this.#storage.session(sessionId)
     const isSame = now?.incarnation === incarnation
-    if (isSame && (now.viewEpoch === viewEpoch || attempts.asked || attempt === ATTEMPTS))
+    if (isSame && (now.viewEpoch === viewEpoch || attempts.hasAsked || attempt === MOST_PLANS))
       return new CompactionPreview(planned, config, start, view)
-    if (!attempts.asked && attempt < ATTEMPTS)
+    if (!attempts.hasAsked && attempt < MOST_PLANS)
       return this.#preview(sessionId, config, start, summarize, attempt + 1)
     throw purgedSince(sessionId)
   }
@@ -186,7 +186,7 @@ export class Compactor {
         await this.#storage.commit(snapshot, { ...run, steps: [step], failed: [] }, undefined)
         return id
       } catch (error) {
-        if (!isUndertextError(error, 'STALE_PLAN') || attempt === ATTEMPTS) throw error
+        if (!isUndertextError(error, 'STALE_PLAN') || attempt === MOST_PLANS) throw error
       }
     }
   }
@@ -234,7 +234,7 @@ export class Compactor {
       try {
         return await this.#runOn(snapshot, config, start, lease, skipModel)
       } catch (error) {
-        const again = lease === undefined && isUndertextError(error, 'STALE_PLAN') && attempt < ATTEMPTS
+        const again = lease === undefined && isUndertextError(error, 'STALE_PLAN') && attempt < MOST_PLANS
         if (!again) throw error
       }
     }
@@ -378,7 +378,7 @@ class Attempts {
   }
 
   /** Whether anything was asked that costs. */
-  get asked(): boolean {
+  get hasAsked(): boolean {
     return this.#open.size > 0
   }
 

@@ -36,12 +36,14 @@ export type Contents = {
 
 const SESSIONS = 6
 const KEPT_SESSIONS = 2
-const [file = '', seconds = '10', every = '1', turnsASession = '400'] = process.argv.slice(2)
+const [file = '', seconds = '10', every = '1', turnsASession = '400', mostTurns = 'Infinity'] =
+  process.argv.slice(2)
 const collect = (globalThis as { gc?: () => void }).gc!
 
 const store = await openStore(file, { durability: 'normal' })
 const start = Date.now()
 const end = start + Number(seconds) * 1_000
+const goesOn = (): boolean => Date.now() < end && done.turns < Number(mostTurns)
 const done = { turns: 0, compactions: 0, undos: 0, contentBytes: 0, messages: 0 }
 
 /** One agent: goes from turn to turn, and from session to session. */
@@ -147,7 +149,7 @@ function words(count: number): string {
 
 /** A reader of its own connection: comes, looks at everything for a while within one transaction, and goes. */
 async function readers(): Promise<void> {
-  while (Date.now() < end) {
+  while (goesOn()) {
     const connection = new Database(file, { readonly: true })
     const reading: SqliteStore = await openStore(connection, { readonly: true })
     for (const { id } of await reading.listSessions({ limit: SESSIONS }))
@@ -209,7 +211,7 @@ function pause(milliseconds: number): Promise<void> {
 async function agents(): Promise<void> {
   const living = Array.from({ length: SESSIONS }, (_, nth) => new Agent(`agent${nth}`))
   let next = start
-  while (Date.now() < end) {
+  while (goesOn()) {
     for (const agent of living) await agent.live()
     if (Date.now() >= next) {
       sample()

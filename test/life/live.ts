@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -9,25 +9,28 @@ import type { Contents, Sample } from './agent.ts'
 const AGENT = fileURLToPath(new URL('agent.ts', import.meta.url))
 const MEGABYTE = 1024 * 1024
 
-/** Lets agents live for some seconds in a process of their own; answers what it told, and how it ended. */
+/** Lets agents live for some seconds, or so many turns, in a process of their own; answers what it told, and how it ended. */
 async function live(
   seconds: number,
   every: number,
   turnsASession: number,
+  mostTurns: number,
 ): Promise<{ samples: Sample[]; contents: Contents; errors: string }> {
   const folder = mkdtempSync(join(tmpdir(), 'undertext-life-'))
+  let child: ChildProcess | undefined
   try {
     const args = ['--expose-gc', '--import', import.meta.resolve('tsx'), AGENT]
-    const life = [join(folder, 'life.db'), `${seconds}`, `${every}`, `${turnsASession}`]
-    const child = spawn(process.execPath, [...args, ...life])
+    const life = [join(folder, 'life.db'), seconds, every, turnsASession, mostTurns].map(String)
+    const running = spawn(process.execPath, [...args, ...life])
+    child = running
     let [told, errors] = ['', '']
-    child.stdout.on('data', (data: Buffer) => {
+    running.stdout.on('data', (data: Buffer) => {
       told += data.toString()
     })
-    child.stderr.on('data', (data: Buffer) => {
+    running.stderr.on('data', (data: Buffer) => {
       errors += data.toString()
     })
-    const status = await new Promise((resolve) => child.on('close', resolve))
+    const status = await new Promise((resolve) => running.on('close', resolve))
     if (status !== 0) throw new Error(`the agents ended with ${status}: ${errors}`)
     const lines = told
       .trim()
@@ -35,6 +38,7 @@ async function live(
       .map((line) => JSON.parse(line) as unknown)
     return { samples: lines.slice(0, -1) as Sample[], contents: lines.at(-1) as Contents, errors }
   } finally {
+    child?.kill()
     rmSync(folder, { recursive: true, force: true })
   }
 }
@@ -48,8 +52,9 @@ export async function expectHealthyLife(
   seconds: number,
   every: number,
   turnsASession: number,
+  mostTurns = Number.POSITIVE_INFINITY,
 ): Promise<Sample> {
-  const { samples, contents, errors } = await live(seconds, every, turnsASession)
+  const { samples, contents, errors } = await live(seconds, every, turnsASession, mostTurns)
   expect(errors).toBe('')
   const last = samples.at(-1)!
   expect(last.turns).toBeGreaterThan(100)

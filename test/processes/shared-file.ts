@@ -84,8 +84,6 @@ export async function crowd(
   )
   for (const member of [...compactors, ...undoers]) member.stop()
   const [compacted, undone] = [await Promise.all(compacting), await Promise.all(undoing)]
-  // Readers look on a little when all is quiet, so that they see the end, and figures they can compare.
-  await new Promise((resolve) => setTimeout(resolve, 100))
   for (const member of readers) member.stop()
   const seen = await Promise.all(reading)
 

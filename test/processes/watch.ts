@@ -54,7 +54,9 @@ export async function watchSession(
   const stored: string[] = []
   const problems = new Set<string>()
   let [looks, compared, version, viewEpoch] = [0, 0, 0, 0]
-  while (await goOn()) {
+  // One more look when it is told to stop: that one sees the end.
+  for (let isLast = false; !isLast; ) {
+    isLast = !(await goOn())
     looks += 1
     try {
       const before = await store.getSession(session)

@@ -6,6 +6,9 @@ type Order =
   | { readonly stop: true }
   | { readonly id: number; readonly name: JobName; readonly argument: never }
 
+// Nobody is left to do it for.
+process.on('disconnect', () => process.exit())
+
 process.on('message', async (order: Order) => {
   if ('stop' in order) return stopJobs()
   // At once: a job may be told to stop before it has opened its file.

@@ -6,7 +6,7 @@ import type { Lean } from '../../core/view.ts'
 import { UndertextError } from '../../errors.ts'
 import type { Compaction, Trigger } from '../storage.ts'
 import type { Connection, Row } from './connection.ts'
-import { parseStoredLists, parseStoredObject, storedNumber, storedText } from './content-codec.ts'
+import { damaged, parseStoredLists, parseStoredObject, storedNumber, storedText } from './content-codec.ts'
 import { rowId } from './row-codec.ts'
 import { requireSession, type StoredSession } from './sessions.ts'
 
@@ -192,7 +192,11 @@ function decodeCompaction(
 ): Omit<Compaction, 'replaced' | 'requires'> {
   const name = `compaction no. ${row[0]}`
   const text = (at: number): string | undefined => storedText(row[at], name)
-  const required = (at: number): string => text(at) ?? ''
+  const required = (at: number): string => {
+    const value = text(at)
+    if (value === undefined) throw damaged('record', name)
+    return value
+  }
   const number = (at: number): number => storedNumber(row[at], name)
   const json = (at: number): JsonObject | undefined => {
     const value = text(at)
@@ -219,7 +223,7 @@ function decodeCompaction(
     model: text(16),
     promptVersion: text(17),
     usage: json(18),
-    cost: (row[19] as number | null) ?? undefined,
+    cost: row[19] === null ? undefined : number(19),
     error: text(20),
     createdAt: number(21),
     changedAt: number(22),

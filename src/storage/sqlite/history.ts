@@ -41,7 +41,7 @@ export function readView(connection: Connection, id: string, withProvenance: boo
 }
 
 /*
- * The driver's time for a row is the number of its columns, so what few rows have comes together: the last column is
+ * Fewer columns are faster, so what few rows have comes together: the last column is
  * null for a message without replacements and blobs, and for no inserted row. A message's position is its anchor.
  */
 

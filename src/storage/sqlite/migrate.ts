@@ -1,20 +1,13 @@
 import { existsSync, readFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { UndertextError } from '../../errors.ts'
 import type { Connection } from './connection.ts'
 
-/** Where drizzle-kit writes the SQL: beside `src` while developing, beside `dist` when installed, however deep this file lies. */
-const MIGRATIONS_FOLDER = findMigrations(dirname(fileURLToPath(import.meta.url)))
-
-function findMigrations(folder: string): string {
-  const here = join(folder, 'migrations', 'sqlite')
-  if (existsSync(join(here, 'meta', '_journal.json'))) return here
-  const above = dirname(folder)
-  if (above === folder)
-    throw new Error('undertext: its folder "migrations" is missing; install the package again')
-  return findMigrations(above)
-}
+/** Where drizzle-kit writes the SQL: beside `dist/index.js` when installed, beside `src` while developing. */
+const MIGRATIONS = ['../migrations/sqlite/', '../../../migrations/sqlite/'].map((folder) =>
+  fileURLToPath(new URL(folder, import.meta.url)),
+)
 
 type Journal = { readonly entries: readonly { readonly idx: number; readonly tag: string }[] }
 
@@ -39,23 +32,38 @@ export const GUARDS: readonly string[] = [
   'undertext_audit_is_kept',
 ]
 
+function migrationsFolder(): string {
+  const found = MIGRATIONS.find((folder) => existsSync(join(folder, 'meta', '_journal.json')))
+  if (found !== undefined) return found
+  throw new UndertextError('STORE_UNAVAILABLE', {
+    location: MIGRATIONS[0]!,
+    detail:
+      'the folder "migrations" of the package is not there. Leave undertext out of bundles, or install it again.',
+  })
+}
+
 /** The names of the migrations, in order. With `readStatements`, the only reader of the folder's format. */
 function readJournal(): string[] {
   const journal = JSON.parse(
-    readFileSync(join(MIGRATIONS_FOLDER, 'meta', '_journal.json'), 'utf8'),
+    readFileSync(join(migrationsFolder(), 'meta', '_journal.json'), 'utf8'),
   ) as Journal
   return [...journal.entries].sort((a, b) => a.idx - b.idx).map(({ tag }) => tag)
 }
 
 function readStatements(tag: string): string[] {
-  return readFileSync(join(MIGRATIONS_FOLDER, `${tag}.sql`), 'utf8')
+  return readFileSync(join(migrationsFolder(), `${tag}.sql`), 'utf8')
     .split('--> statement-breakpoint')
     .map((statement) => statement.trim())
     .filter((statement) => statement !== '')
 }
 
+let supported: number | undefined
+
 /** How many migrations this version of the package knows. */
-export const SCHEMA_VERSION = readJournal().length
+function supportedVersion(): number {
+  supported ??= readJournal().length
+  return supported
+}
 
 /**
  * The schema version of a database, 0 when it holds no store. Kept in a table of our own: `user_version` may
@@ -83,7 +91,7 @@ export function schemaVersion(connection: Connection): number {
 export function migrate(connection: Connection): void {
   const found = schemaVersion(connection)
   refuseNewer(found)
-  if (found < SCHEMA_VERSION) bringUp(connection, found)
+  if (found < supportedVersion()) bringUp(connection, found)
   checkGuards(connection)
 }
 
@@ -91,7 +99,7 @@ function bringUp(connection: Connection, found: number): void {
   if (connection.readonly) {
     if (found === 0)
       throw notAStore(connection, 'it holds no tables of undertext, and a read-only store makes none.')
-    throw new UndertextError('STORE_TOO_OLD', { found, supported: SCHEMA_VERSION })
+    throw new UndertextError('STORE_TOO_OLD', { found, supported: supportedVersion() })
   }
   connection.write('openStore', () => {
     const locked = schemaVersion(connection)
@@ -101,13 +109,14 @@ function bringUp(connection: Connection, found: number): void {
     }
     connection.run(
       "insert into undertext_meta (key, value) values ('schema', ?) on conflict (key) do update set value = excluded.value",
-      String(SCHEMA_VERSION),
+      String(supportedVersion()),
     )
   })
 }
 
 function refuseNewer(found: number): void {
-  if (found > SCHEMA_VERSION) throw new UndertextError('STORE_TOO_NEW', { found, supported: SCHEMA_VERSION })
+  if (found > supportedVersion())
+    throw new UndertextError('STORE_TOO_NEW', { found, supported: supportedVersion() })
 }
 
 /** A migration that rebuilds a table loses its triggers in silence, and so does a careless tool. */

@@ -10,14 +10,23 @@ import {
 import type { Connection } from './connection.ts'
 import { damaged, parseStored } from './content-codec.ts'
 import { M_VISIBLE } from './history.ts'
-import { decodeShown, PACKED_KIND, REASONING, rowId, SPEAKS, unpackKind, unpackRole } from './row-codec.ts'
+import {
+  decodeShown,
+  PACKED_ROW,
+  REASONING,
+  rowId,
+  SPEAKS,
+  unpackFlags,
+  unpackKind,
+  unpackPinned,
+  unpackRole,
+} from './row-codec.ts'
 import type { StoredSession } from './sessions.ts'
 import { decodeCalls, decodeResults, skipTools } from './tools-codec.ts'
 
 /*
  * The index of a view: what planning works on. The driver's time for a row is a fixed part and one for each of
- * its columns, so the columns come instead, each as the text of one JSON array: 10,000 rows of twelve columns take
- * 12.5 ms to fetch and 5 more to parse their calls and results, eight arrays 5 and 4 (docs/decisions.md).
+ * its columns, so the columns come instead, each as the text of one JSON array (figures in docs/decisions.md).
  */
 
 /** Rows fetched at once, about. A text of SQLite's and a string of JavaScript's both have an end. */
@@ -27,7 +36,7 @@ const PAGE = 20_000
 const COLUMNS = [
   'm.key',
   'm.anchor',
-  `(${PACKED_KIND}) * 8 + m.flags * 2 + m.pinned`,
+  PACKED_ROW,
   'm.size_text',
   'm.size_calls',
   'm.size_results',
@@ -162,23 +171,23 @@ export class IndexedRow implements ViewRow {
   }
 
   get kind(): RowKind {
-    return unpackKind(Math.floor(this.#packed / 8))
+    return unpackKind(this.#packed)
   }
 
   get role(): Role {
-    return unpackRole(Math.floor(this.#packed / 8))
+    return unpackRole(this.#packed)
   }
 
   get hasReasoning(): boolean {
-    return ((this.#packed >> 1) & REASONING) !== 0
+    return (unpackFlags(this.#packed) & REASONING) !== 0
   }
 
   get speaks(): boolean {
-    return ((this.#packed >> 1) & SPEAKS) !== 0
+    return (unpackFlags(this.#packed) & SPEAKS) !== 0
   }
 
   get pinned(): boolean {
-    return (this.#packed & 1) === 1
+    return unpackPinned(this.#packed)
   }
 
   get anchor(): number {
