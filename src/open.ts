@@ -6,7 +6,7 @@ import { type Estimator, neurolinkEstimator } from './core/tokens.ts'
 import { UndertextError } from './errors.ts'
 import { Connection } from './storage/sqlite/connection.ts'
 import { type Database, loadDriver } from './storage/sqlite/driver.ts'
-import { ofDriver, sqliteCode, translateFailure } from './storage/sqlite/failure.ts'
+import { fromDriver, sqliteCode, translateFailure } from './storage/sqlite/failure.ts'
 import { migrate } from './storage/sqlite/migrate.ts'
 import { type SqliteStorage, sqliteStorage } from './storage/sqlite/storage.ts'
 import type { Estimators } from './storage/storage.ts'
@@ -192,7 +192,7 @@ function adopt(database: Database, options: CheckedOptions): Connection {
     }
     busyTimeoutMs = Number(database.pragma('busy_timeout', { simple: true }))
   } catch (error) {
-    throw translateFailure(ofDriver(error, location), { location, busyTimeoutMs, verb: 'openStore' })
+    throw translateFailure(fromDriver(error, location), { location, busyTimeoutMs, verb: 'openStore' })
   }
   const { readonly } = options
   const connection = new Connection(database, { location, readonly, owned: false, busyTimeoutMs })

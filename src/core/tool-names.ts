@@ -133,8 +133,8 @@ function textsOf(value: Json | undefined): readonly string[] {
 }
 
 function isNamed(name: string, names: readonly string[]): boolean {
-  const keys = ranksOf(names)
-  return keys.has(keyOf(name)) || keys.has(keyOf(withoutServer(name)))
+  const ranks = ranksOf(names)
+  return ranks.has(keyOf(name)) || ranks.has(keyOf(withoutServer(name)))
 }
 
 /** `readFile`, `read_file` and `read-file` are one name. Names are few and come at every append, so keys are kept. */

@@ -2,7 +2,7 @@ import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { UndertextError } from '../../errors.ts'
 import type { Database, Statement } from './driver.ts'
-import { ofDriver, translateFailure, type Where } from './failure.ts'
+import { fromDriver, translateFailure, type Where } from './failure.ts'
 
 /** A row as the driver gives it in raw mode: its columns in the order they were asked for. */
 export type Row = readonly unknown[]
@@ -60,7 +60,7 @@ export class Connection {
     try {
       return this.#statement(sql, false).run(...parameters).changes
     } catch (error) {
-      throw ofDriver(error, this.location)
+      throw fromDriver(error, this.location)
     }
   }
 
@@ -69,7 +69,7 @@ export class Connection {
     try {
       return Number(this.#statement(sql, false).run(...parameters).lastInsertRowid)
     } catch (error) {
-      throw ofDriver(error, this.location)
+      throw fromDriver(error, this.location)
     }
   }
 
@@ -78,7 +78,7 @@ export class Connection {
     try {
       return this.#statement(sql, true).get(...parameters) as Row | undefined
     } catch (error) {
-      throw ofDriver(error, this.location)
+      throw fromDriver(error, this.location)
     }
   }
 
@@ -87,7 +87,7 @@ export class Connection {
     try {
       return this.#statement(sql, true).all(...parameters) as Row[]
     } catch (error) {
-      throw ofDriver(error, this.location)
+      throw fromDriver(error, this.location)
     }
   }
 
@@ -96,7 +96,7 @@ export class Connection {
     try {
       this.database.exec(sql)
     } catch (error) {
-      throw ofDriver(error, this.location)
+      throw fromDriver(error, this.location)
     }
   }
 
@@ -105,7 +105,7 @@ export class Connection {
     try {
       this.database.pragma(sql)
     } catch (error) {
-      throw ofDriver(error, this.location)
+      throw fromDriver(error, this.location)
     }
   }
 

@@ -56,7 +56,7 @@ export function translateFailure(error: unknown, where: Where): unknown {
  * What a call of the driver threw: SQLite's errors and those about sizes as they are, for `translateFailure` to tell
  * apart; anything else (the connection is iterating, say) as our own. Errors of our own code never come this way.
  */
-export function ofDriver(error: unknown, location: string): unknown {
+export function fromDriver(error: unknown, location: string): unknown {
   if (sqliteCode(error) !== undefined || error instanceof RangeError || isUndertextError(error)) return error
   const detail = `the driver failed (${error instanceof Error ? error.name : typeof error}).`
   return new UndertextError('STORE_UNAVAILABLE', { location, detail }, { cause: error })

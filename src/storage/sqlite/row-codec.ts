@@ -1,8 +1,7 @@
 import type { MessageIndex } from '../../core/index-message.ts'
 import { ROLES, ROW_KINDS, type Role, type RowKind } from '../../core/message.ts'
 import type { ShownReplacement } from '../../core/view.ts'
-import { UndertextError } from '../../errors.ts'
-import { parseStoredLists } from './content-codec.ts'
+import { damaged, parseStoredLists } from './content-codec.ts'
 
 /** Bits of `flags`; two, as the index of the view packs them. */
 export const REASONING = 1
@@ -60,7 +59,7 @@ export function decodeKind(code: unknown): RowKind {
 }
 
 function unreadable(what: string): never {
-  throw new UndertextError('STORE_CORRUPT', { detail: `the ${what} of a row cannot be read` })
+  throw damaged(what, 'a row')
 }
 
 /** The replacements a row shows. Throws `STORE_CORRUPT`, naming `row`; `verifySession` can mend it. */
