@@ -165,7 +165,8 @@ export class Store<S extends Storage = Storage> {
     options: AppendOptions = {},
   ): Promise<AppendResult> {
     const id = checkId(sessionId)
-    const { expectedPosition } = isEmptyObject(options) ? {} : check(appendSchema, options, 'append')
+    const isBare = isEmptyObject(options) && options.expectedPosition === undefined
+    const { expectedPosition } = isBare ? {} : check(appendSchema, options, 'append')
     checkMessages(messages)
     let appended: AppendedMessage[]
     try {

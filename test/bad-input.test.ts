@@ -275,6 +275,12 @@ table('messages', 'INVALID_INPUT', {
   'no content': message({ content: undefined }),
   'content that is a number': message({ content: 5 }),
   'content that is an object': message({ content: { type: 'text', text: CANARY } }),
+  'content with a toJSON': message({
+    content: Object.assign([{ type: 'text', text: CANARY }], { toJSON: () => 'other words' }),
+  }),
+  'a key that hides behind one that is not enumerated': part(
+    Object.defineProperty({ type: 'text', foo: 1 }, 'text', { value: CANARY, enumerable: false }),
+  ),
   'an id that is empty': message({ id: '' }),
   'an id with NUL': message({ id: '\0' }),
   'an id that is a number': message({ id: 5 }),

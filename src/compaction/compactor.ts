@@ -75,7 +75,7 @@ export class Compactor {
   }
 
   /**
-   * A preview shows one moment: when others changed the view while it was planned, it is planned anew. When somebody was
+   * A preview shows one moment: when the session was changed while it was planned, it is planned anew. When somebody was
    * paid for it, or others will not stop, it is answered all the same; applying it is refused then.
    */
   async #preview(
@@ -98,10 +98,10 @@ export class Compactor {
     }
     await attempts.close(planned)
     const view = await this.#storage.view(sessionId, false)
-    const { incarnation, viewEpoch } = snapshot.session
+    const { incarnation, version } = snapshot.session
     const now = await this.#storage.session(sessionId)
     const isSame = now?.incarnation === incarnation
-    if (isSame && (now.viewEpoch === viewEpoch || attempts.hasAsked || attempt === MOST_PLANS))
+    if (isSame && (now.version === version || attempts.hasAsked || attempt === MOST_PLANS))
       return new CompactionPreview(planned, config, start, view)
     if (!attempts.hasAsked && attempt < MOST_PLANS)
       return this.#preview(sessionId, config, start, summarize, attempt + 1)

@@ -44,6 +44,8 @@ function isName(value: unknown): boolean {
 function contentProblem(content: unknown): string | undefined {
   if (typeof content === 'string') return undefined
   if (!Array.isArray(content)) return ' must be a text or a list of parts'
+  if (typeof (content as { toJSON?: unknown }).toJSON === 'function')
+    return ' must be a list without a toJSON method'
   for (let index = 0; index < content.length; index++) {
     const problem = partProblem(content[index])
     if (problem !== undefined) return `[${index}]${problem}`
@@ -126,12 +128,12 @@ const PARTS: ReadonlyMap<unknown, ReadonlyMap<string, Check>> = new Map(
 function isPlainPart(part: Unknown): boolean {
   switch (part.type) {
     case 'text':
-      return typeof part.text === 'string' && countKeys(part) === 2
+      return typeof part.text === 'string' && hasExactly(part, 'type', 'text')
     case 'tool-call':
       return (
         typeof part.toolCallId === 'string' &&
         typeof part.toolName === 'string' &&
-        countKeys(part) === 4 &&
+        hasExactly(part, 'type', 'toolCallId', 'toolName', 'input') &&
         part.input !== undefined &&
         jsonProblem(part.input) === undefined
       )
@@ -139,7 +141,7 @@ function isPlainPart(part: Unknown): boolean {
       return (
         typeof part.toolCallId === 'string' &&
         typeof part.toolName === 'string' &&
-        countKeys(part) === 4 &&
+        hasExactly(part, 'type', 'toolCallId', 'toolName', 'output') &&
         isPlainOutput(part.output)
       )
     default:
@@ -149,13 +151,17 @@ function isPlainPart(part: Unknown): boolean {
 
 function isPlainOutput(output: unknown): boolean {
   if (!isRecord(output)) return false
-  return output.type === 'text' && typeof output.value === 'string' && countKeys(output) === 2
+  return output.type === 'text' && typeof output.value === 'string' && hasExactly(output, 'type', 'value')
 }
 
-function countKeys(record: Unknown): number {
+/** Whether these are the keys of a record, all of them and no others: what is written is what is enumerated. */
+function hasExactly(record: Unknown, ...names: readonly string[]): boolean {
   let count = 0
-  for (const _ in record) count += 1
-  return count
+  for (const key in record) {
+    if (!names.includes(key)) return false
+    count += 1
+  }
+  return count === names.length
 }
 
 function partProblem(part: unknown): string | undefined {

@@ -60,6 +60,8 @@ function summaryText(request: SummaryRequest): string {
   const sections = arrange(titles, bulletsByTopic(conversation, previous, request.files), previous)
   const text = fitSections(sections, max)
   if (text !== '' || messages.length === 0) return text
+  // Nothing was said that could replace what was current before.
+  if (previousSummary.trim() !== '' && previousSummary.length <= most) return previousSummary
   return shorten(`${messages.length} ${messages.length === 1 ? 'message' : 'messages'} without text.`, most)
 }
 

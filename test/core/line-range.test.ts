@@ -101,3 +101,22 @@ it('the index of calls goes through its column and back', () => {
   expect(decodeCalls(values, 1)).toEqual(index.calls)
   expect(skipTools(values, 1)).toBe(values.length)
 })
+
+it('values that are no index of calls are found, not taken for none', () => {
+  const damaged = [
+    '"x"',
+    '[]',
+    '{}',
+    'null',
+    '-1',
+    '1',
+    '1,-1,5,6,0',
+    '1,"x","y","z",0,0,0',
+    '1,0,"c",null,null,0,0',
+  ]
+  for (const column of damaged) {
+    // Behind it stands a row of one result, which a wrong count would swallow.
+    const values = JSON.parse(`[${column},1,0,"c",1,0,0,0]`) as unknown[]
+    expect(skipTools(values, 0), column).toBeUndefined()
+  }
+})

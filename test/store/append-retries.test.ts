@@ -68,3 +68,17 @@ for (const [name, open] of Object.entries(STORES)) {
     })
   })
 }
+
+it('an expected position counts however the options carry it', async () => {
+  await using guarded = await openStore(':memory:')
+  await guarded.append('s', [{ role: 'user', content: 'one' }])
+  class Options {
+    get expectedPosition(): number {
+      return 0
+    }
+  }
+  await expect(guarded.append('s', [{ role: 'user', content: 'two' }], new Options())).rejects.toMatchObject({
+    code: expect.stringMatching(/POSITION_CONFLICT|INVALID_INPUT/) as string,
+  })
+  expect((await guarded.getSession('s')).messageCount).toBe(1)
+})

@@ -170,6 +170,13 @@ it('takes its own summary apart and puts the same together again, when nothing w
   )
 })
 
+it('keeps what was current when nothing came that could replace it', () => {
+  const first = '## Required Files\n- `src/main.ts`'
+  expect(summarize([{ kind: 'marker', role: 'user', content: 'gone' }], { previousSummary: first })).toBe(
+    first,
+  )
+})
+
 it('answers any titles', () => {
   fc.assert(
     fc.property(

@@ -33,12 +33,42 @@ function encodeFile({ path, range, variant }: IndexedCall): EncodedFile | 0 {
   return file
 }
 
-/** Where the values of the row behind this one begin; behind the end of all when the column is damaged. */
-export function skipTools(values: readonly unknown[], start: number): number {
+/**
+ * Where the values of the row behind this one begin; `undefined` when these are not what `encodeTools` makes: taken for
+ * "no calls" they would let a pair be parted.
+ */
+export function skipTools(values: readonly unknown[], start: number): number | undefined {
+  const entries = values[start]
+  if (!Number.isInteger(entries) || (entries as number) < 0) return undefined
   let at = start + 1
-  for (let entries = values[start] as number; entries > 0 && at < values.length; entries--)
+  for (let left = entries as number; left > 0; left--) {
+    const isSound = isCall(values, at) ? isSoundCall(values, at) : isSoundResult(values, at)
+    if (!isSound) return undefined
     at += fieldsAt(values, at)
+  }
   return at
+}
+
+function isSoundCall(values: readonly unknown[], at: number): boolean {
+  const file = values[at + 3]
+  return (
+    Number.isInteger(values[at]) &&
+    typeof values[at + 1] === 'string' &&
+    typeof values[at + 2] === 'string' &&
+    (file === 0 || (Array.isArray(file) && typeof file[0] === 'string'))
+  )
+}
+
+function isSoundResult(values: readonly unknown[], at: number): boolean {
+  const name = values[at + 5]
+  return (
+    Number.isInteger(values[at]) &&
+    typeof values[at + 1] === 'string' &&
+    typeof values[at + 2] === 'number' &&
+    typeof values[at + 3] === 'number' &&
+    typeof values[at + 4] === 'number' &&
+    (name === 0 || typeof name === 'string')
+  )
 }
 
 /** The calls among the values that begin at `start`. Most rows hold a single entry, so lists are made for no more. */

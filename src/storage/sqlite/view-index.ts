@@ -63,16 +63,34 @@ export const PLANNING_QUERY = `select ${[
   where m.session = ? and m.anchor > ? and m.anchor <= ? and ${M_VISIBLE}`
 
 const PAGE_END = `select m.anchor from undertext_messages m indexed by undertext_visible
-  where m.session = ? and m.anchor > ? and ${M_VISIBLE} order by m.anchor, m.ordinal limit 1 offset ${PAGE}`
+  where m.session = ? and m.anchor > ? and ${M_VISIBLE} order by m.anchor, m.ordinal limit 1 offset ?`
 
 /** The rows of a view, in order and without their content. Within the caller's transaction. */
-export function readIndex(
+export function readIndex(connection: Connection, session: StoredSession): IndexedRow[] {
+  for (let pageRows = PAGE; ; pageRows = Math.ceil(pageRows / 16)) {
+    try {
+      return readPages(connection, session, pageRows)
+    } catch (error) {
+      // Names and ids of calls may be of any length: then a page holds fewer rows.
+      if (pageRows === 1 || !isTooLong(error)) throw error
+    }
+  }
+}
+
+/** A text longer than SQLite or JavaScript can hold. */
+function isTooLong(error: unknown): boolean {
+  const code = error instanceof Error ? (error as { code?: unknown }).code : undefined
+  return code === 'SQLITE_TOOBIG' || code === 'ERR_STRING_TOO_LONG' || error instanceof RangeError
+}
+
+function readPages(
   connection: Connection,
   { no, incarnation, visibleCount }: StoredSession,
+  pageRows: number,
 ): IndexedRow[] {
   const rows: IndexedRow[] = []
   for (let from = -1; ; ) {
-    const end = visibleCount > PAGE ? connection.get(PAGE_END, no, from)?.[0] : undefined
+    const end = visibleCount > pageRows ? connection.get(PAGE_END, no, from, pageRows)?.[0] : undefined
     const to = (end as number | undefined) ?? Number.MAX_SAFE_INTEGER
     const found = connection.get(PLANNING_QUERY, no, from, to)!
     const count = found[COUNT] as number
@@ -126,9 +144,11 @@ function appendPage(
   const page = { incarnation, anchors, packed, tools, toolsAt: new Uint32Array(count) }
   let toolsAt = 0
   for (let index = 0; index < count; index++) {
-    page.toolsAt[index] = toolsAt
-    toolsAt = skipTools(tools, toolsAt)
     const key = keys[index]!
+    const next = skipTools(tools, toolsAt)
+    if (next === undefined) throw damaged(TOOLS_NAME, key)
+    page.toolsAt[index] = toolsAt
+    toolsAt = next
     const rare = rareRows.size === 0 ? undefined : rareRows.get(key)
     const sizes = {
       text: texts[index]!,
@@ -229,11 +249,6 @@ export class IndexedRow implements ViewRow {
   #decode<T>(decode: (values: readonly unknown[], start: number) => readonly T[]): readonly T[] {
     const { tools, toolsAt } = this.#page
     const start = toolsAt[this.#at]!
-    if (tools[start] === 0) return NOTHING
-    try {
-      return decode(tools, start)
-    } catch {
-      throw damaged(TOOLS_NAME, this.key)
-    }
+    return tools[start] === 0 ? NOTHING : decode(tools, start)
   }
 }
