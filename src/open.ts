@@ -32,8 +32,8 @@ const openSchema = z.strictObject({
   /** Read everything, write nothing. The file must be a store already. */
   readonly: z.boolean().default(false),
   /**
-   * What an append survives. "full" (default): a power cut, at about 0.2 ms a turn. "normal": a crash of the
-   * process, at about 0.06 ms; after a power cut the last turns may be gone. For files of our own.
+   * What an append survives. "full" (default): a power cut. "normal", two to three times as fast: a crash of the
+   * process; after a power cut the last turns may be gone. For files of our own.
    */
   durability: z.enum(['full', 'normal']).default('full'),
   /** How long a verb waits for another connection, milliseconds. Default 5,000. */
