@@ -1,10 +1,32 @@
 import Database from 'better-sqlite3'
-import { openStore } from 'undertext'
+import { openStore, type SqliteStore } from 'undertext'
 import { BareStats, BareView } from './bare.ts'
 import type { Folder } from './folder.ts'
-import { medianBlocks } from './rounds.ts'
+import { type Contestant, medianBlocks } from './rounds.ts'
 
 const ROUNDS = 25
+
+type Opened = { readonly name: string; readonly store: SqliteStore; readonly database: Database.Database }
+
+/** Milliseconds of a block by contestant, where contestants read files that are opened by us and by hand. */
+async function medianReads(
+  folder: Folder,
+  files: readonly string[],
+  contestantsOf: (opened: Opened) => Contestant[],
+): Promise<(name: string) => number> {
+  const opened = await Promise.all(
+    files.map(async (name) => {
+      const file = folder.file(name)
+      return { name, store: await openStore(file), database: new Database(file) }
+    }),
+  )
+  const timeOf = await medianBlocks(opened.flatMap(contestantsOf), ROUNDS)
+  for (const { store, database } of opened) {
+    await store.close()
+    database.close()
+  }
+  return timeOf
+}
 
 /** The effective history of session `s` in a file, ours against the bare select and parse, milliseconds each. */
 export async function viewAgainstBare(
@@ -12,14 +34,9 @@ export async function viewAgainstBare(
   files: readonly string[],
   repeats: number,
 ): Promise<{ readonly ours: number; readonly bare: number }[]> {
-  const opened = await Promise.all(
-    files.map(async (name) => {
-      const database = new Database(folder.file(name))
-      return { name, store: await openStore(folder.file(name)), database, bare: new BareView(database, 's') }
-    }),
-  )
-  const timeOf = await medianBlocks(
-    opened.flatMap(({ name, store, bare }) => [
+  const timeOf = await medianReads(folder, files, ({ name, store, database }) => {
+    const bare = new BareView(database, 's')
+    return [
       {
         name: `ours ${name}`,
         block: async () => {
@@ -32,13 +49,8 @@ export async function viewAgainstBare(
           for (let i = 0; i < repeats; i++) bare.read()
         },
       },
-    ]),
-    ROUNDS,
-  )
-  for (const { store, database } of opened) {
-    await store.close()
-    database.close()
-  }
+    ]
+  })
   return files.map((name) => ({
     ours: timeOf(`ours ${name}`) / repeats,
     bare: timeOf(`bare ${name}`) / repeats,
@@ -55,14 +67,9 @@ export type StatsFigures = {
 /** What stats cost in each file. */
 export async function statsAgainstBare(folder: Folder, files: readonly string[]): Promise<StatsFigures[]> {
   const repeats = 2_000
-  const opened = await Promise.all(
-    files.map(async (name) => {
-      const database = new Database(folder.file(name))
-      return { name, store: await openStore(folder.file(name)), database, bare: new BareStats(database) }
-    }),
-  )
-  const timeOf = await medianBlocks(
-    opened.flatMap(({ name, store, bare }) => [
+  const timeOf = await medianReads(folder, files, ({ name, store, database }) => {
+    const bare = new BareStats(database)
+    return [
       {
         name: `stats ${name}`,
         block: async () => {
@@ -81,13 +88,8 @@ export async function statsAgainstBare(folder: Folder, files: readonly string[])
           for (let i = 0; i < repeats; i++) bare.read('s')
         },
       },
-    ]),
-    ROUNDS,
-  )
-  for (const { store, database } of opened) {
-    await store.close()
-    database.close()
-  }
+    ]
+  })
   return files.map((name) => ({
     stats: timeOf(`stats ${name}`) / repeats,
     needs: timeOf(`needs ${name}`) / repeats,

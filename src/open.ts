@@ -102,11 +102,7 @@ async function openFile(location: string, options: CheckedOptions): Promise<Conn
   } catch (error) {
     throw translateFailure(error, where)
   }
-  const connection = new Connection(database, {
-    ...where,
-    readonly: options.readonly,
-    owned: true,
-  })
+  const connection = new Connection(database, { ...where, readonly: options.readonly, owned: true })
   try {
     prepareFile(connection, options)
     return connection

@@ -1,7 +1,7 @@
 import { indexMessage } from '../../core/index-message.ts'
 import { canonicalJson, stringifyJson } from '../../core/json.ts'
 import type { NewMessage } from '../../core/message.ts'
-import type { Estimator, Sizes } from '../../core/tokens.ts'
+import { type Estimator, type Sizes, SizesSum } from '../../core/tokens.ts'
 import { UndertextError } from '../../errors.ts'
 import type { AppendedMessage, Estimators } from '../storage.ts'
 import { blobReader, keepBlobs } from './blobs.ts'
@@ -254,29 +254,20 @@ function idTaken(head: Head, messageId: string): UndertextError<'MESSAGE_ID_TAKE
 }
 
 function moveCounters(connection: Connection, head: Head, written: readonly Prepared[], now: number): void {
-  let text = 0
-  let reasoning = 0
-  let calls = 0
-  let results = 0
-  let media = 0
-  for (const { sizes } of written) {
-    text += sizes.text
-    reasoning += sizes.reasoning
-    calls += sizes.toolCalls
-    results += sizes.toolResults
-    media += sizes.media
-  }
+  const sum = new SizesSum()
+  for (const one of written) sum.add(one.sizes)
+  const sizes = sum.value
   connection.run(
     `update undertext_sessions set messages = messages + ?, visible = visible + ?, size_text = size_text + ?,
        size_reasoning = size_reasoning + ?, size_calls = size_calls + ?, size_results = size_results + ?,
        size_media = size_media + ?, updated_at = ?, version = version + 1 where no = ?`,
     written.length,
     written.length,
-    text,
-    reasoning,
-    calls,
-    results,
-    media,
+    sizes.text,
+    sizes.reasoning,
+    sizes.toolCalls,
+    sizes.toolResults,
+    sizes.media,
     now,
     head.no,
   )

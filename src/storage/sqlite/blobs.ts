@@ -14,7 +14,7 @@ export function keepBlobs(connection: Connection, bytes: EncodedContent['bytes']
   }
 }
 
-/** A function that reads bytes by the hash in hex; what is no bytes is as good as gone. */
+/** A function that reads bytes by the hash in hex. Anything but bytes counts as missing. */
 export function blobReader(connection: Connection): (hash: string) => Uint8Array | undefined {
   return (hash) => {
     const row = connection.get('select bytes from undertext_blobs where hash = ?', Buffer.from(hash, 'hex'))

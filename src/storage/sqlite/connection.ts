@@ -34,12 +34,7 @@ export class Connection {
 
   constructor(
     database: Database,
-    options: {
-      location: string
-      readonly: boolean
-      owned: boolean
-      busyTimeoutMs: number
-    },
+    options: { location: string; readonly: boolean; owned: boolean; busyTimeoutMs: number },
   ) {
     this.database = database
     this.location = options.location

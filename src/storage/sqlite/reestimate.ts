@@ -4,6 +4,7 @@ import type { Connection } from './connection.ts'
 import { VISIBLE } from './history.ts'
 import { type Recounted, recountRows } from './recount.ts'
 import { requireSession, type StoredSession } from './sessions.ts'
+import { SIZE_TOTALS } from './tagging.ts'
 import { encodeTools } from './tools-codec.ts'
 
 /** Counts all rows of a session anew with an estimator and records it. Throws `SESSION_NOT_FOUND`. */
@@ -59,7 +60,7 @@ export function countAll(connection: Connection, session: number): readonly numb
      select
        (select count(*) from undertext_messages where session = (select no from this) and position is not null),
        (select coalesce(max(ordinal), 0) from undertext_messages where session = (select no from this) and position is null),
-       count(*), total(size_text), total(size_reasoning), total(size_calls), total(size_results), total(size_media),
+       count(*), ${SIZE_TOTALS},
        (select count(*) from undertext_messages where session = (select no from this) and condense_parent is not null),
        (select count(*) from undertext_messages m join undertext_compactions c on c.no = m.truncation_parent
         where m.session = (select no from this) and c.kind <> 'manual'),
