@@ -12,6 +12,7 @@ export {
   DEFAULT_PROVIDER,
   type PendingRequest,
 } from './core/budget.ts'
+export type { EstimateSource } from './core/calibration.ts'
 export type { Coverage, Place, RowSet } from './core/coverage.ts'
 export type { Json, JsonObject } from './core/json.ts'
 export type {
@@ -62,14 +63,17 @@ export {
 } from './core/tokens.ts'
 export { type Problem, type ProblemCode, validateHistory } from './core/validate.ts'
 export type { Finding, FindingCode } from './core/verify.ts'
+export { MODEL_CONTEXT_WINDOWS } from './core/window-registry.ts'
 export {
+  type ContextWindow,
+  type ContextWindows,
   DEFAULT_CONTEXT_WINDOW,
   DEFAULT_OUTPUT_RESERVE_RATIO,
   getAvailableInputTokens,
   getContextWindowSize,
   getOutputReserve,
   MAX_DEFAULT_OUTPUT_RESERVE,
-  MODEL_CONTEXT_WINDOWS,
+  type WindowSource,
 } from './core/windows.ts'
 export { type ErrorCode, type Failures, isUndertextError, UndertextError } from './errors.ts'
 export type { AnthropicBlock, AnthropicConversation, AnthropicMessage } from './formats/anthropic-types.ts'
@@ -111,21 +115,24 @@ export {
   type TruncationResult,
   truncateWithSlidingWindow,
 } from './plain/truncate-with-sliding-window.ts'
+export type { ContextStats, MeasuredTokens } from './stats.ts'
 export type {
   AppendedMessage,
   AuditEntry,
   Compaction,
+  LearnedLimit,
   Session,
   Trigger,
   UndoOutcome,
 } from './storage/storage.ts'
-export { type AppendResult, type ContextStats, Store } from './store.ts'
+export { type AppendResult, Store } from './store.ts'
 export type {
   AppendOptions,
   AuditLogOptions,
   AuthorshipOptions,
   EffectiveHistoryOptions,
   GetMessagesOptions,
+  LimitInput,
   ListCompactionsOptions,
   ListSessionsOptions,
   PreviewOptions,
@@ -133,6 +140,7 @@ export type {
   SessionInput,
   StatsOptions,
   UndoOptions,
+  UsageInput,
   VerifyOptions,
 } from './store-options.ts'
 export { extractiveSummarizer } from './summarizers/extractive.ts'
@@ -142,3 +150,4 @@ export {
   type SummaryAnswer,
   type SummaryRequest,
 } from './summarizers/summarizer.ts'
+export type { UsageResult } from './usage-result.ts'

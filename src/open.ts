@@ -3,6 +3,7 @@ import { dirname } from 'node:path'
 import { z } from 'zod'
 import { check, invalid } from './core/check.ts'
 import { type Estimator, neurolinkEstimator } from './core/tokens.ts'
+import { contextWindowsSchema } from './core/windows.ts'
 import { UndertextError } from './errors.ts'
 import { Connection } from './storage/sqlite/connection.ts'
 import { type Database, loadDriver } from './storage/sqlite/driver.ts'
@@ -42,6 +43,11 @@ const openSchema = z.strictObject({
   estimator: estimatorSchema.optional(),
   /** Further estimators, for sessions that were counted with them. */
   estimators: z.array(estimatorSchema).optional(),
+  /**
+   * Context windows of models the registry does not know, or knows otherwise, tokens: provider to tokens, or provider to
+   * model to tokens with `_default` for the others. A session's `config.contextWindows` goes before it.
+   */
+  contextWindows: contextWindowsSchema.optional(),
   /** Who writes summaries when a call names nobody. Default: the extractive one, which needs no model. */
   summarizer: summarizerSchema.optional(),
 })
@@ -79,6 +85,7 @@ export async function openStore(
   return new SqliteStore(sqliteStorage(connection, estimators), {
     estimators,
     summarizer: checked.summarizer,
+    contextWindows: checked.contextWindows,
   })
 }
 

@@ -3,6 +3,10 @@ import { type CompactionConfig, compactionConfigSchema } from './compaction/conf
 import { type PendingRequest, requestSchema } from './core/budget.ts'
 import { labelSchema, nameSchema } from './core/check.ts'
 import { type JsonObject, jsonProblem } from './core/json.ts'
+import { contextWindowsSchema } from './core/windows.ts'
+
+/** No report is larger; sums of them stay exact. */
+const MOST_TOKENS = 1_000_000_000
 
 /* What each verb of the store can be told: type, default and check in one place. A misspelled option is an error. */
 
@@ -12,12 +16,19 @@ const jsonObject = z.custom<JsonObject>(
   'must be a JSON object',
 )
 
+/** A session's config: any JSON object. A key the store reads must be what it reads it as. */
+const configSchema = jsonObject.refine(
+  (config) =>
+    !Object.hasOwn(config, 'contextWindows') || contextWindowsSchema.safeParse(config.contextWindows).success,
+  'contextWindows must be a table of context windows: provider to tokens, or provider to model to tokens',
+)
+
 const fieldsSchema = {
   owner: nameSchema.nullish(),
   title: labelSchema.nullish(),
   provider: nameSchema.nullish(),
   model: nameSchema.nullish(),
-  config: jsonObject.nullish(),
+  config: configSchema.nullish(),
   metadata: jsonObject.nullish(),
 }
 export const createSchema = z.strictObject({ id: nameSchema.optional(), ...fieldsSchema })
@@ -44,6 +55,33 @@ export const undoSchema = z.strictObject({ cascade: z.boolean().default(false), 
 export const statsSchema = z.strictObject({
   threshold: z.number().min(0).max(1).optional(),
   ...requestSchema.shape,
+})
+const tokensSchema = z.int().nonnegative().max(MOST_TOKENS)
+/** A provider's report of one request. */
+export const usageSchema = z.strictObject({
+  /** Whose report it is. Default: the session's own, else "openai". */
+  provider: nameSchema.optional(),
+  model: nameSchema.optional(),
+  /** Input tokens as reported. */
+  inputTokens: tokensSchema,
+  /** Input read from a cache, where the provider reports it apart from `inputTokens` (Anthropic does, OpenAI does not). */
+  cacheReadTokens: tokensSchema.default(0),
+  /** Input written to a cache, where the provider reports it apart. */
+  cacheCreationTokens: tokensSchema.default(0),
+  /** The last position of the log that was in the request. Default: all but the assistant's messages at the end. */
+  position: z.int().nonnegative().optional(),
+  /** The view the request was made from, as `getSession` named it then. Default: the view as it is. */
+  viewEpoch: z.int().nonnegative().optional(),
+  /** What was in the request besides the history, where it is known. */
+  systemPrompt: requestSchema.shape.systemPrompt,
+  currentPrompt: requestSchema.shape.currentPrompt,
+  toolDefinitions: requestSchema.shape.toolDefinitions,
+  fileAttachments: requestSchema.shape.fileAttachments,
+})
+export const limitSchema = z.strictObject({
+  provider: nameSchema,
+  model: nameSchema.optional(),
+  tokens: z.int().positive().max(MOST_TOKENS),
 })
 export const auditSchema = z.strictObject({
   after: z.int().nonnegative().default(0),
@@ -74,6 +112,8 @@ export type AppendOptions = z.input<typeof appendSchema>
 export type GetMessagesOptions = z.input<typeof messagesSchema>
 export type EffectiveHistoryOptions = z.input<typeof historySchema>
 export type AuthorshipOptions = z.input<typeof authorshipSchema>
+export type UsageInput = z.input<typeof usageSchema>
+export type LimitInput = z.input<typeof limitSchema>
 export type UndoOptions = z.input<typeof undoSchema>
 export type StatsOptions = PendingRequest & { readonly threshold?: number | undefined }
 export type PreviewOptions = CompactionConfig & { readonly summarize?: boolean | undefined }

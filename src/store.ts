@@ -1,25 +1,29 @@
 import { v7 as uuidv7 } from 'uuid'
 import { z } from 'zod'
 import { Compactor } from './compaction/compactor.ts'
-import { type CompactionConfig, compactionConfigSchema, resolveModel } from './compaction/config.ts'
+import { type CompactionConfig, compactionConfigSchema } from './compaction/config.ts'
+import { resolveModel } from './compaction/model.ts'
 import { CompactionPreview } from './compaction/preview.ts'
 import type { CompactionResult } from './compaction/result.ts'
-import { type BudgetCheckResult, weighRequest } from './core/budget.ts'
+import { estimateOf, estimateRequest } from './core/budget.ts'
 import { check, invalid, nameSchema } from './core/check.ts'
 import type { NewMessage, StoredMessage, ViewMessage } from './core/message.ts'
 import { messageProblem } from './core/message-check.ts'
+import { canonicalProvider } from './core/providers.ts'
 import { type Rendering, type RenderOptions, renderView } from './core/render.ts'
-import { type Estimator, type Sizes, tokensOf } from './core/tokens.ts'
+import type { Estimator } from './core/tokens.ts'
 import type { Finding } from './core/verify.ts'
+import type { ContextWindows } from './core/windows.ts'
 import { UndertextError } from './errors.ts'
+import { type ContextStats, contextStats } from './stats.ts'
 import type {
   AppendedMessage,
   AuditEntry,
   Awaitable,
   Compaction,
   Estimators,
+  LearnedLimit,
   Session,
-  SessionFigures,
   Storage,
   UndoOutcome,
 } from './storage/storage.ts'
@@ -36,8 +40,10 @@ import {
   type GetMessagesOptions,
   historySchema,
   idsSchema,
+  type LimitInput,
   type ListCompactionsOptions,
   type ListSessionsOptions,
+  limitSchema,
   listSchema,
   messagesSchema,
   type PreviewOptions,
@@ -48,12 +54,15 @@ import {
   type StatsOptions,
   statsSchema,
   type UndoOptions,
+  type UsageInput,
   undoSchema,
   updateSchema,
+  usageSchema,
   type VerifyOptions,
   verifySchema,
 } from './store-options.ts'
 import type { Summarizer } from './summarizers/summarizer.ts'
+import { type UsageResult, usageResult } from './usage-result.ts'
 
 /** What an append answers. */
 export type AppendResult = {
@@ -64,27 +73,11 @@ export type AppendResult = {
   readonly position: number
 }
 
-/** How full a session's context is: seed 003's fields first. */
-export type ContextStats = {
-  readonly estimatedInputTokens: number
-  readonly availableInputTokens: number
-  readonly usageRatio: number
-  readonly shouldCompact: boolean
-  /** Messages of the view. */
-  readonly messageCount: number
-  readonly withinBudget: boolean
-  readonly breakdown: BudgetCheckResult['breakdown']
-  /** Whose figures these are. */
-  readonly provider: string
-  readonly model?: string
-  readonly estimator: string
-  /** Messages in the log. */
-  readonly storedMessages: number
-  /** Messages hidden, by what hid them. */
-  readonly hidden: { readonly condensed: number; readonly truncated: number; readonly byHand: number }
-  /** Sizes of the view by category, in the estimator's units. */
-  readonly sizes: Sizes
-  readonly activeCompactions: number
+/** What `openStore` was told that concerns all sessions. */
+export type StoreSettings = {
+  readonly estimators: Estimators
+  readonly summarizer: Summarizer | undefined
+  readonly contextWindows?: ContextWindows | undefined
 }
 
 /**
@@ -99,12 +92,14 @@ export type ContextStats = {
 export class Store<S extends Storage = Storage> {
   protected readonly storage: S
   readonly #estimators: Estimators
+  readonly #contextWindows: ContextWindows | undefined
   readonly #compactor: Compactor
 
-  constructor(storage: S, options: { estimators: Estimators; summarizer: Summarizer | undefined }) {
+  constructor(storage: S, options: StoreSettings) {
     this.storage = storage
     this.#estimators = options.estimators
-    this.#compactor = new Compactor(storage, options.summarizer)
+    this.#contextWindows = options.contextWindows
+    this.#compactor = new Compactor(storage, options)
   }
 
   /** Makes a session and answers it. Without an `id` it gets a uuid. Throws `SESSION_EXISTS`. */
@@ -280,11 +275,7 @@ export class Store<S extends Storage = Storage> {
     model?: string,
     options: StatsOptions = {},
   ): Promise<ContextStats | null> {
-    const checked = checkStats(sessionId, provider, model, options)
-    const figures = await this.storage.figures(sessionId)
-    return figures === undefined || figures.messageCount === 0
-      ? null
-      : this.statsOf(figures, provider, model, checked, sessionId)
+    return this.stats(sessionId, provider, model, checkStats(sessionId, provider, model, options))
   }
 
   /** Whether compaction is due: usage at or above the threshold (0.8). `false` for a session without messages. */
@@ -294,13 +285,50 @@ export class Store<S extends Storage = Storage> {
     model?: string,
     options: StatsOptions = {},
   ): Awaitable<boolean> {
-    const checked = checkStats(sessionId, provider, model, options)
-    const answer = (figures: SessionFigures | undefined): boolean =>
-      figures !== undefined &&
-      figures.messageCount > 0 &&
-      this.statsOf(figures, provider, model, checked, sessionId).shouldCompact
-    const figures = this.storage.figures(sessionId)
-    return figures instanceof Promise ? figures.then(answer) : answer(figures)
+    const stats = this.stats(sessionId, provider, model, checkStats(sessionId, provider, model, options))
+    return when(stats, (found) => found?.shouldCompact ?? false)
+  }
+
+  /**
+   * Tells the store what a provider reported of a request, so that its figures become true: call it after each answer,
+   * before or after appending the answer. Keeps the report with the view it is of (`getContextStats` builds on it until
+   * the view changes by anything but appends) and moves the ratio of the model, which all sessions share.
+   *
+   * A report more than twice, or less than half, of what was expected counts only as that much until the next one
+   * confirms it. A report above a limit learnt from an overflow takes that limit away. Throws `SESSION_NOT_FOUND`.
+   */
+  async recordUsage(sessionId: string, usage: UsageInput): Promise<UsageResult> {
+    const id = checkId(sessionId)
+    const checked = check(usageSchema, usage, 'recordUsage')
+    const session = await this.#requireSession(id)
+    const { key, model = '' } = resolveModel(session, checked.provider, checked.model)
+    const estimator = this.#estimatorNamed(session.estimator, id)
+    const { standing, pending } = estimateOf(estimateRequest(key, checked, 0, estimator))
+    const tokens = checked.inputTokens + checked.cacheReadTokens + checked.cacheCreationTokens
+    const { position, viewEpoch } = checked
+    const report = { provider: key, model, tokens, position, viewEpoch, standing, pending }
+    return usageResult(report, await this.storage.recordUsage(id, report), session.estimator)
+  }
+
+  /**
+   * Notes the context window a provider enforces, tokens, for all sessions; from then on it counts when it is lower than
+   * what the tables say. Of several the lowest stays. Answers it.
+   */
+  async learnLimit(limit: LimitInput): Promise<number> {
+    const { provider, model = '', tokens } = check(limitSchema, limit, 'learnLimit')
+    return this.storage.learnLimit(canonicalProvider(provider), model, tokens)
+  }
+
+  /** The limits that were learnt. */
+  async listLimits(): Promise<LearnedLimit[]> {
+    return this.storage.limits()
+  }
+
+  /** Forgets the limit that was learnt of a model. Answers whether there was one. */
+  async forgetLimit(provider: string, model?: string): Promise<boolean> {
+    const name = check(nameSchema, provider, 'forgetLimit: provider')
+    const of = check(nameSchema.optional(), model, 'forgetLimit: model') ?? ''
+    return this.storage.forgetLimit(canonicalProvider(name), of)
   }
 
   /**
@@ -421,42 +449,26 @@ export class Store<S extends Storage = Storage> {
     await this.close()
   }
 
-  protected statsOf(
-    figures: SessionFigures,
+  /** Counters, then readings, then the sum. Between the two somebody may write; each is right for its own moment. */
+  protected stats(
+    sessionId: string,
     provider: string | undefined,
     model: string | undefined,
     request: StatsOptions,
-    sessionId: string,
-  ): ContextStats {
-    const chosen = resolveModel(figures, provider, model)
-    const estimator = this.#estimatorNamed(figures.estimator, sessionId)
-    const historyTokens = tokensOf(figures.visibleSizes, figures.visibleCount, estimator, chosen.provider)
-    const { threshold } = request
-    const budget = weighRequest({
-      provider: chosen.provider,
-      model: chosen.model,
-      historyTokens,
-      request,
-      threshold,
-      estimator,
+  ): Awaitable<ContextStats | null> {
+    return when(this.storage.figures(sessionId), (figures) => {
+      if (figures === undefined || figures.messageCount === 0) return null
+      const { key, model: chosen = '' } = resolveModel(figures, provider, model)
+      return when(this.storage.readings(sessionId, key, chosen), (readings) =>
+        contextStats(figures, readings, {
+          provider,
+          model,
+          request,
+          estimator: this.#estimatorNamed(figures.estimator, sessionId),
+          contextWindows: this.#contextWindows,
+        }),
+      )
     })
-    const stats: { -readonly [K in keyof ContextStats]: ContextStats[K] } = {
-      estimatedInputTokens: budget.estimatedInputTokens,
-      availableInputTokens: budget.availableInputTokens,
-      usageRatio: budget.usageRatio,
-      shouldCompact: budget.shouldCompact,
-      messageCount: figures.visibleCount,
-      withinBudget: budget.withinBudget,
-      breakdown: budget.breakdown,
-      provider: chosen.provider,
-      estimator: figures.estimator,
-      storedMessages: figures.messageCount,
-      hidden: figures.hidden,
-      sizes: figures.visibleSizes,
-      activeCompactions: figures.activeCompactions,
-    }
-    if (chosen.model !== undefined) stats.model = chosen.model
-    return stats
   }
 
   #estimatorNamed(name: string, sessionId: string): Estimator {
@@ -470,6 +482,11 @@ export class Store<S extends Storage = Storage> {
     if (session === undefined) throw new UndertextError('SESSION_NOT_FOUND', { sessionId: id })
     return session
   }
+}
+
+/** Goes on with what is there already, or with what will be: storages may answer at once. */
+function when<T, U>(value: Awaitable<T>, next: (value: T) => Awaitable<U>): Awaitable<U> {
+  return value instanceof Promise ? value.then(next) : next(value)
 }
 
 /** The session id that was checked last: verbs of one conversation follow each other, and this stands before all of them. */

@@ -5,6 +5,7 @@ import { canonicalJson } from '../core/json.ts'
 import { checkLaws, recheckSteps } from '../core/laws.ts'
 import type { Plan } from '../core/plan.ts'
 import { applyPlan } from '../core/plan.ts'
+import type { ContextWindows } from '../core/windows.ts'
 import { isUndertextError, UndertextError } from '../errors.ts'
 import { LEASE_HOLDER, liveRuns } from '../process.ts'
 import type {
@@ -18,7 +19,8 @@ import type {
 } from '../storage/storage.ts'
 import { extractiveSummarizer } from '../summarizers/extractive.ts'
 import type { Summarizer } from '../summarizers/summarizer.ts'
-import { type CheckedConfig, resolveModel, resolveSettings, waitMsOf } from './config.ts'
+import { type CheckedConfig, resolveSettings, waitMsOf } from './config.ts'
+import { resolveModel, windowOf } from './model.ts'
 import { type PlannedRun, planRun, type StartedAttempt, type SummaryMode } from './plan-run.ts'
 import { CompactionPreview, plannedRunOf } from './preview.ts'
 import { type CompactionResult, idleReason, outlineOf } from './result.ts'
@@ -37,13 +39,18 @@ type Running = { readonly config: CheckedConfig; readonly result: Promise<Compac
 export class Compactor {
   readonly #storage: Storage
   readonly #summarizer: Summarizer | undefined
+  readonly #contextWindows: ContextWindows | undefined
   readonly #running = new Map<string, Running>()
   /** The sessions whose compaction the current call was made in. */
   readonly #inside = new AsyncLocalStorage<ReadonlyMap<string, true>>()
 
-  constructor(storage: Storage, summarizer: Summarizer | undefined) {
+  constructor(
+    storage: Storage,
+    options: { summarizer: Summarizer | undefined; contextWindows?: ContextWindows | undefined },
+  ) {
     this.#storage = storage
-    this.#summarizer = summarizer
+    this.#summarizer = options.summarizer
+    this.#contextWindows = options.contextWindows
   }
 
   /** The same request for the same session shares the run; another one waits until it is done. */
@@ -174,7 +181,7 @@ export class Compactor {
       await this.#storage.requireMessages(sessionId, messageIds)
       const snapshot = await this.#storage.snapshot(
         sessionId,
-        resolveModel(session, undefined, undefined).provider,
+        resolveModel(session, undefined, undefined).key,
       )
       if (snapshot === undefined) throw new UndertextError('SESSION_NOT_FOUND', { sessionId })
       const plan = manualPlan(sessionId, snapshot, messageIds)
@@ -202,7 +209,7 @@ export class Compactor {
   async #snapshot(sessionId: string, config: CheckedConfig): Promise<Snapshot | undefined> {
     const session = await this.#storage.session(sessionId)
     if (session === undefined || session.messageCount === 0) return undefined
-    return this.#storage.snapshot(sessionId, resolveModel(session, config.provider, config.model).provider)
+    return this.#storage.snapshot(sessionId, resolveModel(session, config.provider, config.model).key)
   }
 
   async #run(sessionId: string, config: CheckedConfig): Promise<CompactionResult | null> {
@@ -266,8 +273,18 @@ export class Compactor {
     return this.#report(snapshot.session.id, start, planned)
   }
 
-  #plan(snapshot: Snapshot, config: CheckedConfig, mode: SummaryMode): Promise<PlannedRun> {
-    const settings = resolveSettings(config, snapshot.session, snapshot.view.tokens, snapshot.view.estimator)
+  async #plan(snapshot: Snapshot, config: CheckedConfig, mode: SummaryMode): Promise<PlannedRun> {
+    const { session, view } = snapshot
+    const chosen = resolveModel(session, config.provider, config.model)
+    const readings = await this.#storage.readings(session.id, chosen.key, chosen.model ?? '')
+    const settings = resolveSettings(config, {
+      chosen,
+      contextWindow: windowOf(chosen, session.config, this.#contextWindows, readings.learnedLimit).tokens,
+      viewEpoch: session.viewEpoch,
+      readings,
+      historyTokens: view.tokens,
+      estimator: view.estimator,
+    })
     return planRun(this.#storage, snapshot, settings, config, mode)
   }
 

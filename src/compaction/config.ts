@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { DEFAULT_COMPACTION_TARGET, DEFAULT_PROVIDER, requestSchema, weighRequest } from '../core/budget.ts'
+import { DEFAULT_COMPACTION_TARGET, estimateOf, estimateRequest, requestSchema } from '../core/budget.ts'
+import { expectedTokens, outlook, type Readings } from '../core/calibration.ts'
 import { labelSchema, nameSchema } from '../core/check.ts'
 import { DEDUP_THRESHOLD } from '../core/stages/deduplicate.ts'
 import {
@@ -12,10 +13,11 @@ import type { StageSettings } from '../core/stages/stage.ts'
 import { TRUNCATION_MARKER } from '../core/stages/truncate.ts'
 import type { Estimator } from '../core/tokens.ts'
 import { PATH_ARGUMENTS, READ_TOOLS } from '../core/tool-names.ts'
-import { getAvailableInputTokens } from '../core/windows.ts'
-import { type Session, TRIGGERS } from '../storage/storage.ts'
+import { getOutputReserve } from '../core/windows.ts'
+import { TRIGGERS } from '../storage/storage.ts'
 import { SUMMARY_SECTIONS } from '../summarizers/summarizer.ts'
 import { summarizerSchema } from '../summarizers/summarizer-schema.ts'
+import type { ChosenModel } from './model.ts'
 
 /** Fractions and token counts of settings that scale with the window. Source: checklist C-23 and F5. */
 const PRUNE_PROTECT_SHARE = 0.25
@@ -125,9 +127,9 @@ export type RunSettings = {
   readonly provider: string
   readonly model: string | undefined
   readonly availableTokens: number
-  /** What the history is to come down to. */
+  /** What the history is to come down to, in the estimator's tokens. */
   readonly targetTokens: number
-  /** Most tokens of history with which the whole request still fits. */
+  /** Most tokens of history with which the whole request still fits, in the estimator's tokens. */
   readonly limitTokens: number
   readonly stages: StageSettings
   readonly enabled: {
@@ -139,43 +141,41 @@ export type RunSettings = {
   }
 }
 
-/** Whose figures count: the call's, else the session's, else the default. A model goes with its provider. */
-export function resolveModel(
-  session: Pick<Session, 'provider' | 'model'> | undefined,
-  provider: string | undefined,
-  model: string | undefined,
-): { provider: string; model: string | undefined } {
-  const named = provider !== undefined && provider !== ''
-  const ownModel = named && provider !== session?.provider ? undefined : session?.model
-  return {
-    provider: named ? provider : (session?.provider ?? DEFAULT_PROVIDER),
-    model: model ?? ownModel,
-  }
+/** What the settings of a run are made for. */
+export type RunSubject = {
+  readonly chosen: ChosenModel
+  /** Tokens, input and output together. */
+  readonly contextWindow: number
+  /** The session's view, and what was reported and learnt of it; nothing for a plain array. */
+  readonly viewEpoch: number
+  readonly readings: Pick<Readings, 'measurement' | 'calibration'>
+  /** Estimated tokens of the history, uncalibrated, as all of planning counts. */
+  readonly historyTokens: number
+  readonly estimator: Estimator
 }
 
-/** Fills in a config for a session whose history takes `historyTokens`. */
-export function resolveSettings(
-  config: CheckedConfig,
-  session: Session,
-  historyTokens: number,
-  estimator: Estimator,
-): RunSettings {
-  const { provider, model } = resolveModel(session, config.provider, config.model)
-  const available = Math.max(0, getAvailableInputTokens(provider, model, config.maxTokens))
-  const others = weighRequest({
-    provider,
-    model,
-    historyTokens: 0,
-    request: config,
-    estimator,
-  }).estimatedInputTokens
-  const scale = overflowScale(config, historyTokens + others)
-  const target =
-    config.targetTokens ?? Math.floor((config.target ?? DEFAULT_COMPACTION_TARGET) * available) - others
+/**
+ * Fills in a config. Planning counts in the estimator's tokens, so what a window leaves for the history is brought down
+ * to those: less what else is in the request, by the ratio that was measured.
+ */
+export function resolveSettings(config: CheckedConfig, subject: RunSubject): RunSettings {
+  const { chosen, contextWindow, historyTokens, estimator } = subject
+  const raw = estimateRequest(chosen.key, config, historyTokens, estimator)
+  const estimate = estimateOf(raw)
+  const found = outlook(subject.readings, {
+    viewEpoch: subject.viewEpoch,
+    estimator: estimator.name,
+    estimate,
+  })
+  const available = Math.max(0, contextWindow - getOutputReserve(contextWindow, config.maxTokens))
+  const others = expectedTokens(found, { ...estimate, history: 0 })
+  const scale = found.ratio * overflowScale(config, expectedTokens(found, estimate))
+  const share = Math.floor((config.target ?? DEFAULT_COMPACTION_TARGET) * available)
+  const target = config.targetTokens ?? share - others
   const targetTokens = Math.max(0, Math.floor(target / scale))
   return {
-    provider,
-    model,
+    provider: chosen.provider,
+    model: chosen.model,
     availableTokens: available,
     targetTokens: mustShrink(config)
       ? Math.min(targetTokens, Math.floor(historyTokens * (1 - OVERFLOW_SHARE)))
@@ -192,10 +192,10 @@ export function resolveSettings(
   }
 }
 
-/** After an overflow the provider's figure is the truth: by how much our estimate was too low. */
-function overflowScale({ trigger, reportedTokens }: CheckedConfig, estimated: number): number {
-  if (trigger !== 'overflow' || reportedTokens === undefined || estimated <= 0) return 1
-  return Math.max(1, reportedTokens / estimated)
+/** After an overflow the provider's figure is the truth: by how much what we expected was too low. */
+function overflowScale({ trigger, reportedTokens }: CheckedConfig, expected: number): number {
+  if (trigger !== 'overflow' || reportedTokens === undefined || expected <= 0) return 1
+  return Math.max(1, reportedTokens / expected)
 }
 
 function mustShrink({ trigger, reportedTokens }: CheckedConfig): boolean {

@@ -1,15 +1,15 @@
 import { z } from 'zod'
+import { type Estimate, expectedTokens, type Outlook, PLAIN_OUTLOOK } from './calibration.ts'
 import { check } from './check.ts'
 import type { Part } from './message.ts'
 import {
   type Estimator,
   estimateMessagesTokens,
-  estimateTokens,
   estimateToolDefinition,
   neurolinkEstimator,
   TOKENS_PER_MESSAGE,
 } from './tokens.ts'
-import { getAvailableInputTokens } from './windows.ts'
+import { getContextWindowSize, getOutputReserve } from './windows.ts'
 
 /** Usage at which compaction is due. Source: seed 003. */
 export const DEFAULT_COMPACTION_THRESHOLD = 0.8
@@ -37,11 +37,14 @@ export type BudgetBreakdown = {
   readonly currentPrompt: number
   readonly toolDefinitions: number
   readonly fileAttachments: number
+  /** What the provider counted besides: a system prompt and tools nobody told of. Only where its reports showed any. */
+  readonly unseen?: number
 }
 
 export type BudgetCheckResult = {
   /** Whether the request fits: estimated ≤ available. */
   readonly withinBudget: boolean
+  /** The sum of the breakdown. */
   readonly estimatedInputTokens: number
   readonly availableInputTokens: number
   /** Estimated by available; may exceed 1, and is 1 when nothing is available. */
@@ -59,6 +62,8 @@ export type BudgetCheckParams = PendingRequest & {
     | undefined
   /** 0 to 1, default 0.8. */
   readonly compactionThreshold?: number | undefined
+  /** The model's context window, tokens, for one the registry does not know or knows wrongly. */
+  readonly contextWindow?: number | undefined
 }
 
 const budgetParamsSchema = z.strictObject({
@@ -69,69 +74,103 @@ const budgetParamsSchema = z.strictObject({
     .array(z.looseObject({ role: z.string(), content: z.union([z.string(), z.array(z.unknown())]) }))
     .optional(),
   compactionThreshold: z.number().min(0).max(1).optional(),
+  contextWindow: z.int().positive().optional(),
 })
 
 /**
  * Whether a request fits a model's window and whether compaction is due: the pure check of seed 003, over plain
- * messages. The store's `getContextStats` gives the same figures from its counters. Throws `INVALID_INPUT`.
+ * messages, by the seed's formula. The store's `getContextStats` gives the same from its counters. Throws `INVALID_INPUT`.
  */
 export function checkContextBudget(params: BudgetCheckParams): BudgetCheckResult {
   const checked = check(budgetParamsSchema, params, 'checkContextBudget')
+  const { provider, model } = checked
+  const history = estimateMessagesTokens(params.conversationMessages ?? [], provider)
   return weighRequest({
-    provider: checked.provider,
-    model: checked.model,
-    historyTokens: estimateMessagesTokens(params.conversationMessages ?? [], checked.provider),
-    request: checked,
+    raw: estimateRequest(provider, checked, history),
+    outlook: PLAIN_OUTLOOK,
+    contextWindow: checked.contextWindow ?? getContextWindowSize(provider, model),
+    maxTokens: checked.maxTokens,
     threshold: checked.compactionThreshold,
   })
 }
 
-/** The same sum from a history that is counted already. Every figure of a budget in this package comes from here. */
+/** Tokens of a request by category as the estimator has them. A prompt adds the framing of a message (checklist S3-U02). */
+export function estimateRequest(
+  provider: string,
+  request: PendingRequest,
+  conversationHistory: number,
+  estimator: Estimator = neurolinkEstimator,
+): BudgetBreakdown {
+  const textTokens = (text: string): number => estimator.toTokens(estimator.measureText(text), provider)
+  const prompt = (text: string | undefined): number =>
+    text === undefined || text === '' ? 0 : textTokens(text) + TOKENS_PER_MESSAGE
+  return {
+    systemPrompt: prompt(request.systemPrompt),
+    conversationHistory,
+    currentPrompt: prompt(request.currentPrompt),
+    toolDefinitions: sumOf(request.toolDefinitions, estimateToolDefinition),
+    fileAttachments: sumOf(request.fileAttachments, ({ content }) => textTokens(content)),
+  }
+}
+
+/** The same as what a provider's reports are compared with. */
+export function estimateOf(raw: BudgetBreakdown): Estimate {
+  return {
+    history: raw.conversationHistory,
+    standing: raw.systemPrompt + raw.toolDefinitions,
+    pending: raw.currentPrompt + raw.fileAttachments,
+  }
+}
+
+/** Holds a request against a window. Every figure of a budget in this package comes from here. */
 export function weighRequest(params: {
-  readonly provider: string
-  readonly model?: string | undefined
-  readonly historyTokens: number
-  readonly request: PendingRequest
+  /** Estimates, uncalibrated. */
+  readonly raw: BudgetBreakdown
+  readonly outlook: Outlook
+  /** Tokens, input and output together. */
+  readonly contextWindow: number
+  readonly maxTokens?: number | undefined
   readonly threshold?: number | undefined
-  readonly estimator?: Estimator
 }): BudgetCheckResult {
-  const { provider, historyTokens, request } = params
-  const breakdown = weighPending(provider, request, historyTokens, params.estimator)
+  const { contextWindow, maxTokens, threshold = DEFAULT_COMPACTION_THRESHOLD } = params
+  const breakdown = calibrated(params.raw, params.outlook)
   const estimatedInputTokens =
     breakdown.systemPrompt +
     breakdown.conversationHistory +
     breakdown.currentPrompt +
     breakdown.toolDefinitions +
-    breakdown.fileAttachments
-  const availableInputTokens = getAvailableInputTokens(provider, params.model, request.maxTokens)
+    breakdown.fileAttachments +
+    (breakdown.unseen ?? 0)
+  const availableInputTokens = contextWindow - getOutputReserve(contextWindow, maxTokens)
   const usageRatio = availableInputTokens > 0 ? estimatedInputTokens / availableInputTokens : 1
   return {
     withinBudget: estimatedInputTokens <= availableInputTokens,
     estimatedInputTokens,
     availableInputTokens,
     usageRatio,
-    shouldCompact: usageRatio >= (params.threshold ?? DEFAULT_COMPACTION_THRESHOLD),
+    shouldCompact: usageRatio >= threshold,
     breakdown,
   }
 }
 
-/** Tokens of what is sent besides the history. A prompt adds the framing of a message (checklist S3-U02). */
-function weighPending(
-  provider: string,
-  request: PendingRequest,
-  conversationHistory: number,
-  estimator: Estimator = neurolinkEstimator,
-): BudgetBreakdown {
-  const prompt = (text: string | undefined): number =>
-    text === undefined || text === ''
-      ? 0
-      : estimator.toTokens(estimator.measureText(text), provider) + TOKENS_PER_MESSAGE
+/** Estimates made true by an outlook. The history takes what rounding leaves, so the sum is the outlook's to the token. */
+function calibrated(raw: BudgetBreakdown, outlook: Outlook): BudgetBreakdown {
+  if (outlook === PLAIN_OUTLOOK) return raw
+  const scaled = (tokens: number): number => Math.round(outlook.ratio * tokens)
+  const systemPrompt = scaled(raw.systemPrompt)
+  const currentPrompt = scaled(raw.currentPrompt)
+  const toolDefinitions = scaled(raw.toolDefinitions)
+  const fileAttachments = scaled(raw.fileAttachments)
+  const unseen = Math.round(outlook.unseen)
+  const total = Math.round(expectedTokens(outlook, estimateOf(raw)))
+  const others = systemPrompt + currentPrompt + toolDefinitions + fileAttachments + unseen
   return {
-    systemPrompt: prompt(request.systemPrompt),
-    conversationHistory,
-    currentPrompt: prompt(request.currentPrompt),
-    toolDefinitions: sumOf(request.toolDefinitions, estimateToolDefinition),
-    fileAttachments: sumOf(request.fileAttachments, ({ content }) => estimateTokens(content, provider)),
+    systemPrompt,
+    conversationHistory: Math.max(0, total - others),
+    currentPrompt,
+    toolDefinitions,
+    fileAttachments,
+    ...(unseen > 0 && { unseen }),
   }
 }
 

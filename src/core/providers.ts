@@ -66,10 +66,24 @@ const ALIASES: ReadonlyMap<string, string> = new Map([
   ['google', 'google-ai'],
   ['google-vertex', 'vertex'],
   ['vertex-ai', 'vertex'],
+  ['aws-bedrock', 'bedrock'],
+  ['google-generative-ai', 'google-ai'],
+  ['google-vertex-ai', 'vertex'],
+  ['googleai', 'google-ai'],
+  ['hugging-face', 'huggingface'],
+  ['mistralai', 'mistral'],
+  ['open-ai', 'openai'],
+  ['vertexai', 'vertex'],
 ])
+
+/** The one name of a provider: case and blanks around it do not matter, and other names it goes by are known. */
+export function canonicalProvider(provider: string): string {
+  if (PROFILES.has(provider)) return provider
+  const name = provider.trim().toLowerCase()
+  return ALIASES.get(name) ?? name
+}
 
 /** What a provider accepts. Case does not matter; an unknown provider, or none, is taken to accept most. */
 export function providerProfile(provider?: string): ProviderProfile {
-  const name = provider?.trim().toLowerCase() ?? ''
-  return PROFILES.get(ALIASES.get(name) ?? name) ?? LENIENT
+  return provider === undefined ? LENIENT : (PROFILES.get(canonicalProvider(provider)) ?? LENIENT)
 }

@@ -1,3 +1,8 @@
+import { z } from 'zod'
+import { check } from './check.ts'
+import { canonicalProvider } from './providers.ts'
+import { MODEL_CONTEXT_WINDOWS } from './window-registry.ts'
+
 /** Window of a model nobody told us of, tokens. Source: seed 003. */
 export const DEFAULT_CONTEXT_WINDOW = 128_000
 /** Most tokens kept free for the answer when the caller does not say. Source: seed 003. */
@@ -5,100 +10,114 @@ export const MAX_DEFAULT_OUTPUT_RESERVE = 64_000
 /** Share of the window kept free for the answer when the caller does not say. Source: seed 003. */
 export const DEFAULT_OUTPUT_RESERVE_RATIO = 0.35
 
-/** Context windows in tokens, by provider and model; `_default` is the provider's own fallback. Source: seed 003. */
-export const MODEL_CONTEXT_WINDOWS: Readonly<Record<string, Readonly<Record<string, number>>>> = {
-  anthropic: {
-    _default: 200_000,
-    'claude-opus-4-20250514': 200_000,
-    'claude-sonnet-4-20250514': 200_000,
-    'claude-3-7-sonnet-20250219': 200_000,
-    'claude-3-5-sonnet-20241022': 200_000,
-    'claude-3-5-haiku-20241022': 200_000,
-    'claude-3-opus-20240229': 200_000,
-    'claude-3-sonnet-20240229': 200_000,
-    'claude-3-haiku-20240307': 200_000,
-  },
-  openai: {
-    _default: 128_000,
-    'gpt-4o': 128_000,
-    'gpt-4o-mini': 128_000,
-    'gpt-4-turbo': 128_000,
-    'gpt-4': 8_192,
-    'gpt-3.5-turbo': 16_385,
-    o1: 200_000,
-    'o1-mini': 128_000,
-    'o1-pro': 200_000,
-    o3: 200_000,
-    'o3-mini': 200_000,
-    'o4-mini': 200_000,
-    'gpt-4.1': 1_047_576,
-    'gpt-4.1-mini': 1_047_576,
-    'gpt-4.1-nano': 1_047_576,
-    'gpt-5': 1_047_576,
-  },
-  'google-ai': {
-    _default: 1_048_576,
-    'gemini-2.5-pro': 1_048_576,
-    'gemini-2.5-flash': 1_048_576,
-    'gemini-2.0-flash': 1_048_576,
-    'gemini-1.5-pro': 2_097_152,
-    'gemini-1.5-flash': 1_048_576,
-    'gemini-3-flash-preview': 1_048_576,
-    'gemini-3-pro-preview': 1_048_576,
-  },
-  vertex: {
-    _default: 1_048_576,
-    'gemini-2.5-pro': 1_048_576,
-    'gemini-2.5-flash': 1_048_576,
-    'gemini-2.0-flash': 1_048_576,
-    'gemini-1.5-pro': 2_097_152,
-    'gemini-1.5-flash': 1_048_576,
-  },
-  bedrock: {
-    _default: 200_000,
-    'anthropic.claude-3-5-sonnet-20241022-v2:0': 200_000,
-    'anthropic.claude-3-5-haiku-20241022-v1:0': 200_000,
-    'anthropic.claude-3-opus-20240229-v1:0': 200_000,
-    'anthropic.claude-3-sonnet-20240229-v1:0': 200_000,
-    'anthropic.claude-3-haiku-20240307-v1:0': 200_000,
-    'amazon.nova-pro-v1:0': 300_000,
-    'amazon.nova-lite-v1:0': 300_000,
-  },
-  azure: {
-    _default: 128_000,
-    'gpt-4o': 128_000,
-    'gpt-4o-mini': 128_000,
-    'gpt-4-turbo': 128_000,
-    'gpt-4': 8_192,
-  },
-  mistral: {
-    _default: 128_000,
-    'mistral-large-latest': 128_000,
-    'mistral-medium-latest': 32_000,
-    'mistral-small-latest': 128_000,
-    'codestral-latest': 256_000,
-  },
-  ollama: { _default: 128_000 },
-  litellm: { _default: 128_000 },
-  huggingface: { _default: 32_000 },
-  sagemaker: { _default: 128_000 },
+/**
+ * A table of context windows, tokens: by provider either one figure for all its models, or one a model, with
+ * `_default` for the others. The registry has this form, and so have the tables of a store and of a session.
+ */
+export type ContextWindows = { readonly [provider: string]: number | { readonly [model: string]: number } }
+
+const isWindow = (value: unknown): boolean => z.int().positive().safeParse(value).success
+
+/** A table of windows. Checked by hand, because zod's copy of a record drops a `__proto__` key. */
+export const contextWindowsSchema = z.custom<ContextWindows>(
+  (value) =>
+    isTable(value) &&
+    Object.values(value).every(
+      (entry) => isWindow(entry) || (isTable(entry) && Object.values(entry).every(isWindow)),
+    ),
+  'must be a table of context windows: provider to tokens, or provider to model to tokens',
+)
+
+function isTable(value: unknown): value is { readonly [name: string]: unknown } {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /**
- * The context window of a model, tokens: its own entry, else the longest registered name it starts with (so
- * that `o1-mini-2024-09-12` is not taken for `o1`), else the provider's default, else 128,000.
+ * Where the size of a window comes from: an overflow error that named a lower one than the others (`learned`), the
+ * session's table, the store's, the registry, or nobody.
  */
-export function getContextWindowSize(provider: string, model?: string): number {
-  if (!Object.hasOwn(MODEL_CONTEXT_WINDOWS, provider)) return DEFAULT_CONTEXT_WINDOW
-  const models = MODEL_CONTEXT_WINDOWS[provider]!
-  const fallback = models._default ?? DEFAULT_CONTEXT_WINDOW
-  if (model === undefined || model === '_default') return fallback
-  if (Object.hasOwn(models, model)) return models[model]!
-  let longest = ''
+export type WindowSource = 'learned' | 'session' | 'store' | 'registry' | 'default'
+
+/** A model's context window, and why it is that. */
+export type ContextWindow = {
+  /** Tokens, input and output together. */
+  readonly tokens: number
+  readonly source: WindowSource
+  /** The entry of the table that decided: a model's name, or `_default`. */
+  readonly entry?: string
+}
+
+/** What may overrule the registry: the caller's tables, and the limit a provider was seen to enforce, tokens. */
+export type WindowTables = {
+  readonly session?: ContextWindows | undefined
+  readonly store?: ContextWindows | undefined
+  readonly learned?: number | undefined
+}
+
+/**
+ * The context window of a model: by the session's table, else the store's, else the registry, else 128,000; and no more
+ * than the limit that was learnt. In a table the model's own entry decides, else the longest name that the model's name
+ * begins with (so `o1-mini-2024-09-12` is not taken for `o1`), else the provider's `_default`.
+ */
+export function resolveContextWindow(
+  provider: string,
+  model: string | undefined,
+  tables: WindowTables = {},
+): ContextWindow {
+  const known =
+    windowIn(tables.session, 'session', provider, model) ??
+    windowIn(tables.store, 'store', provider, model) ??
+    windowIn(MODEL_CONTEXT_WINDOWS, 'registry', provider, model) ??
+    ({ tokens: DEFAULT_CONTEXT_WINDOW, source: 'default' } as const)
+  const { learned } = tables
+  return learned !== undefined && learned < known.tokens ? { tokens: learned, source: 'learned' } : known
+}
+
+function windowIn(
+  table: ContextWindows | undefined,
+  source: WindowSource,
+  provider: string,
+  model: string | undefined,
+): ContextWindow | undefined {
+  if (table === undefined) return undefined
+  const models = entryOf(table, provider)
+  if (models === undefined) return undefined
+  if (typeof models === 'number') return { tokens: models, source, entry: '_default' }
+  const entry = model === undefined ? '_default' : (nameOf(models, model) ?? '_default')
+  return Object.hasOwn(models, entry) ? { tokens: models[entry]!, source, entry } : undefined
+}
+
+/** A provider's own entry, under the name that was given or another it goes by. */
+function entryOf(table: ContextWindows, provider: string): ContextWindows[string] | undefined {
+  if (Object.hasOwn(table, provider)) return table[provider]
+  const name = canonicalProvider(provider)
+  if (Object.hasOwn(table, name)) return table[name]
+  const other = Object.keys(table).find((key) => canonicalProvider(key) === name)
+  return other === undefined ? undefined : table[other]
+}
+
+/** What stands before a model's name without being part of it: Google's collection, Bedrock's regions. */
+const MODEL_PREFIX = /^(?:models\/|(?:us|us-gov|eu|apac|global)\.)/
+
+function nameOf(models: { readonly [model: string]: number }, model: string): string | undefined {
+  if (Object.hasOwn(models, model)) return model
+  const bare = model.replace(MODEL_PREFIX, '')
+  let longest: string | undefined
   for (const name of Object.keys(models)) {
-    if (name !== '_default' && name.length > longest.length && model.startsWith(name)) longest = name
+    if (name === '_default' || name.length <= (longest?.length ?? 0)) continue
+    if (model.startsWith(name) || bare.startsWith(name)) longest = name
   }
-  return longest === '' ? fallback : models[longest]!
+  return longest
+}
+
+/**
+ * The context window of a model, tokens: its own entry, else the longest registered name it begins with, else the
+ * provider's default, else 128,000. `overrides` are asked before the registry. Throws `INVALID_INPUT` for overrides
+ * that are no table of windows.
+ */
+export function getContextWindowSize(provider: string, model?: string, overrides?: ContextWindows): number {
+  const store = overrides === undefined ? undefined : check(contextWindowsSchema, overrides, 'overrides')
+  return resolveContextWindow(provider, model, { store }).tokens
 }
 
 /** Tokens kept free for the answer: `maxTokens` when given, else 35 % of the window, at most 64,000. */
@@ -109,8 +128,13 @@ export function getOutputReserve(contextWindow: number, maxTokens?: number): num
   )
 }
 
-/** Tokens a request may take: the window less the output reserve. */
-export function getAvailableInputTokens(provider: string, model?: string, maxTokens?: number): number {
-  const window = getContextWindowSize(provider, model)
+/** Tokens a request may take: the window less the output reserve. `overrides` as for `getContextWindowSize`. */
+export function getAvailableInputTokens(
+  provider: string,
+  model?: string,
+  maxTokens?: number,
+  overrides?: ContextWindows,
+): number {
+  const window = getContextWindowSize(provider, model, overrides)
   return window - getOutputReserve(window, maxTokens)
 }

@@ -1,4 +1,5 @@
-import { type CheckedConfig, resolveModel, resolveSettings } from '../compaction/config.ts'
+import { type CheckedConfig, resolveSettings } from '../compaction/config.ts'
+import { resolveModel, windowOf } from '../compaction/model.ts'
 import { type ContentReader, type PlannedRun, planRun } from '../compaction/plan-run.ts'
 import { type JsonObject, jsonProblem } from '../core/json.ts'
 import { NO_SIZES } from '../core/tokens.ts'
@@ -18,10 +19,17 @@ export async function runPipeline(
   config: CheckedConfig,
   what: string,
 ): Promise<PlannedRun> {
-  const { provider } = resolveModel(undefined, config.provider, config.model)
-  const rows = rowsOf(messages, provider, what)
+  const chosen = resolveModel(undefined, config.provider, config.model)
+  const rows = rowsOf(messages, chosen.key, what)
   const snapshot: Snapshot = { session: NO_SESSION, view: rows.view, nextOrdinal: 1 }
-  const settings = resolveSettings(config, NO_SESSION, rows.view.tokens, rows.view.estimator)
+  const settings = resolveSettings(config, {
+    chosen,
+    contextWindow: windowOf(chosen, undefined, undefined, undefined).tokens,
+    viewEpoch: 0,
+    readings: { measurement: undefined, calibration: undefined },
+    historyTokens: rows.view.tokens,
+    estimator: rows.view.estimator,
+  })
   return planRun(contentsOf(messages, rows), snapshot, settings, config, { kind: 'write' })
 }
 

@@ -1,3 +1,4 @@
+import type { Estimate, Readings } from '../core/calibration.ts'
 import type { Coverage } from '../core/coverage.ts'
 import type { Json, JsonObject } from '../core/json.ts'
 import type { NewMessage, Part, StoredMessage, ViewMessage } from '../core/message.ts'
@@ -52,12 +53,14 @@ export type SessionFigures = Pick<
   Session,
   | 'provider'
   | 'model'
+  | 'config'
   | 'estimator'
   | 'messageCount'
   | 'visibleCount'
   | 'visibleSizes'
   | 'hidden'
   | 'activeCompactions'
+  | 'viewEpoch'
 >
 
 export type SessionFields = {
@@ -211,6 +214,40 @@ export type UndoOutcome = {
 /** A claim on a session: nobody else asks a model for the same summary. */
 export type Lease = { readonly runId: string; readonly holder: string; readonly expiresAt: number }
 
+/** What a provider reported of a request. Providers go by their one name, "no model" is the empty text. */
+export type UsageReport = {
+  readonly provider: string
+  readonly model: string
+  /** The whole input, tokens. */
+  readonly tokens: number
+  /** The last position that was in the request; `undefined`: all but the assistant's messages at the end. */
+  readonly position: number | undefined
+  /** The view the request was made from; `undefined`: the one that stands now. */
+  readonly viewEpoch: number | undefined
+  /** Estimates of what was in it besides the history, tokens. */
+  readonly standing: number
+  readonly pending: number
+}
+
+/** What became of it. */
+export type UsageOutcome = {
+  /** False when the view is another by now, or empty: then nothing was written. */
+  readonly recorded: boolean
+  /** The estimate of the same request. */
+  readonly estimate: Estimate | undefined
+  readonly before: Readings
+  readonly after: Readings
+}
+
+/** A context window that an overflow error named. */
+export type LearnedLimit = {
+  readonly provider: string
+  readonly model?: string
+  readonly tokens: number
+  /** Milliseconds since 1970. */
+  readonly at: number
+}
+
 export interface Storage {
   /** Makes a session. Throws `SESSION_EXISTS`. */
   createSession(id: string, fields: SessionFields, estimator: string): Awaitable<Session>
@@ -280,6 +317,16 @@ export interface Storage {
     query: { run?: string | undefined; id?: string | undefined },
   ): Awaitable<Compaction[]>
   auditLog(id: string, query: { after: number; limit: number }): Awaitable<AuditEntry[]>
+
+  /** What was reported and learnt of a model, for a session; nothing for an unknown one. */
+  readings(id: string, provider: string, model: string): Awaitable<Readings>
+  /** Notes the size of a request. Throws `SESSION_NOT_FOUND`, `ESTIMATOR_UNKNOWN`. */
+  recordUsage(id: string, usage: UsageReport): Awaitable<UsageOutcome>
+  /** Notes a limit; the lowest counts, and is answered. */
+  learnLimit(provider: string, model: string, tokens: number): Awaitable<number>
+  /** Answers whether there was one. */
+  forgetLimit(provider: string, model: string): Awaitable<boolean>
+  limits(): Awaitable<LearnedLimit[]>
 
   verify(id: string, repair: boolean): Awaitable<{ findings: Finding[]; repaired: boolean }>
   /** Counts all rows anew. Throws `SESSION_NOT_FOUND`. */

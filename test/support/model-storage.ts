@@ -1,3 +1,4 @@
+import type { Readings } from '../../src/core/calibration.ts'
 import { coverageOf } from '../../src/core/coverage.ts'
 import { canonicalJson, type JsonObject } from '../../src/core/json.ts'
 import { checkLaws, checkStale, rebasePlan } from '../../src/core/laws.ts'
@@ -31,7 +32,10 @@ import type {
   Session,
   Snapshot,
   Storage,
+  UsageOutcome,
+  UsageReport,
 } from '../../src/storage/storage.ts'
+import { ModelReadings } from './model-readings.ts'
 
 type Stored = {
   session: Session
@@ -50,6 +54,7 @@ const estimator = neurolinkEstimator
  */
 export class ModelStorage implements Storage {
   readonly #sessions = new Map<string, Stored>()
+  readonly #readings = new ModelReadings()
   #closed = false
   #nextKey = 1
   #nextNo = 1
@@ -116,12 +121,15 @@ export class ModelStorage implements Storage {
 
   updateSession(id: string, fields: Parameters<Storage['updateSession']>[1]): Session {
     const stored = this.#require(id)
+    const before = stored.session
     const changes = Object.entries(fields).filter(([, value]) => value !== undefined)
     stored.session = {
       ...stored.session,
       ...Object.fromEntries(changes.map(([name, value]) => [name, value ?? undefined])),
       updatedAt: Date.now(),
     }
+    const { provider, model } = this.#counted(stored)
+    if (provider !== before.provider || model !== before.model) this.#moved(stored)
     return this.#counted(stored)
   }
 
@@ -488,6 +496,34 @@ export class ModelStorage implements Storage {
             ...facts.get(one.id),
           }) as Compaction,
       )
+  }
+
+  readings(id: string, provider: string, model: string): Readings {
+    const session = this.session(id)
+    return session === undefined
+      ? { measurement: undefined, calibration: undefined, learnedLimit: undefined }
+      : this.#readings.read(session, provider, model)
+  }
+
+  recordUsage(id: string, usage: UsageReport): UsageOutcome {
+    const stored = this.#require(id)
+    const view = projectView(stored.log).map(({ row, content }) => ({ ...row, content }))
+    return this.#readings.record(this.#counted(stored), view, usage)
+  }
+
+  learnLimit(provider: string, model: string, tokens: number): number {
+    this.#open()
+    return this.#readings.learn(provider, model, tokens)
+  }
+
+  forgetLimit(provider: string, model: string): boolean {
+    this.#open()
+    return this.#readings.forget(provider, model)
+  }
+
+  limits(): ReturnType<ModelReadings['limits']> {
+    this.#open()
+    return this.#readings.limits()
   }
 
   auditLog(id: string): [] {

@@ -23,6 +23,7 @@ export function purgeSession(
     connection.run(`delete from undertext_contents where key ${inSession}`, no)
     connection.run('delete from undertext_messages where session = ?', no)
     const compactions = connection.run('delete from undertext_compactions where session = ?', no)
+    connection.run('delete from undertext_measurements where session = ?', no)
     connection.run('delete from undertext_audit where session = ?', no)
     connection.run('delete from undertext_sessions where no = ?', no)
     connection.run("delete from undertext_meta where key = 'purging'")

@@ -203,6 +203,59 @@ export const audit = sqliteTable(
   (table) => [index('undertext_audit_session').on(table.session, table.no)],
 )
 
+/** The last size a provider reported for a session, by model; stale as soon as the view is another. */
+export const measurements = sqliteTable(
+  'undertext_measurements',
+  {
+    session: integer().notNull(),
+    provider: text().notNull(),
+    /** Empty for a provider without a model. */
+    model: text().notNull(),
+    estimator: text().notNull(),
+    viewEpoch: integer('view_epoch').notNull(),
+    tokens: integer().notNull(),
+    held: integer().notNull(),
+    /** The estimate of the same request: history, what stands in every request, prompt and files. */
+    history: integer().notNull(),
+    standing: integer().notNull(),
+    pending: integer().notNull(),
+    firstTokens: integer('first_tokens'),
+    firstEstimate: integer('first_estimate').notNull(),
+    at: integer().notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.session, table.provider, table.model] })],
+)
+
+/** How many tokens a model makes of an estimated one: sums over all sessions, older reports counting less. */
+export const calibrations = sqliteTable(
+  'undertext_calibrations',
+  {
+    provider: text().notNull(),
+    model: text().notNull(),
+    estimator: text().notNull(),
+    grownSamples: integer('grown_samples').notNull(),
+    grownMeasured: real('grown_measured').notNull(),
+    grownEstimated: real('grown_estimated').notNull(),
+    wholeSamples: integer('whole_samples').notNull(),
+    wholeMeasured: real('whole_measured').notNull(),
+    wholeEstimated: real('whole_estimated').notNull(),
+    at: integer().notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.provider, table.model, table.estimator] })],
+)
+
+/** Context windows that overflow errors named, by model. */
+export const limits = sqliteTable(
+  'undertext_limits',
+  {
+    provider: text().notNull(),
+    model: text().notNull(),
+    tokens: integer().notNull(),
+    at: integer().notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.provider, table.model] })],
+)
+
 /** Images, files and other large binary parts by content hash, stored once. */
 export const blobs = sqliteTable('undertext_blobs', {
   hash: blob({ mode: 'buffer' }).primaryKey(),

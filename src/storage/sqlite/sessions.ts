@@ -36,7 +36,7 @@ export function requireHead(connection: Connection, id: string): SessionHead {
 export function readFigures(connection: Connection, id: string): SessionFigures | undefined {
   const row = connection.get(
     `select provider, model, estimator, messages, visible, size_text, size_reasoning, size_calls, size_results, size_media,
-       hidden_condensed, hidden_truncated, hidden_by_hand, active_compactions from undertext_sessions where id = ?`,
+       hidden_condensed, hidden_truncated, hidden_by_hand, active_compactions, view_epoch, config from undertext_sessions where id = ?`,
     id,
   )
   if (row === undefined) return undefined
@@ -57,6 +57,8 @@ export function readFigures(connection: Connection, id: string): SessionFigures 
     },
     hidden: { condensed: number(10), truncated: number(11), byHand: number(12) },
     activeCompactions: number(13),
+    viewEpoch: number(14),
+    config: parseJson(row[15], name),
   }
 }
 
@@ -164,14 +166,16 @@ function encodeJson(value: JsonObject | null | undefined): string | null {
   return value === null || value === undefined ? null : stringifyJson(value)
 }
 
+function parseJson(value: unknown, name: string): JsonObject | undefined {
+  const text = storedText(value, name)
+  return text === undefined ? undefined : parseStoredObject(text, 'config or metadata', name)
+}
+
 function decodeSession(row: Row): StoredSession {
   const name = `session no. ${row[0]}`
   const text = (at: number): string | undefined => storedText(row[at], name)
   const number = (at: number): number => storedNumber(row[at], name)
-  const json = (at: number): JsonObject | undefined => {
-    const value = text(at)
-    return value === undefined ? undefined : parseStoredObject(value, 'config or metadata', name)
-  }
+  const json = (at: number): JsonObject | undefined => parseJson(row[at], name)
   return {
     no: number(0),
     id: row[1] as string,

@@ -1,0 +1,222 @@
+/*
+ * What providers report, and what is made of it. A provider's figure is of a whole request: history, and a system
+ * prompt and tools the store may know nothing of. Two things are learnt: how many tokens the model makes of one
+ * estimated token (the ratio), and how much of a request the store does not see. Pure; the storage keeps the rows.
+ */
+
+/** Bounds of the ratio, and of how far one report may move what we expect. Source: checklist F5. */
+export const MIN_RATIO = 0.5
+export const MAX_RATIO = 2
+/** Reports after which a ratio counts. */
+export const MIN_SAMPLES = 3
+/** What is left of older reports when one is added: the last twenty or so decide. */
+const DECAY = 0.95
+
+/** Sums of reported and of estimated tokens, older ones counting less and less. */
+export type Tally = { readonly samples: number; readonly measured: number; readonly estimated: number }
+
+/** What was learnt of a provider's model for one estimator. */
+export type Calibration = {
+  /** What was added between two reports of one view. Free of all the store does not see, so it decides as soon as there is enough of it. */
+  readonly grown: Tally
+  /** Whole requests: all there is to go by until then. */
+  readonly whole: Tally
+}
+
+const NO_TALLY: Tally = { samples: 0, measured: 0, estimated: 0 }
+export const NO_CALIBRATION: Calibration = { grown: NO_TALLY, whole: NO_TALLY }
+
+/** Estimated tokens of a request by what becomes of them: without any calibration. */
+export type Estimate = {
+  readonly history: number
+  /** System prompt and tool definitions: in every request, told to the store or not. */
+  readonly standing: number
+  /** The prompt and files that are in this request and not in the history yet. */
+  readonly pending: number
+}
+
+/** The last report for a session and a model. */
+export type Measurement = {
+  /** The view it is of: it is stale as soon as the session's is another. */
+  readonly viewEpoch: number
+  readonly estimator: string
+  /** What the provider reported, tokens. */
+  readonly tokens: number
+  /** What counts of it: held to half and twice of what was expected, until the next report confirms it. */
+  readonly held: number
+  /** The estimate of the same request. */
+  readonly estimate: Estimate
+  /** The first report that was believed of that view, and the estimate of its request without what stands. */
+  readonly firstTokens: number | undefined
+  readonly firstEstimate: number
+  /** Milliseconds since 1970. */
+  readonly at: number
+}
+
+/** Tokens the model makes of one estimated token: 1 until three reports, then between 0.5 and 2. */
+export function ratioOf({ grown, whole }: Calibration): number {
+  const tally = grown.samples >= MIN_SAMPLES ? grown : whole
+  return tally.samples >= MIN_SAMPLES ? bounded(tally.measured / tally.estimated, MIN_RATIO, MAX_RATIO) : 1
+}
+
+/** Reports the ratio is made of. */
+export function samplesOf({ grown, whole }: Calibration): number {
+  return grown.samples >= MIN_SAMPLES ? grown.samples : Math.max(grown.samples, whole.samples)
+}
+
+/** What a prediction was made from. `measured`: the report itself, of exactly this request. */
+export type EstimateSource = 'measured' | 'measured+estimated' | 'calibrated' | 'estimated'
+
+/** How estimates of a request become its true size. */
+export type Outlook = {
+  /** Tokens of the request that are in no estimate: what the store was not told of. */
+  readonly unseen: number
+  /** True tokens an estimated one. */
+  readonly ratio: number
+  readonly source: EstimateSource
+}
+
+export const PLAIN_OUTLOOK: Outlook = { unseen: 0, ratio: 1, source: 'estimated' }
+
+/** The readings of a session for one model. */
+export type Readings = {
+  readonly measurement: Measurement | undefined
+  readonly calibration: Calibration | undefined
+  /** The lowest window an overflow error named, tokens. */
+  readonly learnedLimit: number | undefined
+}
+
+/**
+ * How large a request will be: the last report plus what was added since, when it is of the view as it is now; else the
+ * estimate by the ratio, plus what the last report showed to be unseen.
+ */
+export function outlook(
+  { measurement, calibration = NO_CALIBRATION }: Pick<Readings, 'measurement' | 'calibration'>,
+  now: { readonly viewEpoch: number; readonly estimator: string; readonly estimate: Estimate },
+): Outlook {
+  const ratio = ratioOf(calibration)
+  const { history, standing, pending } = now.estimate
+  const isUsable = measurement !== undefined && measurement.estimator === now.estimator
+  const unseen = isUsable ? unseenBy(measurement, ratio, standing) : 0
+  if (!isUsable || measurement.viewEpoch !== now.viewEpoch) {
+    const isPlain = ratio === 1 && unseen === 0 && samplesOf(calibration) < MIN_SAMPLES
+    return isPlain ? PLAIN_OUTLOOK : { unseen, ratio, source: 'calibrated' }
+  }
+  const added = addedSince(measurement.estimate, now.estimate)
+  const tokens = Math.max(0, measurement.held + ratio * added)
+  const estimated = history + standing + pending
+  const source = added === 0 ? 'measured' : 'measured+estimated'
+  if (estimated === 0) return { unseen: tokens, ratio, source }
+  const known = Math.min(unseen, tokens)
+  return { unseen: known, ratio: (tokens - known) / estimated, source }
+}
+
+/** A provider's report of the size of a request, and what was estimated of the same request. */
+export type Report = {
+  readonly tokens: number
+  readonly viewEpoch: number
+  readonly estimator: string
+  readonly estimate: Estimate
+  /** Milliseconds since 1970. */
+  readonly at: number
+}
+
+/** The readings after a report: the measurement takes the place of the last one, the calibration moves a little. */
+export function recordReport(
+  { measurement, calibration = NO_CALIBRATION }: Pick<Readings, 'measurement' | 'calibration'>,
+  report: Report,
+): { readonly measurement: Measurement; readonly calibration: Calibration } {
+  const { tokens, estimate } = report
+  const last = measurement?.estimator === report.estimator ? measurement : undefined
+  const same = last?.viewEpoch === report.viewEpoch ? last : undefined
+  const ratio = ratioOf(calibration)
+  const expected = expectedTokens(outlook({ measurement: last, calibration }, report), estimate)
+  const isConfirmed =
+    same !== undefined && isNear(tokens, same.tokens + ratio * addedSince(same.estimate, estimate))
+  const isBelieved = isConfirmed || isNear(tokens, expected)
+  const first = firstOf(same, isConfirmed) ?? (isBelieved ? { tokens, estimate: sized(estimate) } : undefined)
+  return {
+    measurement: {
+      viewEpoch: report.viewEpoch,
+      estimator: report.estimator,
+      tokens,
+      held: Math.round(isBelieved ? tokens : bounded(tokens, MIN_RATIO * expected, MAX_RATIO * expected)),
+      estimate,
+      firstTokens: first?.tokens,
+      firstEstimate: first?.estimate ?? 0,
+      at: report.at,
+    },
+    calibration: withSample(calibration, report, last, isConfirmed),
+  }
+}
+
+/** The first report of a view that is believed: that of before, or the one before this, when this confirms it. */
+function firstOf(
+  same: Measurement | undefined,
+  isConfirmed: boolean,
+): { readonly tokens: number; readonly estimate: number } | undefined {
+  if (same?.firstTokens !== undefined) return { tokens: same.firstTokens, estimate: same.firstEstimate }
+  return same !== undefined && isConfirmed
+    ? { tokens: same.tokens, estimate: sized(same.estimate) }
+    : undefined
+}
+
+/** What of an estimate the history and the prompt make. */
+function sized({ history, pending }: Estimate): number {
+  return history + pending
+}
+
+function withSample(
+  calibration: Calibration,
+  { tokens, estimate, viewEpoch }: Report,
+  last: Measurement | undefined,
+  isConfirmed: boolean,
+): Calibration {
+  const isSameView = last?.viewEpoch === viewEpoch
+  const added = isSameView ? addedSince(last.estimate, estimate) : 0
+  if (isSameView && added > 0) {
+    const isSound = isConfirmed || last.held === last.tokens
+    return isSound
+      ? { ...calibration, grown: tallied(calibration.grown, tokens - last.tokens, added) }
+      : calibration
+  }
+  const { history, standing, pending } = estimate
+  const estimated = history + standing + pending
+  if (estimated === 0) return calibration
+  // Reports of one view that did not grow cannot tell the unseen from the ratio; another view's report can.
+  const unseen = last === undefined || isSameView ? 0 : unseenBy(last, ratioOf(calibration), standing)
+  return { ...calibration, whole: tallied(calibration.whole, tokens - unseen, estimated) }
+}
+
+/** A tally with one more pair; a wild one moves it no further than the bounds of the ratio. */
+function tallied(tally: Tally, measured: number, estimated: number): Tally {
+  return {
+    samples: tally.samples + 1,
+    measured: tally.measured * DECAY + bounded(measured, MIN_RATIO * estimated, MAX_RATIO * estimated),
+    estimated: tally.estimated * DECAY + estimated,
+  }
+}
+
+/** Tokens of an estimated request. */
+export function expectedTokens({ unseen, ratio }: Outlook, estimate: Estimate): number {
+  return unseen + ratio * (estimate.history + estimate.standing + estimate.pending)
+}
+
+/** What a report showed to be in its request besides history, prompt, files, and the standing parts that are told now. */
+function unseenBy({ firstTokens, firstEstimate }: Measurement, ratio: number, standing: number): number {
+  return firstTokens === undefined ? 0 : Math.max(0, firstTokens - ratio * (firstEstimate + standing))
+}
+
+/** Estimated tokens between two requests of one view. What stands counts only when both were told of it. */
+function addedSince(then: Estimate, now: Estimate): number {
+  const standing = then.standing > 0 && now.standing > 0 ? now.standing - then.standing : 0
+  return now.history - then.history + now.pending - then.pending + standing
+}
+
+function isNear(value: number, expected: number): boolean {
+  return value >= MIN_RATIO * expected && value <= MAX_RATIO * expected
+}
+
+function bounded(value: number, least: number, most: number): number {
+  return Math.min(most, Math.max(least, value))
+}

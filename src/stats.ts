@@ -1,0 +1,144 @@
+import { resolveModel, windowOf } from './compaction/model.ts'
+import {
+  type BudgetCheckResult,
+  DEFAULT_COMPACTION_THRESHOLD,
+  estimateOf,
+  estimateRequest,
+  weighRequest,
+} from './core/budget.ts'
+import {
+  type EstimateSource,
+  NO_CALIBRATION,
+  outlook,
+  type Readings,
+  ratioOf,
+  samplesOf,
+} from './core/calibration.ts'
+import { type Estimator, type Sizes, tokensOf } from './core/tokens.ts'
+import {
+  type ContextWindow,
+  type ContextWindows,
+  DEFAULT_OUTPUT_RESERVE_RATIO,
+  getOutputReserve,
+  MAX_DEFAULT_OUTPUT_RESERVE,
+} from './core/windows.ts'
+import type { SessionFigures } from './storage/storage.ts'
+import type { StatsOptions } from './store-options.ts'
+
+/** How full a session's context is: seed 003's fields first. */
+export type ContextStats = {
+  /** Tokens of what would be sent now, as well as it is known: `source` says how. The sum of `breakdown`. */
+  readonly estimatedInputTokens: number
+  readonly availableInputTokens: number
+  readonly usageRatio: number
+  readonly shouldCompact: boolean
+  /** Messages of the view. */
+  readonly messageCount: number
+  readonly withinBudget: boolean
+  readonly breakdown: BudgetCheckResult['breakdown']
+  /** Whose figures these are. */
+  readonly provider: string
+  readonly model?: string
+  readonly estimator: string
+  /** Messages in the log. */
+  readonly storedMessages: number
+  /** Messages hidden, by what hid them. */
+  readonly hidden: { readonly condensed: number; readonly truncated: number; readonly byHand: number }
+  /** Sizes of the view by category, in the estimator's units. */
+  readonly sizes: Sizes
+  readonly activeCompactions: number
+  /**
+   * Where `estimatedInputTokens` comes from. `measured`: the provider's report of exactly this request.
+   * `measured+estimated`: the report, and an estimate of what was added since. `calibrated`: the estimate, by what was learnt
+   * of the model. `estimated`: the estimator alone.
+   */
+  readonly source: EstimateSource
+  /** What the estimator alone says of the same request, tokens. */
+  readonly estimated: number
+  /** What the provider reported last for this session and model; `null` when nothing was recorded. */
+  readonly measured: MeasuredTokens | null
+  /** What was learnt of the model by this estimator: true tokens an estimated one (1 before three reports). */
+  readonly calibration: { readonly ratio: number; readonly samples: number }
+  readonly contextWindow: ContextWindow
+  readonly outputReserve: { readonly tokens: number; readonly source: 'maxTokens' | 'share' | 'most' }
+  /** The usage at which compaction is due. */
+  readonly threshold: number
+}
+
+/** A provider's report of a request's size. */
+export type MeasuredTokens = {
+  readonly inputTokens: number
+  /** Milliseconds since 1970. */
+  readonly at: number
+  /** Whether it is of the view as it is now, appends aside. One that is not is history, and no figure is made of it. */
+  readonly isCurrent: boolean
+}
+
+/** Stats from the counters of a session and the readings of its model. */
+export function contextStats(
+  figures: SessionFigures,
+  readings: Readings,
+  given: {
+    readonly provider: string | undefined
+    readonly model: string | undefined
+    readonly request: StatsOptions
+    readonly estimator: Estimator
+    readonly contextWindows: ContextWindows | undefined
+  },
+): ContextStats {
+  const { request, estimator } = given
+  const chosen = resolveModel(figures, given.provider, given.model)
+  const history = tokensOf(figures.visibleSizes, figures.visibleCount, estimator, chosen.key)
+  const raw = estimateRequest(chosen.key, request, history, estimator)
+  const estimate = estimateOf(raw)
+  const { viewEpoch } = figures
+  const expected = outlook(readings, { viewEpoch, estimator: estimator.name, estimate })
+  const contextWindow = windowOf(chosen, figures.config, given.contextWindows, readings.learnedLimit)
+  const { maxTokens, threshold = DEFAULT_COMPACTION_THRESHOLD } = request
+  const budget = weighRequest({
+    raw,
+    outlook: expected,
+    contextWindow: contextWindow.tokens,
+    maxTokens,
+    threshold,
+  })
+  const { calibration = NO_CALIBRATION, measurement } = readings
+  const stats: { -readonly [K in keyof ContextStats]: ContextStats[K] } = {
+    estimatedInputTokens: budget.estimatedInputTokens,
+    availableInputTokens: budget.availableInputTokens,
+    usageRatio: budget.usageRatio,
+    shouldCompact: budget.shouldCompact,
+    messageCount: figures.visibleCount,
+    withinBudget: budget.withinBudget,
+    breakdown: budget.breakdown,
+    provider: chosen.provider,
+    estimator: figures.estimator,
+    storedMessages: figures.messageCount,
+    hidden: figures.hidden,
+    sizes: figures.visibleSizes,
+    activeCompactions: figures.activeCompactions,
+    source: expected.source,
+    estimated: estimate.history + estimate.standing + estimate.pending,
+    measured:
+      measurement === undefined
+        ? null
+        : {
+            inputTokens: measurement.tokens,
+            at: measurement.at,
+            isCurrent: measurement.viewEpoch === viewEpoch && measurement.estimator === estimator.name,
+          },
+    calibration: { ratio: ratioOf(calibration), samples: samplesOf(calibration) },
+    contextWindow,
+    outputReserve: outputReserve(contextWindow.tokens, maxTokens),
+    threshold,
+  }
+  if (chosen.model !== undefined) stats.model = chosen.model
+  return stats
+}
+
+function outputReserve(contextWindow: number, maxTokens: number | undefined): ContextStats['outputReserve'] {
+  const tokens = getOutputReserve(contextWindow, maxTokens)
+  if (maxTokens !== undefined) return { tokens, source: 'maxTokens' }
+  const isMost = contextWindow * DEFAULT_OUTPUT_RESERVE_RATIO > MAX_DEFAULT_OUTPUT_RESERVE
+  return { tokens, source: isMost ? 'most' : 'share' }
+}
