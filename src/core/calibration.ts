@@ -7,6 +7,8 @@
 /** Bounds of the ratio, and of how far one report may move what we expect. Source: checklist F5. */
 export const MIN_RATIO = 0.5
 export const MAX_RATIO = 2
+/** The least share of an estimate that is taken to be really there, however low a report was. */
+const LEAST_SEEN = 0.25
 /** Reports after which a ratio counts. */
 export const MIN_SAMPLES = 3
 /** What is left of older reports when one is added: the last twenty or so decide. */
@@ -103,11 +105,13 @@ export function outlook(
     return isPlain ? PLAIN_OUTLOOK : { unseen, ratio, source: 'calibrated' }
   }
   const added = addedSince(measurement.estimate, now.estimate)
-  const tokens = Math.max(0, measurement.held + ratio * added)
   const estimated = history + standing + pending
   const source = added === 0 ? 'measured' : 'measured+estimated'
+  // What is seen is never nothing: planning divides by it.
+  const least = LEAST_SEEN * ratio * estimated
+  const tokens = Math.max(least, measurement.held + ratio * added)
   if (estimated === 0) return { unseen: tokens, ratio, source }
-  const known = Math.min(unseen, tokens)
+  const known = Math.min(unseen, tokens - least)
   return { unseen: known, ratio: (tokens - known) / estimated, source }
 }
 
@@ -146,7 +150,8 @@ export function recordReport(
       firstEstimate: first?.estimate ?? 0,
       at: report.at,
     },
-    calibration: withSample(calibration, report, last, isConfirmed),
+    // A figure that may be a slip, or the weight of tools nobody told of, says nothing of the model.
+    calibration: isBelieved ? withSample(calibration, report, last, isConfirmed) : calibration,
   }
 }
 

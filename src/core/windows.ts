@@ -120,11 +120,11 @@ export function getContextWindowSize(provider: string, model?: string, overrides
   return resolveContextWindow(provider, model, { store }).tokens
 }
 
-/** Tokens kept free for the answer: `maxTokens` when given, else 35 % of the window, at most 64,000. */
+/** Tokens kept free for the answer: `maxTokens` when given, else 35 % of the window, rounded up, at most 64,000. */
 export function getOutputReserve(contextWindow: number, maxTokens?: number): number {
   return (
     maxTokens ??
-    Math.min(MAX_DEFAULT_OUTPUT_RESERVE, Math.floor(contextWindow * DEFAULT_OUTPUT_RESERVE_RATIO))
+    Math.min(MAX_DEFAULT_OUTPUT_RESERVE, Math.ceil(contextWindow * DEFAULT_OUTPUT_RESERVE_RATIO))
   )
 }
 

@@ -5,6 +5,7 @@ import { describeConcurrency } from './contract/concurrency.ts'
 import { describeLossless } from './contract/lossless.ts'
 import { describePreview } from './contract/preview.ts'
 import { describeReading } from './contract/reading.ts'
+import { describeReadings } from './contract/readings.ts'
 import { describeSessions } from './contract/sessions.ts'
 import { describeDeduplicate } from './contract/stages-deduplicate.ts'
 import { describePrune } from './contract/stages-prune.ts'
@@ -55,5 +56,6 @@ export function describeStore(name: string, factory: StoreFactory, keeps: Keeps 
     describeUndo(contract)
     describeConcurrency(contract)
     describeAudit(contract)
+    describeReadings(contract)
   })
 }

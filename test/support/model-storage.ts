@@ -56,6 +56,7 @@ export class ModelStorage implements Storage {
   readonly #sessions = new Map<string, Stored>()
   readonly #readings = new ModelReadings()
   #closed = false
+  #incarnations = 0
   #nextKey = 1
   #nextNo = 1
 
@@ -65,7 +66,7 @@ export class ModelStorage implements Storage {
     const now = Date.now()
     const session: Session = {
       id,
-      incarnation: `model${this.#sessions.size}-${now}`,
+      incarnation: `model${this.#incarnations++}-${now}`,
       owner: fields.owner ?? undefined,
       title: fields.title ?? undefined,
       provider: fields.provider ?? undefined,

@@ -347,7 +347,7 @@ export function describeReading({ open, keeps }: Contract): void {
       const store = await open()
       await store.createSession({ id: S, provider: 'openai', model: 'gpt-4' })
       await appendAll(store, chat(1))
-      expect(await store.getContextStats(S)).toMatchObject({ model: 'gpt-4', availableInputTokens: 5_325 })
+      expect(await store.getContextStats(S)).toMatchObject({ model: 'gpt-4', availableInputTokens: 5_324 })
       // Another provider does not get this one's model.
       expect(await store.getContextStats(S, 'anthropic')).toMatchObject({ availableInputTokens: 136_000 })
       expect(await store.getContextStats(S, undefined, 'gpt-4o')).toMatchObject({

@@ -1,0 +1,114 @@
+import { readFileSync } from 'node:fs'
+import { describe, expect, it } from 'vitest'
+import {
+  type ContextWindows,
+  checkContextBudget,
+  getAvailableInputTokens,
+  getContextWindowSize,
+  getOutputReserve,
+  isUndertextError,
+  MODEL_CONTEXT_WINDOWS,
+} from '../../src/index.ts'
+import { sharedPath } from '../support/shared.ts'
+
+const strategies = sharedPath('golden/strategies/context-windows.json')
+const documented = sharedPath('golden/neurolink-9.10.0/context_windows.json')
+
+function read<T>(path: string | undefined, empty: T): T {
+  return path === undefined ? empty : (JSON.parse(readFileSync(path, 'utf8')) as T)
+}
+
+describe.skipIf(strategies === undefined)('golden/strategies/context-windows.json', () => {
+  const { windows, cases } = read<{
+    windows: Record<string, Record<string, number>>
+    cases: { id: string; op: string; input: never[]; expected: number }[]
+  }>(strategies, { windows: {}, cases: [] })
+  const functions: Record<string, (...input: never[]) => number> = {
+    getContextWindowSize,
+    getOutputReserve,
+    getAvailableInputTokens,
+  }
+
+  it('is the registry, entry by entry', () => {
+    expect(MODEL_CONTEXT_WINDOWS).toEqual(windows)
+    for (const [provider, models] of Object.entries(windows)) {
+      for (const [model, tokens] of Object.entries(models))
+        expect(getContextWindowSize(provider, model), `${provider} ${model}`).toBe(tokens)
+      expect(getContextWindowSize(provider)).toBe(models._default)
+    }
+  })
+
+  it.each(cases)('$id $op', ({ op, input, expected }) => {
+    expect(functions[op]!(...input)).toBe(expected)
+  })
+})
+
+describe.skipIf(documented === undefined)('golden/neurolink-9.10.0/context_windows.json', () => {
+  const { cases } = read<{ cases: { provider: string; model: string; window: number }[] }>(documented, {
+    cases: [],
+  })
+
+  it('is what every entry resolves to', () => {
+    expect(cases.length).toBeGreaterThan(50)
+    for (const { provider, model, window } of cases)
+      expect(getContextWindowSize(provider, model), `${provider} ${model}`).toBe(window)
+  })
+})
+
+describe('windows', () => {
+  it('are those of the longest name that fits, whatever the order of the table', () => {
+    expect(getContextWindowSize('openai', 'o1-mini-2024-09-12')).toBe(128_000)
+    expect(getContextWindowSize('openai', 'gpt-4.1-2025-04-14')).toBe(1_047_576)
+    expect(getContextWindowSize('openai', 'gpt-4.1-mini-2025-04-14')).toBe(1_047_576)
+    const table = { mine: { a: 1, 'a-b-c': 3, 'a-b': 2, _default: 9 } }
+    expect(
+      ['a-x', 'a-b-x', 'a-b-c-x', 'b'].map((model) => getContextWindowSize('mine', model, table)),
+    ).toEqual([1, 2, 3, 9])
+  })
+
+  it('are found under the other names of a provider', () => {
+    for (const name of ['Anthropic', ' anthropic ', 'ANTHROPIC'])
+      expect(getContextWindowSize(name, 'unheard-of')).toBe(200_000)
+    expect(getContextWindowSize('google', 'gemini-1.5-pro-002')).toBe(2_097_152)
+    expect(getContextWindowSize('google', 'models/gemini-1.5-pro')).toBe(2_097_152)
+    expect(getContextWindowSize('vertex-ai', 'gemini-1.5-pro')).toBe(2_097_152)
+    expect(getContextWindowSize('amazon-bedrock', 'us.amazon.nova-pro-v1:0')).toBe(300_000)
+    expect(getContextWindowSize('azure-openai', 'gpt-4')).toBe(8_192)
+  })
+
+  it('of a model or of a whole provider can be overridden, and the rest stays', () => {
+    const overrides: ContextWindows = {
+      openai: { 'gpt-4o': 64_000 },
+      Ollama: 8_000,
+      'my-gateway': { _default: 5_000 },
+    }
+    expect(getContextWindowSize('openai', 'gpt-4o-2024-08-06', overrides)).toBe(64_000)
+    expect(getContextWindowSize('openai', 'gpt-4', overrides)).toBe(8_192)
+    expect(getContextWindowSize('ollama', 'any', overrides)).toBe(8_000)
+    expect(getContextWindowSize('my-gateway', 'any', overrides)).toBe(5_000)
+    expect(getAvailableInputTokens('ollama', undefined, 1_000, overrides)).toBe(7_000)
+    expect(checkContextBudget({ provider: 'openai', contextWindow: 1_000 }).availableInputTokens).toBe(650)
+  })
+
+  it('never come from what objects inherit', () => {
+    for (const name of ['__proto__', 'constructor', 'toString', 'hasOwnProperty']) {
+      expect(getContextWindowSize(name, name, {})).toBe(128_000)
+      expect(getContextWindowSize('openai', name, { openai: {} })).toBe(128_000)
+    }
+    const own = JSON.parse('{"__proto__": {"__proto__": 7}}') as ContextWindows
+    expect(getContextWindowSize('__proto__', '__proto__', own)).toBe(7)
+  })
+
+  it('that are none are refused', () => {
+    const wrong = [null, [], 'x', { a: 0 }, { a: -1 }, { a: 1.5 }, { a: { b: '1' } }, { a: [1] }, { a: null }]
+    for (const table of wrong) {
+      let error: unknown
+      try {
+        getContextWindowSize('a', 'b', table as never)
+      } catch (thrown) {
+        error = thrown
+      }
+      expect(isUndertextError(error, 'INVALID_INPUT'), JSON.stringify(table)).toBe(true)
+    }
+  })
+})

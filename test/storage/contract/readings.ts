@@ -1,0 +1,264 @@
+import { describe, expect, test } from 'vitest'
+import { call, result, say, units } from '../../support/conversation.ts'
+import { type Contract, historyTokens, refusal, S } from './support.ts'
+
+/** What providers report, and what stats make of it. Figures by hand: see `historyTokens`. */
+export function describeReadings({ open, openBoth }: Contract): void {
+  describe('readings', () => {
+    const ASKED = historyTokens(1_000, 1)
+
+    test('a report is what stats say of the same request, and says where the figure comes from', async () => {
+      const store = await open()
+      await store.append(S, [say('user', units(1_000))])
+      expect(await store.getContextStats(S)).toMatchObject({
+        estimatedInputTokens: ASKED,
+        estimated: ASKED,
+        source: 'estimated',
+        measured: null,
+        calibration: { ratio: 1, samples: 0 },
+      })
+      expect(await store.recordUsage(S, { inputTokens: 1_500 })).toEqual({
+        recorded: true,
+        provider: 'openai',
+        estimator: 'neurolink',
+        inputTokens: 1_500,
+        estimatedTokens: ASKED,
+        countedTokens: 1_500,
+        calibration: { ratio: 1, samples: 1 },
+        limitRefuted: false,
+      })
+      const stats = await store.getContextStats(S)
+      expect(stats).toMatchObject({
+        estimatedInputTokens: 1_500,
+        usageRatio: 1_500 / 83_200,
+        estimated: ASKED,
+        source: 'measured',
+        measured: { inputTokens: 1_500, isCurrent: true },
+        breakdown: { conversationHistory: ASKED, systemPrompt: 0, unseen: 1_500 - ASKED },
+      })
+    })
+
+    test('what is appended afterwards is estimated on top of it', async () => {
+      const store = await open()
+      await store.append(S, [say('user', units(1_000))])
+      await store.recordUsage(S, { inputTokens: 1_500 })
+      await store.append(S, [say('assistant', units(200))])
+      const added = historyTokens(1_200, 2) - ASKED
+      expect(await store.getContextStats(S)).toMatchObject({
+        estimatedInputTokens: 1_500 + added,
+        source: 'measured+estimated',
+      })
+    })
+
+    test('an answer that is appended already was not in the request', async () => {
+      const store = await open()
+      await store.append(S, [say('user', units(1_000)), say('assistant', units(200))])
+      const { estimatedTokens } = await store.recordUsage(S, { inputTokens: 1_500 })
+      expect(estimatedTokens).toBe(ASKED)
+      await store.append(S, [say('user', units(50)), call('c', 'f'), result('c', units(10))])
+      // Up to the result, which the next request carries; "f" is a unit and so is "{}".
+      expect((await store.recordUsage(S, { inputTokens: 2_000 })).estimatedTokens).toBe(
+        historyTokens(1_000 + 200 + 50 + 2 + 10, 5),
+      )
+      expect((await store.recordUsage(S, { inputTokens: 2_000, position: 3 })).estimatedTokens).toBe(
+        historyTokens(1_250, 3),
+      )
+    })
+
+    test('a report is stale as soon as the view is another', async () => {
+      const store = await open()
+      const messages = Array.from({ length: 8 }, (_, at) =>
+        say(at % 2 === 0 ? 'user' : 'assistant', units(500)),
+      )
+      await store.append(S, messages)
+      await store.recordUsage(S, { inputTokens: 5_000 })
+      // The answer at the end was not in the request.
+      const sent = historyTokens(3_500, 7)
+      const compacted = await store.compactSession(S, { range: { from: 1, to: 4 }, summary: 'In short.' })
+      expect(compacted?.compacted).toBe(true)
+      // "In short." is 9 characters, 3 units. What was unseen then is taken to be there still.
+      const left = historyTokens(4 * 500 + 3, 5)
+      expect(await store.getContextStats(S)).toMatchObject({
+        estimatedInputTokens: left + 5_000 - sent,
+        source: 'calibrated',
+        measured: { inputTokens: 5_000, isCurrent: false },
+      })
+      await store.recordUsage(S, { inputTokens: 3_000 })
+      expect(await store.getContextStats(S)).toMatchObject({
+        source: 'measured+estimated',
+        measured: { inputTokens: 3_000, isCurrent: true },
+      })
+    })
+
+    test('a report that came late, of a view that is gone, is not kept', async () => {
+      const store = await open()
+      const { messages } = await store.append(S, [say('user', units(100)), say('user', units(100))])
+      const { viewEpoch } = await store.getSession(S)
+      await store.hideMessages(S, [messages[0]!.id])
+      expect(await store.recordUsage(S, { inputTokens: 300, viewEpoch })).toMatchObject({ recorded: false })
+      expect(await store.getContextStats(S)).toMatchObject({ measured: null, source: 'estimated' })
+      const now = await store.getSession(S)
+      expect(await store.recordUsage(S, { inputTokens: 300, viewEpoch: now.viewEpoch })).toMatchObject({
+        recorded: true,
+      })
+    })
+
+    test('reports of one model move its figures in all sessions, and no other model', async () => {
+      const { store, reopen } = await openBoth()
+      await store.append(S, [say('user', units(1_000))])
+      await store.append('other', [say('user', units(4_000))])
+      // F5: twenty reports of 1.3 times the estimate.
+      const model = { provider: 'openai', model: 'gpt-4o' }
+      for (let at = 0; at < 20; at++)
+        await store.recordUsage(S, { ...model, inputTokens: Math.round(1.3 * ASKED) })
+      const raw = historyTokens(4_000, 1)
+      const check = async (over: typeof store): Promise<void> => {
+        const stats = await over.getContextStats('other', 'openai', 'gpt-4o')
+        expect(stats!.source).toBe('calibrated')
+        expect(stats!.calibration.samples).toBe(20)
+        expect(stats!.estimatedInputTokens / raw).toBeCloseTo(1.3, 2)
+        expect((await over.getContextStats('other', 'openai', 'gpt-4o-mini'))!.estimatedInputTokens).toBe(raw)
+        expect((await over.getContextStats('other', 'azure', 'gpt-4o'))!.estimatedInputTokens).toBe(raw)
+        // 128,000 less the reserve of 44,800, of it 80 %: the trigger comes at 66,560 true tokens.
+        const threshold = (1.25 * raw) / 83_200
+        expect(await over.needsCompaction('other', 'openai', 'gpt-4o', { threshold })).toBe(true)
+        expect(await over.needsCompaction('other', 'openai', 'gpt-4o-mini', { threshold })).toBe(false)
+      }
+      await check(store)
+      if (reopen !== undefined) await check(await reopen())
+    })
+
+    test('one wild report is bounded', async () => {
+      const store = await open()
+      await store.append(S, [say('user', units(1_000))])
+      await store.append('other', [say('user', units(1_000))])
+      for (const times of [1, 1, 1, 1, 100])
+        await store.recordUsage(S, { provider: 'openai', inputTokens: times * ASKED })
+      expect((await store.getContextStats(S))!.estimatedInputTokens).toBeLessThanOrEqual(2 * ASKED)
+      expect((await store.getContextStats('other', 'openai'))!.estimatedInputTokens).toBe(ASKED)
+      // It says what was reported all the same.
+      expect((await store.getContextStats(S))!.measured).toMatchObject({ inputTokens: 100 * ASKED })
+    })
+
+    test('planning brings the true size down to the target, not the estimated one', async () => {
+      const store = await open()
+      const turns = Array.from({ length: 40 }, (_, at) =>
+        say(at % 2 === 0 ? 'user' : 'assistant', units(500)),
+      )
+      // The provider makes two tokens of each estimated one, and is told of from the first turn on.
+      for (let at = 0; at < turns.length; at += 2) {
+        await store.append(S, [turns[at]!])
+        const estimated = (await store.getContextStats(S))!.estimated
+        await store.recordUsage(S, { inputTokens: 2 * estimated })
+        await store.append(S, [turns[at + 1]!])
+      }
+      expect((await store.getContextStats(S))!.calibration.ratio).toBe(2)
+      const config = { targetTokens: 20_000, enableSummarize: false, enablePrune: false } as const
+      const done = await store.compactSession(S, config)
+      expect(done).toMatchObject({ compacted: true, reachedTarget: true })
+      expect(done!.tokensAfter).toBeLessThanOrEqual(10_000)
+      expect(done!.tokensAfter).toBeGreaterThan(8_000)
+      expect((await store.getContextStats(S))!.estimatedInputTokens).toBeLessThanOrEqual(20_000)
+    })
+
+    test('providers go by one name; cache reads and writes belong to the input', async () => {
+      const store = await open()
+      await store.append(S, [say('user', units(1_000))])
+      const { inputTokens, provider } = await store.recordUsage(S, {
+        provider: ' Google ',
+        model: 'gemini-2.5-pro',
+        inputTokens: 100,
+        cacheReadTokens: 1_000,
+        cacheCreationTokens: 300,
+      })
+      expect([inputTokens, provider]).toEqual([1_400, 'google-ai'])
+      expect((await store.getContextStats(S, 'google-ai', 'gemini-2.5-pro'))!.measured).toMatchObject({
+        inputTokens: 1_400,
+      })
+    })
+
+    test('reports are refused where they cannot be', async () => {
+      const store = await open()
+      await refusal(store.recordUsage('nobody', { inputTokens: 1 }), 'SESSION_NOT_FOUND')
+      await store.append(S, [say('user', 'x')])
+      for (const inputTokens of [-1, 1.5, Number.NaN, 2_000_000_000, undefined as never])
+        await refusal(store.recordUsage(S, { inputTokens }), 'INVALID_INPUT')
+      await refusal(store.recordUsage(S, { inputTokens: 1, input: 2 } as never), 'INVALID_INPUT')
+      expect((await store.getContextStats(S))!.measured).toBeNull()
+    })
+
+    test('a purge takes the reports of the session with it', async () => {
+      const store = await open()
+      await store.append(S, [say('user', units(1_000))])
+      await store.recordUsage(S, { inputTokens: 1_500 })
+      await store.purgeSession(S)
+      await store.append(S, [say('user', units(1_000))])
+      expect((await store.getContextStats(S))!.measured).toBeNull()
+    })
+  })
+
+  describe('limits', () => {
+    test('one that was learnt counts when it is lower, in all sessions and after reopening', async () => {
+      const { store, reopen } = await openBoth()
+      await store.append(S, [say('user', 'x')])
+      const windowOf = async (over: typeof store, model = 'gpt-4o'): Promise<unknown> =>
+        (await over.getContextStats(S, 'openai', model))!.contextWindow
+      expect(await windowOf(store)).toEqual({ tokens: 128_000, source: 'registry', entry: 'gpt-4o' })
+      expect(await store.learnLimit({ provider: 'OpenAI', model: 'gpt-4o', tokens: 100_000 })).toBe(100_000)
+      expect(await store.learnLimit({ provider: 'openai', model: 'gpt-4o', tokens: 110_000 })).toBe(100_000)
+      await store.learnLimit({ provider: 'openai', model: 'gpt-4', tokens: 50_000 })
+      for (const over of reopen === undefined ? [store] : [store, await reopen()]) {
+        expect(await windowOf(over)).toEqual({ tokens: 100_000, source: 'learned' })
+        expect(await windowOf(over, 'gpt-4')).toMatchObject({ tokens: 8_192, source: 'registry' })
+        // 100,000 less 35 % for the answer.
+        expect((await over.getContextStats(S, 'openai', 'gpt-4o'))!.availableInputTokens).toBe(65_000)
+        expect(await over.listLimits()).toMatchObject([
+          { provider: 'openai', model: 'gpt-4', tokens: 50_000 },
+          { provider: 'openai', model: 'gpt-4o', tokens: 100_000 },
+        ])
+      }
+      expect(await store.forgetLimit('openai', 'gpt-4o')).toBe(true)
+      expect(await store.forgetLimit('openai', 'gpt-4o')).toBe(false)
+      expect(await windowOf(store)).toMatchObject({ tokens: 128_000 })
+    })
+
+    test('one is forgotten when a larger request went through', async () => {
+      const store = await open()
+      await store.append(S, [say('user', units(70_000))])
+      await store.learnLimit({ provider: 'openai', model: 'gpt-4o', tokens: 70_000 })
+      const model = { provider: 'openai', model: 'gpt-4o' }
+      expect((await store.recordUsage(S, { ...model, inputTokens: 69_000 })).limitRefuted).toBe(false)
+      expect((await store.recordUsage(S, { ...model, inputTokens: 80_000 })).limitRefuted).toBe(true)
+      expect(await store.listLimits()).toEqual([])
+    })
+
+    test('impossible ones are refused', async () => {
+      const store = await open()
+      for (const tokens of [0, -5, 1.5, Number.POSITIVE_INFINITY])
+        await refusal(store.learnLimit({ provider: 'openai', tokens }), 'INVALID_INPUT')
+      await refusal(store.learnLimit({ provider: '', tokens: 5 }), 'INVALID_INPUT')
+      expect(await store.listLimits()).toEqual([])
+    })
+
+    test("a session's own windows go before the registry", async () => {
+      const store = await open()
+      const windows = { openai: { 'gpt-4o': 50_000 }, 'my-gateway': 20_000 }
+      await store.createSession({ id: S, config: { contextWindows: windows } })
+      await store.append(S, [say('user', 'x')])
+      const windowOf = async (provider: string, model?: string): Promise<unknown> =>
+        (await store.getContextStats(S, provider, model))!.contextWindow
+      expect(await windowOf('openai', 'gpt-4o-2024-08-06')).toEqual({
+        tokens: 50_000,
+        source: 'session',
+        entry: 'gpt-4o',
+      })
+      expect(await windowOf('openai', 'gpt-4')).toMatchObject({ tokens: 8_192, source: 'registry' })
+      expect(await windowOf('My-Gateway', 'any')).toMatchObject({ tokens: 20_000, source: 'session' })
+      expect(await windowOf('nobody')).toEqual({ tokens: 128_000, source: 'default' })
+      const wrong = { contextWindows: { openai: { 'gpt-4o': '50k' } } }
+      await refusal(store.updateSession(S, { config: wrong }), 'INVALID_INPUT')
+      await store.updateSession(S, { config: null })
+      expect(await windowOf('openai', 'gpt-4o')).toMatchObject({ tokens: 128_000 })
+    })
+  })
+}
