@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { type Estimate, expectedTokens, type Outlook, PLAIN_OUTLOOK } from './calibration.ts'
 import { check } from './check.ts'
 import type { Part } from './message.ts'
+import { canonicalProvider } from './providers.ts'
 import {
   type Estimator,
   estimateMessagesTokens,
@@ -83,12 +84,12 @@ const budgetParamsSchema = z.strictObject({
  */
 export function checkContextBudget(params: BudgetCheckParams): BudgetCheckResult {
   const checked = check(budgetParamsSchema, params, 'checkContextBudget')
-  const { provider, model } = checked
+  const provider = canonicalProvider(checked.provider)
   const history = estimateMessagesTokens(params.conversationMessages ?? [], provider)
   return weighRequest({
     raw: estimateRequest(provider, checked, history),
     outlook: PLAIN_OUTLOOK,
-    contextWindow: checked.contextWindow ?? getContextWindowSize(provider, model),
+    contextWindow: checked.contextWindow ?? getContextWindowSize(provider, checked.model),
     maxTokens: checked.maxTokens,
     threshold: checked.compactionThreshold,
   })

@@ -123,8 +123,7 @@ export function getContextWindowSize(provider: string, model?: string, overrides
 /** Tokens kept free for the answer: `maxTokens` when given, else 35 % of the window, rounded up, at most 64,000. */
 export function getOutputReserve(contextWindow: number, maxTokens?: number): number {
   return (
-    maxTokens ??
-    Math.min(MAX_DEFAULT_OUTPUT_RESERVE, Math.ceil(contextWindow * DEFAULT_OUTPUT_RESERVE_RATIO))
+    maxTokens ?? Math.min(MAX_DEFAULT_OUTPUT_RESERVE, Math.ceil(contextWindow * DEFAULT_OUTPUT_RESERVE_RATIO))
   )
 }
 

@@ -1,0 +1,111 @@
+import { describe, expect, it } from 'vitest'
+import { checkContextBudget, getAvailableInputTokens } from '../../src/index.ts'
+
+/*
+ * Figures by hand: a text of n characters is ceil(ceil(n / 4) × multiplier × 1.15) tokens, a prompt 4 more, a history 4 a
+ * message and 24 once, a tool ceil(length of its JSON / 4).
+ */
+
+const text = (characters: number): string => 'a'.repeat(characters)
+
+describe('checkContextBudget', () => {
+  it('counts all five categories', () => {
+    const result = checkContextBudget({
+      provider: 'openai',
+      systemPrompt: text(400),
+      conversationMessages: [{ role: 'user', content: text(400) }],
+      currentPrompt: text(800),
+      // {"name":"x"} is 12 characters.
+      toolDefinitions: [{ name: 'x' }, { name: 'x' }],
+      fileAttachments: [{ content: text(400) }, { content: '' }],
+    })
+    expect(result.breakdown).toEqual({
+      systemPrompt: 119,
+      conversationHistory: 143,
+      currentPrompt: 234,
+      toolDefinitions: 6,
+      fileAttachments: 115,
+    })
+    expect(result.estimatedInputTokens).toBe(119 + 143 + 234 + 6 + 115)
+    expect(result.availableInputTokens).toBe(83_200)
+    expect(result.usageRatio).toBe(617 / 83_200)
+    expect([result.withinBudget, result.shouldCompact]).toEqual([true, false])
+  })
+
+  it('is nothing for nothing', () => {
+    expect(checkContextBudget({ provider: 'anthropic' })).toEqual({
+      withinBudget: true,
+      estimatedInputTokens: 0,
+      availableInputTokens: 136_000,
+      usageRatio: 0,
+      shouldCompact: false,
+      breakdown: {
+        systemPrompt: 0,
+        conversationHistory: 0,
+        currentPrompt: 0,
+        toolDefinitions: 0,
+        fileAttachments: 0,
+      },
+    })
+  })
+
+  const large = text(400_000)
+  it.each([
+    ['systemPrompt', { systemPrompt: large }],
+    ['conversationHistory', { conversationMessages: [{ role: 'user', content: large }] }],
+    ['currentPrompt', { currentPrompt: large }],
+    ['toolDefinitions', { toolDefinitions: [{ description: large }] }],
+    ['fileAttachments', { fileAttachments: [{ content: large }] }],
+  ])('%s alone, made large, makes compaction due', (_, request) => {
+    expect(checkContextBudget({ provider: 'openai', ...request }).shouldCompact).toBe(true)
+  })
+
+  it('is due at exactly the threshold, and not just below', () => {
+    const check = (characters: number): ReturnType<typeof checkContextBudget> =>
+      checkContextBudget({
+        provider: 'openai',
+        contextWindow: 1_000,
+        maxTokens: 0,
+        systemPrompt: text(characters),
+      })
+    expect(check(691 * 4)).toMatchObject({ estimatedInputTokens: 799, shouldCompact: false })
+    expect(check(692 * 4)).toMatchObject({ estimatedInputTokens: 800, usageRatio: 0.8, shouldCompact: true })
+    expect(check(693 * 4)).toMatchObject({ estimatedInputTokens: 801, shouldCompact: true })
+  })
+
+  it('takes another threshold, and says what is over the window', () => {
+    const request = { provider: 'openai', contextWindow: 1_000, maxTokens: 900, systemPrompt: text(400) }
+    expect(checkContextBudget(request)).toMatchObject({ usageRatio: 1.19, withinBudget: false })
+    const half = { ...request, maxTokens: 762, compactionThreshold: 0.5 }
+    expect(checkContextBudget(half)).toMatchObject({ usageRatio: 0.5, shouldCompact: true })
+    expect(checkContextBudget({ ...half, compactionThreshold: 0.51 }).shouldCompact).toBe(false)
+  })
+
+  it('calls a window full that has no room for input', () => {
+    const none = { provider: 'openai', contextWindow: 1_000, maxTokens: 2_000 }
+    expect(checkContextBudget(none)).toMatchObject({
+      availableInputTokens: -1_000,
+      usageRatio: 1,
+      withinBudget: false,
+      shouldCompact: true,
+    })
+  })
+
+  it('counts for the provider, by whichever name', () => {
+    // 100 × 1.23 × 1.15 = 141.45
+    for (const provider of ['anthropic', 'Anthropic'])
+      expect(checkContextBudget({ provider, systemPrompt: text(400) }).breakdown.systemPrompt).toBe(146)
+    expect(checkContextBudget({ provider: 'openai', model: 'gpt-4' }).availableInputTokens).toBe(
+      getAvailableInputTokens('openai', 'gpt-4'),
+    )
+  })
+
+  it('counts 200 for a tool that JSON cannot hold', () => {
+    const circle: Record<string, unknown> = {}
+    circle.self = circle
+    const tools = [circle, { big: 10n }, undefined, () => 1]
+    expect(checkContextBudget({ provider: 'openai', toolDefinitions: tools }).breakdown.toolDefinitions).toBe(
+      800,
+    )
+  })
+})
