@@ -82,6 +82,7 @@ const VERBS: Record<string, (store: Store, id: string) => unknown> = {
   redoCompaction: (s, id) => s.redoCompaction(id, 'x'),
   verifySession: (s, id) => s.verifySession(id),
   reestimate: (s, id) => s.reestimate(id),
+  recordUsage: (s, id) => s.recordUsage(id, { inputTokens: 5 }),
 }
 
 describe('ids that cannot be', () => {

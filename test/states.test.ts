@@ -54,6 +54,10 @@ const VERBS = {
   verifySession: ({ store }) => store.verifySession('s'),
   'verifySession with repair': ({ store }) => store.verifySession('s', { repair: true }),
   reestimate: ({ store }) => store.reestimate('s'),
+  recordUsage: ({ store }) => store.recordUsage('s', { inputTokens: 500 }),
+  learnLimit: ({ store }) => store.learnLimit({ provider: 'openai', tokens: 100_000 }),
+  listLimits: ({ store }) => store.listLimits(),
+  forgetLimit: ({ store }) => store.forgetLimit('openai'),
   close: ({ store }) => store.close(),
 } satisfies Record<string, (fixture: Fixture) => unknown>
 type Verb = keyof typeof VERBS
@@ -99,6 +103,10 @@ const TABLE: Record<Verb, Cells<typeof STATES>> = {
   verifySession:                      [NOT_FOUND, 'works',                'works',    'works', 'works', 'works',  CLOSED],
   'verifySession with repair':        [NOT_FOUND, 'works',                'works',    'works', 'works', READONLY, CLOSED],
   reestimate:                         [NOT_FOUND, 'works',                'works',    'works', 'works', READONLY, CLOSED],
+  recordUsage:                        [NOT_FOUND, 'works',                'works',    'works', 'works', READONLY, CLOSED],
+  learnLimit:                         ['works',   'works',                'works',    'works', 'works', READONLY, CLOSED],
+  listLimits:                         ['works',   'works',                'works',    'works', 'works', 'works',  CLOSED],
+  forgetLimit:                        ['works',   'works',                'works',    'works', 'works', READONLY, CLOSED],
   close:                              ['works',   'works',                'works',    'works', 'works', 'works',  'works'],
 }
 

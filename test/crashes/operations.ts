@@ -23,6 +23,8 @@ export const KILLED_VERBS = [
   'unpin',
   'hide by hand',
   'reestimate',
+  'report usage',
+  'learn a limit',
   'update',
   'archive',
   'purge',
@@ -156,6 +158,15 @@ export async function prepare(
       return prepareByHand(store, operation, verb)
     case 'reestimate':
       return figures(async () => (await store.reestimate(session)).visibleSizes)
+    case 'report usage':
+      return figures(async () => {
+        const inputTokens = Math.floor((stats.estimated * (60 + (picks[0] % 120))) / 100)
+        return (await store.recordUsage(session, { inputTokens })).calibration
+      })
+    case 'learn a limit':
+      return figures(() =>
+        store.learnLimit({ provider: 'openai', model: 'none', tokens: 1_000 + (picks[0] % 50) }),
+      )
     case 'update':
       return figures(
         async () => (await store.updateSession(session, { title: `#${operation.number}` })).title,

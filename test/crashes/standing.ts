@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Store } from '../../src/index.ts'
+import type { ContextStats, Store } from '../../src/index.ts'
 import type { Database } from '../../src/storage/sqlite/driver.ts'
 
 /** Attempts at a summary that nobody finished are on record and change nothing: no part of where a store stands. */
@@ -35,7 +35,7 @@ async function sessionStanding(store: Store, id: string, leftOut: readonly strin
     view: (await store.getEffectiveHistory(id, { provenance: true })).map(({ createdAt: _, ...message }) =>
       name(message),
     ),
-    stats: await store.getContextStats(id),
+    stats: withoutTime(await store.getContextStats(id)),
     compactions: compactions.map(({ createdAt: _, changedAt: __, ...compaction }) => name(compaction)),
     audit: (await store.getAuditLog(id))
       .filter(({ event }) => !leftOut.includes(event))
@@ -65,7 +65,12 @@ function namer(
   return renamed
 }
 
-function beneath(database: Database): { blobs: unknown[]; receipts: unknown[]; meta: unknown[] } {
+/** Stats without the moment of a report. */
+export function withoutTime(stats: ContextStats | null): unknown {
+  return stats && { ...stats, measured: stats.measured && { ...stats.measured, at: 0 } }
+}
+
+function beneath(database: Database): Record<string, unknown[]> {
   const all = (sql: string): unknown[] => database.prepare(sql).raw().all()
   return {
     blobs: all('select hex(hash), reference_count from undertext_blobs order by hash'),
@@ -74,6 +79,16 @@ function beneath(database: Database): { blobs: unknown[]; receipts: unknown[]; m
        where session = 0 order by no`,
     ),
     meta: all('select key, value from undertext_meta order by key'),
+    measurements: all(
+      `select s.id, m.provider, m.model, m.estimator, m.view_epoch, m.tokens, m.held, m.history, m.standing, m.pending,
+         m.first_tokens, m.first_estimate from undertext_measurements m left join undertext_sessions s on s.no = m.session
+       order by s.id, m.provider, m.model`,
+    ),
+    calibrations: all(
+      `select provider, model, estimator, grown_samples, grown_measured, grown_estimated, whole_samples, whole_measured,
+         whole_estimated from undertext_calibrations order by provider, model, estimator`,
+    ),
+    limits: all('select provider, model, tokens from undertext_limits order by provider, model'),
   }
 }
 

@@ -256,6 +256,24 @@ export const VERBS: readonly WritingVerb[] = [
   { name: 'purge', act: (store) => store.purgeSession(S), again: 'SESSION_NOT_FOUND' },
   { name: 'reestimate', arrange: wholeRun, act: (store) => store.reestimate(S) },
   {
+    name: 'record a usage',
+    arrange: async (store) => {
+      await store.recordUsage(S, { inputTokens: 900 })
+      await store.learnLimit({ provider: 'openai', tokens: 1_000 })
+    },
+    // Larger than the limit that was learnt: three tables are written to.
+    act: (store) => store.recordUsage(S, { inputTokens: 1_100 }),
+  },
+  {
+    name: 'learn a limit',
+    act: (store) => store.learnLimit({ provider: 'openai', model: 'gpt-4o', tokens: 100_000 }),
+  },
+  {
+    name: 'forget a limit',
+    arrange: (store) => store.learnLimit({ provider: 'openai', model: 'gpt-4o', tokens: 100_000 }),
+    act: (store) => store.forgetLimit('openai', 'gpt-4o'),
+  },
+  {
     name: 'verify with repair',
     arrange: async (store, database) => {
       await wholeRun(store)

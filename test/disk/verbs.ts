@@ -78,6 +78,7 @@ export const READS: Readonly<Record<string, Verb>> = {
   listCompactions: (store) => store.listCompactions('s'),
   getCompaction: (store, { active }) => store.listCompactions('s', { runId: active }),
   getAuditLog: (store) => store.getAuditLog('s'),
+  listLimits: (store) => store.listLimits(),
   verifySession: (store) => store.verifySession('s'),
 }
 
@@ -103,6 +104,9 @@ export const WRITES: Readonly<Record<string, Verb>> = {
       summarizer: { name: 'fake', usesModel: true, summarize: () => ({ text: 'In short.' }) },
     }),
   reestimate: (store) => store.reestimate('s'),
+  recordUsage: (store) => store.recordUsage('s', { inputTokens: 500 }),
+  learnLimit: (store) => store.learnLimit({ provider: 'openai', model: units(200), tokens: 500 }),
+  forgetLimit: (store) => store.forgetLimit('openai', units(200)),
   'verifySession with repair': (store) => store.verifySession('s', { repair: true }),
   purgeSession: (store) => store.purgeSession('t'),
 }

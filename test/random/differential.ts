@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect } from 'vitest'
 import { isUndertextError, type NewMessage, neurolinkEstimator, openStore, Store } from '../../src/index.ts'
+import { withoutTime } from '../crashes/standing.ts'
 import { call, calls, failure, result, say, units } from '../support/conversation.ts'
 import { ModelStorage } from '../support/model-storage.ts'
 
@@ -23,6 +24,7 @@ type Step =
       readonly run: boolean
       readonly cascade: boolean
     }
+  | { readonly verb: 'report'; readonly percent: number; readonly upTo: number | undefined }
   | { readonly verb: 'reopen' }
 
 const STAGES = ['prune', 'deduplicate', 'summarize', 'truncate', 'cut', 'all'] as const
@@ -124,6 +126,14 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       cascade: fc.boolean(),
     }),
   },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      verb: fc.constant('report' as const),
+      percent: fc.constantFrom(5, 60, 100, 130, 180, 5_000),
+      upTo: fc.option(fc.nat(), { nil: undefined }),
+    }),
+  },
   { weight: 1, arbitrary: fc.constant({ verb: 'reopen' as const }) },
 )
 
@@ -198,6 +208,13 @@ async function perform(store: Store, one: Step): Promise<unknown> {
         cascade: one.cascade,
       })
       return { changed, rows, parts, count: compactionIds.length }
+    }
+    case 'report': {
+      const stats = await store.getContextStats(SESSION)
+      if (stats === null) return null
+      const inputTokens = Math.floor((stats.estimated * one.percent) / 100)
+      const position = one.upTo === undefined ? undefined : one.upTo % (stats.storedMessages + 1)
+      return store.recordUsage(SESSION, { inputTokens, position })
     }
     case 'reopen':
       return undefined
@@ -290,7 +307,7 @@ async function stateOf(store: Store): Promise<unknown> {
   const view = await store.getEffectiveHistory(SESSION, { provenance: true })
   const rows = await store.getMessages(SESSION)
   return {
-    stats: await store.getContextStats(SESSION),
+    stats: withoutTime(await store.getContextStats(SESSION)),
     view: view.map(({ id, createdAt, condenseId, truncationId, ...rest }) => ({
       ...rest,
       condenseId: name(condenseId),
