@@ -1,0 +1,53 @@
+import { expect, it } from 'vitest'
+import { isUndertextError, openStore } from '../../src/index.ts'
+import { chat, say, units } from '../support/conversation.ts'
+
+const windows = { openai: { 'gpt-4o': 60_000 }, ollama: 8_000 }
+
+it('windows: the session before the store before the registry, and what was learnt when it is lower', async () => {
+  await using store = await openStore(':memory:', { contextWindows: windows })
+  await store.append('s', [say('user', 'x')])
+  const windowOf = async (provider: string, model?: string): Promise<unknown> =>
+    (await store.getContextStats('s', provider, model))!.contextWindow
+  expect(await windowOf('openai', 'gpt-4o')).toEqual({ tokens: 60_000, source: 'store', entry: 'gpt-4o' })
+  expect(await windowOf('openai', 'gpt-4')).toEqual({ tokens: 8_192, source: 'registry', entry: 'gpt-4' })
+  expect(await windowOf('openai')).toEqual({ tokens: 128_000, source: 'registry', entry: '_default' })
+  expect(await windowOf('Ollama', 'llama3')).toEqual({ tokens: 8_000, source: 'store', entry: '_default' })
+  await store.updateSession('s', { config: { contextWindows: { openai: 50_000 } } })
+  expect(await windowOf('openai', 'gpt-4o')).toEqual({ tokens: 50_000, source: 'session', entry: '_default' })
+  await store.learnLimit({ provider: 'openai', model: 'gpt-4o', tokens: 55_000 })
+  expect(await windowOf('openai', 'gpt-4o')).toMatchObject({ source: 'session' })
+  await store.learnLimit({ provider: 'openai', model: 'gpt-4o', tokens: 40_000 })
+  expect(await windowOf('openai', 'gpt-4o')).toEqual({ tokens: 40_000, source: 'learned' })
+})
+
+it("a store's window decides when compaction is due, and how far it goes", async () => {
+  await using store = await openStore(':memory:', { contextWindows: windows })
+  // 60 messages of 100 units: 6,900 tokens and 264 of framing. 8,000 leaves 5,200 for the input.
+  await store.append('s', chat(30, 100))
+  expect(store.needsCompaction('s', 'openai')).toBe(false)
+  expect(store.needsCompaction('s', 'ollama')).toBe(true)
+  const done = await store.compactSession('s', { provider: 'ollama', model: 'llama3' })
+  expect(done!.targetTokens).toBe(3_120)
+  expect(done!.reachedTarget).toBe(true)
+  expect(store.needsCompaction('s', 'ollama')).toBe(false)
+})
+
+it('says where the reserve for the answer comes from', async () => {
+  await using store = await openStore(':memory:')
+  await store.append('s', [say('user', units(10))])
+  const reserve = async (provider: string, maxTokens?: number): Promise<unknown> =>
+    (await store.getContextStats('s', provider, undefined, { maxTokens }))!.outputReserve
+  expect(await reserve('openai')).toEqual({ tokens: 44_800, source: 'share' })
+  expect(await reserve('anthropic')).toEqual({ tokens: 64_000, source: 'most' })
+  expect(await reserve('anthropic', 8_000)).toEqual({ tokens: 8_000, source: 'maxTokens' })
+})
+
+it('refuses windows that are none', async () => {
+  for (const contextWindows of [{ openai: 0 }, { openai: { x: -1 } }, { openai: 'large' }, []]) {
+    const error = await openStore(':memory:', { contextWindows: contextWindows as never }).catch(
+      (e: unknown) => e,
+    )
+    expect(isUndertextError(error, 'INVALID_INPUT')).toBe(true)
+  }
+})
