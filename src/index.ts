@@ -101,7 +101,17 @@ export {
   getEffectiveHistory as filterEffectiveHistory,
   removeDanglingTags,
 } from './plain/effective-history.ts'
+export type { PlainMessage } from './plain/message-parts.ts'
 export { type PruneConfig, type PruneResult, pruneToolOutputs } from './plain/prune-tool-outputs.ts'
+export { type RepairOptions, type RepairResult, repairToolPairs } from './plain/repair-tool-pairs.ts'
+export {
+  type RoleAlternationOptions,
+  type RoleProblem,
+  type RoleRepairOptions,
+  type RoleRepairResult,
+  repairRoleAlternation,
+  validateRoleAlternation,
+} from './plain/role-alternation.ts'
 export { KEEP_RECENT_RATIO, TRUNCATION_FRACTION } from './plain/run-stage.ts'
 export { type SummarizeConfig, type SummarizeResult, summarizeMessages } from './plain/summarize-messages.ts'
 export {

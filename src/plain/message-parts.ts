@@ -10,6 +10,12 @@ import type { ChatMessage } from './chat-message.ts'
  * `tool_calls` and `tool_call_id`.
  */
 
+/** A message of any form, looked at with care: only its role is sure. */
+export type PlainMessage = {
+  readonly role: string
+  readonly content?: unknown
+}
+
 /** The neutral role of any role that is known here. Calls are the assistant's. */
 export function roleOf(role: unknown): Role | undefined {
   switch (role) {

@@ -5,6 +5,7 @@ import { neurolinkEstimator } from '../core/tokens.ts'
 import { type ShownReplacement, View, type ViewRow } from '../core/view.ts'
 import { type ChatMessage, isMarker, isSummary, requireMessages } from './chat-message.ts'
 import { isVisible } from './effective-history.ts'
+import { type Joinable, joinNeighbours } from './join-neighbours.ts'
 import { partsOfMessage, roleOf, sizesOf } from './message-parts.ts'
 
 /** What planning needs of an array: its visible messages as rows, and their contents by key. */
@@ -71,43 +72,37 @@ function isReplacement(part: Part): boolean {
   return value === PRUNE_PLACEHOLDER || /^\[File .{1,1000} - refer to latest read below\]$/.test(value)
 }
 
-type Open = { readonly id: string; readonly own: boolean; readonly tool: string }
-
-/**
- * Gives calls and results without ids one each, so that the core can pair them. A result whose id some call has is
- * left to that; any other goes with a call before it that is not answered yet and from which only calls and
- * results separate it: with one of the same tool if there is one, else with the first. So parallel calls and the
- * results that follow them are whole pairs (checklist C-35).
- */
+/** Gives calls and results without ids one each, so that the core can pair them. */
 function joinByNeighbourhood(contents: readonly (readonly Part[])[]): (readonly Part[])[] {
-  const known = new Set<string>()
-  for (const part of contents.flat()) if (part.type === 'tool-call') known.add(part.toolCallId)
-  known.delete('')
-  let open: Open[] = []
-  const take = (fits: (call: Open) => boolean): Open | undefined => {
-    const at = open.findIndex(fits)
-    return at < 0 ? undefined : open.splice(at, 1)[0]
-  }
-  const answered = (result: ToolResultPart): string | undefined => {
-    const { toolCallId: id, toolName } = result
-    if (known.has(id)) {
-      take((call) => call.id === id)
-      return id
-    }
-    const near = (call: Open): boolean => id === '' || !call.own
-    return (take((call) => near(call) && call.tool === toolName) ?? take(near))?.id
-  }
+  const joined = joinNeighbours(
+    contents.map((parts) => ({
+      slots: parts.flatMap((part): Joinable[] => {
+        if (part.type === 'tool-call')
+          return [{ kind: 'call', id: part.toolCallId, tool: knownTool(part.toolName) }]
+        if (part.type !== 'tool-result') return []
+        return [{ kind: 'result', id: part.toolCallId, tool: knownTool(part.toolName) }]
+      }),
+      says: parts.some(isSpoken),
+    })),
+  )
   return contents.map((parts, row) => {
-    if (!parts.some(({ type }) => type === 'tool-call' || type === 'tool-result')) open = []
-    return parts.map((part, at) => {
-      if (part.type === 'tool-result')
-        return withId(part, answered(part) ?? (part.toolCallId || `result ${row}.${at}`))
-      if (part.type !== 'tool-call') return part
-      const id = part.toolCallId || `call ${row}.${at}`
-      open.push({ id, own: part.toolCallId !== '', tool: part.toolName })
-      return withId(part, id)
-    })
+    let next = 0
+    return parts.map((part) =>
+      part.type === 'tool-call' || part.type === 'tool-result'
+        ? withId(part, joined[row]![next++]!.id)
+        : part,
+    )
   })
+}
+
+/** A flat call that names no tool is one of "unknown". */
+function knownTool(name: string | undefined): string | undefined {
+  return name === 'unknown' ? undefined : name
+}
+
+function isSpoken(part: Part): boolean {
+  if (part.type === 'text') return part.text.trim() !== ''
+  return part.type === 'image' || part.type === 'file'
 }
 
 function withId<P extends ToolCallPart | ToolResultPart>(part: P, id: string): P {

@@ -1,0 +1,150 @@
+/** One call or result of a tool, as far as pairing asks. Without an id of its own its id is empty. */
+export type Joinable = {
+  readonly kind: 'call' | 'result'
+  readonly id: string
+  readonly tool: string | undefined
+}
+
+/** The calls and results of one message, in their order. */
+export type JoinableRow = {
+  readonly slots: readonly Joinable[]
+  /** Whether somebody says something in it besides. */
+  readonly says: boolean
+}
+
+/** What a call or result is known by. */
+export type Joined = {
+  /** Its own id, or that of the call it was joined to, or one that was made up. */
+  readonly id: string
+  /** For pairing: as `id`, but shared with nothing else where it was joined by neighbourhood. */
+  readonly key: string
+}
+
+/**
+ * Gives calls and results without ids one each, so that the core can pair them. Answers with what each slot is
+ * known by, row by row. Takes linear time.
+ *
+ * A result whose id an open call before it has is left to that. Any other goes with an open call before it from
+ * which only calls and results separate it: with the first of the same tool, else with the first where one of the
+ * two does not say which tool it is. So parallel calls and the results that follow them are whole pairs
+ * (checklist C-35, S3-321).
+ */
+export function joinNeighbours(rows: readonly JoinableRow[]): Joined[][] {
+  const known = new Set(rows.flatMap(({ slots }) => slots.map(({ id }) => id)))
+  if (!known.has('')) return rows.map(({ slots }) => slots.map(({ id }) => ({ id, key: id })))
+
+  const joined: Joined[][] = []
+  /** How many calls of each id wait for their result, however far back. */
+  const waiting = new Map<string, number>()
+  /** How many results of each id are still to come. */
+  const coming = new Map<string, number>()
+  for (const { slots } of rows) for (const { kind, id } of slots) if (kind === 'result') add(coming, id, 1)
+  let near = nothingNear()
+
+  const fresh = (what: string, row: number, at: number): string => {
+    let id = `${what} ${row}.${at}`
+    while (known.has(id)) id = `${id}'`
+    return id
+  }
+  const joinCall = (slot: Joinable, row: number, at: number): Joined => {
+    const id = slot.id || fresh('call', row, at)
+    add(waiting, id, 1)
+    const call: OpenCall = { id, row, at, tool: slot.tool, taken: false }
+    if (slot.id === '') near.nameless.add(call)
+    if (slot.id === '' || (coming.get(id) ?? 0) === 0) near.free.add(call)
+    else near.named.add(call)
+    addTo(near.ofId, id, call)
+    return { id, key: id }
+  }
+  const joinResult = ({ id: own, tool }: Joinable, row: number, at: number): Joined => {
+    add(coming, own, -1)
+    if (own !== '' && (waiting.get(own) ?? 0) > 0) {
+      add(waiting, own, -1)
+      const call = firstOf(near.ofId.get(own))
+      if (call !== undefined) call.taken = true
+      return { id: own, key: own }
+    }
+    const call = own === '' ? (near.free.take(tool) ?? near.named.take(tool)) : near.nameless.take(tool)
+    if (call === undefined) {
+      const id = own || fresh('result', row, at)
+      return { id, key: id }
+    }
+    add(waiting, call.id, -1)
+    const pair = { id: call.id, key: fresh('call', call.row, call.at) }
+    joined[call.row]![call.at] = pair
+    return pair
+  }
+
+  for (const [row, { slots, says }] of rows.entries()) {
+    const hasCalls = slots.some(({ kind }) => kind === 'call')
+    if (says && (hasCalls || slots.length === 0)) near = nothingNear()
+    const own: Joined[] = []
+    joined.push(own)
+    for (const [at, slot] of slots.entries())
+      own.push(slot.kind === 'call' ? joinCall(slot, row, at) : joinResult(slot, row, at))
+    if (says && !hasCalls) near = nothingNear()
+  }
+  return joined
+}
+
+function add(counts: Map<string, number>, id: string, change: number): void {
+  counts.set(id, (counts.get(id) ?? 0) + change)
+}
+
+type OpenCall = {
+  readonly id: string
+  readonly row: number
+  readonly at: number
+  readonly tool: string | undefined
+  taken: boolean
+}
+type Queue = { readonly calls: OpenCall[]; next: number }
+
+/** The open calls nobody's words separate from here, by what may answer them. */
+type Near = {
+  /** Calls without an id of their own: for any result. */
+  readonly nameless: OpenCalls
+  /** Those, and calls with an id that no result to come has: for results without an id. */
+  readonly free: OpenCalls
+  /** Calls with an id that a result to come has: for results without an id, when there is no other. */
+  readonly named: OpenCalls
+  readonly ofId: Map<string, Queue>
+}
+type OpenCalls = {
+  readonly add: (call: OpenCall) => void
+  readonly take: (tool: string | undefined) => OpenCall | undefined
+}
+
+function nothingNear(): Near {
+  return { nameless: openCalls(), free: openCalls(), named: openCalls(), ofId: new Map() }
+}
+
+/** The first call of a queue that nothing has answered yet. */
+function firstOf(queue: Queue | undefined): OpenCall | undefined {
+  if (queue === undefined) return undefined
+  while (queue.calls[queue.next]?.taken === true) queue.next++
+  return queue.calls[queue.next]
+}
+
+function addTo<K>(queues: Map<K, Queue>, key: K, call: OpenCall): void {
+  const queue = queues.get(key)
+  if (queue === undefined) queues.set(key, { calls: [call], next: 0 })
+  else queue.calls.push(call)
+}
+
+function openCalls(): OpenCalls {
+  const all: Queue = { calls: [], next: 0 }
+  const byTool = new Map<string | undefined, Queue>()
+  return {
+    add(call) {
+      all.calls.push(call)
+      addTo(byTool, call.tool, call)
+    },
+    take(tool) {
+      const found =
+        tool === undefined ? firstOf(all) : (firstOf(byTool.get(tool)) ?? firstOf(byTool.get(undefined)))
+      if (found !== undefined) found.taken = true
+      return found
+    },
+  }
+}
