@@ -200,7 +200,7 @@ it('S3-128 when the summary fails truncation takes over, and the result says so'
 })
 
 it('aims at 60 % of what the model takes when no target is given', async () => {
-  // gpt-4: 8,192, of which floor(8,192 × 0.35) = 2,867 are for the answer; 0.6 × 5,325 = 3,195.
+  // gpt-4: 8,192, of which ceil(8,192 × 0.35) = 2,868 are for the answer; 0.6 × 5,324 = 3,194.
   const compactor = new ContextCompactor({ provider: 'openai', model: 'gpt-4' })
   const outcome = await compactor.compact(talk(200, 200))
   expect(outcome.targetTokens).toBe(3_194)

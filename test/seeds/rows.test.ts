@@ -39,7 +39,7 @@ describe('the verbs of seed 003', () => {
 
   it('S3-052 S3-053 S3-055 needsCompaction answers at once, as the stats do', async () => {
     await using store = await openStore(':memory:')
-    // 27,000 characters: 6,750 × 1.15 = 7,763 tokens, over 80 % of the 5,325 that gpt-4 leaves for input.
+    // 27,000 characters: 6,750 × 1.15 = 7,763 tokens, over 80 % of the 5,324 that gpt-4 leaves for input.
     await store.append(S, [{ role: 'user', content: 'x'.repeat(27_000) }])
     expect(store.needsCompaction(S, 'openai', 'gpt-4')).toBe(true)
     expect((await store.getContextStats(S, 'openai', 'gpt-4'))!.shouldCompact).toBe(true)
@@ -145,7 +145,7 @@ describe('the view', () => {
 describe('the last resort', () => {
   it('S2-101 S2-104 S2-106 S2-108 one message ten times too large is cut until it fits, stays whole in the store, and the run says so', async () => {
     await using store = await openStore(':memory:')
-    // gpt-4 leaves 5,325 tokens for input; this is 53,475.
+    // gpt-4 leaves 5,324 tokens for input; this is 53,475.
     const content = 'word '.repeat(37_200)
     await store.append(S, [{ role: 'user', content }])
     const result = await store.compactSession(S, { provider: 'openai', model: 'gpt-4' })
@@ -159,7 +159,7 @@ describe('the last resort', () => {
   it('S2-032 what stays over the target is said: the target is missed, the window is not', async () => {
     await using store = await openStore(':memory:')
     // 1,150 tokens each. What always stays, the first exchange and some of the newest turn, is more than 60 % of
-    // the 5,325 that gpt-4 leaves for input.
+    // the 5,324 that gpt-4 leaves for input.
     await store.append(S, turns(50, 4_000))
     const result = await store.compactSession(S, {
       provider: 'openai',
