@@ -35,6 +35,15 @@ export type {
   ViewMessage,
 } from './core/message.ts'
 export type { CompactionStatus } from './core/nesting.ts'
+export {
+  extractErrorMessage,
+  getContextOverflowProvider,
+  isContextOverflowError,
+  type OverflowOptions,
+  type OverflowPattern,
+  type ProviderOverflowDetails,
+  parseProviderOverflowDetails,
+} from './core/overflow/overflow.ts'
 export type { CompactionKind, CompactionStage } from './core/plan.ts'
 export { type Mend, type MendKind, type Rendering, type RenderOptions, renderView } from './core/render.ts'
 export { CUT_ENDING } from './core/stages/cut.ts'
