@@ -80,7 +80,14 @@ export {
   MAX_DEFAULT_OUTPUT_RESERVE,
   MODEL_CONTEXT_WINDOWS,
 } from './core/windows.ts'
-export { type ErrorCode, type Failures, isUndertextError, UndertextError } from './errors.ts'
+export {
+  ContextBudgetExceededError,
+  type ContextBudgetFacts,
+  type ErrorCode,
+  type Failures,
+  isUndertextError,
+  UndertextError,
+} from './errors.ts'
 export type { AnthropicBlock, AnthropicConversation, AnthropicMessage } from './formats/anthropic-types.ts'
 export { detectFormat, type MessageFormat } from './formats/detect.ts'
 export { fromAnthropic } from './formats/from-anthropic.ts'

@@ -33,13 +33,16 @@ const EXCESS = figure(
 )
 
 const OUTPUT = [
+  figure('length [0-9,._]{1,15} \\+ # (?:tokens )?(?:is|exceeds?|>)'),
   figure(String.raw`# (?:tokens )?(?:in|for|of|from) (?:the |your )?(?:completion|output|response)`),
   figure('# (?:max_new_tokens|output tokens|completion tokens)'),
   figure('exceed context limit: [0-9,._]{1,15} \\+ #'),
-  figure('(?:max_tokens|max_completion_tokens) is too large: #'),
+  figure("max_(?:completion_)?tokens'? is too large: #"),
 ]
 
 const INPUT = [
+  figure('your request has # input tokens'),
+  figure('length # \\+ [0-9]'),
   figure(
     String.raw`# (?:tokens )?(?:in|of|from|for) (?:the |your )?(?:messages|prompt|text input|input messages|input)`,
   ),
@@ -49,6 +52,9 @@ const INPUT = [
 ]
 
 const ACTUAL = [
+  figure(
+    '\\b(?:context|input|prompt|request|sequence) (?:length|size)(?: of| is|:)? ?\\(?#\\)?(?: tokens\\)?)? exceeds?',
+  ),
   figure('requested (?:a total of |about |approximately |roughly |at least )?# (?!output|new)tokens'),
   figure('for a total of (?:at least |about )?# tokens'),
   figure('resulted in (?:about )?# tokens'),
@@ -62,9 +68,9 @@ const ACTUAL = [
     '(?:requested|received|got|given|sent|actual|current|found|provided|passed|used|submitted|estimated)(?: length| tokens| input| total| size| count)*(?: is| was| of| about|:|=)* ?\\(?#(?! ?(?:inputs|in your|output|new|max_new)|, |\\w)',
   ),
   figure(
-    '(?:prompt|input|request|sequence|text|message|conversation|history)(?: context)?(?: length| size)?(?: is| was| of| has|:|=)* ?\\((?:length |about |approximately )?#',
+    '\\b(?:prompt|input|request|sequence|text|message|conversation|history)(?: context)?(?: length| size)?(?: is| was| of| has|:|=)* ?\\((?:total )?(?:length |about |approximately )?#',
   ),
-  figure('(?:prompt|input|sequence|request|message)s? (?:length|size)(?: is| was| of|:|=)* ?\\(?#'),
+  figure('\\b(?:prompt|input|sequence|request|message)s? (?:length|size)(?: is| was| of|:|=)* ?\\(?#'),
   figure(
     '(?:prompt|input|total|requested|number of(?: input| prompt)?|number of input and maximum output)[ _]tokens?(?: is| was| of|:|=)* ?\\(?#',
   ),
@@ -76,9 +82,13 @@ const ACTUAL = [
   figure(
     '# tokens? (?:were |was |is |are )?(?:sent|given|requested|provided|received|in (?:the|your) (?:prompt|request|input)|exceeds?|exceeded|over|is longer|is more|is greater)',
   ),
-  figure('with # tokens'),
+  figure('(?:contains?|containing|with|takes?|needs?|uses?) (?:about |approximately |at least )?# tokens'),
+  figure('\\(# > [0-9]'),
+  figure('required #'),
+  figure('prompt=#'),
+  figure('(?:请求了|输入了|实际|当前|共)[^0-9]{0,6}#'),
   figure('value=#'),
-  figure('(?:too long|too large|too many tokens)[^0-9.;]{0,20}# (?:tokens )?(?:>|vs|/|,|exceeds?)'),
+  figure('(?:too long|too large|too many tokens)[^0-9.;]{0,30}# tokens'),
   figure('# ?/ ?[0-9,._]{3,12} tokens'),
 ]
 
@@ -88,7 +98,13 @@ const LIMITS: readonly Limit[] = [
   { pattern: figure('exceed context limit: [0-9,._]{1,15} \\+ [0-9,._]{1,15} > #'), kind: 'window' },
   {
     pattern: figure(
-      String.raw`context[ _]?(?:length|window|size|limit)s?(?: limit| size)?(?: for (?:this|the) model| for [\w./:-]{1,80}| of (?:the|this) model)?(?:,? (?:is|was|has|of|only|just|at most|up to|about|limited|to|exceeded|allowed|supported|configured)| ?[:=(>]){0,4} ?#`,
+      "exceed(?:s|ed)? (?:the )?(?:model(?:'s)? )?(?:max(?:imum)? )?(?:allowed )?context(?: length| window| size| limit)?(?: of| is|:)? ?\\(?#",
+    ),
+    kind: 'window',
+  },
+  {
+    pattern: figure(
+      String.raw`context[ _]?(?:length|window|size|limit)s?(?: limit| size)?(?: (?:for|of) (?:this|the) model| (?:for|of) [a-z][\w./:-]{1,80})?(?:,? (?:is|was|has|of|only|just|at most|up to|about|limited|to|exceeded|allowed|supported|configured)| ?[:=(>]){0,4} ?#`,
     ),
     kind: 'window',
   },
@@ -111,7 +127,9 @@ const LIMITS: readonly Limit[] = [
     kind: 'input',
   },
   {
-    pattern: figure('maximum number of (?:input )?tokens(?: allowed| supported)?(?: is| of|:)? ?\\(?#'),
+    pattern: figure(
+      'maximum number of (?:input )?tokens(?: allowed| supported)?(?: for (?:this|the) model)?(?: is| of|:)? ?\\(?#',
+    ),
     kind: 'input',
   },
   {
@@ -129,10 +147,14 @@ const LIMITS: readonly Limit[] = [
   { pattern: figure('requested [0-9,._]{1,15} tokens,? (?:but )?(?:the )?max(?:imum)?(?: is| of)? #') },
   {
     pattern: figure(
-      '(?:maximum|max)(?: allowed| supported| permitted)?(?: number of)?(?: total)?(?: sequence| token| tokens| length| limit| size| count)*(?: allowed| supported| permitted)?(?: is| are| of|:|=| to)* ?\\(?#',
+      '(?:maximum|max)(?: allowed| supported| permitted)?(?: number of)?(?: total)?(?: sequence| token| tokens| length| limit| size| count| position| embeddings)*(?: allowed| supported| permitted)?(?: is| are| of|:|=| to)* ?\\(?#',
     ),
   },
-  { pattern: figure('limit(?:ed|s)?(?: is| of| was| to| for this model| for this model is|:|=)* ?\\(?#') },
+  {
+    pattern: figure(
+      'limit(?:ed|s)?(?! \\(2013\\))(?: is| of| was| to| for this model| for this model is|:|=)* ?\\(?#',
+    ),
+  },
   {
     pattern: figure(
       "(?:cannot|can not|must not|may not|can't|should not) (?:exceed|be (?:more|longer|greater|larger) than)(?: the)?[^0-9.;]{0,40}#",
@@ -150,11 +172,14 @@ const LIMITS: readonly Limit[] = [
   },
   {
     pattern: figure(
-      '(?:exceed(?:s|ed)?|more than|longer than|greater than|larger than|over|above|beyond) (?:the )?(?:[a-z]+ ){0,3}?\\(?# ?tokens?',
+      '(?:exceed(?:s|ed)?|more than|longer than|greater than|larger than|over|above|beyond) (?!by )(?:the )?(?:(?!by )[a-z]+ ){0,3}?\\(?# ?tokens?',
     ),
   },
   { pattern: figure('(?:up to|at most|no more than|only) # tokens') },
-  { pattern: figure('# ?(?:tokens? )?(?:is the )?(?:maximum|max|limit)\\b') },
+  { pattern: figure('# ?(?:tokens? )?(?:is the |is |are )?(?:maximum|max|limit|allowed|permitted)\\b') },
+  { pattern: figure('[0-9] > #\\)') },
+  { pattern: figure('cannot truncate to #') },
+  { pattern: figure('最大(?:上下文|输入|提示)?[^0-9。]{0,10}#') },
   { pattern: figure('tokens > #') },
   { pattern: figure('[0-9] ?/ ?# tokens') },
 ]
@@ -180,11 +205,11 @@ export function figuresNear(text: string, at: number): OverflowFigures | undefin
   }
   const both =
     inputTokens !== undefined && outputTokens !== undefined ? inputTokens + outputTokens : undefined
-  let actual = both ?? first(near, ACTUAL) ?? inputTokens
-  // The same number twice is one number read twice.
-  if (actual !== undefined && actual === limit && both === undefined && occurrences(near, actual) < 2)
-    actual = undefined
   const excess = read(near, EXCESS)
+  // A number that stands there once is not both what was sent and what is allowed.
+  const sent = (value: number): boolean =>
+    value !== excess && (value !== limit || occurrences(near, value) > 1)
+  const actual = both ?? first(near, ACTUAL, sent) ?? inputTokens
   if (actual === undefined && limit === undefined && excess === undefined) return undefined
   return {
     ...(actual === undefined ? {} : { actualTokens: actual }),
@@ -204,10 +229,14 @@ function parts(near: string): number | undefined {
 }
 const PARTS = new RegExp(`()(${NUMBER}) of (?:text|tool|image|audio|file|video) input`, 'g')
 
-function first(near: string, patterns: readonly RegExp[]): number | undefined {
+function first(
+  near: string,
+  patterns: readonly RegExp[],
+  fits: (value: number) => boolean = () => true,
+): number | undefined {
   for (const pattern of patterns) {
     const found = read(near, pattern)
-    if (found !== undefined) return found
+    if (found !== undefined && fits(found)) return found
   }
   return undefined
 }

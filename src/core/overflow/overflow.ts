@@ -13,7 +13,8 @@ import {
 import { canonicalProvider, providerInText, providerOfHost } from './providers.ts'
 import { type ErrorNode, readError } from './read-error.ts'
 import { normalizeText } from './text.ts'
-import { OWN_PROTOCOLS, WORDINGS, type Wording } from './wordings.ts'
+import { OWN_PROTOCOLS, type Wording } from './wording.ts'
+import { WORDINGS } from './wordings.ts'
 
 /** A wording of the caller's own. */
 export type OverflowPattern = {
@@ -166,7 +167,7 @@ function firstWording(
 
 /** A word of which every wording has one: most texts have none and are done with. */
 const MAY_MATTER =
-  /token|context|too[ _]?(?:long|large)|exceed|length|resource_exhausted|validationexception|maximum|超|过长|太长|大于|prompt|max input/
+  /token|context|too[ _]?(?:long|large)|exceed|length|resource_exhausted|validationexception|maximum|超|过长|太长|大于|prompt|max input|truncate|room/
 
 function holds(wording: Wording, text: string, at: number, node: ErrorNode, strict: boolean): boolean {
   if (wording.pattern.source === 'validationexception' && !validationOfTokens(text, at)) return false
@@ -233,7 +234,7 @@ function maySay(wording: Wording, provider: string): boolean {
   if (wording.provider === null) return true
   if (wording.provider === provider) return true
   if (wording.also === 'compatible') return !OWN_PROTOCOLS.includes(provider)
-  return wording.also?.includes(provider) ?? false
+  return wording.also === 'anyone' || (wording.also?.includes(provider) ?? false)
 }
 
 function fieldsOf(node: ErrorNode): OverflowFigures {

@@ -100,30 +100,23 @@ export function providerOfHost(host: string): string | undefined {
 /** LiteLLM names whom it called: "AzureException - …". */
 export function providerInText(text: string): string | undefined {
   const name = /\b([a-z_]{3,30}?)_?(?:exception|error)(?: badrequesterror)? -/.exec(text)?.[1]
-  if (name === undefined) return undefined
-  const provider = canonicalProvider(name)
-  return LITELLM_NAMES.has(provider) ? provider : undefined
+  if (name === undefined || NO_PROVIDERS.has(name)) return undefined
+  return canonicalProvider(name)
 }
 
-const LITELLM_NAMES: ReadonlySet<string> = new Set([
-  'azure',
-  'bedrock',
-  'anthropic',
-  'vertex',
-  'google',
-  'groq',
-  'together',
-  'fireworks',
-  'deepseek',
-  'mistral',
-  'xai',
-  'cohere',
-  'cerebras',
-  'vllm',
-  'ollama',
-  'databricks',
-  'sagemaker',
-  'huggingface',
-  'openrouter',
-  'github-copilot',
+/** Words LiteLLM puts there that name nobody: it calls everything that speaks OpenAI's protocol OpenAI. */
+const NO_PROVIDERS: ReadonlySet<string> = new Set([
+  'openai',
+  'api',
+  'apiconnection',
+  'badrequest',
+  'bad_request',
+  'internalserver',
+  'contextwindowexceeded',
+  'serviceunavailable',
+  'validation',
+  'value',
+  'runtime',
+  'http',
+  'unknown',
 ])

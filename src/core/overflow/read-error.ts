@@ -213,9 +213,11 @@ function readObject(value: object, node: ErrorNode, push: Push): void {
     const found = read(value, key)
     if (typeof found === 'string' && found.length <= MAX_CODE_LENGTH) node.provider ??= found
   }
+  if (typeof read(value, '$metadata') === 'object' && name !== 'ModelError') node.provider ??= 'bedrock'
   node.host = hostOf(read(value, 'url'))
-  node.promptTokens = tokens(read(value, 'n_prompt_tokens'))
-  node.contextTokens = tokens(read(value, 'n_ctx'))
+  const builtIn = name === 'QuotaExceededError'
+  node.promptTokens = tokens(read(value, builtIn ? 'requested' : 'n_prompt_tokens'))
+  node.contextTokens = tokens(read(value, builtIn ? 'quota' : 'n_ctx'))
 
   const chatMessage = typeof read(value, 'role') === 'string'
   for (const key of chatMessage ? KEYS_OF_CHAT_MESSAGES : MESSAGE_KEYS) {

@@ -1,9 +1,9 @@
 /** Texts up to this length, in UTF-16 units, are looked at whole; of longer ones, the places that matter. */
-const WHOLE_TEXT_LENGTH = 32_768
+const WHOLE_TEXT_LENGTH = 16_384
 /** What is kept on each side of a word that may belong to an overflow. */
-const REACH = 400
+const REACH = 300
 /** Occurrences of one word that are looked at from each end of a long text. */
-const HITS_PER_END = 16
+const HITS_PER_END = 8
 
 /**
  * Words of which every known wording has at least one. The long ones first: they are rare, so that a message in
@@ -29,7 +29,7 @@ const LANDMARKS = [
 
 /**
  * A text as the wordings are compared with: lower case, escapes of JSON and HTML read, one kind of apostrophe, no
- * other quotes, single spaces. Of a text longer than 32,768 units only windows around words that matter are kept,
+ * other quotes, single spaces. Of a text longer than 16,384 units only windows around words that matter are kept,
  * so that the work after this is bounded. Takes time linear in the length of the text.
  */
 export function normalizeText(text: string): string {
@@ -46,6 +46,7 @@ function tidy(text: string): string {
     .replace(/&(?:#0?39|#x27|apos);|[‘’ʼ]/g, "'")
     .replace(/&gt;/g, '>')
     .replace(/&lt;/g, '<')
+    .replace(/['"]input(?:_value)?['"]\s?[:=]\s?'[^']{0,1000}'/g, ' ')
     .replace(/&quot;|["`\\“”]/g, '')
     .replace(/[\s│|]+/g, ' ')
     .trim()

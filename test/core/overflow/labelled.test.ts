@@ -5,8 +5,14 @@ import {
   parseProviderOverflowDetails,
 } from '../../../src/index.ts'
 import { OTHERS, OVERFLOWS } from './labelled.ts'
+import { LATER_OTHERS, LATER_OVERFLOWS } from './labelled-later.ts'
+import { PROBE_OTHERS, PROBE_OVERFLOWS } from './labelled-probe.ts'
 
-describe.each([['collected first', OVERFLOWS, OTHERS]] as const)('%s', (_, overflows, others) => {
+describe.each([
+  ['collected first', OVERFLOWS, OTHERS],
+  ['set aside', LATER_OVERFLOWS, LATER_OTHERS],
+  ['made up', PROBE_OVERFLOWS, PROBE_OTHERS],
+] as const)('%s', (_, overflows, others) => {
   it.each(overflows.map((entry, i) => [i, entry] as const))(
     'is an overflow: %i',
     (_i, [error, provider, actual, budget]) => {
@@ -26,4 +32,11 @@ describe.each([['collected first', OVERFLOWS, OTHERS]] as const)('%s', (_, overf
     expect(getContextOverflowProvider(error)).toBeNull()
     expect(parseProviderOverflowDetails(error)).toBeNull()
   })
+})
+
+it('has enough of both', () => {
+  const count = (...lists: readonly (readonly unknown[])[]) =>
+    lists.reduce((sum, list) => sum + list.length, 0)
+  expect(count(OVERFLOWS, LATER_OVERFLOWS)).toBeGreaterThanOrEqual(120)
+  expect(count(OTHERS, LATER_OTHERS)).toBeGreaterThanOrEqual(100)
 })
