@@ -181,6 +181,7 @@ const LIMITS: readonly Limit[] = [
   { pattern: figure('cannot truncate to #') },
   { pattern: figure('最大(?:上下文|输入|提示)?[^0-9。]{0,10}#') },
   { pattern: figure('tokens > #') },
+  { pattern: figure('tokens? exceed(?:s|ed)? #') },
   { pattern: figure('[0-9] ?/ ?# tokens') },
 ]
 

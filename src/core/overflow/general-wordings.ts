@@ -76,10 +76,13 @@ export const GENERAL_WORDINGS: readonly Wording[] = [
     "\\b(?:prompt|conversation|chat|chat history|message history|input prompt|input sequence|input context)(?: history)?(?: is| was| are|'s| got)? too (?:long|large|big)\\b|\\btoo (?:long|large) (?:a )?(?:prompt|conversation|context|input context)",
     'Prompt too long',
   ),
-  general(
-    "input(?: is|'s)? too (?:long|large)\\b(?=[^.]{0,60}(?:model|token|context))|input too long",
-    'Input too long',
-  ),
+  {
+    ...general(
+      "input(?: is|'s)? too (?:long|large)\\b(?=[^.]{0,60}(?:model|token|context))|input too long",
+      'Input too long',
+    ),
+    trust: 'loose',
+  },
   general(
     `\\b(?:maximum|max)(?: allowed)?(?: number of)? (?:input|prompt|context) tokens?${near(40)}\\d[^;{}]{0,40}\\b(?:got|received|given|requested|sent|but|however|has|have|contains?|actual)\\b`,
     'maximum input tokens is N, got M',
@@ -121,6 +124,11 @@ export const GENERAL_WORDINGS: readonly Wording[] = [
     'prompt has N tokens; max allowed is M',
   ),
   general('too many (?:input|prompt|context) tokens', 'Too many input tokens'),
+  general('\\btokens? exceed(?:s|ed)? \\d', 'tokens exceed N'),
+  general(
+    '^(?:error: )?max(?:imum)? context (?:length|window|size)\\W{0,3}$',
+    'Maximum context length, and nothing else',
+  ),
   general(
     'token indices sequence length is longer than',
     'Token indices sequence length is longer than the specified maximum sequence length',

@@ -5,7 +5,7 @@
 
 /** Rate limits and load. */
 const RATE =
-  /rate[ _-]?limit|too many requests|\b(?:tpm|rpm|tpd|rpd|itpm|otpm)\b|tokens? per (?:min|day|hour|sec|week|month)|\b(?:per|a|each)[ _-](?:minute|min\b|day|hour|second|month|week)|\/min\b|throttl|please wait|wait before|try again in|retry(?:[ _-](?:in|after)|-?after)\b|slow down|quota|overloaded|at capacity|capacity (?:is )?(?:available|exhausted)|usage limit|(?:daily|monthly|weekly|hourly)\b|too frequent|concurren|频率|限流|配额|额度|每分钟|每日|每天|稍后|并发|速率|429 (?:too|rate)/
+  /rate[ _-]?limit|too many requests|\b(?:tpm|rpm|tpd|rpd|itpm|otpm)\b|tokens? per (?:min|day|hour|sec|week|month)|\b(?:per|a|each)[ _-](?:minute|min\b|day|hour|second|month|week)|\/min\b|throttl|please wait|wait before|try again in|retry(?:[ _-](?:in|after)|-?after)\b|slow down|quota|overloaded|at capacity|capacity (?:is )?(?:available|exhausted)|usage limit|(?:daily|monthly|weekly|hourly)\b|too frequent|number of request tokens|per-model limit|\b(?:this|current) (?:minute|hour|day|month)\b|concurren|频率|限流|配额|额度|每分钟|每日|每天|稍后|并发|速率|429 (?:too|rate)/
 /** Bills. */
 const BILL =
   /billing|\b(?:free|paid|your|dev|pro) (?:plan|tier)\b|insufficient[ _](?:quota|balance|credit|fund)|\bcredits?\b|can only afford|payment|\bsubscription|prepaid|余额|欠费|upgrade to a paid/
@@ -19,7 +19,7 @@ const PARSER =
   /unexpected token|syntax ?error|parse error|parsing|\bparser\b|\blexer\b|json at position|unterminated|invalid json|not valid json|\bline \d+/
 /** Limits of the answer alone: a shorter history does not help. */
 const ANSWER =
-  /max(?:imum)?[ _-]?(?:output|completion|new|generated|gen|response)?[ _-]?tokens? ?(?:value|you requested|to sample|parameter|is too|must|should|cannot|can't|has to|=|>|exceeds? the (?:model|max))|max_(?:completion_|new_|output_)?tokens\b(?! exceed)|maxtokens|maxoutputtokens|max_length\b|output tokens?|completion tokens?|output (?:token )?(?:limit|maximum)|(?:response|output|completion|generation|answer)(?: length)? (?:exceed|is too long|too long|limit)|length limit was reached|budget_tokens|thinking|finish[_ ]reason|generation (?:was )?stopped|range of max_tokens/
+  /max(?:imum)?[ _-]?(?:output|completion|new|generated|gen|response)?[ _-]?tokens? ?(?:\([\d,]+\) ?)?(?:value|you requested|to sample|parameter|is too|must|should|cannot|can't|has to|=|>|exceeds? the (?:model|max))|max_(?:completion_|new_|output_)?tokens\b(?! exceed)|maxtokens|maxoutputtokens|max_length\b|output tokens?|completion tokens?|output (?:token )?(?:limit|maximum)|(?:response|output|completion|generation|answer)(?: length)? (?:exceed|is too long|too long|limit)|length limit was reached|budget_tokens|thinking|tokens? (?:to|that can be|can be) (?:be )?generated?|tokens? (?:for|in) the (?:response|completion|output|answer)|finish[_ ]reason|generation (?:was )?stopped|range of max_tokens/
 /** Limits of one thing that is no prompt. */
 const OTHER_THING =
   /\b(?:characters?|chars|bytes|kb|mb|gb|megabytes|kilobytes|pixels|items|elements|columns|rows|files?|images?|photos?|videos?|audio|attachments?|uploads?|passwords?|usernames?|titles?|subject|comments?|bio|filename|urls?|uri|headers?|cookies?|hostname|e-?mail|tweet|sms|caption|description|varchar|fields?|tool names?|function names?|tools|heap|call stack|stack size|entity|dimensions?|vectors?|labels)\b|字符/

@@ -91,7 +91,7 @@ export function parseProviderOverflowDetails(
   if (overflow === undefined) return null
   let best: OverflowFigures | undefined
   for (const { node, text, at } of overflow.places) {
-    const figures = { ...fieldsOf(node), ...(text === undefined ? {} : figuresNear(text, at)) }
+    const figures = { ...fieldsOf(node), ...figuresNear(text, at) }
     if (figures.actualTokens !== undefined && figures.budgetTokens !== undefined) {
       best = figures
       break
@@ -114,7 +114,7 @@ export function extractErrorMessage(error: unknown): string | null {
   return null
 }
 
-type Place = { readonly node: ErrorNode; readonly text: string | undefined; readonly at: number }
+type Place = { readonly node: ErrorNode; readonly text: string; readonly at: number }
 type Overflow = { readonly provider: string | null; readonly places: readonly Place[] }
 
 function findOverflow(error: unknown, options: OverflowOptions = {}): Overflow | undefined {
@@ -129,17 +129,13 @@ function findOverflow(error: unknown, options: OverflowOptions = {}): Overflow |
   let rank = Number.POSITIVE_INFINITY
   let found: Wording | undefined
   for (const node of nodes) {
-    const texts = [...node.texts.map(normalizeText), ...node.codes.map(normalizeText)]
-    const prefix = node.codes.length === 0 ? '' : `${node.codes.map(normalizeText).join(' ')}: `
-    for (const [index, text] of texts.entries()) {
-      const isCode = index >= node.texts.length
-      const match = firstWording(isCode ? text : prefix + text, node, strict)
+    // Codes stand before each text, as "ValidationException: …" does, and alone where there is none.
+    const codes = node.codes.map(normalizeText).join(' ')
+    const texts = node.texts.map((text) => (codes === '' ? '' : `${codes}: `) + normalizeText(text))
+    for (const text of texts.length === 0 && codes !== '' ? [codes] : texts) {
+      const match = firstWording(text, node, strict)
       if (match === undefined) continue
-      places.push({
-        node,
-        text: isCode ? node.texts.map(normalizeText).join(' ¶. ') : prefix + text,
-        at: isCode ? 0 : match.at,
-      })
+      places.push({ node, text, at: match.at })
       if (match.rank < rank) {
         rank = match.rank
         found = WORDINGS[match.rank]
@@ -226,7 +222,7 @@ function nameProvider(
 function* evidence(nodes: readonly ErrorNode[], places: readonly Place[]): Generator<string | undefined> {
   for (const { host } of nodes) if (host !== undefined) yield providerOfHost(host)
   for (const { provider } of nodes) if (provider !== undefined) yield canonicalProvider(provider)
-  for (const { text } of places) if (text !== undefined) yield providerInText(text)
+  for (const { text } of places) yield providerInText(text)
 }
 
 function maySay(wording: Wording, provider: string): boolean {

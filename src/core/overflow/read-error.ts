@@ -1,9 +1,16 @@
+import {
+  CODE_KEYS,
+  INNER_KEYS,
+  KEYS_OF_CHAT_MESSAGES,
+  MESSAGE_KEYS,
+  PROVIDER_KEYS,
+  STATUS_KEYS,
+} from './error-keys.ts'
+import { eventsOf, MAX_JSON_LENGTH, openJson, textOfBytes } from './open-text.ts'
+import { entriesOf, isList, MAX_ENTRIES, read } from './safe-read.ts'
+
 /** Most objects looked at in one error. A chain of causes longer than this is cut; nothing real comes near. */
-const MAX_OBJECTS = 100_000
-/** Entries of one list looked at from each end. */
-const MAX_ENTRIES = 200
-/** Longest text that is read as JSON, UTF-16 units; longer ones are searched as they stand. */
-const MAX_JSON_LENGTH = 2_000_000
+const MAX_OBJECTS = 30_000
 /** Longest code, type or name. */
 const MAX_CODE_LENGTH = 200
 
@@ -27,95 +34,6 @@ export type ErrorNode = {
   /** Made by this package: what it says is no word of a provider. */
   ours: boolean
 }
-
-/*
- * Which keys are read. An allow-list, because errors carry the request as well (`requestBodyValues`, `config`,
- * `request`, `input`, `messages`, `flagged_input`), and a conversation may quote any error there is.
- */
-const MESSAGE_KEYS = [
-  'message',
-  'Message',
-  'errorMessage',
-  'error_message',
-  'error_msg',
-  'errmsg',
-  'err_msg',
-  'msg',
-  'status_msg',
-  'detail',
-  'details',
-  'description',
-  'error_description',
-  'error',
-  'Error',
-  'err',
-  'reason',
-  'cause',
-  'responseBody',
-  'response_body',
-  'responseText',
-  'rawBody',
-  'body',
-  'data',
-  '_data',
-  'raw',
-  'originalMessage',
-  'OriginalMessage',
-  'upstream_error',
-  'exception',
-]
-/** Keys of objects and lists that lead further. */
-const INNER_KEYS = [
-  'errors',
-  'lastError',
-  'last_error',
-  'response',
-  'originalError',
-  'original_error',
-  'original',
-  'rawError',
-  'inner',
-  'innerError',
-  'innererror',
-  'innerException',
-  'wrapped',
-  'suppressed',
-  'metadata',
-  'base_resp',
-  'failure',
-  'failures',
-  'choices',
-  '$response',
-]
-/** What a chat message may say about its own failure; its content is a conversation's. */
-const KEYS_OF_CHAT_MESSAGES = ['errorMessage', 'error']
-const CODE_KEYS = [
-  'name',
-  'code',
-  'Code',
-  'type',
-  '__type',
-  'status',
-  'statusText',
-  'errorType',
-  'error_type',
-  'errorCode',
-  'error_code',
-  'lc_error_code',
-  'reason',
-  'error',
-]
-const STATUS_KEYS = [
-  'status',
-  'statusCode',
-  'status_code',
-  'httpStatus',
-  'httpStatusCode',
-  'http_status',
-  'OriginalStatusCode',
-  'code',
-]
-const PROVIDER_KEYS = ['provider', 'providerId', 'provider_id', 'llm_provider']
 
 /** A status at the head of a text: "429 {…}", "Error code: 400 - {…}", "failed with status code 402". */
 const STATUS_IN_TEXT =
@@ -249,97 +167,6 @@ function addText(node: ErrorNode, text: string, push: Push): void {
   node.texts.pop()
   if (opened.around.trim() !== '') node.texts.push(opened.around)
   push(opened.value, false)
-}
-
-/** The JSON a text is or holds, from its first bracket to its last, and the text around it. */
-function openJson(text: string): { value: unknown; around: string } | undefined {
-  const first = text.trimStart()[0]
-  if (first === '"') {
-    const value = parse(text)
-    return typeof value === 'string' ? { value, around: '' } : undefined
-  }
-  const brace = text.indexOf('{')
-  const from = brace === -1 ? -1 : bracketBefore(text, brace)
-  const to = Math.max(text.lastIndexOf('}'), text.lastIndexOf(']'))
-  if (from === -1 || to <= from) return undefined
-  const value =
-    parse(text.slice(from, to + 1)) ??
-    (from < brace ? parse(text.slice(brace, text.lastIndexOf('}') + 1)) : undefined)
-  if (typeof value !== 'object' || value === null) return undefined
-  return { value, around: `${text.slice(0, from)} ${text.slice(to + 1)}` }
-}
-
-/** Where a list that begins just before an object begins, else the object itself. */
-function bracketBefore(text: string, brace: number): number {
-  let at = brace - 1
-  while (at >= 0 && /\s/.test(text[at]!)) at--
-  return at >= 0 && text[at] === '[' ? at : brace
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
-
-/** The payloads of a stream of server-sent events, or `undefined` when the text is none. */
-function eventsOf(text: string): readonly string[] | undefined {
-  if (!/^\s{0,20}(?:event|data|id|retry):/.test(text)) return undefined
-  const payloads = text
-    .split(/\r?\n|\r/)
-    .filter((line) => line.startsWith('data:'))
-    .map((line) => line.slice('data:'.length).trim())
-  if (payloads.length === 0) return undefined
-  return payloads.length <= 2 * MAX_ENTRIES
-    ? payloads
-    : [...payloads.slice(0, MAX_ENTRIES), ...payloads.slice(-MAX_ENTRIES)]
-}
-
-function textOfBytes(value: object): string | undefined {
-  try {
-    if (ArrayBuffer.isView(value))
-      return decode(new Uint8Array(value.buffer, value.byteOffset, value.byteLength))
-    if (value instanceof ArrayBuffer) return decode(new Uint8Array(value))
-    // A Buffer that went through JSON.
-    if (read(value, 'type') !== 'Buffer') return undefined
-    const data = read(value, 'data')
-    if (!isList(data) || data.length > MAX_JSON_LENGTH) return undefined
-    return decode(Uint8Array.from(data as number[]))
-  } catch {
-    return undefined
-  }
-}
-
-function decode(bytes: Uint8Array): string {
-  return new TextDecoder().decode(bytes)
-}
-
-function isList(value: unknown): value is readonly unknown[] {
-  try {
-    return Array.isArray(value)
-  } catch {
-    return false
-  }
-}
-
-function entriesOf(list: readonly unknown[]): unknown[] {
-  const entries: unknown[] = []
-  const length = read(list, 'length')
-  if (typeof length !== 'number') return entries
-  for (let i = 0; i < Math.min(length, MAX_ENTRIES); i++) entries.push(read(list, i))
-  for (let i = Math.max(MAX_ENTRIES, length - MAX_ENTRIES); i < length; i++) entries.push(read(list, i))
-  return entries
-}
-
-/** A property of somebody else's object; what throws counts as absent. */
-function read(value: object, key: string | number): unknown {
-  try {
-    return (value as Record<string | number, unknown>)[key]
-  } catch {
-    return undefined
-  }
 }
 
 function readIn(value: unknown, key: string): unknown {

@@ -135,7 +135,7 @@ export const TABLE_WORDINGS: readonly Wording[] = [
     provider: 'anthropic',
     trust: 'likely',
     pattern:
-      /request_too_large.{0,200}exceeds the maximum|request (?:size )?exceeds the maximum (?:size|allowed (?:size|number of bytes))/,
+      /request_too_large(?!.{0,200}entity)|request (?:size )?exceeds the maximum (?:size|allowed (?:size|number of bytes))/,
     sample: 'Request exceeds the maximum size, type request_too_large',
     also: HOSTS_OF_CLAUDE,
   },

@@ -5,6 +5,7 @@ import {
   parseProviderOverflowDetails,
 } from '../../../src/index.ts'
 import { OTHERS, OVERFLOWS } from './labelled.ts'
+import { LAST_OTHERS, LAST_OVERFLOWS } from './labelled-last.ts'
 import { LATER_OTHERS, LATER_OVERFLOWS } from './labelled-later.ts'
 import { PROBE_OTHERS, PROBE_OVERFLOWS } from './labelled-probe.ts'
 
@@ -12,6 +13,7 @@ describe.each([
   ['collected first', OVERFLOWS, OTHERS],
   ['set aside', LATER_OVERFLOWS, LATER_OTHERS],
   ['made up', PROBE_OVERFLOWS, PROBE_OTHERS],
+  ['collected last', LAST_OVERFLOWS, LAST_OTHERS],
 ] as const)('%s', (_, overflows, others) => {
   it.each(overflows.map((entry, i) => [i, entry] as const))(
     'is an overflow: %i',

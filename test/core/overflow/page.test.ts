@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { WORDINGS } from '../../../src/core/overflow/wordings.ts'
 import { OTHERS, OVERFLOWS } from './labelled.ts'
+import { LAST_OTHERS, LAST_OVERFLOWS } from './labelled-last.ts'
 import { LATER_OTHERS, LATER_OVERFLOWS } from './labelled-later.ts'
 import { PROBE_OTHERS, PROBE_OVERFLOWS } from './labelled-probe.ts'
 
@@ -39,6 +40,7 @@ it('counts the labelled sets as they are', () => {
       [OVERFLOWS, OTHERS],
       [LATER_OVERFLOWS, LATER_OTHERS],
       [PROBE_OVERFLOWS, PROBE_OTHERS],
+      [LAST_OVERFLOWS, LAST_OTHERS],
     ].map((lists) => lists.map((list) => String(list!.length))),
   )
 })
