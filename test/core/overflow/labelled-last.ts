@@ -77,7 +77,78 @@ export const LAST_OVERFLOWS: readonly Overflow[] = [
     "groq.BadRequestError: Error code: 400 - {'error': {'message': 'Please reduce the length of the messages or completion.', 'type': 'invalid_request_error', 'param': 'messages', 'code': 'context_length_exceeded'}}",
     'openai',
   ],
+  [
+    "400 Bad Request: requested tokens (9000) exceed the model's maximum context length (8192)",
+    null,
+    9000,
+    8192,
+  ],
+  [
+    {
+      status: 400,
+      error: {
+        type: 'invalid_request_error',
+        code: 'string_above_max_length',
+        message: 'prompt is too long: 210000 tokens > 200000 maximum',
+      },
+    },
+    'anthropic',
+    210000,
+    200000,
+  ],
+  [
+    "openai.error.InvalidRequestError: This model's maximum context length is 4097 tokens, however you requested 4226 tokens (3970 in your prompt; 256 for the completion).",
+    'openai',
+    4226,
+    4097,
+  ],
+  [{ type: 'error', error: { type: 'request_too_large', message: 'Request too large' } }, 'anthropic'],
+  [
+    'Mistral API error 400: {"message":"Prompt contains 40961 tokens and 0 draft tokens, too large for model with 32768 maximum context length"}',
+    'mistral',
+    40961,
+    32768,
+  ],
+  [
+    'Error in chat: AiError: AiError: The estimated number of input and maximum output tokens (10542) exceeded this model context window limit (8192).',
+    'cloudflare',
+    10542,
+    8192,
+  ],
+  [
+    {
+      errors: [
+        {
+          code: 5021,
+          message:
+            'AiError: AiError: The estimated number of input and maximum output tokens (10542) exceeded this model context window limit (8192). (d0a)',
+        },
+      ],
+      success: false,
+    },
+    'cloudflare',
+    10542,
+    8192,
+  ],
+  ['Input prompt (5012 tokens) is too long and exceeds limit of 4096', 'vllm', 5012, 4096],
+  ['Total tokens of image and text exceed max message tokens. Request id: 02174', 'volcengine'],
+  [
+    {
+      error: {
+        code: 'InvalidParameter',
+        message: 'Input length 130000 exceeds the maximum length 98304.',
+        param: 'messages',
+      },
+    },
+    null,
+    130000,
+    98304,
+  ],
+  ['generate: prompt is too long (5012 tokens, max 4092)', 'anthropic', 5012, 4092],
+  ['input is too long (5012 tokens > 4096 tokens)', 'bedrock', 5012, 4096],
+  ['ResponseError: input length exceeds maximum context length', 'ollama'],
 ]
+
 export const LAST_OTHERS: readonly unknown[] = [
   'Number of request tokens has exceeded your per-model limit',
   'FailoverError: Number of request tokens has exceeded your per-model limit',
@@ -114,4 +185,26 @@ export const LAST_OTHERS: readonly unknown[] = [
   { statusCode: 529, message: 'Overloaded' },
   { code: 'ERR_HTTP_HEADERS_SENT', message: 'Cannot set headers' },
   { code: 11200, message: 'AppIdNoAuthError: token limit' },
+  {
+    status: 400,
+    message:
+      "Invalid 'max_tokens': integer below minimum value. Expected a value >= 1, but got -186 instead.",
+  },
+  "max_tokens (70000) exceeds the model's maximum (65536)",
+  'The maximum number of tokens to generate must be at least 1',
+  { status: 413, message: 'Payload Too Large' },
+  {
+    status: 413,
+    error: { message: 'Request Entity Too Large', type: 'invalid_request_error', code: 'request_too_large' },
+  },
+  'Tokens per day (TPD) limit reached',
+  { status: 404, message: "The model 'context-length' does not exist" },
+  { status: 400, message: 'temperature must be less than 2' },
+  'stack size exceeded',
+  'transaction context limit',
+  'Audio too long: maximum 25 MB',
+  "input too long for field 'name'",
+  'A prompt name is too long',
+  'The conversation title is too long',
+  'the request has too many parameters',
 ]
