@@ -28,6 +28,27 @@ export interface Failures {
   NOT_A_STORE: { location: string; detail: string }
   CONNECTION_UNSUITABLE: { detail: string }
   DRIVER_UNSUPPORTED: { driver: string; node: string; advice: string }
+  CONTEXT_BUDGET_EXCEEDED: ContextBudgetFacts
+}
+
+/** What is known of a request that is still too long. Figures are tokens. */
+export type ContextBudgetFacts = {
+  /** What the request is estimated, or reported, to take. */
+  readonly estimatedTokens: number
+  /** What the model has room for. */
+  readonly availableTokens: number
+  /** The stages of compaction that were tried. */
+  readonly stagesUsed: readonly string[]
+  /** The request by category, as `checkContextBudget` tells it. */
+  readonly breakdown: {
+    readonly systemPrompt: number
+    readonly conversationHistory: number
+    readonly currentPrompt: number
+    readonly toolDefinitions: number
+    readonly fileAttachments: number
+  }
+  readonly provider?: string
+  readonly model?: string
 }
 
 export type ErrorCode = keyof Failures
@@ -92,6 +113,16 @@ const SENTENCES: { readonly [C in ErrorCode]: (facts: Failures[C]) => string } =
   CONNECTION_UNSUITABLE: ({ detail }) => `This connection cannot hold a store: ${detail}`,
   DRIVER_UNSUPPORTED: ({ driver, node, advice }) =>
     `better-sqlite3 ${driver} does not work on Node ${node}. ${advice}`,
+  CONTEXT_BUDGET_EXCEEDED: ({ estimatedTokens, availableTokens, stagesUsed, breakdown, provider, model }) => {
+    const fixed = estimatedTokens - breakdown.conversationHistory
+    const target = model === undefined ? (provider ?? 'the model') : JSON.stringify(model)
+    const tried = stagesUsed.length === 0 ? 'no compaction' : stagesUsed.join(', ')
+    const advice =
+      fixed >= availableTokens
+        ? 'A shorter history cannot help: shorten the system prompt, the prompt, the tools or the files, or use a model with a larger window.'
+        : 'Compact to a lower target, ask for fewer output tokens, or use a model with a larger window.'
+    return `The request takes ${estimatedTokens} tokens and ${target} has room for ${availableTokens} (after ${tried}). ${advice}`
+  },
 }
 
 /**
@@ -107,6 +138,45 @@ export class UndertextError<C extends ErrorCode = ErrorCode> extends Error {
     super(SENTENCES[code](facts), options)
     this.code = code
     this.facts = facts
+  }
+}
+
+/**
+ * The request does not fit the model, whatever compaction did: the end of a recovery, thrown in place of the
+ * provider's own error, which is its `cause`. `isContextOverflowError` says false of it, so that nobody starts over.
+ * Source: checklist S2-021, S2-U02.
+ */
+export class ContextBudgetExceededError extends UndertextError<'CONTEXT_BUDGET_EXCEEDED'> {
+  constructor(facts: ContextBudgetFacts, options?: ErrorOptions) {
+    super('CONTEXT_BUDGET_EXCEEDED', facts, options)
+  }
+
+  /** Tokens the request is estimated to take. */
+  get estimatedTokens(): number {
+    return this.facts.estimatedTokens
+  }
+
+  /** Tokens there is room for. */
+  get availableTokens(): number {
+    return this.facts.availableTokens
+  }
+
+  /** The stages of compaction that were tried. */
+  get stagesUsed(): readonly string[] {
+    return this.facts.stagesUsed
+  }
+
+  /** Tokens by category. */
+  get breakdown(): ContextBudgetFacts['breakdown'] {
+    return this.facts.breakdown
+  }
+
+  get provider(): string | undefined {
+    return this.facts.provider
+  }
+
+  get model(): string | undefined {
+    return this.facts.model
   }
 }
 

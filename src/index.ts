@@ -36,6 +36,15 @@ export type {
   ViewMessage,
 } from './core/message.ts'
 export type { CompactionStatus } from './core/nesting.ts'
+export {
+  extractErrorMessage,
+  getContextOverflowProvider,
+  isContextOverflowError,
+  type OverflowOptions,
+  type OverflowPattern,
+  type ProviderOverflowDetails,
+  parseProviderOverflowDetails,
+} from './core/overflow/overflow.ts'
 export type { CompactionKind, CompactionStage } from './core/plan.ts'
 export { type Mend, type MendKind, type Rendering, type RenderOptions, renderView } from './core/render.ts'
 export { CUT_ENDING } from './core/stages/cut.ts'
@@ -75,7 +84,14 @@ export {
   MAX_DEFAULT_OUTPUT_RESERVE,
   type WindowSource,
 } from './core/windows.ts'
-export { type ErrorCode, type Failures, isUndertextError, UndertextError } from './errors.ts'
+export {
+  ContextBudgetExceededError,
+  type ContextBudgetFacts,
+  type ErrorCode,
+  type Failures,
+  isUndertextError,
+  UndertextError,
+} from './errors.ts'
 export type { AnthropicBlock, AnthropicConversation, AnthropicMessage } from './formats/anthropic-types.ts'
 export { detectFormat, type MessageFormat } from './formats/detect.ts'
 export { fromAnthropic } from './formats/from-anthropic.ts'

@@ -1,0 +1,190 @@
+import {
+  CODE_KEYS,
+  INNER_KEYS,
+  KEYS_OF_CHAT_MESSAGES,
+  MESSAGE_KEYS,
+  PROVIDER_KEYS,
+  STATUS_KEYS,
+} from './error-keys.ts'
+import { eventsOf, MAX_JSON_LENGTH, openJson, textOfBytes } from './open-text.ts'
+import { entriesOf, isList, MAX_ENTRIES, read } from './safe-read.ts'
+
+/** Most objects looked at in one error. A chain of causes longer than this is cut; nothing real comes near. */
+const MAX_OBJECTS = 30_000
+/** Longest code, type or name. */
+const MAX_CODE_LENGTH = 200
+
+/** What one object of an error says. Texts are raw; `parent` is the object it was found in. */
+export type ErrorNode = {
+  readonly parent: ErrorNode | undefined
+  /** Objects joined by anything but a list are one account of one failure. */
+  readonly group: { status: number | undefined; codes: string[] }
+  readonly texts: string[]
+  /** The first text before it was opened. */
+  firstText: string | undefined
+  /** Codes, types and names, as they stand. */
+  readonly codes: string[]
+  status: number | undefined
+  /** Host and port of the request. */
+  host: string | undefined
+  /** A provider the error names in a field. */
+  provider: string | undefined
+  promptTokens: number | undefined
+  contextTokens: number | undefined
+  /** Made by this package: what it says is no word of a provider. */
+  ours: boolean
+}
+
+/** A status at the head of a text: "429 {…}", "Error code: 400 - {…}", "failed with status code 402". */
+const STATUS_IN_TEXT =
+  /(?:^\s{0,20}|\b(?:status|code|error|http)[:\s(]{1,3})([45]\d\d)(?=$|[\s:,.{)-])(?!\s?tokens)/i
+
+type Pending = { readonly value: unknown; readonly parent: ErrorNode | undefined; readonly listed: boolean }
+
+/**
+ * Reads whatever was thrown into a flat list, outermost first. Never throws: getters that throw count as absent,
+ * nothing of the value is called, circles are cut. Texts that are JSON, whole or in part, byte arrays and event
+ * streams are opened.
+ */
+export function readError(error: unknown): readonly ErrorNode[] {
+  const nodes: ErrorNode[] = []
+  const seen = new WeakSet<object>()
+  const queue: Pending[] = [{ value: error, parent: undefined, listed: false }]
+  for (let next = 0; next < queue.length && next < MAX_OBJECTS; next++) {
+    const { value, parent, listed } = queue[next]!
+    const push = (inner: unknown, from: ErrorNode | undefined, inList: boolean): void => {
+      if (inner === null || (typeof inner !== 'object' && typeof inner !== 'string')) return
+      if (typeof inner === 'object') {
+        if (seen.has(inner)) return
+        seen.add(inner)
+      }
+      if (queue.length < MAX_OBJECTS) queue.push({ value: inner, parent: from, listed: inList })
+    }
+    if (typeof value === 'string') {
+      const node = makeNode(parent, listed)
+      nodes.push(node)
+      addText(node, value, (inner, inList) => push(inner, node, inList))
+      continue
+    }
+    if (typeof value !== 'object' || value === null) continue
+    seen.add(value)
+    const bytes = textOfBytes(value)
+    if (bytes !== undefined) {
+      push(bytes, parent, listed)
+      continue
+    }
+    if (isList(value)) {
+      for (const entry of entriesOf(value)) push(entry, parent, true)
+      continue
+    }
+    const node = makeNode(parent, listed)
+    nodes.push(node)
+    readObject(value, node, (inner, inList) => push(inner, node, inList))
+  }
+  return nodes
+}
+
+function makeNode(parent: ErrorNode | undefined, listed: boolean): ErrorNode {
+  const group =
+    parent === undefined
+      ? { status: undefined, codes: [] }
+      : listed
+        ? { ...parent.group, codes: [] }
+        : parent.group
+  return {
+    parent,
+    group,
+    texts: [],
+    firstText: undefined,
+    codes: [],
+    status: undefined,
+    host: undefined,
+    provider: undefined,
+    promptTokens: undefined,
+    contextTokens: undefined,
+    ours: false,
+  }
+}
+
+type Push = (inner: unknown, inList: boolean) => void
+
+function readObject(value: object, node: ErrorNode, push: Push): void {
+  const name = read(value, 'name')
+  const code = read(value, 'code')
+  if (name === 'ContextBudgetExceededError' || code === 'CONTEXT_BUDGET_EXCEEDED') {
+    // The end of a recovery, not the start of one: what caused it has been dealt with.
+    node.ours = true
+    const message = read(value, 'message')
+    if (typeof message === 'string' && message !== '') node.firstText = message
+    return
+  }
+  node.ours = name === 'UndertextError'
+  for (const key of CODE_KEYS) {
+    const found = read(value, key)
+    if (typeof found === 'string' && found !== '' && found.length <= MAX_CODE_LENGTH) node.codes.push(found)
+  }
+  for (const key of STATUS_KEYS) node.status ??= httpStatus(read(value, key))
+  node.status ??= httpStatus(readIn(read(value, '$metadata'), 'httpStatusCode'))
+  node.group.status ??= node.status
+  if (node.group.codes.length < MAX_ENTRIES) for (const found of node.codes) node.group.codes.push(found)
+  for (const key of PROVIDER_KEYS) {
+    const found = read(value, key)
+    if (typeof found === 'string' && found.length <= MAX_CODE_LENGTH) node.provider ??= found
+  }
+  if (typeof read(value, '$metadata') === 'object' && name !== 'ModelError') node.provider ??= 'bedrock'
+  node.host = hostOf(read(value, 'url'))
+  const builtIn = name === 'QuotaExceededError'
+  node.promptTokens = tokens(read(value, builtIn ? 'requested' : 'n_prompt_tokens'))
+  node.contextTokens = tokens(read(value, builtIn ? 'quota' : 'n_ctx'))
+
+  const chatMessage = typeof read(value, 'role') === 'string'
+  for (const key of chatMessage ? KEYS_OF_CHAT_MESSAGES : MESSAGE_KEYS) {
+    const found = read(value, key)
+    if (typeof found === 'string') {
+      addText(node, found, push)
+    } else push(found, false)
+  }
+  if (chatMessage) return
+  for (const key of INNER_KEYS) push(read(value, key), false)
+}
+
+/** Adds a text, or what it holds when it is JSON or an event stream. */
+function addText(node: ErrorNode, text: string, push: Push): void {
+  if (text.trim() === '') return
+  node.firstText ??= text
+  node.texts.push(text)
+  node.status ??= httpStatus(STATUS_IN_TEXT.exec(text.slice(0, 300))?.[1])
+  node.group.status ??= node.status
+  if (text.length > MAX_JSON_LENGTH) return
+  const streamed = eventsOf(text)
+  if (streamed !== undefined) {
+    node.texts.pop()
+    for (const event of streamed) push(event, true)
+    return
+  }
+  const opened = openJson(text)
+  if (opened === undefined) return
+  node.texts.pop()
+  if (opened.around.trim() !== '') node.texts.push(opened.around)
+  push(opened.value, false)
+}
+
+function readIn(value: unknown, key: string): unknown {
+  return typeof value === 'object' && value !== null ? read(value, key) : undefined
+}
+
+function httpStatus(value: unknown): number | undefined {
+  const status = typeof value === 'string' && /^\d{3}$/.test(value) ? Number(value) : value
+  return typeof status === 'number' && Number.isInteger(status) && status >= 400 && status < 600
+    ? status
+    : undefined
+}
+
+function tokens(value: unknown): number | undefined {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value > 0 ? value : undefined
+}
+
+function hostOf(url: unknown): string | undefined {
+  if (typeof url !== 'string') return undefined
+  return /^https?:\/\/([^/?#@\s]{1,200})/i.exec(url.slice(0, 300))?.[1]?.toLowerCase()
+}
