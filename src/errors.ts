@@ -28,6 +28,8 @@ export interface Failures {
   NOT_A_STORE: { location: string; detail: string }
   CONNECTION_UNSUITABLE: { detail: string }
   DRIVER_UNSUPPORTED: { driver: string; node: string; advice: string }
+  OUTPUT_NOT_SAVED: { reason: string; originalSize: number }
+  FILES_ABORTED: { files: number }
 }
 
 export type ErrorCode = keyof Failures
@@ -92,6 +94,10 @@ const SENTENCES: { readonly [C in ErrorCode]: (facts: Failures[C]) => string } =
   CONNECTION_UNSUITABLE: ({ detail }) => `This connection cannot hold a store: ${detail}`,
   DRIVER_UNSUPPORTED: ({ driver, node, advice }) =>
     `better-sqlite3 ${driver} does not work on Node ${node}. ${advice}`,
+  OUTPUT_NOT_SAVED: ({ reason, originalSize }) =>
+    `A tool output of ${originalSize} bytes could not be saved (${reason}), so it was not truncated either. Name another saveDir, or truncate without saveToDisk.`,
+  FILES_ABORTED: ({ files }) =>
+    `The summarizing of ${files} files was aborted by its signal; none of them was changed.`,
 }
 
 /**
