@@ -12,6 +12,8 @@ export const DEFAULT_TEXT_ENDING = '...'
 const LEAST_SHARE = 0.5
 /** Characters to a token that the first look assumes; how far it really reaches is measured. */
 const FIRST_GUESS = 8
+/** How many ends of sentences are tried that turn out to be inside a character. */
+const MOST_LOOKS = 1_000
 /** How often a cut is moved back when an estimator counts less for a longer text. */
 const MOST_STEPS_BACK = 64
 
@@ -101,13 +103,17 @@ function longestWith(text: string, ending: string, reach: number, fits: (text: s
 function wholeBefore(text: string, longest: number): number {
   const least = Math.floor(longest * LEAST_SHARE)
   let word: number | undefined
-  for (let at = longest; at > least; at--) {
+  let looks = 0
+  for (let at = longest; at > least && looks < MOST_LOOKS; at--) {
     if (isBlank(text, at - 1)) continue
     const isWordEnd = isBlank(text, at)
     if (!isWordEnd && !isWideStop(text, at - 1)) continue
+    const isEnd = isLineBreak(text, at) || endsInStop(text, at)
+    if (!isEnd && word !== undefined) continue
+    looks++
     if (characterStart(text, at) !== at) continue
-    if (isLineBreak(text, at) || endsInStop(text, at)) return at
-    word ??= at
+    if (isEnd) return at
+    word = at
   }
   return word ?? longest
 }

@@ -1,7 +1,16 @@
 import { randomUUID } from 'node:crypto'
-import { closeSync, constants, lstatSync, mkdirSync, openSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  closeSync,
+  constants,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { codePointStart } from '../core/characters.ts'
 import { UndertextError } from '../errors.ts'
 
@@ -50,11 +59,7 @@ function reasonOf(error: unknown): string {
 function privateFolder(): string {
   const uid = process.getuid?.()
   const folder = join(tmpdir(), `undertext-tool-output${uid === undefined ? '' : `-${uid}`}`)
-  try {
-    mkdirSync(folder, { mode: FOLDER_MODE })
-  } catch (error) {
-    if (reasonOf(error) !== 'EEXIST') throw error
-  }
+  makeFolder(folder)
   const found = folderAt(folder)
   // Anybody may have made a folder of this name first, to read along or to exchange files.
   if (uid !== undefined && found.uid !== uid) throw new UnsafeFolder('NOT_OWNED')
@@ -64,9 +69,21 @@ function privateFolder(): string {
 
 function givenFolder(saveDir: string): string {
   const folder = resolve(saveDir)
-  mkdirSync(folder, { recursive: true, mode: FOLDER_MODE })
+  const missing: string[] = []
+  for (let at = folder; !existsSync(at) && dirname(at) !== at; at = dirname(at)) missing.push(at)
+  // Not `recursive`, with which Node 20 never comes back where a parent takes no folders, as /proc does not.
+  for (const path of missing.reverse()) makeFolder(path)
   folderAt(folder)
   return folder
+}
+
+/** Makes a folder for its owner alone, unless something of its name is there. */
+function makeFolder(path: string): void {
+  try {
+    mkdirSync(path, { mode: FOLDER_MODE })
+  } catch (error) {
+    if (reasonOf(error) !== 'EEXIST') throw error
+  }
 }
 
 /** What stands at a path, when it is a folder and not a link to one. */

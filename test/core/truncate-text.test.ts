@@ -170,6 +170,22 @@ it('looks at no more of a text of 10 MB than the budget reaches, a few times', (
   expect(measured).toBeLessThan(8_000 * 15)
 })
 
+it.each([
+  ['words', 'some words here '],
+  ['Chinese words', '你 好 '],
+  ['stops inside characters', '。\u0301'],
+  ['spaces inside characters', '\u0600 '],
+  ['flags', '🇩🇪'],
+  ['one word', 'x'],
+  ['blanks', ' '],
+])('takes a text of 10 MB and a budget of a million tokens: %s', (_, piece) => {
+  const text = piece.repeat(Math.ceil(10_000_000 / piece.length))
+  const start = performance.now()
+  const result = truncateToTokenBudget(text, 1_000_000, 'openai')
+  expect(estimateTokens(result.text, 'openai')).toBeLessThanOrEqual(1_000_000)
+  expect(performance.now() - start).toBeLessThan(5_000)
+})
+
 describe('where characters end', () => {
   it('is what the whole text says, at every place', () => {
     fc.assert(

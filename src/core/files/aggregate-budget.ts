@@ -28,7 +28,7 @@ export type AggregateFileBudget<F extends AttachedFile> = {
   readonly notices: readonly string[]
   readonly budgetTokens: number
   /** What the included files take; not more than the budget. */
-  readonly usedTokens: number
+  readonly fileTokens: number
 }
 
 /**
@@ -63,7 +63,7 @@ export function enforceAggregateFileBudget<F extends AttachedFile>(
     excluded: files.filter((_, index) => fitted[index]?.how === 'dropped'),
     notices: fitted.flatMap((fit, index) => noticeOf(fit, index) ?? []),
     budgetTokens,
-    usedTokens: fitted.reduce((sum, { tokens }) => sum + tokens, 0),
+    fileTokens: fitted.reduce((sum, { tokens }) => sum + tokens, 0),
   }
 }
 
