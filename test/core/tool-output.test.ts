@@ -169,6 +169,17 @@ describe('generateToolOutputPreview', () => {
     )
   })
 
+  it('keeps lines whole, unless that costs more than half of an end', () => {
+    const { preview } = generateToolOutputPreview(numbered(1_000), { maxBytes: 1_000 })
+    const lines = preview.split('\n').filter((line) => !line.startsWith('[... '))
+    expect(lines.filter((line) => !/^line \d+$/.test(line))).toEqual([])
+    const output = `ab\n${'x'.repeat(5_000)}\nab`
+    expect(generateToolOutputPreview(output, { maxBytes: 1_000 })).toMatchObject({
+      keptBytes: 1_000,
+      omittedLines: 1,
+    })
+  })
+
   it('is never longer than the output, not even one byte over the limit', () => {
     const { preview, truncated } = generateToolOutputPreview('x'.repeat(51_201))
     expect(truncated).toBe(true)

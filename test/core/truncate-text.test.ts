@@ -77,6 +77,18 @@ it('leaves a text alone that fits', () => {
   expect(truncateToTokenBudget('abc', Number.POSITIVE_INFINITY)).toEqual({ text: 'abc', truncated: false })
 })
 
+it('fits also where an estimator counts more for less text', () => {
+  // 'aaa' counts 3, 'aaa ' counts 2: the end of the word does not fit, the blank behind it does.
+  const cut = truncateToTokenBudget('aaa bbbb', 2, 'openai', { estimator: byWords, ending: '' })
+  expect(cut).toEqual({ text: 'aaa ', truncated: true })
+  // A beginning of 16 characters counts 3, the whole 2.
+  const whole = `${'a'.repeat(60)} `
+  expect(truncateToTokenBudget(whole, 2, 'openai', { estimator: byWords })).toEqual({
+    text: whole,
+    truncated: false,
+  })
+})
+
 it('refuses what is not a text, a number or a known option', () => {
   const bad: unknown[][] = [
     [5, 5],

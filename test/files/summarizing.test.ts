@@ -87,6 +87,15 @@ describe('planFileSummarization', () => {
       ],
     ],
     [
+      'one is enough that leaves it 500',
+      1_500,
+      [5_000, 1_000],
+      [
+        [0, 500],
+        [1, 'keep'],
+      ],
+    ],
+    [
       'no target is below 500',
       600,
       [5_000, 5_000],
