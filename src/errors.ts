@@ -29,6 +29,8 @@ export interface Failures {
   CONNECTION_UNSUITABLE: { detail: string }
   DRIVER_UNSUPPORTED: { driver: string; node: string; advice: string }
   CONTEXT_BUDGET_EXCEEDED: ContextBudgetFacts
+  OUTPUT_NOT_SAVED: { reason: string; originalSize: number }
+  FILES_ABORTED: { files: number }
 }
 
 /** What is known of a request that is still too long. Figures are tokens. */
@@ -123,6 +125,10 @@ const SENTENCES: { readonly [C in ErrorCode]: (facts: Failures[C]) => string } =
         : 'Compact to a lower target, ask for fewer output tokens, or use a model with a larger window.'
     return `The request takes ${estimatedTokens} tokens and ${target} has room for ${availableTokens} (after ${tried}). ${advice}`
   },
+  OUTPUT_NOT_SAVED: ({ reason, originalSize }) =>
+    `A tool output of ${originalSize} bytes could not be saved (${reason}), so it was not truncated either. Name another saveDir, or truncate without saveToDisk.`,
+  FILES_ABORTED: ({ files }) =>
+    `The summarizing of ${files} files was aborted by its signal; none of them was changed.`,
 }
 
 /**

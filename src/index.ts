@@ -14,6 +14,35 @@ export {
 } from './core/budget.ts'
 export type { EstimateSource } from './core/calibration.ts'
 export type { Coverage, Place, RowSet } from './core/coverage.ts'
+export {
+  type AggregateFileBudget,
+  type AggregateFileBudgetOptions,
+  enforceAggregateFileBudget,
+  type IncludedFile,
+} from './core/files/aggregate-budget.ts'
+export type { AttachedFile } from './core/files/attached-file.ts'
+export { buildFileContextSection, type SectionFile } from './core/files/context-section.ts'
+export {
+  calculateFileTokenBudget,
+  FILE_FAST_PATH_SIZE,
+  FILE_PREVIEW_CHARS,
+  FILE_PREVIEW_MODE_SIZE,
+  FILE_READ_BUDGET_PERCENT,
+  type FileBudget,
+  type FileTokenBudgetOptions,
+  shouldTruncateFile,
+} from './core/files/file-budget.ts'
+export { estimatePostProcessingTokens } from './core/files/processed-size.ts'
+export {
+  FILE_SUMMARIZATION_THRESHOLD,
+  MAX_PER_FILE_TOKENS,
+  MIN_PER_FILE_TOKENS,
+  NON_FILE_RESERVE,
+  type PlannedFile,
+  planFileSummarization,
+  shouldSummarizeFiles,
+} from './core/files/summary-plan.ts'
+export { buildFileSummarizationPrompt, type FileSummaryPromptParams } from './core/files/summary-prompt.ts'
 export type { Json, JsonObject } from './core/json.ts'
 export type {
   FilePart,
@@ -70,6 +99,14 @@ export {
   TOKENS_PER_CONVERSATION,
   TOKENS_PER_MESSAGE,
 } from './core/tokens.ts'
+export { MAX_TOOL_OUTPUT_BYTES, MAX_TOOL_OUTPUT_LINES } from './core/tool-output/cut-output.ts'
+export {
+  DEFAULT_MAX_PREVIEW_BYTES,
+  generateToolOutputPreview,
+  type ToolOutputPreview,
+  type ToolOutputPreviewOptions,
+} from './core/tool-output/preview.ts'
+export { type TruncateTextOptions, truncateToTokenBudget } from './core/truncate-text.ts'
 export { type Problem, type ProblemCode, validateHistory } from './core/validate.ts'
 export type { Finding, FindingCode } from './core/verify.ts'
 export { MODEL_CONTEXT_WINDOWS } from './core/window-registry.ts'
@@ -92,6 +129,20 @@ export {
   isUndertextError,
   UndertextError,
 } from './errors.ts'
+export type { AskFailure, FileSummaryRequest, SummarizeFile } from './files/ask.ts'
+export {
+  type FileCheckOptions,
+  type FileSummarizationOptions,
+  type FileSummarizationResult,
+  FileSummarizationService,
+  type FileSummaryFailure,
+  type ProcessedFile,
+} from './files/file-summarization-service.ts'
+export {
+  type TruncateOptions,
+  type TruncateResult,
+  truncateToolOutput,
+} from './files/truncate-tool-output.ts'
 export type { AnthropicBlock, AnthropicConversation, AnthropicMessage } from './formats/anthropic-types.ts'
 export { detectFormat, type MessageFormat } from './formats/detect.ts'
 export { fromAnthropic } from './formats/from-anthropic.ts'

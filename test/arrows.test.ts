@@ -8,6 +8,7 @@ import { expect, it } from 'vitest'
  */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   core: [],
+  files: ['core'],
   formats: ['core'],
   summarizers: ['core'],
   storage: ['core', 'process.ts'],
@@ -29,6 +30,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'index.ts': [
     'core',
     'compaction',
+    'files',
     'formats',
     'open.ts',
     'plain',

@@ -1,0 +1,91 @@
+/*
+ * Where a text may be cut. A character is what a reader takes for one (a grapheme cluster): a pair of surrogates,
+ * a letter and its combining marks, an emoji of several joined ones, a flag.
+ */
+
+/** How far around a place its character is looked for, UTF-16 units. A longer one is cut between code points. */
+const WINDOW = 256
+/** Below the first combining mark every unit is a character of its own, but for a line break of two units. */
+const FIRST_COMBINING = 0x300
+
+let segmenter: Intl.Segmenter | undefined
+
+/** The last place at or before `at` where a character ends. */
+export function characterStart(text: string, at: number): number {
+  return characterAround(text, at).from
+}
+
+/** The first place at or after `at` where a character begins. */
+export function characterEnd(text: string, at: number): number {
+  return characterAround(text, at).to
+}
+
+/** The last place at or before `at` that is not inside a pair of surrogates. */
+export function codePointStart(text: string, at: number): number {
+  return isInsidePair(text, at) ? at - 1 : at
+}
+
+/** The first `units` UTF-16 units of a text, one less where that would cut a pair of surrogates. */
+export function headOf(text: string, units: number): string {
+  return text.slice(0, codePointStart(text, Math.min(text.length, Math.max(0, units))))
+}
+
+/**
+ * The same text in memory of its own. What is cut from a text otherwise keeps all of it in memory: a few kept
+ * beginnings of outputs of 100 MB were a gigabyte.
+ */
+export function detached(text: string): string {
+  const encoding = text.isWellFormed() ? 'utf8' : 'utf16le'
+  return Buffer.from(text, encoding).toString(encoding)
+}
+
+export function isInsidePair(text: string, at: number): boolean {
+  return at > 0 && at < text.length && isHigh(text.charCodeAt(at - 1)) && isLow(text.charCodeAt(at))
+}
+
+/** The character that `at` stands inside of; both ends are `at` where it stands between two. */
+function characterAround(text: string, at: number): { readonly from: number; readonly to: number } {
+  if (at <= 0) return { from: 0, to: 0 }
+  if (at >= text.length) return { from: text.length, to: text.length }
+  if (isBetweenPlain(text, at)) return { from: at, to: at }
+  const start = windowStart(text, at)
+  const end = codePointStart(text, Math.min(text.length, at + WINDOW))
+  segmenter ??= new Intl.Segmenter('en', { granularity: 'grapheme' })
+  const found = segmenter.segment(text.slice(start, end)).containing(at - start)
+  const from = start + (found?.index ?? 0)
+  const to = from + (found?.segment.length ?? 0)
+  if (from === at) return { from, to: at }
+  const isWhole = (from > start || start === 0) && (to < end || end === text.length)
+  if (isWhole) return { from, to }
+  return isInsidePair(text, at) ? { from: at - 1, to: at + 1 } : { from: at, to: at }
+}
+
+function isBetweenPlain(text: string, at: number): boolean {
+  const before = text.charCodeAt(at - 1)
+  const after = text.charCodeAt(at)
+  return before < FIRST_COMBINING && after < FIRST_COMBINING && !(before === 0x0d && after === 0x0a)
+}
+
+/** Where to begin looking: not inside a pair, and not inside a flag, for flags are read two letters at a time. */
+function windowStart(text: string, at: number): number {
+  let start = codePointStart(text, Math.max(0, at - WINDOW))
+  let letters = 0
+  while (isFlagLetter(text, start - 2 * (letters + 1))) letters++
+  if (letters % 2 === 1 && isFlagLetter(text, start)) start -= 2
+  return start
+}
+
+/** Whether a regional indicator, U+1F1E6 to U+1F1FF, begins at `at`. */
+function isFlagLetter(text: string, at: number): boolean {
+  if (at < 0 || text.charCodeAt(at) !== 0xd83c) return false
+  const low = text.charCodeAt(at + 1)
+  return low >= 0xdde6 && low <= 0xddff
+}
+
+function isHigh(unit: number): boolean {
+  return unit >= 0xd800 && unit <= 0xdbff
+}
+
+function isLow(unit: number): boolean {
+  return unit >= 0xdc00 && unit <= 0xdfff
+}

@@ -1,0 +1,243 @@
+import { z } from 'zod'
+import { check } from '../core/check.ts'
+import { fitFiles, noticeOf } from '../core/files/aggregate-budget.ts'
+import { type AttachedFile, fileName } from '../core/files/attached-file.ts'
+import { fileBudgetSchema } from '../core/files/file-budget.ts'
+import { measureFiles, planFileSummarization } from '../core/files/summary-plan.ts'
+import { buildFileSummarizationPrompt } from '../core/files/summary-prompt.ts'
+import { tokensOfText } from '../core/text-size.ts'
+import type { Estimator } from '../core/tokens.ts'
+import { truncateToTokenBudget } from '../core/truncate-text.ts'
+import { UndertextError } from '../errors.ts'
+import { type AskFailure, ask, type SummarizeFile } from './ask.ts'
+
+/** How long one summary may take, milliseconds. Source: checklist S3-U04, as for summaries of messages. */
+export const FILE_SUMMARY_TIMEOUT_MS = 120_000
+/** How many summaries are asked for at once. */
+export const FILE_SUMMARY_CONCURRENCY = 4
+
+const serviceSchema = z.strictObject({
+  summarize: z.custom<SummarizeFile>((value) => typeof value === 'function', 'must be a function'),
+  concurrency: z.int().min(1).max(64).optional(),
+  timeoutMs: z.int().positive().max(2_147_483_647).optional(),
+  maxInputTokens: z.int().positive().optional(),
+})
+
+export type FileSummarizationOptions = {
+  /** Asked once for each file to be summarized; may pass `request.prompt` to a model as it is. */
+  readonly summarize: SummarizeFile
+  /** How many are asked for at once, 1 to 64. Default 4. */
+  readonly concurrency?: number | undefined
+  /** How long one may take, milliseconds. Default 120,000. */
+  readonly timeoutMs?: number | undefined
+  /** Most tokens of a file in one request; of a longer file only the beginning is given. Default: no limit. */
+  readonly maxInputTokens?: number | undefined
+}
+
+const checkSchema = z
+  .strictObject({
+    ...fileBudgetSchema.shape,
+    /** What the user asked. */
+    question: z.string().optional(),
+    signal: z.instanceof(AbortSignal).optional(),
+  })
+  .optional()
+export type FileCheckOptions = z.input<typeof checkSchema>
+
+/** Why a file was cut instead of summarized. `INFLATED`: the summary was not shorter than the file. */
+export type FileSummaryFailure = AskFailure | 'INFLATED'
+
+/** What became of one file. Sizes in tokens. */
+export type ProcessedFile = {
+  /** Where it stood in the list given. */
+  readonly index: number
+  readonly path?: string
+  /** What to send; empty for a dropped file. */
+  readonly content: string
+  readonly how: 'kept' | 'summarized' | 'truncated' | 'dropped'
+  readonly tokensBefore: number
+  readonly tokensAfter: number
+  /** Why it was not summarized, though that was tried. */
+  readonly error?: FileSummaryFailure
+}
+
+export type FileSummarizationResult = {
+  /** Whether the files took more than they may. */
+  readonly needed: boolean
+  /** What to send, in the order given. Together within the budget. */
+  readonly files: readonly ProcessedFile[]
+  /** What there was no room for, in the order given. */
+  readonly dropped: readonly ProcessedFile[]
+  /** A line for each file that is not whole, by name. */
+  readonly notices: readonly string[]
+  readonly budgetTokens: number
+  readonly tokensBefore: number
+  readonly tokensAfter: number
+}
+
+/** A file between the asking and the fitting. */
+type Draft = { readonly path: string | undefined; readonly content: string } & {
+  readonly how: 'kept' | 'summarized' | 'truncated'
+  readonly error?: FileSummaryFailure
+}
+
+type Room = { readonly provider: string; readonly estimator: Estimator }
+
+/**
+ * Makes the files of a request fit, by summaries of the largest where that is needed. Source: seed 002, checklist
+ * S2-091, S2-U05.
+ */
+export class FileSummarizationService {
+  readonly #summarize: SummarizeFile
+  readonly #concurrency: number
+  readonly #timeoutMs: number
+  readonly #maxInputTokens: number
+
+  /** Throws `INVALID_INPUT`. */
+  constructor(options: FileSummarizationOptions) {
+    const checked = check(serviceSchema, options, 'FileSummarizationService')
+    this.#summarize = checked.summarize
+    this.#concurrency = checked.concurrency ?? FILE_SUMMARY_CONCURRENCY
+    this.#timeoutMs = checked.timeoutMs ?? FILE_SUMMARY_TIMEOUT_MS
+    this.#maxInputTokens = checked.maxInputTokens ?? Number.POSITIVE_INFINITY
+  }
+
+  /**
+   * Files in, files out that are within their budget, which is that of `planFileSummarization`. Files that fit
+   * come back as they are, and nobody is asked.
+   *
+   * A file whose summary fails, takes too long, is empty or not shorter is cut to the length the summary was to
+   * have; a summary that is longer than asked is cut to it. When even that is too much, the smallest come first,
+   * one is cut to the rest of the room, others are dropped; for those no summary is asked.
+   *
+   * Rejects with `INVALID_INPUT`, and with `FILES_ABORTED` when the signal fires before all are done.
+   */
+  async checkAndSummarize(
+    files: readonly AttachedFile[],
+    options?: FileCheckOptions,
+  ): Promise<FileSummarizationResult> {
+    const { question, signal, ...budget } = check(checkSchema, options, 'checkAndSummarize') ?? {}
+    const { sizes, budgetTokens, ...room } = measureFiles(files, budget, 'checkAndSummarize')
+    const aborted = (): UndertextError => new UndertextError('FILES_ABORTED', { files: files.length })
+    if (signal?.aborted) throw aborted()
+
+    const drafts = files.map(({ path, content }): Draft => ({ path, content, how: 'kept' }))
+    const tasks = affordable(planFileSummarization(files, budget), budgetTokens)
+    await inParallel(tasks, this.#concurrency, async ({ index, tokens, targetTokens }) => {
+      const file = drafts[index] as Draft
+      const draft = await this.#draftOf(file, tokens, targetTokens, { ...room, question, signal })
+      if (draft === undefined) throw aborted()
+      drafts[index] = draft
+    })
+    return resultOf(drafts, sizes, budgetTokens, room)
+  }
+
+  /** The summary of one file, or its beginning; `undefined` when the signal fired. */
+  async #draftOf(
+    { path, content }: Draft,
+    tokens: number,
+    targetTokens: number,
+    {
+      provider,
+      estimator,
+      question,
+      signal,
+    }: Room & { readonly question: string | undefined; readonly signal: AbortSignal | undefined },
+  ): Promise<Draft | undefined> {
+    const cut = (text: string, most: number): string =>
+      truncateToTokenBudget(text, most, provider, { estimator }).text
+    const given = tokens > this.#maxInputTokens ? cut(content, this.#maxInputTokens) : content
+    const request = {
+      content: given,
+      targetTokens,
+      ...(path !== undefined && { path }),
+      ...(question !== undefined && { question }),
+      ...(given.length < content.length && { isBeginning: true }),
+    }
+    const prompt = buildFileSummarizationPrompt(request)
+    const answer = await ask(this.#summarize, { ...request, prompt, tokens }, this.#timeoutMs, signal)
+    if ('failure' in answer) {
+      if (answer.failure === 'ABORTED') return undefined
+      return { path, content: cut(content, targetTokens), how: 'truncated', error: answer.failure }
+    }
+    if (tokensOfText(answer.text, estimator, provider) >= tokens)
+      return { path, content: cut(content, targetTokens), how: 'truncated', error: 'INFLATED' }
+    return { path, content: cut(answer.text, targetTokens), how: 'summarized' }
+  }
+}
+
+type Task = { readonly index: number; readonly tokens: number; readonly targetTokens: number }
+
+/** The summaries worth asking for: those that will have room, the smallest files first. */
+function affordable(plan: ReturnType<typeof planFileSummarization>, budgetTokens: number): Task[] {
+  const lengthOf = (file: (typeof plan)[number]): number =>
+    file.action === 'keep' ? file.tokens : file.targetTokens
+  let room = budgetTokens
+  const tasks: Task[] = []
+  for (const file of plan.toSorted((a, b) => lengthOf(a) - lengthOf(b) || a.tokens - b.tokens)) {
+    room -= lengthOf(file)
+    if (room < 0) break
+    if (file.action === 'summarize') tasks.push(file)
+  }
+  return tasks
+}
+
+/** Runs a task for each item, at most `width` at once. Rejects with the first failure, and begins no more then. */
+async function inParallel<T>(
+  items: readonly T[],
+  width: number,
+  run: (item: T) => Promise<void>,
+): Promise<void> {
+  const rest = items.values()
+  let failed = false
+  const work = async (): Promise<void> => {
+    for (const item of rest) {
+      if (failed) return
+      try {
+        await run(item)
+      } catch (error) {
+        failed = true
+        throw error
+      }
+    }
+  }
+  await Promise.all(Array.from({ length: Math.min(width, items.length) }, work))
+}
+
+function resultOf(
+  drafts: readonly Draft[],
+  sizes: readonly number[],
+  budgetTokens: number,
+  { provider, estimator }: Room,
+): FileSummarizationResult {
+  const fitted = fitFiles(drafts, budgetTokens, provider, estimator)
+  const processed = fitted.map(({ file, how, tokens }, index): ProcessedFile => {
+    const { path, error } = file
+    return {
+      index,
+      ...(path !== undefined && { path }),
+      content: how === 'dropped' ? '' : file.content,
+      how: how === 'kept' ? file.how : how,
+      tokensBefore: sizes[index] ?? 0,
+      tokensAfter: tokens,
+      ...(error !== undefined && { error }),
+    }
+  })
+  const tokensBefore = sizes.reduce((sum, tokens) => sum + tokens, 0)
+  return {
+    needed: tokensBefore > budgetTokens,
+    files: processed.filter(({ how }) => how !== 'dropped'),
+    dropped: processed.filter(({ how }) => how === 'dropped'),
+    notices: processed.flatMap((file) => noticeFor(file) ?? []),
+    budgetTokens,
+    tokensBefore,
+    tokensAfter: processed.reduce((sum, { tokensAfter }) => sum + tokensAfter, 0),
+  }
+}
+
+function noticeFor(file: ProcessedFile): string | undefined {
+  const { how, index, tokensBefore, tokensAfter } = file
+  if (how !== 'summarized')
+    return noticeOf({ file, how, originalTokens: tokensBefore, tokens: tokensAfter }, index)
+  return `The file ${fileName(file, index)} of ${tokensBefore} tokens is given as a summary of ${tokensAfter} tokens.`
+}

@@ -1,0 +1,246 @@
+import { readFileSync } from 'node:fs'
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import * as undertext from '../../src/index.ts'
+import {
+  calculateFileTokenBudget,
+  enforceAggregateFileBudget,
+  estimatePostProcessingTokens,
+  estimateTokens,
+  FILE_FAST_PATH_SIZE,
+  FILE_PREVIEW_CHARS,
+  FILE_PREVIEW_MODE_SIZE,
+  FILE_READ_BUDGET_PERCENT,
+  FILE_SUMMARIZATION_THRESHOLD,
+  isUndertextError,
+  MAX_PER_FILE_TOKENS,
+  MIN_PER_FILE_TOKENS,
+  NON_FILE_RESERVE,
+  shouldTruncateFile,
+} from '../../src/index.ts'
+import { hardText } from '../core/texts.ts'
+import { sharedPath } from '../support/shared.ts'
+
+const refuses = (act: () => unknown): boolean => {
+  try {
+    act()
+    return false
+  } catch (error) {
+    return isUndertextError(error, 'INVALID_INPUT')
+  }
+}
+
+it('has the figures of the seeds', () => {
+  expect([FILE_READ_BUDGET_PERCENT, FILE_FAST_PATH_SIZE, FILE_PREVIEW_MODE_SIZE, FILE_PREVIEW_CHARS]).toEqual(
+    [0.6, 102_400, 5_242_880, 2_000],
+  )
+  expect([NON_FILE_RESERVE, FILE_SUMMARIZATION_THRESHOLD, MIN_PER_FILE_TOKENS, MAX_PER_FILE_TOKENS]).toEqual([
+    0.15, 1_000, 500, 4_000,
+  ])
+})
+
+const golden = sharedPath('golden/strategies/seed-constants.json')
+
+it.skipIf(golden === undefined)('has the figures of the recorded constants', () => {
+  const { constants } = JSON.parse(readFileSync(golden!, 'utf8')) as {
+    constants: { seed: string; name: string; value: unknown }[]
+  }
+  const ours = { ...undertext } as Record<string, unknown>
+  const ofFiles = constants.filter(({ name }) =>
+    /^(?:FILE_|MAX_TOOL_OUTPUT_|DEFAULT_MAX_PREVIEW_)/.test(name),
+  )
+  expect(ofFiles.length).toBe(8)
+  for (const { name, value } of ofFiles) expect([name, ours[name]]).toEqual([name, value])
+  const recorded = (name: string): unknown => constants.find((constant) => constant.name === name)?.value
+  expect(recorded('contextCompaction.maxToolOutputBytes')).toBe(undertext.MAX_TOOL_OUTPUT_BYTES)
+  expect(recorded('contextCompaction.maxToolOutputLines')).toBe(undertext.MAX_TOOL_OUTPUT_LINES)
+  expect(recorded('contextCompaction.fileReadBudgetPercent')).toBe(FILE_READ_BUDGET_PERCENT)
+})
+
+describe('calculateFileTokenBudget', () => {
+  it.each([
+    [[128_000, 28_000, 10_000], 54_000],
+    [[100, 80, 30], 0],
+    [[101, 50, 50], 0],
+    [[102, 50, 50], 1],
+    [[128_000, 28_000], 60_000],
+    [[128_000, 28_000, 10_000, 20_000], 42_000],
+    [[128_000, 28_000, 10_000, { reserve: 20_000, percent: 0.5 }], 35_000],
+    [[128_000, 28_000, 10_000, { percent: 0 }], 0],
+  ] as [Parameters<typeof calculateFileTokenBudget>, number][])('%j gives %i', (args, budget) => {
+    expect(calculateFileTokenBudget(...args)).toBe(budget)
+  })
+
+  it('refuses what is no figure', () => {
+    expect(refuses(() => calculateFileTokenBudget(Number.NaN, 0, 0))).toBe(true)
+    expect(refuses(() => calculateFileTokenBudget(100, -1, 0))).toBe(true)
+    expect(refuses(() => calculateFileTokenBudget(100, 0, 0, { percent: 60 }))).toBe(true)
+    expect(refuses(() => calculateFileTokenBudget(100, 0, 0, { percents: 0.6 } as object))).toBe(true)
+  })
+})
+
+it.each([
+  [5_242_881, 9_999_999, { shouldTruncate: true, maxChars: 2_000, previewMode: true }],
+  [5_242_880, 9_999_999, { shouldTruncate: false }],
+  [102_399, 0, { shouldTruncate: false }],
+  [102_400, 25_600, { shouldTruncate: false }],
+  [102_400, 25_599, { shouldTruncate: true, maxChars: 102_396 }],
+  [400_000, 100_000, { shouldTruncate: false }],
+  [400_004, 100_000, { shouldTruncate: true, maxChars: 400_000 }],
+])('shouldTruncateFile(%i, %i)', (fileSize, budget, expected) => {
+  expect(shouldTruncateFile(fileSize, budget)).toEqual(expected)
+})
+
+it.each([
+  [50_000_000, 'video', 500],
+  [50_000_000, 'audio', 300],
+  [1, 'image', 1_500],
+  [1, 'archive', 1_000],
+  [1, 'unknown', 500],
+  [1_001, 'pdf', 11],
+  [99_000_000, 'pdf', 50_000],
+  [8_000, 'docx', 300],
+  [8_000, 'xlsx', 300],
+  [8_000, 'pptx', 300],
+  [401, 'svg', 101],
+  // 4,000 × 1.33 / 4
+  [4_000, 'csv', 1_330],
+  [4_000, undefined, 1_330],
+  [4_000, 'toString', 1_330],
+  [0, 'text', 0],
+])('estimatePostProcessingTokens(%i, %s) is %i', (sizeBytes, fileType, tokens) => {
+  expect(estimatePostProcessingTokens(sizeBytes, fileType)).toBe(tokens)
+})
+
+describe('enforceAggregateFileBudget', () => {
+  /* 4,000 characters are 1,000 units, ceil(1,000 × 1.15) = 1,150 tokens of openai. */
+  const file = (path: string, thousands: number): { path: string; content: string } => ({
+    path,
+    content: 'a'.repeat(thousands * 4_000),
+  })
+
+  it('keeps the smallest whole, cuts the first that fits only in part, and names the rest', () => {
+    // gpt-4: 8,192 − floor(0.35 × 8,192) = 5,325, of which 60 percent are 3,195.
+    const files = [file('large', 10), file('middle', 2), file('small', 1), file('small too', 1)]
+    const result = enforceAggregateFileBudget(files, 'openai', 'gpt-4')
+    // 3,195 − 2 × 1,150 = 895 tokens: 778 units (894.7), 3,112 characters, three of them the ending.
+    const middle = { path: 'middle', content: `${'a'.repeat(3_109)}...`, truncated: true }
+    expect(result.files).toEqual([middle, files[2], files[3]])
+    expect(result.included).toBe(result.files)
+    expect(result.excluded).toEqual([files[0]])
+    expect(result.notices).toEqual([
+      'The file "large" of 11500 tokens was left out: it does not fit the context.',
+      'The file "middle" was cut from 2300 to 895 tokens to fit the context.',
+    ])
+    expect([result.budgetTokens, result.fileTokens]).toEqual([3_195, 3_195])
+    expect(files[1]!.content.length).toBe(8_000)
+  })
+
+  it('makes five files of 2.8 MB fit a first request', () => {
+    const files = [0.2, 0.1, 1, 0.5, 1].map((megabytes, at) => ({
+      path: `f${at}`,
+      content: 'b'.repeat(megabytes * 1e6),
+    }))
+    const { included, excluded, fileTokens } = enforceAggregateFileBudget(files, 'openai', 'gpt-4o')
+    expect(fileTokens).toBeLessThanOrEqual(49_920)
+    expect(included.map(({ path }) => path)).toEqual(['f0', 'f1'])
+    expect(excluded.map(({ path }) => path)).toEqual(['f2', 'f3', 'f4'])
+  })
+
+  it('counts what is used, what is held back, the output asked for and the share', () => {
+    const budgetOf = (...args: [number?, object?]): number =>
+      enforceAggregateFileBudget([], 'openai', 'gpt-4o', ...args).budgetTokens
+    expect(budgetOf()).toBe(49_920)
+    expect(budgetOf(28_000)).toBe(60_000)
+    expect(budgetOf(28_000, { usedTokens: 40_000 })).toBe(36_000)
+    expect(budgetOf(28_000, { usedTokens: 40_000, reserve: 10_000, percent: 0.5 })).toBe(25_000)
+    expect(budgetOf(200_000)).toBe(0)
+    expect(budgetOf(undefined, { budgetTokens: 77 })).toBe(77)
+  })
+
+  it('leaves files alone that fit, and takes any path and no path', () => {
+    const files = [
+      { path: '__proto__', content: 'a' },
+      { path: 'constructor', content: 'b' },
+      { path: 'twice', content: 'c' },
+      { path: 'twice', content: 'c' },
+      { content: 'd' },
+    ]
+    // ceil(1 × 1.15) = 2 each.
+    expect(enforceAggregateFileBudget(files, 'openai', 'gpt-4o')).toEqual({
+      files,
+      included: files,
+      excluded: [],
+      notices: [],
+      budgetTokens: 49_920,
+      fileTokens: 10,
+    })
+  })
+
+  it('escapes names in its notices', () => {
+    const notices = (path?: string): readonly string[] =>
+      enforceAggregateFileBudget(
+        [{ content: 'long enough', ...(path !== undefined && { path }) }],
+        'openai',
+        'x',
+        0,
+        {
+          budgetTokens: 0,
+        },
+      ).notices
+    expect(notices('a"b\n<c>\u2028')).toEqual([
+      'The file "a\\"b\\n\\u003cc\\u003e\\u2028" of 4 tokens was left out: it does not fit the context.',
+    ])
+    expect(notices()).toEqual(['The file "file 1" of 4 tokens was left out: it does not fit the context.'])
+  })
+
+  it('refuses what are no files', () => {
+    for (const files of [undefined, {}, ['a'], [{ content: 5 }], [{ content: new Uint8Array(3) }]])
+      expect(refuses(() => enforceAggregateFileBudget(files as never, 'openai'))).toBe(true)
+    expect(refuses(() => enforceAggregateFileBudget([], 'openai', 'gpt-4o', 5, { share: 1 } as object))).toBe(
+      true,
+    )
+  })
+
+  it('keeps the sum within the budget, the order, and as many files as can be kept whole', () => {
+    const files = fc.array(
+      fc.record({ content: hardText, path: fc.constantFrom('a', 'b', '__proto__', 'toString') }),
+      { maxLength: 12 },
+    )
+    fc.assert(
+      fc.property(
+        files,
+        fc.nat(300),
+        fc.constantFrom('openai', 'anthropic'),
+        (list, budgetTokens, provider) => {
+          const result = enforceAggregateFileBudget(list, provider, undefined, undefined, { budgetTokens })
+          const tokens = (content: string): number => estimateTokens(content, provider)
+          const used = result.files.reduce((sum, { content }) => sum + tokens(content), 0)
+          expect(used).toBe(result.fileTokens)
+          expect(used).toBeLessThanOrEqual(budgetTokens)
+          expect(result.files.length + result.excluded.length).toBe(list.length)
+          const cut = result.files.filter((one) => 'truncated' in one)
+          expect(cut.length).toBeLessThanOrEqual(1)
+          expect(result.notices.length).toBe(cut.length + result.excluded.length)
+          // In order: each file given is the next one included (or a beginning of it), or the next one left out.
+          const [included, excluded] = [[...result.files], [...result.excluded]]
+          for (const given of list) {
+            if (excluded[0] === given) excluded.shift()
+            else {
+              const next = included.shift()!
+              if ('truncated' in next) expect(given.content.startsWith(next.content.slice(0, -3))).toBe(true)
+              else expect(next).toBe(given)
+            }
+          }
+          expect(included).toEqual([])
+          // The most files that fit whole are the smallest ones.
+          const sizes = list.map(({ content }) => tokens(content)).sort((x, y) => x - y)
+          const sumOf = (count: number): number => sizes.slice(0, count).reduce((sum, size) => sum + size, 0)
+          const whole = sizes.filter((_, at) => sumOf(at + 1) <= budgetTokens)
+          expect(result.files.length - cut.length).toBe(whole.length)
+        },
+      ),
+      { numRuns: 500 },
+    )
+  })
+})
