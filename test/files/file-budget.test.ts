@@ -120,19 +120,19 @@ describe('enforceAggregateFileBudget', () => {
   })
 
   it('keeps the smallest whole, cuts the first that fits only in part, and names the rest', () => {
-    // gpt-4: 8,192 − floor(0.35 × 8,192) = 5,325, of which 60 percent are 3,195.
+    // gpt-4: 8,192 − ceil(0.35 × 8,192) = 5,324, of which 60 percent are 3,194.
     const files = [file('large', 10), file('middle', 2), file('small', 1), file('small too', 1)]
     const result = enforceAggregateFileBudget(files, 'openai', 'gpt-4')
-    // 3,195 − 2 × 1,150 = 895 tokens: 778 units (894.7), 3,112 characters, three of them the ending.
-    const middle = { path: 'middle', content: `${'a'.repeat(3_109)}...`, truncated: true }
+    // 3,194 − 2 × 1,150 = 894 tokens: 777 units (893.6), 3,108 characters, three of them the ending.
+    const middle = { path: 'middle', content: `${'a'.repeat(3_105)}...`, truncated: true }
     expect(result.files).toEqual([middle, files[2], files[3]])
     expect(result.included).toBe(result.files)
     expect(result.excluded).toEqual([files[0]])
     expect(result.notices).toEqual([
       'The file "large" of 11500 tokens was left out: it does not fit the context.',
-      'The file "middle" was cut from 2300 to 895 tokens to fit the context.',
+      'The file "middle" was cut from 2300 to 894 tokens to fit the context.',
     ])
-    expect([result.budgetTokens, result.fileTokens]).toEqual([3_195, 3_195])
+    expect([result.budgetTokens, result.fileTokens]).toEqual([3_194, 3_194])
     expect(files[1]!.content.length).toBe(8_000)
   })
 
