@@ -25,6 +25,12 @@ export {
   ncaEstimator,
 } from './core/estimators/nca.ts'
 export {
+  NCA_ATTENTION_PERCENT,
+  type NcaStats,
+  type NcaStatsConfig,
+  ncaContextStats,
+} from './core/estimators/nca-stats.ts'
+export {
   ADDITIVE_SAFETY_MARGIN,
   MARGIN_MODES,
   type MarginMode,
@@ -48,6 +54,11 @@ export {
   type PromptfleetMessage,
   promptfleetEstimator,
 } from './core/estimators/promptfleet.ts'
+export {
+  type ContextBudget,
+  type ContextBudgetInput,
+  contextBudget,
+} from './core/estimators/promptfleet-budget.ts'
 export { providerFactor } from './core/estimators/provider-factors.ts'
 export type { LengthUnit } from './core/estimators/text-length.ts'
 export type { Json, JsonObject } from './core/json.ts'

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { estimateTokens, getProviderMultiplier } from '../../src/core/tokens.ts'
 import {
+  contextBudget,
   createTokenCounter,
   estimateNcaMessages,
   estimateNcaTokens,
@@ -9,6 +10,7 @@ import {
   estimatePromptfleetMessages,
   estimatePromptfleetTokens,
   estimatePromptfleetTools,
+  ncaContextStats,
 } from '../../src/index.ts'
 import { sharedPath } from '../support/shared.ts'
 
@@ -56,37 +58,77 @@ describe('neuron-token-counter', () => {
   })
 })
 
-describe('promptfleet-token-estimates', () => {
-  it.each(casesOf('promptfleet-token-estimates.json').map((one) => [`${one.id} ${one.name}`, one] as const))(
-    '%s',
-    (_, { op, input, expected }) => {
-      const tokens =
-        op === 'estimateTokens'
-          ? estimatePromptfleetTokens(input.text as string)
-          : op === 'estimateMessageTokens'
-            ? estimatePromptfleetMessage(input)
-            : op === 'estimateMessageJsonTokens'
-              ? estimatePromptfleetMessage(input.message as never)
-              : op === 'estimateMessagesTokens'
-                ? estimatePromptfleetMessages(input.messages as never)
-                : estimatePromptfleetTools(input.tools as never)
-      expect(tokens).toBe(expected.tokens)
-    },
-  )
-})
+it.each(casesOf('promptfleet-token-estimates.json').map((one) => [`${one.id} ${one.name}`, one] as const))(
+  'promptfleet-token-estimates: %s',
+  (_, { op, input, expected }) => {
+    const tokens =
+      op === 'estimateTokens'
+        ? estimatePromptfleetTokens(input.text as string)
+        : op === 'estimateMessageTokens'
+          ? estimatePromptfleetMessage(input)
+          : op === 'estimateMessageJsonTokens'
+            ? estimatePromptfleetMessage(input.message as never)
+            : op === 'estimateMessagesTokens'
+              ? estimatePromptfleetMessages(input.messages as never)
+              : estimatePromptfleetTools(input.tools as never)
+    expect(tokens).toBe(expected.tokens)
+  },
+)
 
-describe('nca-token-approximation', () => {
-  it.each(casesOf('nca-token-approximation.json').map((one) => [`${one.id} ${one.name}`, one] as const))(
-    '%s',
-    (_, { op, input, expected }) => {
-      const tokens =
-        op === 'estimateTokens'
-          ? estimateNcaTokens(input.message as never)
-          : estimateNcaMessages(input.messages as never)
-      expect(tokens).toBe(expected.tokens)
-    },
-  )
-})
+it.each(casesOf('nca-token-approximation.json').map((one) => [`${one.id} ${one.name}`, one] as const))(
+  'nca-token-approximation: %s',
+  (_, { op, input, expected }) => {
+    const tokens =
+      op === 'estimateTokens'
+        ? estimateNcaTokens(input.message as never)
+        : estimateNcaMessages(input.messages as never)
+    expect(tokens).toBe(expected.tokens)
+  },
+)
+
+/** A text, or the one that `{ repeat, times }` stands for. */
+function textOf(content: unknown): string {
+  if (typeof content === 'string') return content
+  const { repeat, times } = content as { repeat: string; times: number }
+  return repeat.repeat(times)
+}
+
+function withTexts(messages: unknown): never {
+  return (messages as { role: string; content: unknown }[]).map((message) => ({
+    ...message,
+    content: textOf(message.content),
+  })) as never
+}
+
+it.each(casesOf('promptfleet-context-budget.json').map((one) => [`${one.id} ${one.name}`, one] as const))(
+  'promptfleet-context-budget: %s',
+  (_, { input, expected }) => {
+    const { utilization, ...figures } = expected as unknown as { utilization: number }
+    const budget = contextBudget({
+      ...(input as never as { contextWindow: 0; maxOutputTokens: 0 }),
+      history: withTexts(input.history),
+    })
+    expect(budget).toMatchObject(figures)
+    // Single precision upstream.
+    expect(Math.abs(budget.utilization - utilization)).toBeLessThan(0.0001)
+  },
+)
+
+it.each(casesOf('nca-context-stats.json').map((one) => [`${one.id} ${one.name}`, one] as const))(
+  'nca-context-stats: %s',
+  (_, { input, expected }) => {
+    const config = input.config as Record<string, number | boolean>
+    const names = {
+      context_window_target: 'contextWindowTarget',
+      auto_summarize_threshold: 'autoSummarizeThreshold',
+      enable_auto_summarize: 'enableAutoSummarize',
+    } as const
+    const ours = Object.fromEntries(
+      Object.entries(config).map(([name, value]) => [names[name as keyof typeof names], value]),
+    )
+    expect(ncaContextStats(withTexts(input.messages), ours)).toEqual(expected)
+  },
+)
 
 describe('estimate_tokens of neurolink 9.10.0', () => {
   const path = sharedPath('golden/neurolink-9.10.0/estimate_tokens.json')

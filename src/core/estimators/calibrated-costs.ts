@@ -123,3 +123,59 @@ export const SIGN_PAIRS = [
 
 /** How far into the run a sign stands; the last: a further line end. */
 export const SIGN_PLACES = ['WefeddafhXfa'] as const
+
+/**
+ * Costs letter by letter of the scripts with few of them, in sixteenths of a token (`ABC…+-`, A = −22), from `from` on: as the first
+ * of a word, then as a further one. Greek, Cyrillic, Hebrew, Arabic, Devanagari, Thai, kana.
+ */
+export const LETTER_COSTS = [
+  {
+    from: 0x0370,
+    first:
+      'bbbbbbbbbbbbbbbbWWWWWWRWYmhWTWuWWchZVZkVgbWdhhWYZeWdUfmXtWWWSSIGWJPNMLXQJNPUJSVKHfWHNETAiIWWNZBWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWW',
+    further:
+      '6666666666666666eeeeeeeeeeeeeeeeefsjrneknhloplekhjeeljtmcreedggbeZlekbkbeXjfecmbbdcfcddenclefggeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee',
+  },
+  {
+    from: 0x0400,
+    first:
+      'YYYYeYmYkYYYYYYYccbfaRVZcickebUbacYZddfcjiYYYTWXOMPOPRTPMRMTOSKNNNOMKWTRTWYYYIhNYYYYZYYSVflWY2YYYYYYYYYYYYYYYYYYYYYYYYYYYYYYYYYYhhhhhhhhhhhhhhhhhhhhhhhhhhjhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhh',
+    further:
+      'dptdddodr4+8ddddbjmmifqkgghjhebkffhkphpmihkgddtjbbbcbZZaZbeaabXcbYZddbbbbZmWUaZXdfzdkdjdmspsdddyddddddddddddddddddddddddddddddddmmmmmmmmmmmmmmmmm-mzmmmmmmmjmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmm',
+  },
+  {
+    from: 0x0590,
+    first:
+      'ddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddPQWXRTSTbSwQNrPsPWPyRlSXXSXddddddddddddddddddddd',
+    further:
+      'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaeeifcblehbfhdadcefcceogfcccaaaaaaaaaaaaaaaaaaaaa',
+  },
+  {
+    from: 0x0600,
+    first:
+      'VVVVVVVVVVVVVVVVVVVVVVVVVVVVVVVVVVOPVJVFJVLOQOOKOOPRNOIJKKLVVVVVVSPOOPOIMVKVVVVVVVVVVVVVVVVVVVVVVVVVVVVVVVVVVVVVVVVVVVVVVVVVVVMVVVVVVVTVVVVVVVVVVVVVVJVVXVVVVVVVVVVVVVVVVLVVVVVLVVVVVVVVVVVVVVVVVVVVVVVVVVVVIVVVVVVVVVVVVVVVVVVVVVVVVVVVVVVVVVVVVVVVVVVVVVVVVVVV',
+    further:
+      'eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeZmfibabdbccfcabgchffeggfbjeeeeemgefcbcceZddejpouo5eleeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeepejjjjjjpjjjjjjjjjjjjjjmjjnjjjjjjjjjjjjjjjjhjjjjjejjjjjtjjjjjjjjjjjjjjjj2jjjjjdj2jjjjjjqjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjj',
+  },
+  {
+    from: 0x0900,
+    first:
+      'TTTTTJIHVETPTpTJQETTRGOMJTMUEJTTWNNTPTISBTEPKFJFKTITTLMTDETTTTTTTTTTTTTTTTTTTTTTTTTTTTTTTTTTTTTTTTTTTTTTTTTTTTTTTTlTTTTTTTTTTTTT',
+    further:
+      'fkdofsogjdsffffctmfrfggevfihmvnkiqredbiggfgpjhhdbofqfigchdffYfacffeifzfcklfgZXffffffffffffffff3fffffffffffffffffffffffffffffffff',
+  },
+  {
+    from: 0x0e00,
+    first:
+      'WRKWSWWWFJRVWWWWWWWWNIXIWSYQPQTJZSOGWcWOiWKJWUiWWWWWWWWWWWWWWWWWIQOOKWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWW',
+    further:
+      'ehdelesahmfkeveqpd-hdfZjjfeef8fkXaceAcebgoceefueedcaeecUdXeeeeeefiehheoaXWbejeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee',
+  },
+  {
+    from: 0x3040,
+    first:
+      'aaUabaaaaaXYUaaaaaaJaPaRafaaaMasSaaaYaSfVXbVaaWXaaaaaaaabaaRaaTabbdbobbbjpbYubbbbbVbbbbbbbbbbbbbbbSbKbWbVbTdbUbPbbbRQVbYeXbThPbgdYbbXbQVcUbbvLXWbccZeRbToXKWafUgbZObbbibbWVliNbLbbbbbbbbbbbbbbbb',
+    further:
+      'g7Pgeghgognjkf8g0roftcgctcqdgfcePpghmlcfgklm-vmjcg1xgg7gizgeggagmlhgrg0gflhikjgjggmfgggggggggggggbfhbgjjnbhnxkgcjgjesiikmiZjxkygilgdfgkgdenfghtgomeYWgfeldajvrnldkmegWecghhilhghggggggggggggfggg',
+  },
+] as const

@@ -1,6 +1,7 @@
 import type { Estimator } from '../tokens.ts'
 import {
   CAPITAL_PAIRS,
+  LETTER_COSTS,
   LETTER_PLACES,
   SIGN_PAIRS,
   SIGN_PLACES,
@@ -28,7 +29,7 @@ import {
  * numbers of tokens, each kind of content weighing about the same, with a penalty on the bias of every kind.
  * Fitted on: translations of free programs in 38 languages, the Python library, declarations and modules of npm
  * packages, C headers, shell, Perl, SQL, CSS, manuals, package.json files, and generated JSON, logs, UUIDs, hex, base64,
- * numbers, identifiers, boxes. Figures for emoji and rare signs are means over their ranges in Unicode. Not fitted on: the
+ * numbers, identifiers, boxes. Scripts with few letters have a cost for each, others one for all. Figures for emoji and rare signs are means over their ranges in Unicode. Not fitted on: the
  * sample texts of the published table, and the conversations in the founding documents' corpus.
  */
 
@@ -98,6 +99,12 @@ for (const [from, to, first, further] of LETTER_RANGES) {
   kinds.fill(LETTER << 5, from, to + 1)
   firstCosts.fill(first, from, to + 1)
   furtherCosts.fill(further, from, to + 1)
+}
+for (const { from, first, further } of LETTER_COSTS) {
+  decode([first]).forEach((cost, at) => {
+    if ((kinds[from + at] as number) >> 5 === LETTER) firstCosts[from + at] = cost
+  })
+  furtherCosts.set(decode([further]), from)
 }
 for (const [from, to, index] of LATIN_RANGES) kinds.fill(FIRST_LATIN | index, from, to + 1)
 for (let unit = 0x21, index = 0; unit < 0x7f; unit++) {
