@@ -16,6 +16,7 @@ export interface Failures {
   COMPACTION_IN_PROGRESS: { sessionId: string; runId: string; expiresAt: number }
   ABORTED: { sessionId: string }
   ESTIMATOR_UNKNOWN: { sessionId: string; estimator: string }
+  TOKENIZER_UNAVAILABLE: { tokenizer: string; detail: string }
   IN_TRANSACTION: { verb: string }
   STORE_CLOSED: Record<string, never>
   STORE_READONLY: { verb: string }
@@ -96,6 +97,8 @@ const SENTENCES: { readonly [C in ErrorCode]: (facts: Failures[C]) => string } =
     `The compaction of session ${JSON.stringify(sessionId)} was aborted by its signal; nothing was changed.`,
   ESTIMATOR_UNKNOWN: ({ sessionId, estimator }) =>
     `Session ${JSON.stringify(sessionId)} is counted by the estimator ${JSON.stringify(estimator)}, which this store was not given. Pass it to openStore, or call reestimate.`,
+  TOKENIZER_UNAVAILABLE: ({ tokenizer, detail }) =>
+    `The tokenizer ${JSON.stringify(tokenizer)} cannot be loaded: ${detail} It comes with the optional package gpt-tokenizer: npm install gpt-tokenizer`,
   IN_TRANSACTION: ({ verb }) =>
     `${verb} was called inside an open transaction of the connection. Commit or roll back first: each verb is a transaction of its own.`,
   STORE_CLOSED: () => 'This store is closed. Open it again with openStore.',

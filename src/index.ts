@@ -14,6 +14,54 @@ export {
 } from './core/budget.ts'
 export type { EstimateSource } from './core/calibration.ts'
 export type { Coverage, Place, RowSet } from './core/coverage.ts'
+export { BUILT_IN_ESTIMATORS, ESTIMATOR_NAMES, estimatorNamed } from './core/estimators/built-in.ts'
+export { calibratedEstimator } from './core/estimators/calibrated.ts'
+export { looksLikeCode } from './core/estimators/looks-like-code.ts'
+export {
+  estimateNcaMessages,
+  estimateNcaTokens,
+  type NcaMessage,
+  type NcaOptions,
+  ncaBytesEstimator,
+  ncaEstimator,
+} from './core/estimators/nca.ts'
+export {
+  NCA_ATTENTION_PERCENT,
+  type NcaStats,
+  type NcaStatsConfig,
+  ncaContextStats,
+} from './core/estimators/nca-stats.ts'
+export {
+  ADDITIVE_SAFETY_MARGIN,
+  MARGIN_MODES,
+  type MarginMode,
+  neurolinkAdditiveEstimator,
+} from './core/estimators/neurolink.ts'
+export {
+  createTokenCounter,
+  type NeuronBlock,
+  type NeuronMessage,
+  type NeuronTool,
+  neuronBytesEstimator,
+  neuronEstimator,
+  type TokenCounter,
+  type TokenCounterOptions,
+} from './core/estimators/neuron.ts'
+export {
+  estimatePromptfleetMessage,
+  estimatePromptfleetMessages,
+  estimatePromptfleetTokens,
+  estimatePromptfleetTools,
+  type PromptfleetMessage,
+  promptfleetEstimator,
+} from './core/estimators/promptfleet.ts'
+export {
+  type ContextBudget,
+  type ContextBudgetInput,
+  contextBudget,
+} from './core/estimators/promptfleet-budget.ts'
+export { providerFactor } from './core/estimators/provider-factors.ts'
+export type { LengthUnit } from './core/estimators/text-length.ts'
 export {
   type AggregateFileBudget,
   type AggregateFileBudgetOptions,
@@ -95,6 +143,7 @@ export {
   IMAGE_TOKEN_ESTIMATE,
   neurolinkEstimator,
   type Sizes,
+  type TextKind,
   TOKEN_SAFETY_MARGIN,
   TOKENS_PER_CONVERSATION,
   TOKENS_PER_MESSAGE,
@@ -227,4 +276,5 @@ export {
   type SummaryAnswer,
   type SummaryRequest,
 } from './summarizers/summarizer.ts'
+export { TOKENIZER_NAMES, type TokenizerName, tokenizerEstimator } from './tokenizers/tokenizer.ts'
 export type { UsageResult } from './usage-result.ts'

@@ -2,6 +2,7 @@ import { existsSync, type Stats, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { z } from 'zod'
 import { check, invalid } from './core/check.ts'
+import { BUILT_IN_ESTIMATORS, ESTIMATOR_NAMES, estimatorNamed } from './core/estimators/built-in.ts'
 import { type Estimator, neurolinkEstimator } from './core/tokens.ts'
 import { contextWindowsSchema } from './core/windows.ts'
 import { UndertextError } from './errors.ts'
@@ -14,20 +15,24 @@ import type { Estimators } from './storage/storage.ts'
 import { Store } from './store.ts'
 import type { StatsOptions } from './store-options.ts'
 import { summarizerSchema } from './summarizers/summarizer-schema.ts'
+import { isTokenizerName, TOKENIZER_NAMES, tokenizerEstimator } from './tokenizers/tokenizer.ts'
 
 /** How long a verb waits for another connection's write, milliseconds. */
 const DEFAULT_BUSY_TIMEOUT_MS = 5_000
 /** The write-ahead log is cut back to this after a checkpoint, bytes; by default SQLite lets it stay as large as it ever was. */
 const JOURNAL_SIZE_LIMIT = 16 * 1024 * 1024
 
-const estimatorSchema = z.custom<Estimator>(
+/** The name of a built-in estimator or a tokenizer, or an estimator of the application's own. */
+const estimatorSchema = z.custom<Estimator | string>(
   (value) =>
-    typeof value === 'object' &&
-    value !== null &&
-    typeof (value as Estimator).name === 'string' &&
-    typeof (value as Estimator).measureText === 'function' &&
-    typeof (value as Estimator).toTokens === 'function',
-  'must be an estimator',
+    typeof value === 'string'
+      ? estimatorNamed(value) !== undefined || isTokenizerName(value)
+      : typeof value === 'object' &&
+        value !== null &&
+        typeof (value as Estimator).name === 'string' &&
+        typeof (value as Estimator).measureText === 'function' &&
+        typeof (value as Estimator).toTokens === 'function',
+  `must be an estimator, or one of ${[...ESTIMATOR_NAMES, ...TOKENIZER_NAMES].join(', ')}`,
 )
 const openSchema = z.strictObject({
   /** Read everything, write nothing. The file must be a store already. */
@@ -39,9 +44,12 @@ const openSchema = z.strictObject({
   durability: z.enum(['full', 'normal']).default('full'),
   /** How long a verb waits for another connection, milliseconds. Default 5,000. */
   busyTimeoutMs: z.int().nonnegative().max(600_000).default(DEFAULT_BUSY_TIMEOUT_MS),
-  /** How new sessions are counted. Default: the formula of the founding documents. */
+  /**
+   * How new sessions are counted: an estimator, or a name (`neurolink`, `calibrated`, `neuron`, `promptfleet`, `nca`,
+   * `o200k_base`, `cl100k_base` …). Default: `neurolink`, the formula of the founding documents.
+   */
   estimator: estimatorSchema.optional(),
-  /** Further estimators, for sessions that were counted with them. */
+  /** Further estimators, for sessions that were counted with them. The built-in ones are known anyway. */
   estimators: z.array(estimatorSchema).optional(),
   /**
    * Context windows of models the registry does not know, or knows otherwise, tokens: provider to tokens, or provider to
@@ -72,16 +80,16 @@ export class SqliteStore extends Store<SqliteStorage> {
  * tables ours live under a prefix. A connection that is handed in keeps its pragmas and is never closed by us.
  *
  * Throws `INVALID_INPUT`, `NOT_A_STORE`, `STORE_UNAVAILABLE`, `STORE_TOO_NEW`, `STORE_TOO_OLD`, `STORE_BUSY`,
- * `DRIVER_UNSUPPORTED`, `CONNECTION_UNSUITABLE`, `IN_TRANSACTION`.
+ * `DRIVER_UNSUPPORTED`, `CONNECTION_UNSUITABLE`, `IN_TRANSACTION`, `TOKENIZER_UNAVAILABLE`.
  */
 export async function openStore(
   location: string | Database,
   options: OpenOptions = {},
 ): Promise<SqliteStore> {
   const checked = check(openSchema, options, 'openStore')
+  const estimators = await estimatorsOf(checked)
   const connection =
     typeof location === 'string' ? await openFile(location, checked) : adopt(location, checked)
-  const estimators = estimatorsOf(checked)
   return new SqliteStore(sqliteStorage(connection, estimators), {
     estimators,
     summarizer: checked.summarizer,
@@ -89,9 +97,18 @@ export async function openStore(
   })
 }
 
-function estimatorsOf({ estimator = neurolinkEstimator, estimators = [] }: CheckedOptions): Estimators {
-  const all = [neurolinkEstimator, ...estimators, estimator]
-  return { standard: estimator, byName: new Map(all.map((one) => [one.name, one] as const)) }
+async function estimatorsOf({
+  estimator = neurolinkEstimator,
+  estimators = [],
+}: CheckedOptions): Promise<Estimators> {
+  const standard = await resolveEstimator(estimator)
+  const all = [...BUILT_IN_ESTIMATORS, ...(await Promise.all(estimators.map(resolveEstimator))), standard]
+  return { standard, byName: new Map(all.map((one) => [one.name, one] as const)) }
+}
+
+async function resolveEstimator(estimator: Estimator | string): Promise<Estimator> {
+  if (typeof estimator !== 'string') return estimator
+  return estimatorNamed(estimator) ?? (await tokenizerEstimator(estimator))
 }
 
 async function openFile(location: string, options: CheckedOptions): Promise<Connection> {

@@ -54,6 +54,15 @@ it('is required from CommonJS and runs', async () => {
   expect(stdout.trim()).toBe('1 false')
 })
 
+it('says what to install when a tokenizer is asked for and absent', async () => {
+  await writeFile(
+    join(project, 'tokenizer.mjs'),
+    `import { openStore } from 'undertext'\nopenStore(':memory:', { estimator: 'o200k_base' }).catch((error) => console.log(error.code, error.message))`,
+  )
+  const { stdout } = await run(process.execPath, ['tokenizer.mjs'], { cwd: project })
+  expect(stdout).toMatch(/^TOKENIZER_UNAVAILABLE .*it is not installed\..*npm install gpt-tokenizer/)
+})
+
 it('exports its tables for drizzle', async () => {
   await writeFile(
     join(project, 'tables.mjs'),

@@ -1,40 +1,20 @@
-import { invalid } from './check.ts'
+import { neurolinkEstimator } from './estimators/neurolink.ts'
 import { stringifyJson } from './json.ts'
-import type { Message, Part, ToolResultOutput } from './message.ts'
+import type { Message, Part, ToolResultContent, ToolResultOutput } from './message.ts'
 import { checkMessageList } from './message-list.ts'
 
-/** Characters (UTF-16 units) per token of ordinary text. Source: seed 003, "Token Estimation". */
-export const CHARS_PER_TOKEN = 4
-/** Characters per token of code. Source: seed 003. */
-export const CODE_CHARS_PER_TOKEN = 3
-/** Margin against underestimating. Source: seed 003. */
-export const TOKEN_SAFETY_MARGIN = 1.15
-/** Tokens of framing per message. Source: seed 003. */
-export const TOKENS_PER_MESSAGE = 4
-/** Tokens of framing per conversation. Source: seed 003. */
-export const TOKENS_PER_CONVERSATION = 24
-/** Tokens of an image; binary files count the same here. Source: seed 003. */
-export const IMAGE_TOKEN_ESTIMATE = 1024
-
-/** How many more tokens a provider's tokenizer makes of the same text. Source: seed 003. */
-const PROVIDER_MULTIPLIERS: ReadonlyMap<string, number> = new Map([
-  ['anthropic', 1.23],
-  ['google-ai', 1.18],
-  ['vertex', 1.18],
-  ['mistral', 1.26],
-  ['openai', 1],
-  ['azure', 1],
-  ['bedrock', 1.23],
-  ['ollama', 1],
-  ['litellm', 1],
-  ['huggingface', 1],
-  ['sagemaker', 1],
-])
-
-/** A provider's multiplier; 1 for an unknown one or none. */
-export function getProviderMultiplier(provider?: string): number {
-  return provider === undefined ? 1 : (PROVIDER_MULTIPLIERS.get(provider) ?? 1)
-}
+export {
+  CHARS_PER_TOKEN,
+  CODE_CHARS_PER_TOKEN,
+  estimateTokens,
+  estimateToolDefinition,
+  getProviderMultiplier,
+  IMAGE_TOKEN_ESTIMATE,
+  neurolinkEstimator,
+  TOKEN_SAFETY_MARGIN,
+  TOKENS_PER_CONVERSATION,
+  TOKENS_PER_MESSAGE,
+} from './estimators/neurolink.ts'
 
 /**
  * Provider-neutral sizes by category, as whole numbers that can be added up. The four text categories are in
@@ -109,33 +89,30 @@ export class SizesSum {
   }
 }
 
+/** What a measured text is: some estimators count them by different rules. */
+export type TextKind = 'text' | 'reasoning' | 'toolCall' | 'toolResult'
+
 /**
  * A way of counting, by name. It measures text once, when a message is appended, in its own units; figures
  * for a provider are made from sums of them. A session keeps the name of the one it was counted with.
+ * Sizes add up over the parts of a message: what a part measures depends on nothing outside it.
  */
 export interface Estimator {
   readonly name: string
-  /** Units of a text; whole, not negative, 0 for the empty text. */
-  measureText(text: string): number
-  /** Tokens of an image or a binary file, for all providers. */
+  /** Units of a text; whole, not negative, 0 for the empty text. `kind` is 'text' when it is not given. */
+  measureText(text: string, kind?: TextKind): number
+  /** Tokens of an image, for all providers. */
   readonly mediaTokens: number
-  /** Tokens of a text measured as `units`, for a provider. Whole, rounded up, monotonic in `units`. */
+  /** Tokens of a binary file or a document, for all providers. Default: as an image. */
+  readonly fileTokens?: number
+  /** Units of the framing of one tool call, besides its name and input. Default 0. */
+  readonly unitsPerCall?: number
+  /** How many units make about one token. Default 1. */
+  readonly unitsPerToken?: number
+  /** Tokens of a text measured as `units`, for a provider. Whole, monotonic in `units`. */
   toTokens(units: number, provider?: string): number
   readonly tokensPerMessage: number
   readonly tokensPerConversation: number
-}
-
-/**
- * The default: the formula of seed 003, ceil(ceil(length / 4) × multiplier × 1.15) (checklist C-25), with the
- * multiplication and the rounding done once per list instead of once per message.
- */
-export const neurolinkEstimator: Estimator = {
-  name: 'neurolink',
-  measureText: (text) => Math.ceil(text.length / CHARS_PER_TOKEN),
-  mediaTokens: IMAGE_TOKEN_ESTIMATE,
-  toTokens: (units, provider) => Math.ceil(units * getProviderMultiplier(provider) * TOKEN_SAFETY_MARGIN),
-  tokensPerMessage: TOKENS_PER_MESSAGE,
-  tokensPerConversation: TOKENS_PER_CONVERSATION,
 }
 
 /**
@@ -157,16 +134,6 @@ export function unitsOf(sizes: Sizes): number {
   return sizes.text + sizes.reasoning + sizes.toolCalls + sizes.toolResults
 }
 
-/**
- * Tokens of a text: ceil(ceil(length / c) × multiplier × 1.15), c = 4, or 3 for code. Source: seed 003 and
- * checklist C-25.
- */
-export function estimateTokens(text: string, provider?: string, isCode = false): number {
-  if (typeof text !== 'string') throw invalid('estimateTokens: text must be a text')
-  const perToken = isCode ? CODE_CHARS_PER_TOKEN : CHARS_PER_TOKEN
-  return Math.ceil(Math.ceil(text.length / perToken) * getProviderMultiplier(provider) * TOKEN_SAFETY_MARGIN)
-}
-
 /** The sizes of one message, part by part. */
 export function measureMessage(message: Pick<Message, 'content'>, estimator: Estimator): Sizes {
   if (typeof message.content === 'string')
@@ -177,25 +144,37 @@ export function measureMessage(message: Pick<Message, 'content'>, estimator: Est
 /** The sizes of one part. `inputJson` spares a second `stringifyJson` of a tool call's input. */
 export function measurePart(part: Part, estimator: Estimator, inputJson?: string): Sizes {
   switch (part.type) {
-    case 'text':
-      return { ...NO_SIZES, text: estimator.measureText(part.text) }
     case 'reasoning':
-      return { ...NO_SIZES, reasoning: estimator.measureText(part.text) }
+      return { ...NO_SIZES, reasoning: estimator.measureText(part.text, 'reasoning') }
     case 'tool-call':
       return {
         ...NO_SIZES,
         toolCalls:
-          estimator.measureText(part.toolName) +
-          estimator.measureText(inputJson ?? stringifyJson(part.input)),
+          estimator.measureText(part.toolName, 'toolCall') +
+          estimator.measureText(inputJson ?? stringifyJson(part.input), 'toolCall') +
+          (estimator.unitsPerCall ?? 0),
       }
     case 'tool-result':
       return measureOutput(part.output, estimator)
+    case 'text':
+    case 'image':
+    case 'file':
+    case 'provider':
+      return measureItem(part, estimator, 'text')
+  }
+}
+
+/** The sizes of what may stand in a message or in a tool result. Its text is in `text` wherever it stands. */
+function measureItem(item: ToolResultContent, estimator: Estimator, kind: TextKind): Sizes {
+  switch (item.type) {
+    case 'text':
+      return { ...NO_SIZES, text: estimator.measureText(item.text, kind) }
     case 'image':
       return { ...NO_SIZES, media: estimator.mediaTokens }
     case 'file':
-      return measureFile(part.data, part.mediaType, estimator)
+      return measureFile(item.data, item.mediaType, estimator, kind)
     case 'provider':
-      return { ...NO_SIZES, text: estimator.measureText(stringifyJson(part.data)) }
+      return { ...NO_SIZES, text: estimator.measureText(stringifyJson(item.data), kind) }
   }
 }
 
@@ -204,15 +183,15 @@ export function measureOutput(output: ToolResultOutput, estimator: Estimator): S
   switch (output.type) {
     case 'text':
     case 'error-text':
-      return { ...NO_SIZES, toolResults: estimator.measureText(output.value) }
+      return { ...NO_SIZES, toolResults: estimator.measureText(output.value, 'toolResult') }
     case 'json':
     case 'error-json':
-      return { ...NO_SIZES, toolResults: estimator.measureText(stringifyJson(output.value)) }
+      return { ...NO_SIZES, toolResults: estimator.measureText(stringifyJson(output.value), 'toolResult') }
     case 'content': {
       let text = 0
       let media = 0
       for (const item of output.value) {
-        const sizes = measurePart(item, estimator)
+        const sizes = measureItem(item, estimator, 'toolResult')
         text += sizes.text
         media += sizes.media
       }
@@ -221,11 +200,17 @@ export function measureOutput(output: ToolResultOutput, estimator: Estimator): S
   }
 }
 
-/** Text files count as their text; all others as an image does. */
-function measureFile(data: string | Uint8Array, mediaType: string, estimator: Estimator): Sizes {
-  if (!mediaType.startsWith('text/') || isUrl(data)) return { ...NO_SIZES, media: estimator.mediaTokens }
+/** Text files count as their text; all others by the estimator's figure for files. */
+function measureFile(
+  data: string | Uint8Array,
+  mediaType: string,
+  estimator: Estimator,
+  kind: TextKind,
+): Sizes {
+  if (!mediaType.startsWith('text/') || isUrl(data))
+    return { ...NO_SIZES, media: estimator.fileTokens ?? estimator.mediaTokens }
   const text = typeof data === 'string' ? data : Buffer.from(data).toString('utf8')
-  return { ...NO_SIZES, text: estimator.measureText(text) }
+  return { ...NO_SIZES, text: estimator.measureText(text, kind) }
 }
 
 function isUrl(data: string | Uint8Array): boolean {
@@ -244,15 +229,4 @@ export function estimateMessagesTokens(
   checkMessageList(messages, 'estimateMessagesTokens')
   const sizes = messages.reduce((sum, message) => addSizes(sum, measureMessage(message, estimator)), NO_SIZES)
   return tokensOf(sizes, messages.length, estimator, provider)
-}
-
-/** Tokens of one tool definition: ceil(length of its JSON / 4), 200 for one that JSON cannot hold. Source: seed 003, checklist S3-086. */
-export function estimateToolDefinition(tool: unknown): number {
-  try {
-    const json = JSON.stringify(tool) as string | undefined
-    return json === undefined ? 200 : Math.ceil(json.length / CHARS_PER_TOKEN)
-  } catch (error) {
-    if (error instanceof TypeError) return 200
-    throw error
-  }
 }

@@ -8,6 +8,7 @@ import {
   NO_SIZES,
   type Sizes,
   subtractSizes,
+  type TextKind,
   unitsOf,
 } from '../tokens.ts'
 import type { View, ViewRow } from '../view.ts'
@@ -17,8 +18,8 @@ import type { Stage, StageContext } from './stage.ts'
 /** What a content that was cut ends in. Source: seed 002. */
 export const CUT_ENDING = '... [TRUNCATED]'
 
-/** No content is cut shorter than this, in units of the estimator (with the default some 200 characters). */
-const SHORTEST_UNITS = 50
+/** No content is cut shorter than this, in tokens, about (some 200 characters). */
+const SHORTEST_TOKENS = 50
 
 /** One text that can be cut: the original, whatever is shown in its place. */
 type Cuttable = {
@@ -69,10 +70,14 @@ export const cut: Stage = {
   },
 }
 
+function shortestUnits({ unitsPerToken = 1 }: Estimator): number {
+  return SHORTEST_TOKENS * unitsPerToken
+}
+
 function cuttableRows(view: View): ViewRow[] {
   const stays = keepsGroups(view, (row) => row.kind !== 'message' || row.role === 'system')
   return view.rows.filter(
-    (row, index) => !stays.has(index) && !row.pinned && unitsOf(row.sizes) > SHORTEST_UNITS,
+    (row, index) => !stays.has(index) && !row.pinned && unitsOf(row.sizes) > shortestUnits(view.estimator),
   )
 }
 
@@ -128,8 +133,9 @@ function findLevel(view: View, groups: readonly CuttableGroup[], { limitTokens }
     const saved = groups.reduce((sum, group) => sum + savingOf(group, level), 0)
     return framing + view.estimator.toTokens(total - saved, view.provider) <= limitTokens
   }
-  let low = SHORTEST_UNITS
-  let high = groups.reduce((most, { shown }) => Math.max(most, unitsOf(shown)), SHORTEST_UNITS)
+  const shortest = shortestUnits(view.estimator)
+  let low = shortest
+  let high = groups.reduce((most, { shown }) => Math.max(most, unitsOf(shown)), shortest)
   while (low < high) {
     const middle = Math.ceil((low + high) / 2)
     if (fits(middle)) low = middle
@@ -147,20 +153,24 @@ function shortened(
   const instead = subtractSizes(original, shown)
   const isReplaced = texts.some(({ row, part }) => row.shown.some((entry) => entry.part === part))
   return texts.map((from, at) => {
-    const text = from.units > level ? cutText(from.text, level, estimator) : from.text
-    const saved = savedBy(from.original, from.shownAs, estimator.measureText(text))
+    const text = from.units > level ? cutText(from.text, level, estimator, kindOf(from.shownAs)) : from.text
+    const saved = savedBy(from.original, from.shownAs, estimator.measureText(text, kindOf(from.shownAs)))
     const replacement = { row: from.row, part: from.part, text, saved }
     return isReplaced && at === 0 ? { ...replacement, instead } : replacement
   })
 }
 
+function kindOf(shownAs: Cuttable['shownAs']): TextKind {
+  return shownAs === 'toolResults' ? 'toolResult' : 'text'
+}
+
 /** The longest beginning of a text that with its ending measures at most `units`; no character is cut in two. */
-export function cutText(text: string, units: number, estimator: Estimator): string {
+export function cutText(text: string, units: number, estimator: Estimator, kind?: TextKind): string {
   let low = 0
   let high = text.length
   while (low < high) {
     const middle = Math.ceil((low + high) / 2)
-    if (estimator.measureText(`${beginning(text, middle)}${CUT_ENDING}`) <= units) low = middle
+    if (estimator.measureText(`${beginning(text, middle)}${CUT_ENDING}`, kind) <= units) low = middle
     else high = middle - 1
   }
   return `${beginning(text, low)}${CUT_ENDING}`

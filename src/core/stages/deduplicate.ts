@@ -111,7 +111,7 @@ export const deduplicate: Stage = {
       candidateUnits += group.reduce((sum, { result }) => sum + result.units, 0)
       for (const { read, by } of found) {
         const text = deduplicatedText(read.path)
-        const units = view.estimator.measureText(text)
+        const units = view.estimator.measureText(text, 'toolResult')
         const original = { ...NO_SIZES, toolResults: read.result.units, media: read.result.media }
         replace.push({
           row: read.row,
@@ -167,7 +167,7 @@ function canBeReplaced(view: View, { row, result, path, index }: FileRead): bool
   return (
     !row.pinned &&
     !view.turns.pending.has(index) &&
-    view.estimator.measureText(deduplicatedText(path)) < result.units
+    view.estimator.measureText(deduplicatedText(path), 'toolResult') < result.units
   )
 }
 

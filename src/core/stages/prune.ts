@@ -22,7 +22,7 @@ export const prune: Stage = {
   kind: 'prune',
 
   plan(view, { settings }) {
-    const placeholderUnits = view.estimator.measureText(settings.prunePlaceholder)
+    const placeholderUnits = view.estimator.measureText(settings.prunePlaceholder, 'toolResult')
     const placeholderTokens = view.estimator.toTokens(placeholderUnits, view.provider)
     const replace: PlannedReplacement[] = []
     let protectedTokens = 0

@@ -92,8 +92,10 @@ function recount(
     .map(([compaction, part, text, status, ...stored]): RecountedReplacement => {
       const original = parts[part as number]
       const sizes = original === undefined ? NO_SIZES : measurePart(original, estimator)
-      const units = estimator.measureText(parseStoredText(text, 'replacement', key))
-      const saved = savedBy(sizes, original?.type === 'tool-result' ? 'toolResults' : 'text', units)
+      const isResult = original?.type === 'tool-result'
+      const shownText = parseStoredText(text, 'replacement', key)
+      const units = estimator.measureText(shownText, isResult ? 'toolResult' : 'text')
+      const saved = savedBy(sizes, isResult ? 'toolResults' : 'text', units)
       const isRight = stored[0] === saved.text && stored[1] === saved.toolResults && stored[2] === saved.media
       return {
         compaction: compaction as number,
