@@ -3,7 +3,7 @@ import { dirname } from 'node:path'
 import { z } from 'zod'
 import { check, invalid } from './core/check.ts'
 import { BUILT_IN_ESTIMATORS, ESTIMATOR_NAMES, estimatorNamed } from './core/estimators/built-in.ts'
-import { type Estimator, neurolinkEstimator } from './core/tokens.ts'
+import type { Estimator } from './core/tokens.ts'
 import { contextWindowsSchema } from './core/windows.ts'
 import { UndertextError } from './errors.ts'
 import { Connection } from './storage/sqlite/connection.ts'
@@ -98,7 +98,7 @@ export async function openStore(
 }
 
 async function estimatorsOf({
-  estimator = neurolinkEstimator,
+  estimator = 'calibrated',
   estimators = [],
 }: CheckedOptions): Promise<Estimators> {
   const standard = await resolveEstimator(estimator)

@@ -8,7 +8,6 @@ import {
   estimateMessagesTokens,
   estimateToolDefinition,
   neurolinkEstimator,
-  TOKENS_PER_MESSAGE,
 } from './tokens.ts'
 import { getContextWindowSize, getOutputReserve } from './windows.ts'
 
@@ -95,7 +94,10 @@ export function checkContextBudget(params: BudgetCheckParams): BudgetCheckResult
   })
 }
 
-/** Tokens of a request by category as the estimator has them. A prompt adds the framing of a message (checklist S3-U02). */
+/**
+ * Tokens of a request by category as the estimator has them. A prompt adds the framing of a message (checklist S3-U02). Tool
+ * definitions count by the seed's rule with the seed's estimator (conflict C-25), with others as a text.
+ */
 export function estimateRequest(
   provider: string,
   request: PendingRequest,
@@ -104,12 +106,14 @@ export function estimateRequest(
 ): BudgetBreakdown {
   const textTokens = (text: string): number => estimator.toTokens(estimator.measureText(text), provider)
   const prompt = (text: string | undefined): number =>
-    text === undefined || text === '' ? 0 : textTokens(text) + TOKENS_PER_MESSAGE
+    text === undefined || text === '' ? 0 : textTokens(text) + estimator.tokensPerMessage
+  const tool = (definition: unknown): number =>
+    estimateToolDefinition(definition, estimator === neurolinkEstimator ? undefined : textTokens)
   return {
     systemPrompt: prompt(request.systemPrompt),
     conversationHistory,
     currentPrompt: prompt(request.currentPrompt),
-    toolDefinitions: sumOf(request.toolDefinitions, estimateToolDefinition),
+    toolDefinitions: sumOf(request.toolDefinitions, tool),
     fileAttachments: sumOf(request.fileAttachments, ({ content }) => textTokens(content)),
   }
 }

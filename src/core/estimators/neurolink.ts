@@ -73,6 +73,8 @@ export const neurolinkEstimator: Estimator = estimatorOf('neurolink', 'multiplic
 export const neurolinkAdditiveEstimator: Estimator = estimatorOf('neurolink-additive', 'additive')
 
 const tokenOptionsSchema = z.strictObject({ marginMode: z.enum(MARGIN_MODES).default('multiplicative') })
+const USUAL = {}
+const SEED_MARGIN = { marginMode: 'multiplicative' } as const
 const isCodeSchema = z.union([z.boolean(), z.literal('auto')])
 
 /**
@@ -83,23 +85,39 @@ export function estimateTokens(
   text: string,
   provider?: string,
   isCode: boolean | 'auto' = false,
-  options: z.input<typeof tokenOptionsSchema> = {},
+  options: z.input<typeof tokenOptionsSchema> = USUAL,
 ): number {
   if (typeof text !== 'string') throw invalid('estimateTokens: text must be a text')
-  const { marginMode } = check(tokenOptionsSchema, options, 'estimateTokens')
-  const code = check(isCodeSchema, isCode, 'estimateTokens: isCode')
+  // The usual call takes no detour through zod.
+  const { marginMode } =
+    options === USUAL ? SEED_MARGIN : check(tokenOptionsSchema, options, 'estimateTokens')
+  const code = isCode === false ? false : check(isCodeSchema, isCode, 'estimateTokens: isCode')
   const perToken =
     code === true || (code === 'auto' && looksLikeCode(text)) ? CODE_CHARS_PER_TOKEN : CHARS_PER_TOKEN
   return withMargin(Math.ceil(text.length / perToken), provider, marginMode)
 }
 
-/** Tokens of one tool definition: ceil(length of its JSON / 4), 200 for one that JSON cannot hold. Source: seed 003, checklist S3-086. */
-export function estimateToolDefinition(tool: unknown): number {
+/** Tokens of a tool that JSON cannot hold. Source: checklist S3-086. */
+const UNSERIALIZABLE_TOOL_TOKENS = 200
+
+/**
+ * Tokens of one tool definition by `textTokens` of its JSON; 200 for one that JSON cannot hold. Default: the seed's rule,
+ * ceil(length / 4) for every provider. Source: seed 003, checklist S3-086.
+ */
+export function estimateToolDefinition(
+  tool: unknown,
+  textTokens: (json: string) => number = (json) => Math.ceil(json.length / CHARS_PER_TOKEN),
+): number {
+  const json = jsonOf(tool)
+  return json === undefined ? UNSERIALIZABLE_TOOL_TOKENS : textTokens(json)
+}
+
+function jsonOf(value: unknown): string | undefined {
   try {
-    const json = JSON.stringify(tool) as string | undefined
-    return json === undefined ? 200 : Math.ceil(json.length / CHARS_PER_TOKEN)
+    return JSON.stringify(value) as string | undefined
   } catch (error) {
-    if (error instanceof TypeError) return 200
+    // A circle, a BigInt.
+    if (error instanceof TypeError) return undefined
     throw error
   }
 }

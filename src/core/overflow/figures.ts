@@ -34,7 +34,7 @@ const EXCESS = figure(
 
 const OUTPUT = [
   figure('length [0-9,._]{1,15} \\+ # (?:tokens )?(?:is|exceeds?|>)'),
-  figure(String.raw`# (?:tokens )?(?:in|for|of|from) (?:the |your )?(?:completion|output|response)`),
+  figure('# (?:tokens )?(?:in|for|of|from) (?:the |your )?(?:completion|output|response)'),
   figure('# (?:max_new_tokens|output tokens|completion tokens)'),
   figure('exceed context limit: [0-9,._]{1,15} \\+ #'),
   figure("max_(?:completion_)?tokens'? is too large: #"),
@@ -44,7 +44,7 @@ const INPUT = [
   figure('your request has # input tokens'),
   figure('length # \\+ [0-9]'),
   figure(
-    String.raw`# (?:tokens )?(?:in|of|from|for) (?:the |your )?(?:messages|prompt|text input|input messages|input)`,
+    '# (?:tokens )?(?:in|of|from|for) (?:the |your )?(?:messages|prompt|text input|input messages|input)',
   ),
   figure('# (?:input|inputs|prompt) tokens'),
   figure('exceed context limit: # \\+'),
@@ -58,7 +58,7 @@ const ACTUAL = [
   figure('requested (?:a total of |about |approximately |roughly |at least )?# (?!output|new)tokens'),
   figure('for a total of (?:at least |about )?# tokens'),
   figure('resulted in (?:about )?# tokens'),
-  figure('# tokens > [0-9]'),
+  figure('# (?:tokens )?> [0-9]'),
   figure(
     '(?:request|prompt|input|messages?|conversation|it|which|and) (?:currently )?(?:contains?|has|have|is|was|are|uses?|used|totals?) (?:about |approximately |at least |only )?# (?:tokens|draft)',
   ),
@@ -72,7 +72,7 @@ const ACTUAL = [
   ),
   figure('\\b(?:prompt|input|sequence|request|message)s? (?:length|size)(?: is| was| of|:|=)* ?\\(?#'),
   figure(
-    '(?:prompt|input|total|requested|number of(?: input| prompt)?|number of input and maximum output)[ _]tokens?(?: is| was| of|:|=)* ?\\(?#',
+    '(?:prompt|input|total|request|requested|number of(?: input| prompt)?|number of input and maximum output)[ _]tokens?(?: is| was| of|:|=)* ?\\(?#',
   ),
   figure('prompt_tokens \\(#'),
   figure('n_(?:keep|prompt_tokens)\\W{1,4}#'),
@@ -120,6 +120,7 @@ const LIMITS: readonly Limit[] = [
   },
   { pattern: figure('prompt and prediction\\) cannot exceed #'), kind: 'window' },
   { pattern: figure('tokens > # maximum'), kind: 'window' },
+  { pattern: figure('[0-9] > #(?! ?\\+)') },
   {
     pattern: figure(
       '(?:maximum|max) (?:allowed )?(?:prompt|input)(?: token)?(?: length| size| tokens?| count| limit)*(?: is| of|:|=| allowed)* ?\\(?#',

@@ -72,10 +72,13 @@ export const GENERAL_WORDINGS: readonly Wording[] = [
     '\\btoken (?:limit|budget)s? (?:was |has been |is |of [\\d,]+ (?:was |is |has been )?)?(?:exceeded|reached)',
     'Token limit exceeded',
   ),
-  general(
-    "\\b(?:prompt|conversation|chat|chat history|message history|input prompt|input sequence|input context)(?: history)?(?: is| was| are|'s| got)? too (?:long|large|big)\\b|\\btoo (?:long|large) (?:a )?(?:prompt|conversation|context|input context)",
-    'Prompt too long',
-  ),
+  {
+    ...general(
+      "\\b(?:prompt|conversation|chat|chat history|message history|input prompt|input sequence|input context)(?: history)?(?: is| was| are|'s| got)? too (?:long|large|big)\\b|\\btoo (?:long|large) (?:a )?(?:prompt|conversation|context|input context)",
+      'Prompt too long',
+    ),
+    trust: 'loose',
+  },
   {
     ...general(
       "input(?: is|'s)? too (?:long|large)\\b(?=[^.]{0,60}(?:model|token|context))|input too long",

@@ -10,7 +10,7 @@ import {
   speaksAgainst,
   validationOfTokens,
 } from './guards.ts'
-import { canonicalProvider, providerInText, providerOfHost } from './providers.ts'
+import { providerInText, providerOfHost, sayingProvider } from './providers.ts'
 import { type ErrorNode, readError } from './read-error.ts'
 import { normalizeText } from './text.ts'
 import { OWN_PROTOCOLS, type Wording } from './wording.ts'
@@ -143,8 +143,24 @@ function findOverflow(error: unknown, options: OverflowOptions = {}): Overflow |
     }
   }
   if (custom !== undefined) return { provider: custom, places: places.length > 0 ? places : everyText(nodes) }
-  if (found === undefined) return undefined
+  if (found === undefined) {
+    const silent = silentRefusal(nodes, provider)
+    return silent === undefined ? undefined : { provider: silent, places: [] }
+  }
   return { provider: nameProvider(found, nodes, places, provider), places }
+}
+
+/** Who answers an overflow with a status and nothing else. Others do so for anything. */
+const SILENT: ReadonlySet<string> = new Set(['cerebras', 'mistral'])
+
+/** Which silent provider was called, when all there is to read is a 400 or a 413 without a body. */
+function silentRefusal(nodes: readonly ErrorNode[], hint: string | undefined): string | undefined {
+  const isBare = nodes.some(({ texts }) =>
+    texts.some((text) => /^4(?:00|13) (?:status code )?\(no body\)$/.test(normalizeText(text))),
+  )
+  if (!isBare) return undefined
+  const called = [hint === undefined ? undefined : sayingProvider(hint), ...evidence(nodes, [])]
+  return called.find((name) => name !== undefined && SILENT.has(name))
 }
 
 /** The first wording that holds of a text, by its place in the list. */
@@ -200,7 +216,7 @@ function firstCustom(nodes: readonly ErrorNode[], patterns: readonly OverflowPat
     for (const node of nodes)
       for (const text of [...node.texts, ...node.codes])
         if (regex === undefined ? text.toLowerCase().includes(wanted) : regex.test(text))
-          return canonicalProvider(provider)
+          return sayingProvider(provider)
   }
   return undefined
 }
@@ -215,13 +231,13 @@ function nameProvider(
   places: readonly Place[],
   hint: string | undefined,
 ): string | null {
-  const called = [hint === undefined ? undefined : canonicalProvider(hint), ...evidence(nodes, places)]
+  const called = [hint === undefined ? undefined : sayingProvider(hint), ...evidence(nodes, places)]
   return called.find((name) => name !== undefined && maySay(wording, name)) ?? wording.provider
 }
 
 function* evidence(nodes: readonly ErrorNode[], places: readonly Place[]): Generator<string | undefined> {
   for (const { host } of nodes) if (host !== undefined) yield providerOfHost(host)
-  for (const { provider } of nodes) if (provider !== undefined) yield canonicalProvider(provider)
+  for (const { provider } of nodes) if (provider !== undefined) yield sayingProvider(provider)
   for (const { text } of places) yield providerInText(text)
 }
 

@@ -81,7 +81,7 @@ export const OWN_WORDINGS: readonly Wording[] = [
   {
     ...own(
       'vllm',
-      /prompt (?:\(length [\d,]+\)|length of [\d,]+) is longer than the maximum model length|prompt \(total length [\d,]+\) is too long to fit|passed [\d,]+ input (?:tokens|characters) and requested [\d,]+ output tokens|input prompt \([\d,]+ tokens\) is too long and exceeds limit/,
+      /prompt (?:\(length [\d,]+\)|length of [\d,]+) is longer than the maximum model length|prompt \(total length [\d,]+\) is too long to fit|max_tokens must be at least 1, got -\d{2,}|passed [\d,]+ input (?:tokens|characters) and requested [\d,]+ output tokens|input prompt \([\d,]+ tokens\) is too long and exceeds limit/,
       'The decoder prompt (length N) is longer than the maximum model length of M',
     ),
     also: 'compatible',

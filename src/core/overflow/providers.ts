@@ -86,7 +86,7 @@ const HOSTS: readonly (readonly [end: string, provider: string])[] = [
 ]
 
 /** A provider's name in the spelling of the wordings. Unknown names stay, in lower case. */
-export function canonicalProvider(name: string): string {
+export function sayingProvider(name: string): string {
   const plain = name.trim().toLowerCase()
   return ALIASES.get(plain) ?? plain
 }
@@ -101,7 +101,7 @@ export function providerOfHost(host: string): string | undefined {
 export function providerInText(text: string): string | undefined {
   const name = /\b([a-z_]{3,30}?)_?(?:exception|error)(?: badrequesterror)? -/.exec(text)?.[1]
   if (name === undefined || NO_PROVIDERS.has(name)) return undefined
-  return canonicalProvider(name)
+  return sayingProvider(name)
 }
 
 /** Words LiteLLM puts there that name nobody: it calls everything that speaks OpenAI's protocol OpenAI. */

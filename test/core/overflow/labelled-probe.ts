@@ -6,6 +6,8 @@ import type { Overflow } from './labelled.ts'
  */
 
 export const PROBE_OVERFLOWS: readonly Overflow[] = [
+  // What a server works out for the answer when the question alone is too long. Labelled another way at first.
+  ['max_tokens must be at least 1, got -186.', 'vllm'],
   ['Input is too long for requested model.', 'bedrock'],
   [
     'Error: 400 status code: The prompt is too large: 140,000 tokens. The maximum is 131,072 tokens.',
@@ -96,7 +98,6 @@ export const PROBE_OTHERS: readonly unknown[] = [
   'Rate limit reached for gpt-4o on tokens per min (TPM): Limit 30000, Used 29000, Requested 2000',
   'context deadline exceeded',
   'max_tokens: must be less than 4096',
-  'max_tokens must be at least 1, got -186.',
   'max_new_tokens must be <= 1024. Given: 4096',
   'title is too long',
   'The URI is too long',
