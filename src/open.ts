@@ -46,7 +46,8 @@ const openSchema = z.strictObject({
   busyTimeoutMs: z.int().nonnegative().max(600_000).default(DEFAULT_BUSY_TIMEOUT_MS),
   /**
    * How new sessions are counted: an estimator, or a name (`neurolink`, `calibrated`, `neuron`, `promptfleet`, `nca`,
-   * `o200k_base`, `cl100k_base` …). Default: `neurolink`, the formula of the founding documents.
+   * `o200k_base`, `cl100k_base` …). Default: `calibrated`, which comes closest without a tokenizer (docs/estimators.md);
+   * `neurolink` is the formula of the founding documents.
    */
   estimator: estimatorSchema.optional(),
   /** Further estimators, for sessions that were counted with them. The built-in ones are known anyway. */

@@ -1,8 +1,8 @@
 import {
   type ContextStats,
   DEFAULT_COMPACTION_THRESHOLD,
+  estimatorNamed,
   getContextWindowSize,
-  neurolinkEstimator,
   type SqliteStore,
 } from '../../src/index.ts'
 import { bar, claim, columns, fact, heading, paint, say, table } from './screen.ts'
@@ -69,11 +69,11 @@ export function usageText(ratio: number): string {
 }
 
 /** What the tokens are spent on. */
-function showCategories({ sizes, provider, messageCount, breakdown }: ContextStats): void {
+function showCategories({ sizes, provider, messageCount, breakdown, estimator }: ContextStats): void {
   const all = breakdown.conversationHistory
-  const tokens = (units: number): number => neurolinkEstimator.toTokens(units, provider)
-  const framing =
-    messageCount * neurolinkEstimator.tokensPerMessage + neurolinkEstimator.tokensPerConversation
+  const counting = estimatorNamed(estimator)!
+  const tokens = (units: number): number => counting.toTokens(units, provider)
+  const framing = messageCount * counting.tokensPerMessage + counting.tokensPerConversation
   const rows = (
     [
       ['tool results', tokens(sizes.toolResults)],

@@ -1,5 +1,5 @@
 import { addSizes, measureMessage, NO_SIZES } from '../../src/core/tokens.ts'
-import { isUndertextError, neurolinkEstimator, type SqliteStore, type ViewMessage } from '../../src/index.ts'
+import { calibratedEstimator, isUndertextError, type SqliteStore, type ViewMessage } from '../../src/index.ts'
 
 /* A reader of a session that others change: it notes every view it saw, and what was wrong with what it saw. */
 
@@ -77,7 +77,7 @@ export async function watchSession(
       if (before.version !== after.version) continue
       compared += 1
       const sizes = view.reduce(
-        (sum, message) => addSizes(sum, measureMessage(message, neurolinkEstimator)),
+        (sum, message) => addSizes(sum, measureMessage(message, calibratedEstimator)),
         NO_SIZES,
       )
       const kept = [before.visibleCount, before.visibleSizes, stats!.messageCount, stats!.sizes]

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect } from 'vitest'
-import { isUndertextError, type NewMessage, neurolinkEstimator, openStore, Store } from '../../src/index.ts'
+import { estimatorNamed, isUndertextError, type NewMessage, openStore, Store } from '../../src/index.ts'
 import { withoutTime } from '../crashes/standing.ts'
 import { call, calls, failure, result, say, units } from '../support/conversation.ts'
 import { ModelStorage } from '../support/model-storage.ts'
@@ -140,14 +140,14 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 export const sequence: fc.Arbitrary<Step[]> = fc.array(step, { minLength: 3, maxLength: 16 })
 
 const SESSION = 's'
+/** One for each sequence, by its length. */
+const ESTIMATORS = ['neurolink', 'calibrated', 'nca', 'promptfleet'] as const
 
 export async function checkSequence(steps: readonly Step[]): Promise<void> {
-  const estimators = {
-    standard: neurolinkEstimator,
-    byName: new Map([[neurolinkEstimator.name, neurolinkEstimator]]),
-  }
-  const real = await openStore(':memory:')
-  const model = new Store(new ModelStorage(), { estimators, summarizer: undefined })
+  const estimator = estimatorNamed(ESTIMATORS[steps.length % ESTIMATORS.length]!)!
+  const estimators = { standard: estimator, byName: new Map([[estimator.name, estimator]]) }
+  const real = await openStore(':memory:', { estimator })
+  const model = new Store(new ModelStorage(estimator), { estimators, summarizer: undefined })
   try {
     for (const [index, one] of steps.entries()) {
       const answers = [await outcomeOf(real, one), await outcomeOf(model, one)]

@@ -93,7 +93,7 @@ describe('pi-session-tree', () => {
         replay.settle(one, 'notApplicable')
         continue
       }
-      await using store = await openStore(':memory:')
+      await using store = await openStore(':memory:', { estimator: 'neurolink' })
       const { entries } = one.input
       const nothingToCover = await replayPath(store, entries)
       const view = toPi(await store.getEffectiveHistory(SESSION))
@@ -185,7 +185,7 @@ describe('pi-session-tree', () => {
         return { text: 'S2' }
       },
     }
-    await using store = await openStore(':memory:')
+    await using store = await openStore(':memory:', { estimator: 'neurolink' })
     const said = (id: string): NewMessage => ({
       id,
       role: id.startsWith('u') ? 'user' : 'assistant',

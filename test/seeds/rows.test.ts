@@ -29,7 +29,7 @@ function toolHeavy(calls: number): ChatMessage[] {
 
 describe('the verbs of seed 003', () => {
   it('S3-042 S3-043 S3-056 openai is the provider when none is given, and the ratio prints as a percentage', async () => {
-    await using store = await openStore(':memory:')
+    await using store = await openStore(':memory:', { estimator: 'neurolink' })
     await store.append(S, turns(4))
     const stats = await store.getContextStats(S)
     expect(stats).toEqual(await store.getContextStats(S, 'openai'))
@@ -38,7 +38,7 @@ describe('the verbs of seed 003', () => {
   })
 
   it('S3-052 S3-053 S3-055 needsCompaction answers at once, as the stats do', async () => {
-    await using store = await openStore(':memory:')
+    await using store = await openStore(':memory:', { estimator: 'neurolink' })
     // 27,000 characters: 6,750 × 1.15 = 7,763 tokens, over 80 % of the 5,324 that gpt-4 leaves for input.
     await store.append(S, [{ role: 'user', content: 'x'.repeat(27_000) }])
     expect(store.needsCompaction(S, 'openai', 'gpt-4')).toBe(true)
@@ -48,7 +48,7 @@ describe('the verbs of seed 003', () => {
   })
 
   it('S3-044 S3-047 S3-050 S3-051 the example of compactSession runs, and its figures can be printed', async () => {
-    await using store = await openStore(':memory:')
+    await using store = await openStore(':memory:', { estimator: 'neurolink' })
     await store.append(S, turns(40, 400))
     const result = await store.compactSession(S, {
       enablePrune: true,
@@ -67,7 +67,7 @@ describe('the verbs of seed 003', () => {
   })
 
   it('S3-045 under the target it says why nothing was done', async () => {
-    await using store = await openStore(':memory:')
+    await using store = await openStore(':memory:', { estimator: 'neurolink' })
     await store.append(S, turns(4))
     expect(await store.compactSession(S)).toMatchObject({ compacted: false, reason: 'NOTHING_TO_COMPACT' })
   })
@@ -119,7 +119,7 @@ describe('the pipeline', () => {
 
 describe('the view', () => {
   it('S2-081 looking at it changes no stored row', async () => {
-    await using store = await openStore(':memory:')
+    await using store = await openStore(':memory:', { estimator: 'neurolink' })
     await store.append(S, turns(40, 400))
     await store.compactSession(S, { targetTokens: 2_000 })
     const before = await store.getMessages(S)
@@ -131,7 +131,7 @@ describe('the view', () => {
   })
 
   it('S4-U11 a second round gives a second summary', async () => {
-    await using store = await openStore(':memory:')
+    await using store = await openStore(':memory:', { estimator: 'neurolink' })
     const summarizer: Summarizer = saying('what was said')
     for (const round of [1, 2]) {
       await store.append(S, turns(40, 400))
@@ -144,7 +144,7 @@ describe('the view', () => {
 
 describe('the last resort', () => {
   it('S2-101 S2-104 S2-106 S2-108 one message ten times too large is cut until it fits, stays whole in the store, and the run says so', async () => {
-    await using store = await openStore(':memory:')
+    await using store = await openStore(':memory:', { estimator: 'neurolink' })
     // gpt-4 leaves 5,324 tokens for input; this is 53,475.
     const content = 'word '.repeat(37_200)
     await store.append(S, [{ role: 'user', content }])
@@ -157,7 +157,7 @@ describe('the last resort', () => {
   })
 
   it('S2-032 what stays over the target is said: the target is missed, the window is not', async () => {
-    await using store = await openStore(':memory:')
+    await using store = await openStore(':memory:', { estimator: 'neurolink' })
     // 1,150 tokens each. What always stays, the first exchange and some of the newest turn, is more than 60 % of
     // the 5,324 that gpt-4 leaves for input.
     await store.append(S, turns(50, 4_000))
@@ -170,14 +170,14 @@ describe('the last resort', () => {
   })
 
   it('S2-107 what fits is not cut', async () => {
-    await using store = await openStore(':memory:')
+    await using store = await openStore(':memory:', { estimator: 'neurolink' })
     await store.append(S, turns(4))
     await store.compactSession(S, { provider: 'openai', model: 'gpt-4', targetTokens: 0 })
     expect((await store.listCompactions(S)).map(({ kind }) => kind)).not.toContain('cut')
   })
 
   it('S4-U07 of 50 huge messages so many go that the rest fits', async () => {
-    await using store = await openStore(':memory:')
+    await using store = await openStore(':memory:', { estimator: 'neurolink' })
     // 4,000 characters: 1,150 tokens each, five of them fit.
     await store.append(S, turns(50, 4_000))
     const result = await store.compactSession(S, { targetTokens: 6_000, enableSummarize: false })

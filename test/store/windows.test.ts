@@ -22,7 +22,7 @@ it('windows: the session before the store before the registry, and what was lear
 })
 
 it("a store's window decides when compaction is due, and how far it goes", async () => {
-  await using store = await openStore(':memory:', { contextWindows: windows })
+  await using store = await openStore(':memory:', { contextWindows: windows, estimator: 'neurolink' })
   // 60 messages of 100 units: 6,900 tokens and 264 of framing. 8,000 leaves 5,200 for the input.
   await store.append('s', chat(30, 100))
   expect(store.needsCompaction('s', 'openai')).toBe(false)

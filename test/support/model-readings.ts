@@ -4,7 +4,7 @@ import {
   type Readings,
   recordReport,
 } from '../../src/core/calibration.ts'
-import { estimateMessagesTokens } from '../../src/core/tokens.ts'
+import { type Estimator, estimateMessagesTokens } from '../../src/core/tokens.ts'
 import type { LearnedLimit, Session, UsageOutcome, UsageReport } from '../../src/storage/storage.ts'
 
 /** A visible row as far as the size of a request goes. */
@@ -15,9 +15,14 @@ type Sent = Parameters<typeof estimateMessagesTokens>[0][number] & {
 
 /** What providers reported, in maps: the readings of the model storage. */
 export class ModelReadings {
+  readonly #estimator: Estimator
   readonly #measurements = new Map<string, Measurement>()
   readonly #calibrations = new Map<string, Calibration>()
   readonly #limits = new Map<string, LearnedLimit>()
+
+  constructor(estimator: Estimator) {
+    this.#estimator = estimator
+  }
 
   read(session: Session, provider: string, model: string): Readings {
     return {
@@ -32,7 +37,7 @@ export class ModelReadings {
     const before = this.read(session, provider, model)
     const isStale = usage.viewEpoch !== undefined && usage.viewEpoch !== session.viewEpoch
     if (isStale || view.length === 0) return { recorded: false, before, after: before, estimate: undefined }
-    const history = estimateMessagesTokens(sentOf(view, usage.position), provider)
+    const history = estimateMessagesTokens(sentOf(view, usage.position), provider, this.#estimator)
     const estimate = { history, standing, pending }
     const { viewEpoch, estimator } = session
     const { measurement, calibration } = recordReport(before, {

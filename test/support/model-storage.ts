@@ -22,7 +22,7 @@ import {
   tagsOf,
   undoIn,
 } from '../../src/core/session-log.ts'
-import { neurolinkEstimator } from '../../src/core/tokens.ts'
+import { type Estimator, neurolinkEstimator } from '../../src/core/tokens.ts'
 import { View } from '../../src/core/view.ts'
 import { UndertextError } from '../../src/errors.ts'
 import type {
@@ -46,19 +46,23 @@ type Stored = {
   audit: number
 }
 
-const estimator = neurolinkEstimator
-
 /**
  * The port spelled with the definitions of `session-log.ts`: the whole log in memory, everything worked out anew
  * at every call. Slow, obvious, and the measure for every real storage.
  */
 export class ModelStorage implements Storage {
+  readonly #estimator: Estimator
   readonly #sessions = new Map<string, Stored>()
-  readonly #readings = new ModelReadings()
+  readonly #readings: ModelReadings
   #closed = false
   #incarnations = 0
   #nextKey = 1
   #nextNo = 1
+
+  constructor(estimator: Estimator = neurolinkEstimator) {
+    this.#estimator = estimator
+    this.#readings = new ModelReadings(estimator)
+  }
 
   createSession(id: string, fields: Parameters<Storage['createSession']>[1], name: string): Session {
     this.#open()
@@ -153,7 +157,7 @@ export class ModelStorage implements Storage {
   append(id: string, messages: readonly NewMessage[], expected: number | undefined): AppendedMessage[] {
     this.#open()
     const isNew = !this.#sessions.has(id)
-    if (isNew) this.createSession(id, {}, estimator.name)
+    if (isNew) this.createSession(id, {}, this.#estimator.name)
     const stored = this.#sessions.get(id)!
     const before = stored.log
     try {
@@ -320,7 +324,7 @@ export class ModelStorage implements Storage {
     const inserted = stored.log.rows.filter(({ position }) => position === undefined).length
     return {
       session: this.#counted(stored),
-      view: indexView(stored.log, estimator, provider),
+      view: indexView(stored.log, this.#estimator, provider),
       nextOrdinal: inserted + 1,
     }
   }
@@ -360,9 +364,9 @@ export class ModelStorage implements Storage {
         messageIds: [],
       })
     }
-    const all = indexView(stored.log, estimator, snapshot.view.provider)
+    const all = indexView(stored.log, this.#estimator, snapshot.view.provider)
     const known = all.rows.filter(({ anchor }) => anchor <= snapshot.session.messageCount)
-    let view = new View(known, estimator, snapshot.view.provider, undefined, undefined, all.leans)
+    let view = new View(known, this.#estimator, snapshot.view.provider, undefined, undefined, all.leans)
     const keys = new Map<number, number>()
     const before = stored.log
     const moved =
@@ -424,7 +428,7 @@ export class ModelStorage implements Storage {
         })
         view = applied.after
       }
-      this.#moved(stored)
+      if (run.steps.length > 0) this.#moved(stored)
     } catch (error) {
       stored.log = before
       throw error
@@ -461,7 +465,13 @@ export class ModelStorage implements Storage {
   redo(id: string, target: string, { cascade }: { cascade: boolean }): ReturnType<Storage['redo']> {
     const stored = this.#require(id)
     const { targets, isRun } = this.#targets(id, stored, target)
-    const { log, taken } = redoIn(id, stored.log, isRun ? lastUndoneOf(targets) : targets, cascade, estimator)
+    const { log, taken } = redoIn(
+      id,
+      stored.log,
+      isRun ? lastUndoneOf(targets) : targets,
+      cascade,
+      this.#estimator,
+    )
     stored.log = log
     if (taken.length > 0) this.#moved(stored)
     return outcome(taken)
@@ -578,7 +588,7 @@ export class ModelStorage implements Storage {
 
   /** The counters, counted. */
   #counted({ session, log }: Stored): Session {
-    const view = indexView(log, estimator, '')
+    const view = indexView(log, this.#estimator, '')
     const hiddenBy = (test: (kind: LogCompaction['kind']) => boolean): number =>
       log.rows.filter((row) => {
         const { condenseParent, truncationParent } = tagsOf(log, row)

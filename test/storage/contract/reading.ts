@@ -327,20 +327,23 @@ export function describeReading({ open, keeps }: Contract): void {
 
     test('compaction is due at exactly 80 %', async () => {
       const store = await open()
-      // gpt-4: 8,192 - 2,867 = 5,325 available, 80 % of it 4,260. Two messages: 32 of framing, so 4,228 for text:
+      const answer = { maxTokens: 2_867 }
+      // gpt-4 with 2,867 for the answer: 8,192 - 2,867 = 5,325 available, 80 % of it 4,260. Two messages: 32 of framing, so 4,228 for text:
       // 3,676 units are 4,227.4, 3,675 are 4,226.25.
       await appendAll(store, [say('user', units(3_675)), say('assistant', '')])
-      expect((await store.getContextStats(S, 'openai', 'gpt-4'))!.estimatedInputTokens).toBe(4_259)
-      expect(await store.needsCompaction(S, 'openai', 'gpt-4')).toBe(false)
+      expect((await store.getContextStats(S, 'openai', 'gpt-4', answer))!.estimatedInputTokens).toBe(4_259)
+      expect(await store.needsCompaction(S, 'openai', 'gpt-4', answer)).toBe(false)
       await appendAll(store, [say('user', units(3_675)), say('assistant', 'x')], 'other')
-      expect(await store.getContextStats('other', 'openai', 'gpt-4')).toMatchObject({
+      expect(await store.getContextStats('other', 'openai', 'gpt-4', answer)).toMatchObject({
         estimatedInputTokens: 4_260,
         usageRatio: 0.8,
         shouldCompact: true,
       })
-      expect(await store.needsCompaction('other', 'openai', 'gpt-4')).toBe(true)
-      expect(await store.needsCompaction('other', 'openai', 'gpt-4', { threshold: 0.81 })).toBe(false)
-      expect(await store.needsCompaction(S, 'openai', 'gpt-4', { currentPrompt: 'x' })).toBe(true)
+      expect(await store.needsCompaction('other', 'openai', 'gpt-4', answer)).toBe(true)
+      expect(await store.needsCompaction('other', 'openai', 'gpt-4', { ...answer, threshold: 0.81 })).toBe(
+        false,
+      )
+      expect(await store.needsCompaction(S, 'openai', 'gpt-4', { ...answer, currentPrompt: 'x' })).toBe(true)
     })
 
     test("use the session's own provider and model", async () => {
