@@ -261,6 +261,7 @@ export type {
   LimitInput,
   ListCompactionsOptions,
   ListSessionsOptions,
+  OverflowInput,
   PreviewOptions,
   SessionChange,
   SessionInput,
@@ -277,4 +278,4 @@ export {
   type SummaryRequest,
 } from './summarizers/summarizer.ts'
 export { TOKENIZER_NAMES, type TokenizerName, tokenizerEstimator } from './tokenizers/tokenizer.ts'
-export type { UsageResult } from './usage-result.ts'
+export type { OverflowResult, UsageResult } from './usage-result.ts'

@@ -78,6 +78,12 @@ export const usageSchema = z.strictObject({
   toolDefinitions: requestSchema.shape.toolDefinitions,
   fileAttachments: requestSchema.shape.fileAttachments,
 })
+/** What is known of a request that overflowed; its size is the error's. */
+export const overflowSchema = usageSchema.omit({
+  inputTokens: true,
+  cacheReadTokens: true,
+  cacheCreationTokens: true,
+})
 export const limitSchema = z.strictObject({
   provider: nameSchema,
   model: nameSchema.optional(),
@@ -113,6 +119,7 @@ export type GetMessagesOptions = z.input<typeof messagesSchema>
 export type EffectiveHistoryOptions = z.input<typeof historySchema>
 export type AuthorshipOptions = z.input<typeof authorshipSchema>
 export type UsageInput = z.input<typeof usageSchema>
+export type OverflowInput = z.input<typeof overflowSchema>
 export type LimitInput = z.input<typeof limitSchema>
 export type UndoOptions = z.input<typeof undoSchema>
 export type StatsOptions = PendingRequest & { readonly threshold?: number | undefined }

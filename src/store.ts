@@ -9,6 +9,7 @@ import { estimateOf, estimateRequest } from './core/budget.ts'
 import { check, invalid, nameSchema } from './core/check.ts'
 import type { NewMessage, StoredMessage, ViewMessage } from './core/message.ts'
 import { messageProblem } from './core/message-check.ts'
+import { isContextOverflowError, parseProviderOverflowDetails } from './core/overflow/overflow.ts'
 import { canonicalProvider } from './core/providers.ts'
 import { type Rendering, type RenderOptions, renderView } from './core/render.ts'
 import type { Estimator } from './core/tokens.ts'
@@ -46,6 +47,8 @@ import {
   limitSchema,
   listSchema,
   messagesSchema,
+  type OverflowInput,
+  overflowSchema,
   type PreviewOptions,
   previewSchema,
   renderSchema,
@@ -62,7 +65,7 @@ import {
   verifySchema,
 } from './store-options.ts'
 import type { Summarizer } from './summarizers/summarizer.ts'
-import { type UsageResult, usageResult } from './usage-result.ts'
+import { limitNamed, type OverflowResult, sizeNamed, type UsageResult, usageResult } from './usage-result.ts'
 
 /** What an append answers. */
 export type AppendResult = {
@@ -301,13 +304,59 @@ export class Store<S extends Storage = Storage> {
     const id = checkId(sessionId)
     const checked = check(usageSchema, usage, 'recordUsage')
     const session = await this.#requireSession(id)
-    const { key, model = '' } = resolveModel(session, checked.provider, checked.model)
-    const estimator = this.#estimatorNamed(session.estimator, id)
-    const { standing, pending } = estimateOf(estimateRequest(key, checked, 0, estimator))
     const tokens = checked.inputTokens + checked.cacheReadTokens + checked.cacheCreationTokens
-    const { position, viewEpoch } = checked
-    const report = { provider: key, model, tokens, position, viewEpoch, standing, pending }
-    return usageResult(report, await this.storage.recordUsage(id, report), session.estimator)
+    return this.#record(session, tokens, checked, true)
+  }
+
+  /**
+   * Tells the store of an error that may be an overflow, after a request that failed: the size it names counts as a report
+   * (see `recordUsage`), the limit it names is learnt (see `learnLimit`). An error that is none changes nothing.
+   * Throws `SESSION_NOT_FOUND`, never because of the error.
+   */
+  async recordOverflow(
+    sessionId: string,
+    error: unknown,
+    request: OverflowInput = {},
+  ): Promise<OverflowResult> {
+    const id = checkId(sessionId)
+    const checked = check(overflowSchema, request, 'recordOverflow')
+    const session = await this.#requireSession(id)
+    const { provider, key, model = '' } = resolveModel(session, checked.provider, checked.model)
+    if (!isContextOverflowError(error, { provider })) return { isOverflow: false }
+    const details = parseProviderOverflowDetails(error, { provider })
+    const size = sizeNamed(details)
+    const limit = limitNamed(details)
+    const usage = size === undefined ? undefined : await this.#record(session, size, checked, false)
+    const learnedLimit = limit === undefined ? undefined : await this.storage.learnLimit(key, model, limit)
+    return {
+      isOverflow: true,
+      details,
+      ...(usage !== undefined && { usage }),
+      ...(learnedLimit !== undefined && { learnedLimit }),
+    }
+  }
+
+  async #record(
+    { id, provider, model, estimator }: Session,
+    tokens: number,
+    request: OverflowInput,
+    wentThrough: boolean,
+  ): Promise<UsageResult> {
+    const chosen = resolveModel({ provider, model }, request.provider, request.model)
+    const counting = this.#estimatorNamed(estimator, id)
+    const raw = estimateRequest(chosen.key, request, 0, counting)
+    const { standing, pending } = estimateOf(raw)
+    const report = {
+      provider: chosen.key,
+      model: chosen.model ?? '',
+      tokens,
+      position: request.position,
+      viewEpoch: request.viewEpoch,
+      wentThrough,
+      standing,
+      pending,
+    }
+    return usageResult(report, await this.storage.recordUsage(id, report), estimator)
   }
 
   /**

@@ -1,4 +1,5 @@
 import { NO_CALIBRATION, ratioOf, samplesOf } from './core/calibration.ts'
+import type { ProviderOverflowDetails } from './core/overflow/overflow.ts'
 import type { UsageOutcome, UsageReport } from './storage/storage.ts'
 
 /** What `recordUsage` made of a report. */
@@ -39,4 +40,32 @@ export function usageResult(
     calibration: { ratio: ratioOf(calibration), samples: samplesOf(calibration) },
     limitRefuted: before.learnedLimit !== undefined && after.learnedLimit === undefined,
   }
+}
+
+/** What `recordOverflow` made of an error. */
+export type OverflowResult =
+  | { readonly isOverflow: false }
+  | {
+      readonly isOverflow: true
+      /** The figures the error names; `null` when it names none. */
+      readonly details: ProviderOverflowDetails | null
+      /** What became of the size it names. */
+      readonly usage?: UsageResult
+      /** The limit that counts for the model now, tokens; absent when the error names none. */
+      readonly learnedLimit?: number
+    }
+
+/** A limit below this is no model's: a figure that was misread must not make every request too large. Tokens. */
+const LEAST_LIMIT = 256
+
+/** The size of the input an overflow error names. */
+export function sizeNamed(details: ProviderOverflowDetails | null): number | undefined {
+  return details?.inputTokens ?? details?.actualTokens
+}
+
+/** The limit an overflow error names, where it can be one: not less than the least, and less than what was sent. */
+export function limitNamed(details: ProviderOverflowDetails | null): number | undefined {
+  const { budgetTokens, actualTokens } = details ?? {}
+  if (budgetTokens === undefined || budgetTokens < LEAST_LIMIT) return undefined
+  return actualTokens !== undefined && actualTokens <= budgetTokens ? undefined : budgetTokens
 }

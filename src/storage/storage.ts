@@ -224,6 +224,8 @@ export type UsageReport = {
   readonly position: number | undefined
   /** The view the request was made from; `undefined`: the one that stands now. */
   readonly viewEpoch: number | undefined
+  /** Whether it went through: only then it shows that a learnt limit is wrong. */
+  readonly wentThrough: boolean
   /** Estimates of what was in it besides the history, tokens. */
   readonly standing: number
   readonly pending: number

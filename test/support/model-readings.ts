@@ -49,7 +49,7 @@ export class ModelReadings {
     })
     this.#measurements.set(key(session.incarnation, provider, model), measurement)
     this.#calibrations.set(key(provider, model, estimator), calibration)
-    if (before.learnedLimit !== undefined && before.learnedLimit < tokens) this.forget(provider, model)
+    if (usage.wentThrough && (before.learnedLimit ?? tokens) < tokens) this.forget(provider, model)
     return { recorded: true, before, after: this.read(session, provider, model), estimate }
   }
 

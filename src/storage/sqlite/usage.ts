@@ -85,7 +85,7 @@ export function recordUsage(
     writeMeasurement(connection, session.no, usage, learned.measurement)
     writeCalibration(connection, usage, estimator, learned.calibration)
     // A request of that size went through, so the limit is not there any more.
-    const isRefuted = before.learnedLimit !== undefined && before.learnedLimit < tokens
+    const isRefuted = usage.wentThrough && (before.learnedLimit ?? tokens) < tokens
     if (isRefuted) forgetLimit(connection, provider, model)
     const learnedLimit = isRefuted ? undefined : before.learnedLimit
     return { recorded: true, before, after: { ...learned, learnedLimit }, estimate }

@@ -232,6 +232,58 @@ export function describeReadings({ open, openBoth }: Contract): void {
       expect(await store.listLimits()).toEqual([])
     })
 
+    test('an overflow error teaches the limit it names, and the size', async () => {
+      const { store, reopen } = await openBoth()
+      await store.append(S, [say('user', units(90_000))])
+      const asked = historyTokens(90_000, 1)
+      const error = Object.assign(
+        new Error(
+          "This model's maximum context length is 100000 tokens. However, your messages resulted in 121000 tokens. Please reduce the length of the messages.",
+        ),
+        { status: 400, code: 'context_length_exceeded' },
+      )
+      const model = { provider: 'openai', model: 'gpt-4o' }
+      expect(await store.recordOverflow(S, error, model)).toMatchObject({
+        isOverflow: true,
+        details: { provider: 'openai', actualTokens: 121_000, budgetTokens: 100_000 },
+        usage: { recorded: true, inputTokens: 121_000, estimatedTokens: asked, limitRefuted: false },
+        learnedLimit: 100_000,
+      })
+      for (const over of reopen === undefined ? [store] : [store, await reopen()]) {
+        expect(await over.getContextStats(S, 'openai', 'gpt-4o')).toMatchObject({
+          estimatedInputTokens: 121_000,
+          source: 'measured',
+          contextWindow: { tokens: 100_000, source: 'learned' },
+          shouldCompact: true,
+        })
+      }
+      // A second overflow names no limit and does not take the first one away.
+      const bare = new Error('prompt is too long: 130000 tokens')
+      expect(await store.recordOverflow(S, bare, model)).toMatchObject({ isOverflow: true })
+      expect(await store.listLimits()).toMatchObject([{ tokens: 100_000 }])
+    })
+
+    test('an error that is no overflow teaches nothing, and neither does a figure that cannot be', async () => {
+      const store = await open()
+      await store.append(S, [say('user', units(100))])
+      const limited = Object.assign(
+        new Error('Rate limit reached: Limit 30000, Requested 31000 tokens per min'),
+        {
+          status: 429,
+        },
+      )
+      expect(await store.recordOverflow(S, limited)).toEqual({ isOverflow: false })
+      expect(await store.recordOverflow(S, undefined)).toEqual({ isOverflow: false })
+      // Two tokens are no window.
+      const odd = new Error(
+        "This model's maximum context length is 2 tokens. However, you requested 9 tokens",
+      )
+      expect(await store.recordOverflow(S, odd)).not.toHaveProperty('learnedLimit')
+      expect(await store.listLimits()).toEqual([])
+      await refusal(store.recordOverflow('nobody', odd), 'SESSION_NOT_FOUND')
+      await refusal(store.recordOverflow(S, odd, { inputTokens: 5 } as never), 'INVALID_INPUT')
+    })
+
     test('impossible ones are refused', async () => {
       const store = await open()
       for (const tokens of [0, -5, 1.5, Number.POSITIVE_INFINITY])
