@@ -52,6 +52,29 @@ it('runs the example of preview and range after it', async () => {
   expect(out.trim().split('\n')).toEqual(['true true', '1 38'])
 })
 
+it('runs the example of usage and overflow', async () => {
+  const opening = `
+    import { openStore } from 'undertext'
+    const store = await openStore(':memory:')
+    await store.append('session-1', [{ role: 'user', content: 'request '.repeat(40_000) }])
+    const callTheModel = async () => { throw new Error('prompt is too long: 130000 tokens > 100000 maximum') }`
+  const out = await runAsUser(`${opening}\n${blocks[2]!}
+    console.log((await store.getContextStats('session-1', 'anthropic', usage.model))!.source)
+    console.log((await store.getContextStats('session-1', 'openai', 'gpt-4o'))!.contextWindow.tokens)`)
+  expect(out.trim().split('\n')).toEqual(['measured', '100000'])
+})
+
+it('runs the example of adding a model', async () => {
+  const out = await runAsUser(`import { openStore } from 'undertext'
+    ${blocks[3]!}
+    await store.append('small', [{ role: 'user', content: 'x' }])
+    await store.append('other', [{ role: 'user', content: 'x' }])
+    for (const [id, provider, model] of [['other', 'openai', 'gpt-5.1-2026'], ['other', 'ollama', 'any'], ['small', 'ollama', 'any']])
+      console.log((await store.getContextStats(id, provider, model))!.contextWindow.tokens)
+    await store.close()`)
+  expect(out.trim().split('\n')).toEqual(['400000', '32768', '8192'])
+})
+
 it('names only scripts that exist', () => {
   const { scripts } = JSON.parse(readFileSync(join(REPOSITORY, 'package.json'), 'utf8')) as {
     scripts: Record<string, string>

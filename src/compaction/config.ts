@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { DEFAULT_COMPACTION_TARGET, estimateOf, estimateRequest, requestSchema } from '../core/budget.ts'
-import { expectedTokens, outlook, type Readings } from '../core/calibration.ts'
+import { expectedTokens, type Outlook, outlook, type Readings } from '../core/calibration.ts'
 import { labelSchema, nameSchema } from '../core/check.ts'
 import { DEDUP_THRESHOLD } from '../core/stages/deduplicate.ts'
 import {
@@ -177,7 +177,7 @@ export function resolveSettings(config: CheckedConfig, subject: RunSubject): Run
     provider: chosen.provider,
     model: chosen.model,
     availableTokens: available,
-    targetTokens: mustShrink(config)
+    targetTokens: mustShrink(config, found)
       ? Math.min(targetTokens, Math.floor(historyTokens * (1 - OVERFLOW_SHARE)))
       : targetTokens,
     limitTokens: Math.max(0, Math.floor((available - others) / scale)),
@@ -198,8 +198,10 @@ function overflowScale({ trigger, reportedTokens }: CheckedConfig, expected: num
   return Math.max(1, reportedTokens / expected)
 }
 
-function mustShrink({ trigger, reportedTokens }: CheckedConfig): boolean {
-  return trigger === 'overflow' && reportedTokens === undefined
+/** After an overflow that named no size nobody knows how far too large the request was. */
+function mustShrink({ trigger, reportedTokens }: CheckedConfig, { source }: Outlook): boolean {
+  const isMeasured = source === 'measured' || source === 'measured+estimated'
+  return trigger === 'overflow' && reportedTokens === undefined && !isMeasured
 }
 
 function resolveStages(config: CheckedConfig, available: number, targetTokens: number): StageSettings {
