@@ -240,3 +240,34 @@ it('a session cut under an estimator with finer units holds what it counted', as
     await store.close()
   }
 })
+
+it('a list never counts less for one message more, and no message with a text counts nothing', () => {
+  const message = fc.record({
+    role: fc.constantFrom('user' as const, 'assistant' as const, 'system' as const),
+    content: fc.string({ unit: 'grapheme', minLength: 1 }),
+  })
+  for (const estimator of BUILT_IN_ESTIMATORS) {
+    fc.assert(
+      fc.property(
+        fc.array(message, { maxLength: 6 }),
+        message,
+        fc.constantFrom('openai', 'anthropic', undefined),
+        (before, one, provider) => {
+          const tokens = (list: typeof before): number => estimateMessagesTokens(list, provider, estimator)
+          expect(tokens([...before, one])).toBeGreaterThanOrEqual(tokens(before))
+          expect(tokens([one])).toBeGreaterThan(0)
+        },
+      ),
+      { numRuns: 50 },
+    )
+  }
+})
+
+it('calibrated: a longer beginning of a text never counts less', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary', maxLength: 300 }), fc.nat(300), (text, length) => {
+      const { measureText } = calibratedEstimator
+      expect(measureText(text.slice(0, length))).toBeLessThanOrEqual(measureText(text))
+    }),
+  )
+})
