@@ -1,33 +1,177 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import {
+  CHARS_PER_TOKEN,
+  CODE_CHARS_PER_TOKEN,
+  CUT_ENDING,
+  createTokenCounter,
   DEDUP_THRESHOLD,
+  DEFAULT_COMPACTION_THRESHOLD,
+  DEFAULT_CONTEXT_WINDOW,
+  DEFAULT_MAX_PREVIEW_BYTES,
+  DEFAULT_OUTPUT_RESERVE_RATIO,
+  DEFAULT_PROVIDER,
+  estimateNcaTokens,
+  FILE_FAST_PATH_SIZE,
+  FILE_PREVIEW_CHARS,
+  FILE_PREVIEW_MODE_SIZE,
+  FILE_READ_BUDGET_PERCENT,
+  getContextOverflowProvider,
+  getProviderMultiplier,
+  IMAGE_TOKEN_ESTIMATE,
   KEEP_RECENT_RATIO,
+  MAX_DEFAULT_OUTPUT_RESERVE,
+  MAX_TOOL_OUTPUT_BYTES,
+  MAX_TOOL_OUTPUT_LINES,
+  NCA_ATTENTION_PERCENT,
   PRUNE_MINIMUM_SAVINGS,
   PRUNE_PLACEHOLDER,
   PRUNE_PROTECT_TOKENS,
   PRUNE_PROTECTED_TOOLS,
+  repairToolPairs,
+  TOKEN_SAFETY_MARGIN,
+  TOKENS_PER_CONVERSATION,
+  TOKENS_PER_MESSAGE,
   TRUNCATION_FRACTION,
   TRUNCATION_MARKER,
+  truncateToolOutput,
 } from '../../src/index.ts'
 import { sharedPath } from '../support/shared.ts'
 
-describe('seed-constants', () => {
-  const path = sharedPath('golden/strategies/seed-constants.json')
+type Constant = { readonly seed: string; readonly name: string; readonly value: unknown }
 
-  it.skipIf(path === undefined)('are what the functions use by default', () => {
-    const { constants } = JSON.parse(readFileSync(path!, 'utf8')) as {
-      constants: { seed: string; name: string; value: unknown }[]
-    }
-    const value = (name: string): unknown =>
-      constants.find((constant) => constant.seed === 'S3' && constant.name === name)?.value
-    expect(value('pruneProtectTokens')).toBe(PRUNE_PROTECT_TOKENS)
-    expect(value('pruneMinimumSavings')).toBe(PRUNE_MINIMUM_SAVINGS)
-    expect(value('pruneProtectedTools')).toEqual(PRUNE_PROTECTED_TOOLS)
-    expect(value('cleared placeholder')).toBe(PRUNE_PLACEHOLDER)
-    expect(value('DEDUP_THRESHOLD')).toBe(DEDUP_THRESHOLD)
-    expect(value('keepRecentRatio')).toBe(KEEP_RECENT_RATIO)
-    expect(value('truncationFraction')).toBe(TRUNCATION_FRACTION)
-    expect(value('truncation marker')).toBe(TRUNCATION_MARKER)
+/** What each constant is here; where it is a rule and no export, what the function does. */
+const HERE: Readonly<Record<string, (value: never) => unknown>> = {
+  'S0 TokenCounter default characters per token': () =>
+    400 / createTokenCounter().estimateText('x'.repeat(400)),
+  'S0 image tokens': () => counted([{ type: 'image' }]),
+  'S0 document tokens': () => counted([{ type: 'document' }]),
+  'S0 tokens per message': () => createTokenCounter().estimateMessages([{ role: 'user', content: [] }]),
+  'S2 DEFAULT_COMPACTION_THRESHOLD': () => DEFAULT_COMPACTION_THRESHOLD,
+  'S2 minSavingsThreshold': () => DEDUP_THRESHOLD,
+  'S2 FILE_READ_BUDGET_PERCENT': () => FILE_READ_BUDGET_PERCENT,
+  'S2 emergency ending': () => CUT_ENDING,
+  'S2 DEFAULT_MAX_PREVIEW_BYTES': () => DEFAULT_MAX_PREVIEW_BYTES,
+  'S3 contextCompaction.threshold': () => DEFAULT_COMPACTION_THRESHOLD,
+  'S3 contextCompaction.maxToolOutputBytes': () => MAX_TOOL_OUTPUT_BYTES,
+  'S3 contextCompaction.maxToolOutputLines': () => MAX_TOOL_OUTPUT_LINES,
+  'S3 contextCompaction.fileReadBudgetPercent': () => FILE_READ_BUDGET_PERCENT,
+  'S3 pruneProtectTokens': () => PRUNE_PROTECT_TOKENS,
+  'S3 pruneMinimumSavings': () => PRUNE_MINIMUM_SAVINGS,
+  'S3 pruneProtectedTools': () => PRUNE_PROTECTED_TOOLS,
+  'S3 keepRecentRatio': () => KEEP_RECENT_RATIO,
+  'S3 truncationFraction': () => TRUNCATION_FRACTION,
+  'S3 DEDUP_THRESHOLD': () => DEDUP_THRESHOLD,
+  'S3 cleared placeholder': () => PRUNE_PLACEHOLDER,
+  'S3 truncation marker': () => TRUNCATION_MARKER,
+  'S3 missing result text': () =>
+    repairToolPairs([{ role: 'tool_call', content: '', tool: 'f' }]).messages[1]?.content,
+  'S3 missing call text': () =>
+    repairToolPairs([{ role: 'tool_result', content: '', tool: '<tool>' }]).messages[0]?.content,
+  'S3 CHARS_PER_TOKEN': () => CHARS_PER_TOKEN,
+  'S3 CODE_CHARS_PER_TOKEN': () => CODE_CHARS_PER_TOKEN,
+  'S3 TOKEN_SAFETY_MARGIN': () => TOKEN_SAFETY_MARGIN,
+  'S3 TOKENS_PER_MESSAGE': () => TOKENS_PER_MESSAGE,
+  'S3 TOKENS_PER_CONVERSATION': () => TOKENS_PER_CONVERSATION,
+  'S3 IMAGE_TOKEN_ESTIMATE': () => IMAGE_TOKEN_ESTIMATE,
+  'S3 provider multipliers': (value: Record<string, number>) =>
+    Object.fromEntries(Object.keys(value).map((name) => [name, getProviderMultiplier(name)])),
+  'S3 DEFAULT_CONTEXT_WINDOW': () => DEFAULT_CONTEXT_WINDOW,
+  'S3 MAX_DEFAULT_OUTPUT_RESERVE': () => MAX_DEFAULT_OUTPUT_RESERVE,
+  'S3 DEFAULT_OUTPUT_RESERVE_RATIO': () => DEFAULT_OUTPUT_RESERVE_RATIO,
+  'S3 MAX_TOOL_OUTPUT_BYTES': () => MAX_TOOL_OUTPUT_BYTES,
+  'S3 MAX_TOOL_OUTPUT_LINES': () => MAX_TOOL_OUTPUT_LINES,
+  'S3 truncate direction': () =>
+    truncateToolOutput('head\ntail', { maxLines: 1 }).content.includes('tail') ? 'tail' : 'head',
+  'S3 FILE_READ_BUDGET_PERCENT': () => FILE_READ_BUDGET_PERCENT,
+  'S3 FILE_FAST_PATH_SIZE': () => FILE_FAST_PATH_SIZE,
+  'S3 FILE_PREVIEW_MODE_SIZE': () => FILE_PREVIEW_MODE_SIZE,
+  'S3 FILE_PREVIEW_CHARS': () => FILE_PREVIEW_CHARS,
+  'S3 default provider of stats': () => DEFAULT_PROVIDER,
+  // "input is too long" is also Bedrock's, which stands first (conflict C-28).
+  'S3 overflow error patterns': (value: Record<string, string[]>) =>
+    Object.fromEntries(
+      Object.entries(value).map(([provider, patterns]) => [
+        provider,
+        patterns.filter((pattern) => {
+          const text = `${pattern.replace('.*', ': too many input ')} in tokens`
+          const found = getContextOverflowProvider(text)
+          return found === provider || (pattern === 'input is too long' && found === 'bedrock')
+        }),
+      ]),
+    ),
+  'S4 warning percent': () => NCA_ATTENTION_PERCENT,
+  'S4 divisor tool': () => 35 / (estimateNcaTokens({ role: 'tool', content: 'x'.repeat(35) }) - 10),
+  'S4 divisor other': () => 40 / (estimateNcaTokens({ role: 'user', content: 'x'.repeat(40) }) - 10),
+  'S4 tokens per message': () => estimateNcaTokens({ role: 'user', content: '' }),
+  'S4 tokens per tool call': () =>
+    estimateNcaTokens({ role: 'assistant', content: '', tool_calls: [{ name: 'f' }] }) - 10,
+}
+
+/** What other tests hold (stages, rendering), and what strategies, presets, settings and the command line bring. */
+const ELSEWHERE: readonly string[] = [
+  'S0 cleared tool result text',
+  'S0 summary prefix',
+  'S0 server compaction strategy',
+  'S1 user score',
+  'S1 assistant with tool calls score',
+  'S1 assistant score',
+  'S1 tool score',
+  'S1 other score',
+  'S1 recall_top_k',
+  'S1 memory_token_budget',
+  'S1 strategy kinds',
+  'S2 pruned placeholder',
+  'S2 pruned placeholder with size',
+  'S2 summary tag',
+  'S2 SUMMARY_SECTIONS',
+  'S3 summarizationProvider',
+  'S3 summarizationModel',
+  'S3 minimum recent messages',
+  'S3 no-op message count',
+  'S3 dedup placeholder',
+  'S3 overflow retry target ratio',
+  'S3 CLI notice ratio',
+  'S3 CLI warning ratio',
+  'S3 max sessions in memory',
+  'S3 stages',
+  'S4 context_window_target',
+  'S4 max_retained_messages',
+  'S4 auto_summarize_threshold',
+  'S4 enable_auto_summarize',
+  'S4 max_notes',
+  'S4 auto_compact_on_finish',
+  'S4 memory file_path',
+  'S4 summary header',
+  'S4 events',
+  'S4 phases',
+  'S4 max_message_chars_for_summary (source only)',
+]
+
+function counted(content: readonly object[]): number {
+  const counter = createTokenCounter()
+  const tokens = (blocks: readonly object[]): number =>
+    counter.estimateMessages([{ role: 'user', content: blocks }] as never)
+  return tokens(content) - tokens([])
+}
+
+const path = sharedPath('golden/strategies/seed-constants.json')
+
+describe.skipIf(path === undefined)('seed-constants', () => {
+  const { constants } =
+    path === undefined
+      ? { constants: [] }
+      : (JSON.parse(readFileSync(path, 'utf8')) as { constants: Constant[] })
+  const nameOf = ({ seed, name }: Constant): string => `${seed} ${name}`
+
+  it('are all accounted for', () => {
+    expect(constants.map(nameOf).sort()).toEqual([...Object.keys(HERE), ...ELSEWHERE].sort())
   })
+
+  it.each(constants.filter((one) => nameOf(one) in HERE).map((one) => [nameOf(one), one.value] as const))(
+    '%s',
+    (name, value) => {
+      expect(HERE[name]!(value as never)).toEqual(value)
+    },
+  )
 })
