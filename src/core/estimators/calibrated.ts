@@ -46,6 +46,11 @@ classes[0x0a] = LINE_END
 classes[0x0d] = LINE_END
 for (const [index, start] of CLASS_STARTS.entries()) classes.fill(CONTROL + 1 + index, start)
 
+/** What each sign of the tables stands for, 256ths of a token. */
+const costs: ReadonlyMap<string, number> = new Map(
+  Array.from(LEVELS, (sign, level) => [sign, Math.round(MOST * (level / (LEVELS.length - 1)) ** 2)]),
+)
+
 /** Costs by 128 × the class before + the class, 256ths of a token. */
 const pairCosts = new Uint16Array(128 * 128)
 const runCosts = new Uint16Array(128)
@@ -53,7 +58,7 @@ for (let before = 0; before < CLASSES; before++) pairCosts.set(decode(PAIR_COSTS
 runCosts.set(decode(RUN_COSTS), 1)
 
 function decode(signs = ''): number[] {
-  return Array.from(signs, (sign) => Math.round(MOST * (LEVELS.indexOf(sign) / (LEVELS.length - 1)) ** 2))
+  return Array.from(signs, (sign) => costs.get(sign) ?? 0)
 }
 
 /** Longer texts are copied in stretches of so many units. */
