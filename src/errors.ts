@@ -96,7 +96,7 @@ const SENTENCES: { readonly [C in ErrorCode]: (facts: Failures[C]) => string } =
   ABORTED: ({ sessionId }) =>
     `The compaction of session ${JSON.stringify(sessionId)} was aborted by its signal; nothing was changed.`,
   ESTIMATOR_UNKNOWN: ({ sessionId, estimator }) =>
-    `Session ${JSON.stringify(sessionId)} is counted by the estimator ${JSON.stringify(estimator)}, which this store was not given. Pass it to openStore, or call reestimate.`,
+    `The estimator ${JSON.stringify(estimator)}, asked for or recorded with session ${JSON.stringify(sessionId)}, was not given to this store. Pass it to openStore (as estimator, or among estimators).`,
   TOKENIZER_UNAVAILABLE: ({ tokenizer, detail }) =>
     `The tokenizer ${JSON.stringify(tokenizer)} cannot be loaded: ${detail} It comes with the optional package gpt-tokenizer: npm install gpt-tokenizer`,
   IN_TRANSACTION: ({ verb }) =>

@@ -3,7 +3,7 @@ import { type CompactionConfig, compactionConfigSchema } from './compaction/conf
 import { type PendingRequest, requestSchema } from './core/budget.ts'
 import { labelSchema, nameSchema } from './core/check.ts'
 import { type JsonObject, jsonProblem } from './core/json.ts'
-import { contextWindowsSchema } from './core/windows.ts'
+import { windowsProblem } from './core/windows.ts'
 
 /** No report is larger; sums of them stay exact. */
 const MOST_TOKENS = 1_000_000_000
@@ -17,11 +17,11 @@ const jsonObject = z.custom<JsonObject>(
 )
 
 /** A session's config: any JSON object. A key the store reads must be what it reads it as. */
-const configSchema = jsonObject.refine(
-  (config) =>
-    !Object.hasOwn(config, 'contextWindows') || contextWindowsSchema.safeParse(config.contextWindows).success,
-  'contextWindows must be a table of context windows: provider to tokens, or provider to model to tokens',
-)
+const configSchema = jsonObject.superRefine((config, context) => {
+  if (!Object.hasOwn(config, 'contextWindows')) return
+  const message = windowsProblem(config.contextWindows)
+  if (message !== undefined) context.addIssue({ code: 'custom', path: ['contextWindows'], message })
+})
 
 const fieldsSchema = {
   owner: nameSchema.nullish(),
@@ -65,11 +65,11 @@ export const usageSchema = z.strictObject({
   /** Input tokens as reported. */
   inputTokens: tokensSchema,
   /** Input read from a cache, where the provider reports it apart from `inputTokens` (Anthropic does, OpenAI does not). */
-  cacheReadTokens: tokensSchema.default(0),
+  cacheReadTokens: tokensSchema.nullish(),
   /** Input written to a cache, where the provider reports it apart. */
-  cacheCreationTokens: tokensSchema.default(0),
+  cacheCreationTokens: tokensSchema.nullish(),
   /** The last position of the log that was in the request. Default: all but the assistant's messages at the end. */
-  position: z.int().nonnegative().optional(),
+  position: z.int().positive().optional(),
   /** The view the request was made from, as `getSession` named it then. Default: the view as it is. */
   viewEpoch: z.int().nonnegative().optional(),
   /** What was in the request besides the history, where it is known. */

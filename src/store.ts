@@ -9,7 +9,11 @@ import { estimateOf, estimateRequest } from './core/budget.ts'
 import { check, invalid, nameSchema } from './core/check.ts'
 import type { NewMessage, StoredMessage, ViewMessage } from './core/message.ts'
 import { messageProblem } from './core/message-check.ts'
-import { isContextOverflowError, parseProviderOverflowDetails } from './core/overflow/overflow.ts'
+import {
+  getContextOverflowProvider,
+  isContextOverflowError,
+  parseProviderOverflowDetails,
+} from './core/overflow/overflow.ts'
 import { canonicalProvider } from './core/providers.ts'
 import { type Rendering, type RenderOptions, renderView } from './core/render.ts'
 import type { Estimator } from './core/tokens.ts'
@@ -298,13 +302,14 @@ export class Store<S extends Storage = Storage> {
    * the view changes by anything but appends) and moves the ratio of the model, which all sessions share.
    *
    * A report more than twice, or less than half, of what was expected counts only as that much until the next one
-   * confirms it. A report above a limit learnt from an overflow takes that limit away. Throws `SESSION_NOT_FOUND`.
+   * confirms it. A report above a limit learnt from an overflow takes that limit away. A report of nothing is none.
+   * Throws `SESSION_NOT_FOUND`.
    */
   async recordUsage(sessionId: string, usage: UsageInput): Promise<UsageResult> {
     const id = checkId(sessionId)
     const checked = check(usageSchema, usage, 'recordUsage')
     const session = await this.#requireSession(id)
-    const tokens = checked.inputTokens + checked.cacheReadTokens + checked.cacheCreationTokens
+    const tokens = checked.inputTokens + (checked.cacheReadTokens ?? 0) + (checked.cacheCreationTokens ?? 0)
     return this.#record(session, tokens, checked, true)
   }
 
@@ -321,12 +326,16 @@ export class Store<S extends Storage = Storage> {
     const id = checkId(sessionId)
     const checked = check(overflowSchema, request, 'recordOverflow')
     const session = await this.#requireSession(id)
-    const { provider, key, model = '' } = resolveModel(session, checked.provider, checked.model)
-    if (!isContextOverflowError(error, { provider })) return { isOverflow: false }
+    const named = checked.provider ?? session.provider
+    if (!isContextOverflowError(error, { provider: named })) return { isOverflow: false }
+    // Where nobody says whose request it was, the error does.
+    const called = named ?? getContextOverflowProvider(error) ?? undefined
+    const { provider, key, model = '' } = resolveModel(session, called, checked.model)
     const details = parseProviderOverflowDetails(error, { provider })
     const size = sizeNamed(details)
     const limit = limitNamed(details)
-    const usage = size === undefined ? undefined : await this.#record(session, size, checked, false)
+    const usage =
+      size === undefined ? undefined : await this.#record(session, size, { ...checked, provider }, false)
     const learnedLimit = limit === undefined ? undefined : await this.storage.learnLimit(key, model, limit)
     return {
       isOverflow: true,

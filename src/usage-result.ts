@@ -4,7 +4,7 @@ import type { UsageOutcome, UsageReport } from './storage/storage.ts'
 
 /** What `recordUsage` made of a report. */
 export type UsageResult = {
-  /** False when the view named by `viewEpoch` is not there any more, or the session has no messages: then nothing was kept. */
+  /** False when nothing was reported, the view named by `viewEpoch` is not there any more, or the session has no messages. */
   readonly recorded: boolean
   readonly provider: string
   readonly model?: string

@@ -4,8 +4,8 @@ import { canonicalProvider } from '../core/providers.ts'
 import {
   type ContextWindow,
   type ContextWindows,
-  contextWindowsSchema,
   resolveContextWindow,
+  windowsProblem,
 } from '../core/windows.ts'
 import type { Session } from '../storage/storage.ts'
 
@@ -50,6 +50,6 @@ export function windowOf(
 /** The table of windows in a session's config. What is no table counts as none: it was written past our checks. */
 function sessionWindows(config: JsonObject | undefined): ContextWindows | undefined {
   if (config === undefined || !Object.hasOwn(config, 'contextWindows')) return undefined
-  const table = contextWindowsSchema.safeParse(config.contextWindows)
-  return table.success ? table.data : undefined
+  const { contextWindows } = config
+  return windowsProblem(contextWindows) === undefined ? (contextWindows as ContextWindows) : undefined
 }

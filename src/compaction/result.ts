@@ -19,7 +19,7 @@ export type CompactionResult = {
   readonly compacted: boolean
   /** Which stages were used, in order. The emergency cut counts as truncation. */
   readonly stagesUsed: CompactionStage[]
-  /** Estimated tokens of the history before and after, and the difference. */
+  /** Tokens of the history before and after by the session's estimator, uncalibrated, and the difference. */
   readonly tokensBefore: number
   readonly tokensAfter: number
   readonly tokensSaved: number
@@ -31,6 +31,7 @@ export type CompactionResult = {
   readonly compactions: CompactionOutline[]
   /** Summaries that were asked for and not accepted. */
   readonly failed: { readonly id: string; readonly status: FailedAttempt['status']; readonly error: string }[]
+  /** What the history was to come down to, in the same tokens: a target in true ones is turned into them. */
   readonly targetTokens: number
   /** Whether the history is within the target. */
   readonly reachedTarget: boolean

@@ -41,7 +41,8 @@ function isName(value: unknown): boolean {
   return typeof value === 'string' && value !== '' && value.length <= MAX_NAME_LENGTH && isStorableText(value)
 }
 
-function contentProblem(content: unknown): string | undefined {
+/** The same for a content alone. */
+export function contentProblem(content: unknown): string | undefined {
   if (typeof content === 'string') return undefined
   if (!Array.isArray(content)) return ' must be a text or a list of parts'
   if (typeof (content as { toJSON?: unknown }).toJSON === 'function')

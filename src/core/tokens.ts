@@ -1,7 +1,10 @@
+import { invalid } from './check.ts'
+import { estimatorNamed } from './estimators/built-in.ts'
 import { neurolinkEstimator } from './estimators/neurolink.ts'
 import { stringifyJson } from './json.ts'
 import type { Message, Part, ToolResultContent, ToolResultOutput } from './message.ts'
-import { checkMessageList } from './message-list.ts'
+import { contentProblem } from './message-check.ts'
+import { checkMessageList, checkProviderName } from './message-list.ts'
 
 export {
   CHARS_PER_TOKEN,
@@ -219,14 +222,44 @@ function isUrl(data: string | Uint8Array): boolean {
 
 /**
  * Tokens of a list of messages: the seed's `estimateMessagesTokens`, over the neutral form or over anything with
- * a role and a content. 0 for an empty list.
+ * a role and a text; calls in OpenAI's `tool_calls` count too. 0 for an empty list. `estimator` is one, or the name of a
+ * built-in one. Throws `INVALID_INPUT`, for parts of other forms as well: `fromOpenAI` and `fromAnthropic` convert them.
  */
 export function estimateMessagesTokens(
   messages: readonly { readonly role: string; readonly content: string | readonly Part[] }[],
   provider?: string,
-  estimator: Estimator = neurolinkEstimator,
+  estimator: Estimator | string = neurolinkEstimator,
 ): number {
-  checkMessageList(messages, 'estimateMessagesTokens')
-  const sizes = messages.reduce((sum, message) => addSizes(sum, measureMessage(message, estimator)), NO_SIZES)
-  return tokensOf(sizes, messages.length, estimator, provider)
+  const what = 'estimateMessagesTokens'
+  checkMessageList(messages, what)
+  checkProviderName(provider, what)
+  const counting = typeof estimator === 'string' ? estimatorNamed(estimator) : estimator
+  if (typeof counting?.measureText !== 'function')
+    throw invalid(`${what}: the estimator must be an estimator or the name of a built-in one`)
+  const sizes = new SizesSum()
+  for (const [index, message] of messages.entries()) {
+    const problem = contentProblem(message.content)
+    if (problem !== undefined) {
+      const advice = 'fromOpenAI and fromAnthropic convert messages of other forms'
+      throw invalid(`${what}: messages[${index}].content${problem} (${advice})`)
+    }
+    sizes.add(measureMessage(message, counting))
+    sizes.add({ ...NO_SIZES, toolCalls: measureCalls(message as WithCalls, counting) })
+  }
+  return tokensOf(sizes.value, messages.length, counting, provider)
+}
+
+type WithCalls = { readonly tool_calls?: unknown }
+
+/** The units of calls in OpenAI's form: names and arguments. */
+function measureCalls({ tool_calls: calls }: WithCalls, estimator: Estimator): number {
+  if (!Array.isArray(calls)) return 0
+  let units = 0
+  for (const call of calls as readonly { readonly function?: { name?: unknown; arguments?: unknown } }[]) {
+    const { name, arguments: input } = call?.function ?? {}
+    units += estimator.unitsPerCall ?? 0
+    for (const text of [name, input])
+      if (typeof text === 'string') units += estimator.measureText(text, 'toolCall')
+  }
+  return units
 }

@@ -16,21 +16,31 @@ export const DEFAULT_OUTPUT_RESERVE_RATIO = 0.35
  */
 export type ContextWindows = { readonly [provider: string]: number | { readonly [model: string]: number } }
 
-const isWindow = (value: unknown): boolean => z.int().positive().safeParse(value).success
+const windowSchema = z.int().positive()
 
-/** A table of windows. Checked by hand, because zod's copy of a record drops a `__proto__` key. */
-export const contextWindowsSchema = z.custom<ContextWindows>(
-  (value) =>
-    isTable(value) &&
-    Object.values(value).every(
-      (entry) => isWindow(entry) || (isTable(entry) && Object.values(entry).every(isWindow)),
-    ),
-  'must be a table of context windows: provider to tokens, or provider to model to tokens',
-)
+/** What is wrong with a table of windows, or `undefined`. By hand, because zod's copy of a record drops a `__proto__` key. */
+export function windowsProblem(value: unknown): string | undefined {
+  if (!isTable(value)) return 'must be a table: provider to tokens, or provider to model to tokens'
+  for (const [provider, entry] of Object.entries(value)) {
+    const name = JSON.stringify(provider.slice(0, 40))
+    if (provider === '_default')
+      return 'has "_default" where a provider is named; it stands among the models of one'
+    const windows = isTable(entry) ? Object.values(entry) : [entry]
+    if (!windows.every((tokens) => windowSchema.safeParse(tokens).success))
+      return `of ${name} must be tokens: whole numbers above 0`
+  }
+  return undefined
+}
 
 function isTable(value: unknown): value is { readonly [name: string]: unknown } {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
+
+/** The check of a table of windows, saying what is wrong. */
+export const contextWindowsSchema = z.custom<ContextWindows>().superRefine((value, context) => {
+  const problem = windowsProblem(value)
+  if (problem !== undefined) context.addIssue({ code: 'custom', message: problem })
+})
 
 /**
  * Where the size of a window comes from: an overflow error that named a lower one than the others (`learned`), the

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { outputText } from '../../src/core/message.ts'
 import { measureMessage, measureOutput, NO_SIZES, neurolinkEstimator } from '../../src/core/tokens.ts'
-import { openStore } from '../../src/index.ts'
+import { calibratedEstimator, estimateMessagesTokens, openStore } from '../../src/index.ts'
 
 // [1234,-0] is 9 characters, 3 units; [1234,0] would be 8, 2 units.
 const value = [1234, -0]
@@ -26,4 +26,29 @@ it('a session with −0 in it holds what it counted', async () => {
   ])
   expect((await store.verifySession('s')).findings).toEqual([])
   await store.close()
+})
+
+it('a list in another form is counted in full or refused, never in part', () => {
+  // Name 1 unit and arguments 100: ceil(101 × 1.15) = 117, 4 a message and 24 a conversation.
+  const call = { id: 'c', type: 'function', function: { name: 'f', arguments: 'x'.repeat(400) } }
+  expect(estimateMessagesTokens([{ role: 'assistant', content: '', tool_calls: [call] } as never])).toBe(145)
+  const foreign = [
+    [{ type: 'tool_use', id: 'c', name: 'f', input: {} }],
+    [{ type: 'tool_result', tool_use_id: 'c', content: 'x' }],
+    [{ type: 'image_url', image_url: { url: 'https://x' } }],
+    null,
+  ]
+  for (const content of foreign)
+    expect(() => estimateMessagesTokens([{ role: 'user', content } as never])).toThrow(
+      expect.objectContaining({ code: 'INVALID_INPUT' }),
+    )
+})
+
+it('an estimator may be named', () => {
+  const messages = [{ role: 'user', content: '你好，世界' }]
+  expect(estimateMessagesTokens(messages, 'openai', 'calibrated')).toBe(
+    estimateMessagesTokens(messages, 'openai', calibratedEstimator),
+  )
+  for (const estimator of ['tiktoken', {}, 5])
+    expect(() => estimateMessagesTokens(messages, 'openai', estimator as never)).toThrow(/estimator/)
 })

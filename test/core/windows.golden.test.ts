@@ -100,7 +100,18 @@ describe('windows', () => {
   })
 
   it('that are none are refused', () => {
-    const wrong = [null, [], 'x', { a: 0 }, { a: -1 }, { a: 1.5 }, { a: { b: '1' } }, { a: [1] }, { a: null }]
+    const wrong = [
+      { _default: 100_000 },
+      null,
+      [],
+      'x',
+      { a: 0 },
+      { a: -1 },
+      { a: 1.5 },
+      { a: { b: '1' } },
+      { a: [1] },
+      { a: null },
+    ]
     for (const table of wrong) {
       let error: unknown
       try {

@@ -36,7 +36,8 @@ export class ModelReadings {
     const { provider, model, tokens, standing, pending } = usage
     const before = this.read(session, provider, model)
     const isStale = usage.viewEpoch !== undefined && usage.viewEpoch !== session.viewEpoch
-    if (isStale || view.length === 0) return { recorded: false, before, after: before, estimate: undefined }
+    if (isStale || tokens === 0 || view.length === 0)
+      return { recorded: false, before, after: before, estimate: undefined }
     const history = estimateMessagesTokens(sentOf(view, usage.position), provider, this.#estimator)
     const estimate = { history, standing, pending }
     const { viewEpoch, estimator } = session

@@ -75,7 +75,7 @@ export function recordUsage(
     const { provider, model, tokens } = usage
     const before = readReadings(connection, id, provider, model)
     const isStale = usage.viewEpoch !== undefined && usage.viewEpoch !== session.viewEpoch
-    if (isStale || session.visibleCount === 0)
+    if (isStale || tokens === 0 || session.visibleCount === 0)
       return { recorded: false, before, after: before, estimate: undefined }
     const sent = sentRows(connection, session, usage.position)
     const history = tokensOf(sent.sizes, sent.rows, estimatorOf(session), provider)

@@ -187,6 +187,18 @@ export function describeReadings({ open, openBoth }: Contract): void {
       expect((await store.getContextStats(S))!.measured).toBeNull()
     })
 
+    test('a report of nothing is none, however often it comes', async () => {
+      const store = await open()
+      await store.append(S, [say('user', units(1_000))])
+      for (let at = 0; at < 3; at++)
+        expect((await store.recordUsage(S, { inputTokens: 0, cacheReadTokens: null })).recorded).toBe(false)
+      expect(await store.getContextStats(S)).toMatchObject({
+        estimatedInputTokens: ASKED,
+        measured: null,
+        calibration: { samples: 0 },
+      })
+    })
+
     test('a purge takes the reports of the session with it', async () => {
       const store = await open()
       await store.append(S, [say('user', units(1_000))])
@@ -261,6 +273,13 @@ export function describeReadings({ open, openBoth }: Contract): void {
       const bare = new Error('prompt is too long: 130000 tokens')
       expect(await store.recordOverflow(S, bare, model)).toMatchObject({ isOverflow: true })
       expect(await store.listLimits()).toMatchObject([{ tokens: 100_000 }])
+    })
+
+    test('where nobody names a provider, the error does', async () => {
+      const store = await open()
+      await store.append(S, [say('user', units(100))])
+      await store.recordOverflow(S, 'prompt is too long: 210000 tokens > 200000 maximum')
+      expect(await store.listLimits()).toMatchObject([{ provider: 'anthropic', tokens: 200_000 }])
     })
 
     test('an error that is no overflow teaches nothing, and neither does a figure that cannot be', async () => {
