@@ -223,13 +223,14 @@ export function figuresNear(text: string, at: number): OverflowFigures | undefin
   }
 }
 
+const PARTS = new RegExp(`(${NUMBER}) of (?:text|tool|image|audio|file|video) input`, 'g')
+
 /** "658 of text input, 732 of tool input": the parts of an input, summed. */
 function parts(near: string): number | undefined {
   let sum = 0
-  for (const [, , found] of near.matchAll(PARTS)) sum += tokensWritten(found ?? '') ?? 0
+  for (const [, found = ''] of near.matchAll(PARTS)) sum += tokensWritten(found) ?? 0
   return sum > 0 ? sum : undefined
 }
-const PARTS = new RegExp(`()(${NUMBER}) of (?:text|tool|image|audio|file|video) input`, 'g')
 
 function first(
   near: string,
@@ -249,7 +250,7 @@ function read(near: string, pattern: RegExp): number | undefined {
 }
 
 /** The value of a number as written. */
-export function tokensWritten(written: string): number | undefined {
+function tokensWritten(written: string): number | undefined {
   const scaled = /^(\d{1,4}(?:\.\d{1,3})?) ?(k|m|million)$/.exec(written)
   const value =
     scaled === null
