@@ -9,6 +9,7 @@ import {
   NO_SIZES,
   type Sizes,
   tokensOf,
+  tokensOfText,
 } from '../core/tokens.ts'
 import { type Digest, digestToolCalls, filesOf, mergeDigests, renderDigest } from '../summarizers/digest.ts'
 import type { Summarizer, SummaryAnswer, SummaryRequest } from '../summarizers/summarizer.ts'
@@ -182,7 +183,7 @@ class Scale {
   ofText(text: string): number {
     if (text === '') return 0
     const estimator = this.#estimator
-    return estimator.toTokens(estimator.measureText(text), this.#provider) + estimator.tokensPerMessage
+    return tokensOfText(text, estimator, this.#provider) + estimator.tokensPerMessage
   }
 }
 

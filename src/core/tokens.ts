@@ -1,3 +1,5 @@
+import { invalid } from './check.ts'
+import { isEstimator } from './estimators/estimator-schema.ts'
 import { neurolinkEstimator } from './estimators/neurolink.ts'
 import { stringifyJson } from './json.ts'
 import type { Message, Part, ToolResultContent, ToolResultOutput } from './message.ts'
@@ -129,6 +131,11 @@ export function tokensOf(sizes: Sizes, rows: number, estimator: Estimator, provi
   )
 }
 
+/** Tokens of a text that stands alone. */
+export function tokensOfText(text: string, estimator: Estimator, provider?: string): number {
+  return estimator.toTokens(estimator.measureText(text), provider)
+}
+
 /** The text units of sizes, all categories together. */
 export function unitsOf(sizes: Sizes): number {
   return sizes.text + sizes.reasoning + sizes.toolCalls + sizes.toolResults
@@ -219,7 +226,7 @@ function isUrl(data: string | Uint8Array): boolean {
 
 /**
  * Tokens of a list of messages: the seed's `estimateMessagesTokens`, over the neutral form or over anything with
- * a role and a content. 0 for an empty list.
+ * a role and a content. 0 for an empty list. Throws `INVALID_INPUT`.
  */
 export function estimateMessagesTokens(
   messages: readonly { readonly role: string; readonly content: string | readonly Part[] }[],
@@ -227,6 +234,7 @@ export function estimateMessagesTokens(
   estimator: Estimator = neurolinkEstimator,
 ): number {
   checkMessageList(messages, 'estimateMessagesTokens')
+  if (!isEstimator(estimator)) throw invalid('estimateMessagesTokens: estimator must be an estimator')
   const sizes = messages.reduce((sum, message) => addSizes(sum, measureMessage(message, estimator)), NO_SIZES)
   return tokensOf(sizes, messages.length, estimator, provider)
 }

@@ -24,10 +24,10 @@ export type PromptfleetMessage = {
 /** Tokens of a text: bytes of ASCII / 4 + other UTF-8 bytes / 3, together rounded up. Throws `INVALID_INPUT`. Source: seed 001's crate. */
 export function estimatePromptfleetTokens(text: string): number {
   if (typeof text !== 'string') throw invalid('estimatePromptfleetTokens: text must be a text')
-  return tokensOfText(text)
+  return measurePromptfleet(text)
 }
 
-function tokensOfText(text: string): number {
+function measurePromptfleet(text: string): number {
   let ascii = 0
   for (let at = 0; at < text.length; at++) if (text.charCodeAt(at) < 128) ascii++
   const others = ascii === text.length ? 0 : Buffer.byteLength(text, 'utf8') - ascii
@@ -39,7 +39,7 @@ function tokensOfText(text: string): number {
 export function estimatePromptfleetMessage(message: PromptfleetMessage): number {
   if (typeof message !== 'object' || message === null)
     throw invalid('estimatePromptfleetMessage: a message must be an object')
-  const of = (text: unknown): number => (typeof text === 'string' ? tokensOfText(text) : 0)
+  const of = (text: unknown): number => (typeof text === 'string' ? measurePromptfleet(text) : 0)
   const calls = Array.isArray(message.tool_calls) ? message.tool_calls : []
   return (calls as NonNullable<PromptfleetMessage['tool_calls']>).reduce(
     (sum, call) =>
@@ -63,14 +63,14 @@ export function estimatePromptfleetTools(tools: readonly unknown[]): number {
   if (tools.length === 0) return 0
   return tools.reduce((sum: number, tool) => {
     const json = JSON.stringify(tool) as string | undefined
-    return sum + (json === undefined ? 0 : tokensOfText(json))
+    return sum + (json === undefined ? 0 : measurePromptfleet(json))
   }, PROMPTFLEET_TOKENS_OF_TOOLS)
 }
 
 /** The estimate of seed 001's crate for a store. It knows only texts: images and files count nothing. No provider makes a difference. */
 export const promptfleetEstimator: Estimator = {
   name: 'promptfleet',
-  measureText: tokensOfText,
+  measureText: measurePromptfleet,
   mediaTokens: 0,
   unitsPerCall: PROMPTFLEET_TOKENS_PER_CALL,
   toTokens: (units) => units,

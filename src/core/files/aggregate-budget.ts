@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { check } from '../check.ts'
-import { tokensOfText } from '../text-size.ts'
-import { type Estimator, neurolinkEstimator } from '../tokens.ts'
+import { type Estimator, neurolinkEstimator, tokensOfText } from '../tokens.ts'
 import { truncateToTokenBudget } from '../truncate-text.ts'
 import { type AttachedFile, checkFiles, fileName } from './attached-file.ts'
 import { fileBudgetTokens, fileShareShape } from './file-budget.ts'
