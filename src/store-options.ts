@@ -3,12 +3,12 @@ import { type CompactionConfig, compactionConfigSchema } from './compaction/conf
 import { type PendingRequest, requestSchema } from './core/budget.ts'
 import { labelSchema, nameSchema } from './core/check.ts'
 import { type JsonObject, jsonProblem } from './core/json.ts'
-import { contextWindowsSchema } from './core/windows.ts'
+import { contextWindowsSchema, MUST_BE_WINDOWS } from './core/windows.ts'
+
+/* What each verb of the store can be told: type, default and check in one place. A misspelled option is an error. */
 
 /** No report is larger; sums of them stay exact. */
 const MOST_TOKENS = 1_000_000_000
-
-/* What each verb of the store can be told: type, default and check in one place. A misspelled option is an error. */
 
 const jsonObject = z.custom<JsonObject>(
   (value) =>
@@ -20,7 +20,7 @@ const jsonObject = z.custom<JsonObject>(
 const configSchema = jsonObject.refine(
   (config) =>
     !Object.hasOwn(config, 'contextWindows') || contextWindowsSchema.safeParse(config.contextWindows).success,
-  'contextWindows must be a table of context windows: provider to tokens, or provider to model to tokens',
+  `contextWindows ${MUST_BE_WINDOWS}`,
 )
 
 const fieldsSchema = {

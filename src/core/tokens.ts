@@ -20,7 +20,7 @@ export {
 
 /**
  * Provider-neutral sizes by category, as whole numbers that can be added up. The four text categories are in
- * units of the estimator (the default: Σ ceil(length / 4)); `media` is in tokens that no multiplier touches.
+ * units of the estimator (of `neurolink`: Σ ceil(length / 4)); `media` is in tokens that no multiplier touches.
  */
 export type Sizes = {
   readonly text: number

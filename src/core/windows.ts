@@ -16,6 +16,10 @@ export const DEFAULT_OUTPUT_RESERVE_RATIO = 0.35
  */
 export type ContextWindows = { readonly [provider: string]: number | { readonly [model: string]: number } }
 
+/** What is wrong with a table that is none. */
+export const MUST_BE_WINDOWS =
+  'must be a table of context windows: provider to tokens, or provider to model to tokens'
+
 const isWindow = (value: unknown): boolean => z.int().positive().safeParse(value).success
 
 /** A table of windows. Checked by hand, because zod's copy of a record drops a `__proto__` key. */
@@ -25,7 +29,7 @@ export const contextWindowsSchema = z.custom<ContextWindows>(
     Object.values(value).every(
       (entry) => isWindow(entry) || (isTable(entry) && Object.values(entry).every(isWindow)),
     ),
-  'must be a table of context windows: provider to tokens, or provider to model to tokens',
+  MUST_BE_WINDOWS,
 )
 
 function isTable(value: unknown): value is { readonly [name: string]: unknown } {

@@ -72,12 +72,12 @@ describe('calibrated', () => {
       )
   })
 
-  it('predicts the size of the context better than the default does', async () => {
+  it('predicts the size of the context better than the founding formula does', async () => {
     const found = await contextErrors()
     if (found === undefined) return
     const of = (wanted: string) => found.find(({ name }) => name === wanted)
-    const [ours, standard] = [of('calibrated'), of('neurolink')]
+    const [ours, founding] = [of('calibrated'), of('neurolink')]
     expect(Math.abs(ours?.median ?? Number.NaN)).toBeLessThanOrEqual(5)
-    expect(Math.abs(standard?.median ?? 0)).toBeGreaterThan(Math.abs(ours?.median ?? Number.NaN))
+    expect(Math.abs(founding?.median ?? 0)).toBeGreaterThan(Math.abs(ours?.median ?? Number.NaN))
   })
 })

@@ -123,7 +123,7 @@ function findOverflow(error: unknown, options: OverflowOptions = {}): Overflow |
     strict = true,
     patterns = [],
   } = check(optionsSchema, options, 'options of an overflow error')
-  const nodes = readError(error).filter((node) => !node.ours)
+  const nodes = readError(error).filter((node) => !node.isOurs)
   const places: Place[] = []
   const custom = firstCustom(nodes, patterns)
   let rank = Number.POSITIVE_INFINITY
