@@ -49,6 +49,7 @@ export type ContextBudgetFacts = {
     readonly currentPrompt: number
     readonly toolDefinitions: number
     readonly fileAttachments: number
+    readonly unseen?: number
   }
   readonly provider?: string
   readonly model?: string

@@ -3,6 +3,7 @@ import { dirname } from 'node:path'
 import { z } from 'zod'
 import { check, invalid } from './core/check.ts'
 import { BUILT_IN_ESTIMATORS, ESTIMATOR_NAMES, estimatorNamed } from './core/estimators/built-in.ts'
+import { isEstimator } from './core/estimators/estimator-schema.ts'
 import type { Estimator } from './core/tokens.ts'
 import { contextWindowsSchema } from './core/windows.ts'
 import { UndertextError } from './errors.ts'
@@ -23,15 +24,11 @@ const DEFAULT_BUSY_TIMEOUT_MS = 5_000
 const JOURNAL_SIZE_LIMIT = 16 * 1024 * 1024
 
 /** The name of a built-in estimator or a tokenizer, or an estimator of the application's own. */
-const estimatorSchema = z.custom<Estimator | string>(
+const namedEstimatorSchema = z.custom<Estimator | string>(
   (value) =>
     typeof value === 'string'
       ? estimatorNamed(value) !== undefined || isTokenizerName(value)
-      : typeof value === 'object' &&
-        value !== null &&
-        typeof (value as Estimator).name === 'string' &&
-        typeof (value as Estimator).measureText === 'function' &&
-        typeof (value as Estimator).toTokens === 'function',
+      : isEstimator(value),
   `must be an estimator, or one of ${[...ESTIMATOR_NAMES, ...TOKENIZER_NAMES].join(', ')}`,
 )
 const openSchema = z.strictObject({
@@ -49,9 +46,9 @@ const openSchema = z.strictObject({
    * `o200k_base`, `cl100k_base` …). Default: `calibrated`, which comes closest without a tokenizer (docs/estimators.md);
    * `neurolink` is the formula of the founding documents.
    */
-  estimator: estimatorSchema.optional(),
+  estimator: namedEstimatorSchema.optional(),
   /** Further estimators, for sessions that were counted with them. The built-in ones are known anyway. */
-  estimators: z.array(estimatorSchema).optional(),
+  estimators: z.array(namedEstimatorSchema).optional(),
   /**
    * Context windows of models the registry does not know, or knows otherwise, tokens: provider to tokens, or provider to
    * model to tokens with `_default` for the others. A session's `config.contextWindows` goes before it.

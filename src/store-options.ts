@@ -5,10 +5,10 @@ import { labelSchema, nameSchema } from './core/check.ts'
 import { type JsonObject, jsonProblem } from './core/json.ts'
 import { windowsProblem } from './core/windows.ts'
 
+/* What each verb of the store can be told: type, default and check in one place. A misspelled option is an error. */
+
 /** No report is larger; sums of them stay exact. */
 const MOST_TOKENS = 1_000_000_000
-
-/* What each verb of the store can be told: type, default and check in one place. A misspelled option is an error. */
 
 const jsonObject = z.custom<JsonObject>(
   (value) =>

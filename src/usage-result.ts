@@ -21,6 +21,7 @@ export type UsageResult = {
   readonly limitRefuted: boolean
 }
 
+/** A report and what the storage made of it, as the caller is told. */
 export function usageResult(
   { provider, model, tokens }: UsageReport,
   { recorded, before, after, estimate }: UsageOutcome,

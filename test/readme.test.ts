@@ -1,32 +1,11 @@
-import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
 import { expect, it } from 'vitest'
+import { examplesOf, runAsUser } from './support/run-as-user.ts'
 
-const run = promisify(execFile)
 const REPOSITORY = join(import.meta.dirname, '..')
 const README = readFileSync(join(REPOSITORY, 'README.md'), 'utf8')
-
-/** The code blocks of the README marked as TypeScript, in order. */
-const blocks = [...README.matchAll(/```ts\n([\s\S]*?)```/g)].map(([, code]) => code!)
-
-/** Runs code as a user would, in a folder of its own, with the package's name resolved to the sources. */
-async function runAsUser(code: string): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'undertext-readme-'))
-  try {
-    const file = join(folder, 'example.mts')
-    const source = join(REPOSITORY, 'src', 'index.ts')
-    await writeFile(file, code.replaceAll("from 'undertext'", `from ${JSON.stringify(source)}`))
-    const tsx = join(REPOSITORY, 'node_modules', 'tsx', 'dist', 'cli.mjs')
-    const { stdout } = await run(process.execPath, [tsx, file], { cwd: folder })
-    return stdout
-  } finally {
-    await rm(folder, { recursive: true, force: true })
-  }
-}
+const blocks = examplesOf(README)
 
 it('runs the first screen as it stands', async () => {
   const out = await runAsUser(`${blocks[0]!}\nconsole.log(stats!.messageCount, messages.length)`)

@@ -1,3 +1,4 @@
+import { headOf, tailOf } from '../core/characters.ts'
 import { type JsonObject, stringifyJson } from '../core/json.ts'
 import { type Message, type Part, partsOf, type RowKind, withOutputText } from '../core/message.ts'
 import {
@@ -8,6 +9,7 @@ import {
   NO_SIZES,
   type Sizes,
   tokensOf,
+  tokensOfText,
 } from '../core/tokens.ts'
 import { type Digest, digestToolCalls, filesOf, mergeDigests, renderDigest } from '../summarizers/digest.ts'
 import type { Summarizer, SummaryAnswer, SummaryRequest } from '../summarizers/summarizer.ts'
@@ -181,7 +183,7 @@ class Scale {
   ofText(text: string): number {
     if (text === '') return 0
     const estimator = this.#estimator
-    return estimator.toTokens(estimator.measureText(text), this.#provider) + estimator.tokensPerMessage
+    return tokensOfText(text, estimator, this.#provider) + estimator.tokensPerMessage
   }
 }
 
@@ -293,8 +295,8 @@ function fitText(text: string, fits: (text: string) => boolean): string {
 function shortenMiddle(text: string, length: number): string {
   if (text.length <= length) return text
   const half = Math.floor(length / 2)
-  const head = text.slice(0, half).replace(/[\ud800-\udbff]$/, '')
-  const tail = half === 0 ? '' : text.slice(-half).replace(/^[\udc00-\udfff]/, '')
+  const head = headOf(text, half)
+  const tail = tailOf(text, half)
   const short = `${head}\n[… ${text.length - head.length - tail.length} characters left out …]\n${tail}`
   return short.length < text.length ? short : text
 }

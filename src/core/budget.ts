@@ -8,6 +8,7 @@ import {
   estimateMessagesTokens,
   estimateToolDefinition,
   neurolinkEstimator,
+  tokensOfText,
 } from './tokens.ts'
 import { getContextWindowSize, getOutputReserve } from './windows.ts'
 
@@ -104,7 +105,7 @@ export function estimateRequest(
   conversationHistory: number,
   estimator: Estimator = neurolinkEstimator,
 ): BudgetBreakdown {
-  const textTokens = (text: string): number => estimator.toTokens(estimator.measureText(text), provider)
+  const textTokens = (text: string): number => tokensOfText(text, estimator, provider)
   const prompt = (text: string | undefined): number =>
     text === undefined || text === '' ? 0 : textTokens(text) + estimator.tokensPerMessage
   const tool = (definition: unknown): number =>

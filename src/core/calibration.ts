@@ -5,12 +5,12 @@
  */
 
 /** Bounds of the ratio, and of how far one report may move what we expect. Source: checklist F5. */
-export const MIN_RATIO = 0.5
-export const MAX_RATIO = 2
+const MIN_RATIO = 0.5
+const MAX_RATIO = 2
 /** The least share of an estimate that is taken to be really there, however low a report was. */
 const LEAST_SEEN = 0.25
 /** Reports after which a ratio counts. */
-export const MIN_SAMPLES = 3
+const MIN_SAMPLES = 3
 /** What is left of older reports when one is added: the last twenty or so decide. */
 const DECAY = 0.95
 

@@ -30,6 +30,12 @@ export function headOf(text: string, units: number): string {
   return text.slice(0, codePointStart(text, Math.min(text.length, Math.max(0, units))))
 }
 
+/** The last `units` UTF-16 units of a text, one less where that would cut a pair of surrogates. */
+export function tailOf(text: string, units: number): string {
+  const start = Math.max(0, text.length - Math.max(0, units))
+  return text.slice(isInsidePair(text, start) ? start + 1 : start)
+}
+
 /**
  * The same text in memory of its own. What is cut from a text otherwise keeps all of it in memory: a few kept
  * beginnings of outputs of 100 MB were a gigabyte.
@@ -39,6 +45,7 @@ export function detached(text: string): string {
   return Buffer.from(text, encoding).toString(encoding)
 }
 
+/** Whether `at` is between the halves of a pair of surrogates. */
 export function isInsidePair(text: string, at: number): boolean {
   return at > 0 && at < text.length && isHigh(text.charCodeAt(at - 1)) && isLow(text.charCodeAt(at))
 }

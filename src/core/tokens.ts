@@ -1,5 +1,6 @@
 import { invalid } from './check.ts'
 import { estimatorNamed } from './estimators/built-in.ts'
+import { isEstimator } from './estimators/estimator-schema.ts'
 import { neurolinkEstimator } from './estimators/neurolink.ts'
 import { stringifyJson } from './json.ts'
 import type { Message, Part, ToolResultContent, ToolResultOutput } from './message.ts'
@@ -21,7 +22,7 @@ export {
 
 /**
  * Provider-neutral sizes by category, as whole numbers that can be added up. The four text categories are in
- * units of the estimator (the default: Σ ceil(length / 4)); `media` is in tokens that no multiplier touches.
+ * units of the estimator (of `neurolink`: Σ ceil(length / 4)); `media` is in tokens that no multiplier touches.
  */
 export type Sizes = {
   readonly text: number
@@ -132,6 +133,11 @@ export function tokensOf(sizes: Sizes, rows: number, estimator: Estimator, provi
   )
 }
 
+/** Tokens of a text that stands alone. */
+export function tokensOfText(text: string, estimator: Estimator, provider?: string): number {
+  return estimator.toTokens(estimator.measureText(text), provider)
+}
+
 /** The text units of sizes, all categories together. */
 export function unitsOf(sizes: Sizes): number {
   return sizes.text + sizes.reasoning + sizes.toolCalls + sizes.toolResults
@@ -234,7 +240,7 @@ export function estimateMessagesTokens(
   checkMessageList(messages, what)
   checkProviderName(provider, what)
   const counting = typeof estimator === 'string' ? estimatorNamed(estimator) : estimator
-  if (typeof counting?.measureText !== 'function')
+  if (!isEstimator(counting))
     throw invalid(`${what}: the estimator must be an estimator or the name of a built-in one`)
   const sizes = new SizesSum()
   for (const [index, message] of messages.entries()) {

@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { characterStart, codePointStart, detached } from './characters.ts'
 import { check, invalid } from './check.ts'
+import { estimatorSchema } from './estimators/estimator-schema.ts'
 import { checkProviderName } from './message-list.ts'
-import { estimatorSchema, tokensOfText } from './text-size.ts'
-import { type Estimator, neurolinkEstimator } from './tokens.ts'
+import { type Estimator, neurolinkEstimator, tokensOfText } from './tokens.ts'
 
 /** What a text that was cut ends in. Source: seed 003, checklist S3-185. */
 export const DEFAULT_TEXT_ENDING = '...'

@@ -5,34 +5,27 @@ import { type AttachedFile, fileName } from '../core/files/attached-file.ts'
 import { fileBudgetSchema } from '../core/files/file-budget.ts'
 import { measureFiles, planFileSummarization } from '../core/files/summary-plan.ts'
 import { buildFileSummarizationPrompt } from '../core/files/summary-prompt.ts'
-import { tokensOfText } from '../core/text-size.ts'
-import type { Estimator } from '../core/tokens.ts'
+import { type Estimator, tokensOfText } from '../core/tokens.ts'
 import { truncateToTokenBudget } from '../core/truncate-text.ts'
 import { UndertextError } from '../errors.ts'
 import { type AskFailure, ask, type SummarizeFile } from './ask.ts'
 
 /** How long one summary may take, milliseconds. Source: checklist S3-U04, as for summaries of messages. */
-export const FILE_SUMMARY_TIMEOUT_MS = 120_000
+const FILE_SUMMARY_TIMEOUT_MS = 120_000
 /** How many summaries are asked for at once. */
-export const FILE_SUMMARY_CONCURRENCY = 4
+const FILE_SUMMARY_CONCURRENCY = 4
 
 const serviceSchema = z.strictObject({
+  /** Asked once for each file to be summarized; may pass `request.prompt` to a model as it is. */
   summarize: z.custom<SummarizeFile>((value) => typeof value === 'function', 'must be a function'),
+  /** How many are asked for at once, 1 to 64. Default 4. */
   concurrency: z.int().min(1).max(64).optional(),
+  /** How long one may take, milliseconds. Default 120,000. */
   timeoutMs: z.int().positive().max(2_147_483_647).optional(),
+  /** Most tokens of a file in one request; of a longer file only the beginning is given. Default: no limit. */
   maxInputTokens: z.int().positive().optional(),
 })
-
-export type FileSummarizationOptions = {
-  /** Asked once for each file to be summarized; may pass `request.prompt` to a model as it is. */
-  readonly summarize: SummarizeFile
-  /** How many are asked for at once, 1 to 64. Default 4. */
-  readonly concurrency?: number | undefined
-  /** How long one may take, milliseconds. Default 120,000. */
-  readonly timeoutMs?: number | undefined
-  /** Most tokens of a file in one request; of a longer file only the beginning is given. Default: no limit. */
-  readonly maxInputTokens?: number | undefined
-}
+export type FileSummarizationOptions = z.input<typeof serviceSchema>
 
 const checkSchema = z
   .strictObject({

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { check } from '../core/check.ts'
 import type { PlannedReplacement } from '../core/plan.ts'
 import { prune } from '../core/stages/prune.ts'
+import { tokensOfText } from '../core/tokens.ts'
 import type { View } from '../core/view.ts'
 import { replaceParts } from './applied.ts'
 import type { ChatMessage } from './chat-message.ts'
@@ -63,6 +64,6 @@ export function pruneToolOutputs<M extends ChatMessage>(
 function savedTokens({ estimator, provider }: View, { row, part, text }: PlannedReplacement): number {
   const result = row.results.find((entry) => entry.part === part)
   if (result === undefined) return 0
-  const shown = estimator.toTokens(estimator.measureText(text), provider)
+  const shown = tokensOfText(text, estimator, provider)
   return estimator.toTokens(result.units, provider) + result.media - shown
 }

@@ -5,6 +5,7 @@ import { type ChatMessage, isSummary, requireMessages } from './chat-message.ts'
 import { isVisible } from './effective-history.ts'
 import { mergeTurns } from './merge-turns.ts'
 import { type PlainMessage, roleOf } from './message-parts.ts'
+import { madeUp } from './tool-placeholders.ts'
 import { fieldOf, readToolMessage } from './tool-slots.ts'
 
 const validationSchema = z.strictObject({
@@ -119,7 +120,7 @@ export function repairRoleAlternation<M extends PlainMessage = ChatMessage>(
   const repaired = messages.flatMap((message, index) => {
     if (gone.has(index)) return []
     const own = mergedAt.get(index) ?? message
-    return index === opening ? [openingMessage() as M, own] : [own]
+    return index === opening ? [madeUp({ role: 'user', content: CONTINUATION_TEXT }) as M, own] : [own]
   })
   return {
     repaired: gone.size > 0 || opening !== undefined,
@@ -127,11 +128,6 @@ export function repairRoleAlternation<M extends PlainMessage = ChatMessage>(
     merged: gone.size - dropped.size,
     dropped: dropped.size,
   }
-}
-
-function openingMessage(): PlainMessage {
-  const made = { role: 'user', content: CONTINUATION_TEXT, metadata: { truncated: true } }
-  return made
 }
 
 type Side = 'user' | 'assistant' | 'aside'

@@ -16,8 +16,8 @@ export type ArrayRows = {
 }
 
 /**
- * Reads an array as the planner reads a session: one row per visible message, in order. Figures are of the
- * default estimator, for `provider` ("" for none).
+ * Reads an array as the planner reads a session: one row per visible message, in order. Figures are of
+ * `neurolink`, for `provider` ("" for none).
  *
  * Throws `INVALID_INPUT` for a role or a content that is neither flat nor neutral; `what` names the caller.
  */

@@ -2,7 +2,7 @@ import type { PlainMessage } from './message-parts.ts'
 import type { ToolForm, ToolSlot } from './tool-slots.ts'
 
 /** What stands for a result that is not there any more. Source: seed 003, checklist S3-317. */
-export const TOOL_RESULT_UNAVAILABLE = '[Tool result unavailable - conversation was compacted]'
+const TOOL_RESULT_UNAVAILABLE = '[Tool result unavailable - conversation was compacted]'
 
 /** What stands for the words of a call that is not there any more. Source: seed 003, checklist S3-318. */
 export function toolCallUnavailable(tool: string | undefined): string {
@@ -20,7 +20,7 @@ const CALL_END = ' - conversation was compacted]'
 type Fields = { readonly [name: string]: unknown }
 
 /** A message that says of itself that it was made up. Source: seed 003, checklist S3-319. */
-function madeUp(fields: PlainMessage & Fields): PlainMessage {
+export function madeUp(fields: PlainMessage & Fields): PlainMessage {
   return { ...fields, metadata: { truncated: true } } as PlainMessage
 }
 

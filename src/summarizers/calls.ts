@@ -1,7 +1,8 @@
+import { headOf, tailOf } from '../core/characters.ts'
 import type { Json } from '../core/json.ts'
 import { isFailed, type Message, partsOf, type ToolResultOutput } from '../core/message.ts'
 import { isReadTool, isWriteTool, PATH_ARGUMENTS, pathArgument, pathsArgument } from '../core/tool-names.ts'
-import { head, oneLine, shorten, shortenPath, tail } from './text.ts'
+import { oneLine, shorten, shortenPath } from './text.ts'
 
 /** What a call does to files. */
 export type Effect = 'read' | 'write' | 'other'
@@ -76,7 +77,7 @@ function filesIn(input: Json): readonly string[] {
   const files = new Set<string>()
   for (const text of texts.flat()) {
     if (typeof text !== 'string') continue
-    const lines = head(text, PATCH_UNITS).matchAll(
+    const lines = headOf(text, PATCH_UNITS).matchAll(
       /^(?:\*\*\* (?:Add|Update|Delete) File: |\*\*\* Move to: |\+\+\+ b\/)(\S.*)$/gm,
     )
     for (const [, file] of lines) files.add((file ?? '').trim())
@@ -113,7 +114,7 @@ export function targetOf(call: Pick<Call, 'input' | 'effect' | 'paths'>): string
     return shortenPath(oneLine(path), PATH_UNITS) + more
   }
   const text = call.effect === 'other' ? mainArgument(call.input) : undefined
-  const target = shorten(oneLine(head(text ?? scalars(call.input), 4 * TARGET_UNITS)), TARGET_UNITS)
+  const target = shorten(oneLine(headOf(text ?? scalars(call.input), 4 * TARGET_UNITS)), TARGET_UNITS)
   return target === '' ? undefined : target
 }
 
@@ -134,7 +135,7 @@ function scalars(input: Json): string {
   const pairs: (readonly [string, string])[] = []
   for (const [name, value] of Object.entries(input)) {
     if (pairs.length === 8) break
-    if (typeof value === 'string') pairs.push([name, head(value, TARGET_UNITS)])
+    if (typeof value === 'string') pairs.push([name, headOf(value, TARGET_UNITS)])
     if (typeof value === 'number' || typeof value === 'boolean') pairs.push([name, String(value)])
   }
   const [only] = pairs
@@ -147,19 +148,19 @@ export function outputHead(output: ToolResultOutput, max: number): string {
   switch (output.type) {
     case 'text':
     case 'error-text':
-      return head(output.value, max)
+      return headOf(output.value, max)
     case 'json':
     case 'error-json':
-      return head(typeof output.value === 'string' ? output.value : jsonHead(output.value, max), max)
+      return headOf(typeof output.value === 'string' ? output.value : jsonHead(output.value, max), max)
     case 'content': {
       const texts: string[] = []
       let room = max
       for (const item of output.value) {
         if (item.type !== 'text' || room <= 0) continue
-        texts.push(head(item.text, room))
+        texts.push(headOf(item.text, room))
         room -= item.text.length + 1
       }
-      return head(texts.join('\n'), max)
+      return headOf(texts.join('\n'), max)
     }
   }
 }
@@ -171,15 +172,15 @@ export function outputTail(output: ToolResultOutput, from: number, max: number):
     output.type === 'content'
       ? (output.value.findLast((item) => item.type === 'text')?.text ?? '')
       : output.value
-  if (text.length - from <= max) return tail(text, Math.max(0, text.length - from))
+  if (text.length - from <= max) return tailOf(text, Math.max(0, text.length - from))
   // What stands before the first line break is the rest of a line.
-  const end = tail(text, max)
+  const end = tailOf(text, max)
   return end.slice(end.indexOf('\n') + 1)
 }
 
 /** About the first `max` units of a value's JSON, without writing the rest. */
 function jsonHead(value: Json | undefined, max: number): string {
-  if (typeof value === 'string') return JSON.stringify(head(value, max))
+  if (typeof value === 'string') return JSON.stringify(headOf(value, max))
   if (typeof value !== 'object' || value === null) return String(value)
   const isList = Array.isArray(value)
   let text = isList ? '[' : '{'
@@ -189,7 +190,7 @@ function jsonHead(value: Json | undefined, max: number): string {
   for (const [key, inner] of entries) {
     if (text.length >= max) return text
     if (inner === undefined) continue
-    const name = isList ? '' : `${JSON.stringify(head(String(key), max))}:`
+    const name = isList ? '' : `${JSON.stringify(headOf(String(key), max))}:`
     text += separator + name + jsonHead(inner, max - text.length)
     separator = ','
   }

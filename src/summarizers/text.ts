@@ -1,40 +1,17 @@
-/** The first `max` UTF-16 units of a text, one less where that would cut a code point in two. */
-export function head(text: string, max: number): string {
-  if (text.length <= max) return text
-  return text.slice(0, isInsidePair(text, max) ? max - 1 : Math.max(0, max))
-}
-
-/** The last `max` UTF-16 units of a text, one less where that would cut a code point in two. */
-export function tail(text: string, max: number): string {
-  if (text.length <= max) return text
-  const start = text.length - Math.max(0, max)
-  return text.slice(isInsidePair(text, start) ? start + 1 : start)
-}
-
-function isInsidePair(text: string, at: number): boolean {
-  return at > 0 && at < text.length && isHigh(text.charCodeAt(at - 1)) && isLow(text.charCodeAt(at))
-}
-
-function isHigh(unit: number): boolean {
-  return unit >= 0xd800 && unit <= 0xdbff
-}
-
-function isLow(unit: number): boolean {
-  return unit >= 0xdc00 && unit <= 0xdfff
-}
+import { headOf, isInsidePair, tailOf } from '../core/characters.ts'
 
 /** A text of at most `max` units: the whole, or its beginning up to a space and an ellipsis. */
 export function shorten(text: string, max: number): string {
   if (text.length <= max) return text
-  if (max <= 1) return head(text, max)
-  const cut = head(text, max - 1)
+  if (max <= 1) return headOf(text, max)
+  const cut = headOf(text, max - 1)
   const space = text[cut.length] === ' ' ? cut.length : cut.lastIndexOf(' ')
   return `${(space > cut.length * 0.6 ? cut.slice(0, space) : cut).trimEnd()}…`
 }
 
 /** A path of at most `max` units: the whole, or an ellipsis and its end. */
 export function shortenPath(path: string, max: number): string {
-  return path.length <= max ? path : `…${tail(path, max - 1)}`
+  return path.length <= max ? path : `…${tailOf(path, max - 1)}`
 }
 
 /** A text on one line: every run of white space a single space, none at the ends. */
@@ -44,7 +21,7 @@ export function oneLine(text: string): string {
 
 /** The first line that is not blank, on one line and shortened. Looks at no more than 2,000 units. */
 export function firstLine(text: string, max: number): string {
-  for (const line of head(text, 2_000).split('\n')) {
+  for (const line of headOf(text, 2_000).split('\n')) {
     if (line.trim() !== '') return shorten(oneLine(line), max)
   }
   return ''
@@ -53,7 +30,7 @@ export function firstLine(text: string, max: number): string {
 /** The beginning and the end of a long text with a gap line between them; a short one as it is. */
 export function ends(text: string, first: number, last: number): string {
   if (text.length <= first + last + 3) return text
-  return `${head(text, first)}\n\n${tail(text, last)}`
+  return `${headOf(text, first)}\n\n${tailOf(text, last)}`
 }
 
 /** A text without its fenced code blocks. A fence that is never closed runs to the end. */

@@ -21,6 +21,7 @@ import {
   openStore,
   promptfleetEstimator,
   providerFactor,
+  truncateToTokenBudget,
 } from '../../src/index.ts'
 
 const part: fc.Arbitrary<Part> = fc.oneof(
@@ -107,6 +108,29 @@ it('an estimator of the old form still measures', () => {
   const call: Part = { type: 'tool-call', toolCallId: 'c', toolName: 'f', input: {} }
   expect(measurePart(file, old).media).toBe(7)
   expect(measurePart(call, old).toolCalls).toBe(3)
+})
+
+it('what lacks something every estimator has is refused at every door', async () => {
+  const whole = {
+    name: 'mine',
+    measureText: (text: string) => text.length,
+    toTokens: (units: number) => units,
+    mediaTokens: 7,
+    tokensPerMessage: 0,
+    tokensPerConversation: 0,
+  }
+  const refused = expect.objectContaining({ code: 'INVALID_INPUT' })
+  const doors = [
+    (estimator: never) => openStore(':memory:', { estimator }).then((store) => store.close()),
+    async (estimator: never) => estimateMessagesTokens([{ role: 'user', content: 'x' }], 'openai', estimator),
+    async (estimator: never) => truncateToTokenBudget('some text', 1, 'openai', { estimator }),
+  ]
+  const wrong = Object.keys(whole).map((name) => ({ ...whole, [name]: undefined }))
+  for (const door of doors) {
+    await door(whole as never)
+    for (const estimator of [...wrong, { ...whole, tokensPerMessage: Number.NaN }, 5, null])
+      await expect(door(estimator as never)).rejects.toEqual(refused)
+  }
 })
 
 it('the units of a store differ from the plain lists by less than a token a message', () => {

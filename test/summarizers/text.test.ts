@@ -1,31 +1,30 @@
 import { expect, it } from 'vitest'
+import { headOf, tailOf } from '../../src/core/characters.ts'
 import { estimateTokens } from '../../src/core/tokens.ts'
 import { unitsWithin } from '../../src/summarizers/budget.ts'
 import {
   cleanLine,
   ends,
   firstLine,
-  head,
   sentenceAround,
   sentencesOf,
   shorten,
   shortenPath,
-  tail,
   withoutFences,
 } from '../../src/summarizers/text.ts'
 
 it('cuts no code point in two', () => {
-  expect(head('a😀b', 2)).toBe('a')
-  expect(head('a😀b', 3)).toBe('a😀')
-  expect(tail('a😀b', 2)).toBe('b')
-  expect(tail('a😀b', 3)).toBe('😀b')
+  expect(headOf('a😀b', 2)).toBe('a')
+  expect(headOf('a😀b', 3)).toBe('a😀')
+  expect(tailOf('a😀b', 2)).toBe('b')
+  expect(tailOf('a😀b', 3)).toBe('😀b')
   expect(shorten('😀😀😀', 4)).toBe('😀…')
   expect(ends('😀'.repeat(10), 3, 3)).toBe('😀\n\n😀')
 })
 
 it('leaves lone surrogates where they stand', () => {
-  expect(head('\ud83da\ude00', 2)).toBe('\ud83da')
-  expect(tail('\ude00\ude00', 1)).toBe('\ude00')
+  expect(headOf('\ud83da\ude00', 2)).toBe('\ud83da')
+  expect(tailOf('\ude00\ude00', 1)).toBe('\ude00')
 })
 
 it.each([

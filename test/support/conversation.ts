@@ -43,7 +43,7 @@ function resultPart(
   return { type: 'tool-result', toolCallId: id, output, ...(name !== undefined && { toolName: name }) }
 }
 
-/** A text of so many tokens by the default estimator's units (4 characters each). */
+/** A text of so many tokens by the units of `neurolink` (4 characters each). */
 export function units(count: number, letter = 'x'): string {
   return letter.repeat(count * 4)
 }

@@ -68,7 +68,7 @@ const units = new Uint16Array(STRETCH)
 const bytes = Buffer.from(units.buffer)
 
 /** Units of `calibrated` for a text: sixteenths of a token of o200k, about. */
-export function measureCalibrated(text: string): number {
+function measureCalibrated(text: string): number {
   const { length } = text
   if (length === 0) return 0
   let cost = 0

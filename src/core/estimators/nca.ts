@@ -4,13 +4,13 @@ import type { Estimator } from '../tokens.ts'
 import { type LengthUnit, lengthIn, lengthUnitSchema } from './text-length.ts'
 
 /** Characters per token, of a tool's message and of any other. Source: seed 004. */
-export const NCA_TOOL_CHARS_PER_TOKEN = 3.5
-export const NCA_CHARS_PER_TOKEN = 4
+const TOOL_CHARS_PER_TOKEN = 3.5
+const CHARS_PER_TOKEN = 4
 /** Tokens of a message's framing and of one tool call, whatever it says. Source: seed 004. */
-export const NCA_TOKENS_PER_MESSAGE = 10
-export const NCA_TOKENS_PER_CALL = 50
+const TOKENS_PER_MESSAGE = 10
+const TOKENS_PER_CALL = 50
 /** Characters of an image besides its path. Source: checklist S4-U03. */
-export const NCA_IMAGE_CHARS = 512
+const IMAGE_CHARS = 512
 /** Units in a token that make both divisors whole: 28 / 4 = 7 and 28 / 3.5 = 8 a character. */
 const UNITS_PER_TOKEN = 28
 
@@ -39,11 +39,11 @@ export function estimateNcaTokens(message: NcaMessage, options: NcaOptions = {})
     for (const part of content as Exclude<NcaMessage['content'], string>) {
       if (typeof part.text === 'string') characters += lengthIn(part.text, unit)
       if (part.type !== 'image') continue
-      characters += NCA_IMAGE_CHARS + (typeof part.path === 'string' ? lengthIn(part.path, unit) : 0)
+      characters += IMAGE_CHARS + (typeof part.path === 'string' ? lengthIn(part.path, unit) : 0)
     }
-  const divisor = role === 'tool' ? NCA_TOOL_CHARS_PER_TOKEN : NCA_CHARS_PER_TOKEN
+  const divisor = role === 'tool' ? TOOL_CHARS_PER_TOKEN : CHARS_PER_TOKEN
   const calls = Array.isArray(tool_calls) ? tool_calls.length : 0
-  return Math.floor(characters / divisor) + calls * NCA_TOKENS_PER_CALL + NCA_TOKENS_PER_MESSAGE
+  return Math.floor(characters / divisor) + calls * TOKENS_PER_CALL + TOKENS_PER_MESSAGE
 }
 
 /** Tokens of a list: the sum over its messages. Source: seed 004. */
@@ -67,12 +67,12 @@ function estimatorOf(name: string, unit: LengthUnit): Estimator {
       kind === 'toolCall'
         ? 0
         : (lengthIn(text, unit) * UNITS_PER_TOKEN) /
-          (kind === 'toolResult' ? NCA_TOOL_CHARS_PER_TOKEN : NCA_CHARS_PER_TOKEN),
-    mediaTokens: NCA_IMAGE_CHARS / NCA_CHARS_PER_TOKEN,
-    unitsPerCall: NCA_TOKENS_PER_CALL * UNITS_PER_TOKEN,
+          (kind === 'toolResult' ? TOOL_CHARS_PER_TOKEN : CHARS_PER_TOKEN),
+    mediaTokens: IMAGE_CHARS / CHARS_PER_TOKEN,
+    unitsPerCall: TOKENS_PER_CALL * UNITS_PER_TOKEN,
     unitsPerToken: UNITS_PER_TOKEN,
     toTokens: (units) => Math.floor(units / UNITS_PER_TOKEN),
-    tokensPerMessage: NCA_TOKENS_PER_MESSAGE,
+    tokensPerMessage: TOKENS_PER_MESSAGE,
     tokensPerConversation: 0,
   }
 }

@@ -64,7 +64,7 @@ function estimatorOf(name: string, mode: MarginMode): Estimator {
 }
 
 /**
- * The default: the formula of seed 003, ceil(ceil(length / 4) × multiplier × 1.15) (checklist C-25), with the
+ * The default of the functions for plain lists (that of stores is `calibrated`): the formula of seed 003, ceil(ceil(length / 4) × multiplier × 1.15) (checklist C-25), with the
  * multiplication and the rounding done once per list instead of once per message.
  */
 export const neurolinkEstimator: Estimator = estimatorOf('neurolink', 'multiplicative')

@@ -5,17 +5,17 @@ import type { Estimator } from '../tokens.ts'
 import { type LengthUnit, lengthIn, lengthUnitSchema } from './text-length.ts'
 
 /** Characters per token; about right for GPT and Claude models in English. Source: seed 000. */
-export const NEURON_CHARS_PER_TOKEN = 4
+const CHARS_PER_TOKEN = 4
 /** Tokens of an image. Source: seed 000. */
-export const NEURON_IMAGE_TOKENS = 300
+const IMAGE_TOKENS = 300
 /** Tokens of a document. Source: seed 000. */
-export const NEURON_DOCUMENT_TOKENS = 500
+const DOCUMENT_TOKENS = 500
 /** Tokens of a message's framing. Source: seed 000. */
-export const NEURON_TOKENS_PER_MESSAGE = 4
+const TOKENS_PER_MESSAGE = 4
 
 const counterSchema = z.strictObject({
   /** Characters per token, above 0. Default 4. */
-  charsPerToken: z.number().positive().finite().default(NEURON_CHARS_PER_TOKEN),
+  charsPerToken: z.number().positive().finite().default(CHARS_PER_TOKEN),
   /** What a character is: a UTF-16 unit (default) or a UTF-8 byte, as in the Rust original. */
   unit: lengthUnitSchema.default('utf16'),
 })
@@ -68,9 +68,9 @@ export function createTokenCounter(options: TokenCounterOptions = {}): TokenCoun
       case 'tool_use':
         return ofField(block.name) + ofJson(block.input)
       case 'image':
-        return NEURON_IMAGE_TOKENS
+        return IMAGE_TOKENS
       case 'document':
-        return NEURON_DOCUMENT_TOKENS
+        return DOCUMENT_TOKENS
       default:
         return 0
     }
@@ -87,7 +87,7 @@ export function createTokenCounter(options: TokenCounterOptions = {}): TokenCoun
       checkMessageList(messages, 'estimateMessages')
       let tokens = 0
       for (const { content } of messages) {
-        tokens += NEURON_TOKENS_PER_MESSAGE
+        tokens += TOKENS_PER_MESSAGE
         if (typeof content === 'string') tokens += estimateText(content)
         else for (const block of content) tokens += ofBlock(block)
       }
@@ -111,11 +111,11 @@ export function createTokenCounter(options: TokenCounterOptions = {}): TokenCoun
 function estimatorOf(name: string, unit: LengthUnit): Estimator {
   return {
     name,
-    measureText: (text) => Math.ceil(lengthIn(text, unit) / NEURON_CHARS_PER_TOKEN),
-    mediaTokens: NEURON_IMAGE_TOKENS,
-    fileTokens: NEURON_DOCUMENT_TOKENS,
+    measureText: (text) => Math.ceil(lengthIn(text, unit) / CHARS_PER_TOKEN),
+    mediaTokens: IMAGE_TOKENS,
+    fileTokens: DOCUMENT_TOKENS,
     toTokens: (units) => units,
-    tokensPerMessage: NEURON_TOKENS_PER_MESSAGE,
+    tokensPerMessage: TOKENS_PER_MESSAGE,
     tokensPerConversation: 0,
   }
 }

@@ -2,10 +2,10 @@ import { invalid } from '../check.ts'
 import type { Estimator } from '../tokens.ts'
 
 /** Tokens of a message's framing, of a list's, of a call's, of a list of tools'. Source: seed 001's crate, checklist C-19. */
-export const PROMPTFLEET_TOKENS_PER_MESSAGE = 4
-export const PROMPTFLEET_TOKENS_PER_LIST = 3
-export const PROMPTFLEET_TOKENS_PER_CALL = 3
-export const PROMPTFLEET_TOKENS_OF_TOOLS = 10
+const TOKENS_PER_MESSAGE = 4
+const TOKENS_PER_LIST = 3
+const TOKENS_PER_CALL = 3
+const TOKENS_OF_TOOLS = 10
 /**
  * What a store takes for the tokens of the role word, which are 1 (user, tool), 2 (system) or 3 (assistant): a
  * conversation of questions and answers comes out exact, a single message is off by one token at most.
@@ -24,10 +24,10 @@ export type PromptfleetMessage = {
 /** Tokens of a text: bytes of ASCII / 4 + other UTF-8 bytes / 3, together rounded up. Throws `INVALID_INPUT`. Source: seed 001's crate. */
 export function estimatePromptfleetTokens(text: string): number {
   if (typeof text !== 'string') throw invalid('estimatePromptfleetTokens: text must be a text')
-  return tokensOfText(text)
+  return measurePromptfleet(text)
 }
 
-function tokensOfText(text: string): number {
+function measurePromptfleet(text: string): number {
   let ascii = 0
   for (let at = 0; at < text.length; at++) if (text.charCodeAt(at) < 128) ascii++
   const others = ascii === text.length ? 0 : Buffer.byteLength(text, 'utf8') - ascii
@@ -39,12 +39,11 @@ function tokensOfText(text: string): number {
 export function estimatePromptfleetMessage(message: PromptfleetMessage): number {
   if (typeof message !== 'object' || message === null)
     throw invalid('estimatePromptfleetMessage: a message must be an object')
-  const of = (text: unknown): number => (typeof text === 'string' ? tokensOfText(text) : 0)
+  const of = (text: unknown): number => (typeof text === 'string' ? measurePromptfleet(text) : 0)
   const calls = Array.isArray(message.tool_calls) ? message.tool_calls : []
   return (calls as NonNullable<PromptfleetMessage['tool_calls']>).reduce(
-    (sum, call) =>
-      sum + PROMPTFLEET_TOKENS_PER_CALL + of(call?.function?.name) + of(call?.function?.arguments),
-    PROMPTFLEET_TOKENS_PER_MESSAGE + of(message.role) + of(message.content),
+    (sum, call) => sum + TOKENS_PER_CALL + of(call?.function?.name) + of(call?.function?.arguments),
+    TOKENS_PER_MESSAGE + of(message.role) + of(message.content),
   )
 }
 
@@ -53,7 +52,7 @@ export function estimatePromptfleetMessages(messages: readonly PromptfleetMessag
   if (!Array.isArray(messages)) throw invalid('estimatePromptfleetMessages: messages must be a list')
   return (messages as readonly PromptfleetMessage[]).reduce(
     (sum, message) => sum + estimatePromptfleetMessage(message),
-    PROMPTFLEET_TOKENS_PER_LIST,
+    TOKENS_PER_LIST,
   )
 }
 
@@ -63,17 +62,17 @@ export function estimatePromptfleetTools(tools: readonly unknown[]): number {
   if (tools.length === 0) return 0
   return tools.reduce((sum: number, tool) => {
     const json = JSON.stringify(tool) as string | undefined
-    return sum + (json === undefined ? 0 : tokensOfText(json))
-  }, PROMPTFLEET_TOKENS_OF_TOOLS)
+    return sum + (json === undefined ? 0 : measurePromptfleet(json))
+  }, TOKENS_OF_TOOLS)
 }
 
 /** The estimate of seed 001's crate for a store. It knows only texts: images and files count nothing. No provider makes a difference. */
 export const promptfleetEstimator: Estimator = {
   name: 'promptfleet',
-  measureText: tokensOfText,
+  measureText: measurePromptfleet,
   mediaTokens: 0,
-  unitsPerCall: PROMPTFLEET_TOKENS_PER_CALL,
+  unitsPerCall: TOKENS_PER_CALL,
   toTokens: (units) => units,
-  tokensPerMessage: PROMPTFLEET_TOKENS_PER_MESSAGE + MEAN_ROLE_TOKENS,
-  tokensPerConversation: PROMPTFLEET_TOKENS_PER_LIST,
+  tokensPerMessage: TOKENS_PER_MESSAGE + MEAN_ROLE_TOKENS,
+  tokensPerConversation: TOKENS_PER_LIST,
 }

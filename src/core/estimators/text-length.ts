@@ -1,7 +1,7 @@
 import { z } from 'zod'
 
 /** What a length is counted in: UTF-16 units (default, checklist C-21), or the UTF-8 bytes the Rust originals count. */
-export const LENGTH_UNITS = ['utf16', 'utf8'] as const
+const LENGTH_UNITS = ['utf16', 'utf8'] as const
 export type LengthUnit = (typeof LENGTH_UNITS)[number]
 
 export const lengthUnitSchema = z.enum(LENGTH_UNITS)

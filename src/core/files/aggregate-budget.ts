@@ -1,8 +1,7 @@
 import { z } from 'zod'
 import { check } from '../check.ts'
-import { tokensOfText } from '../text-size.ts'
-import { type Estimator, neurolinkEstimator } from '../tokens.ts'
-import { truncateToTokenBudget } from '../truncate-text.ts'
+import { type Estimator, neurolinkEstimator, tokensOfText } from '../tokens.ts'
+import { DEFAULT_TEXT_ENDING, truncateToTokenBudget } from '../truncate-text.ts'
 import { type AttachedFile, checkFiles, fileName } from './attached-file.ts'
 import { fileBudgetTokens, fileShareShape } from './file-budget.ts'
 
@@ -107,9 +106,8 @@ function cutFile<F extends AttachedFile>(
   provider: string,
   estimator: Estimator,
 ): FittedFile<F> {
-  const ending = '...'
-  const { text } = truncateToTokenBudget(file.content, room, provider, { estimator, ending })
-  if (text === '' || text === ending) return { file, how: 'dropped', originalTokens, tokens: 0 }
+  const { text } = truncateToTokenBudget(file.content, room, provider, { estimator })
+  if (text === '' || text === DEFAULT_TEXT_ENDING) return { file, how: 'dropped', originalTokens, tokens: 0 }
   const tokens = tokensOfText(text, estimator, provider)
   return { file: { ...file, content: text, truncated: true }, how: 'truncated', originalTokens, tokens }
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { DEFAULT_PROVIDER } from '../budget.ts'
 import { check } from '../check.ts'
-import { estimatorSchema } from '../text-size.ts'
+import { estimatorSchema } from '../estimators/estimator-schema.ts'
 import { getAvailableInputTokens } from '../windows.ts'
 
 /** Share of the remaining context that files may take. Source: seeds 002 and 003, checklist S3-297. */

@@ -1,7 +1,6 @@
 import { DEFAULT_PROVIDER } from '../budget.ts'
 import { check } from '../check.ts'
-import { tokensOfText } from '../text-size.ts'
-import { type Estimator, neurolinkEstimator } from '../tokens.ts'
+import { type Estimator, neurolinkEstimator, tokensOfText } from '../tokens.ts'
 import { type AttachedFile, checkFiles } from './attached-file.ts'
 import { type FileBudget, fileBudgetSchema, fileBudgetTokens } from './file-budget.ts'
 

@@ -82,7 +82,7 @@ export function hintsAtSize(near: string): boolean {
   )
 }
 
-/** Whether a ValidationException speaks of tokens that are words. Source: seed 003, `ValidationException.*token`. */
-export function validationOfTokens(text: string, at: number): boolean {
+/** Whether tokens are named behind a wording, as behind a ValidationException. Source: seed 003, `ValidationException.*token`. */
+export function speaksOfTokens(text: string, at: number): boolean {
   return /\btokens?\b/.test(text.slice(at, at + 2000))
 }

@@ -8,7 +8,7 @@ import {
   isOtherCode,
   isOtherStatus,
   speaksAgainst,
-  validationOfTokens,
+  speaksOfTokens,
 } from './guards.ts'
 import { providerInText, providerOfHost, sayingProvider } from './providers.ts'
 import { type ErrorNode, readError } from './read-error.ts'
@@ -123,7 +123,7 @@ function findOverflow(error: unknown, options: OverflowOptions = {}): Overflow |
     strict = true,
     patterns = [],
   } = check(optionsSchema, options, 'options of an overflow error')
-  const nodes = readError(error).filter((node) => !node.ours)
+  const nodes = readError(error).filter((node) => !node.isOurs)
   const places: Place[] = []
   const custom = firstCustom(nodes, patterns)
   let rank = Number.POSITIVE_INFINITY
@@ -159,8 +159,7 @@ function silentRefusal(nodes: readonly ErrorNode[], hint: string | undefined): s
     texts.some((text) => /^4(?:00|13) (?:status code )?\(no body\)$/.test(normalizeText(text))),
   )
   if (!isBare) return undefined
-  const called = [hint === undefined ? undefined : sayingProvider(hint), ...evidence(nodes, [])]
-  return called.find((name) => name !== undefined && SILENT.has(name))
+  return calledProviders(nodes, [], hint).find((name) => SILENT.has(name))
 }
 
 /** The first wording that holds of a text, by its place in the list. */
@@ -182,11 +181,11 @@ const MAY_MATTER =
   /token|context|too[ _]?(?:long|large)|exceed|length|resource_exhausted|validationexception|maximum|超|过长|太长|大于|prompt|max input|truncate|room/
 
 function holds(wording: Wording, text: string, at: number, node: ErrorNode, strict: boolean): boolean {
-  if (wording.pattern.source === 'validationexception' && !validationOfTokens(text, at)) return false
+  if (wording.needs === 'tokens' && !speaksOfTokens(text, at)) return false
   if (wording.trust === 'certain') return true
   if (!strict && wording.trust === 'loose') return true
   const near = text.slice(Math.max(0, at - 400), at + 600)
-  if (wording.pattern.source === 'resource_exhausted') return hintsAtSize(near)
+  if (wording.needs === 'size') return hintsAtSize(near)
   const status = statusOf(node)
   if (isOtherStatus(status) || saysOther(node)) return false
   if (speaksAgainst(near) || isAboutAnswer(near)) return false
@@ -231,14 +230,22 @@ function nameProvider(
   places: readonly Place[],
   hint: string | undefined,
 ): string | null {
-  const called = [hint === undefined ? undefined : sayingProvider(hint), ...evidence(nodes, places)]
-  return called.find((name) => name !== undefined && maySay(wording, name)) ?? wording.provider
+  return calledProviders(nodes, places, hint).find((name) => maySay(wording, name)) ?? wording.provider
 }
 
-function* evidence(nodes: readonly ErrorNode[], places: readonly Place[]): Generator<string | undefined> {
-  for (const { host } of nodes) if (host !== undefined) yield providerOfHost(host)
-  for (const { provider } of nodes) if (provider !== undefined) yield sayingProvider(provider)
-  for (const { text } of places) yield providerInText(text)
+/** Who may have been called, the best evidence first: the caller's word, hosts, fields, texts. */
+function calledProviders(
+  nodes: readonly ErrorNode[],
+  places: readonly Place[],
+  hint: string | undefined,
+): string[] {
+  const called = [
+    hint === undefined ? undefined : sayingProvider(hint),
+    ...nodes.map(({ host }) => (host === undefined ? undefined : providerOfHost(host))),
+    ...nodes.map(({ provider }) => (provider === undefined ? undefined : sayingProvider(provider))),
+    ...places.map(({ text }) => providerInText(text)),
+  ]
+  return called.filter((name) => name !== undefined)
 }
 
 function maySay(wording: Wording, provider: string): boolean {

@@ -32,7 +32,7 @@ export type ErrorNode = {
   promptTokens: number | undefined
   contextTokens: number | undefined
   /** Made by this package: what it says is no word of a provider. */
-  ours: boolean
+  isOurs: boolean
 }
 
 /** A status at the head of a text: "429 {…}", "Error code: 400 - {…}", "failed with status code 402". */
@@ -102,7 +102,7 @@ function makeNode(parent: ErrorNode | undefined, listed: boolean): ErrorNode {
     provider: undefined,
     promptTokens: undefined,
     contextTokens: undefined,
-    ours: false,
+    isOurs: false,
   }
 }
 
@@ -113,12 +113,12 @@ function readObject(value: object, node: ErrorNode, push: Push): void {
   const code = read(value, 'code')
   if (name === 'ContextBudgetExceededError' || code === 'CONTEXT_BUDGET_EXCEEDED') {
     // The end of a recovery, not the start of one: what caused it has been dealt with.
-    node.ours = true
+    node.isOurs = true
     const message = read(value, 'message')
     if (typeof message === 'string' && message !== '') node.firstText = message
     return
   }
-  node.ours = name === 'UndertextError'
+  node.isOurs = name === 'UndertextError'
   for (const key of CODE_KEYS) {
     const found = read(value, key)
     if (typeof found === 'string' && found !== '' && found.length <= MAX_CODE_LENGTH) node.codes.push(found)
@@ -133,18 +133,18 @@ function readObject(value: object, node: ErrorNode, push: Push): void {
   }
   if (typeof read(value, '$metadata') === 'object' && name !== 'ModelError') node.provider ??= 'bedrock'
   node.host = hostOf(read(value, 'url'))
-  const builtIn = name === 'QuotaExceededError'
-  node.promptTokens = tokens(read(value, builtIn ? 'requested' : 'n_prompt_tokens'))
-  node.contextTokens = tokens(read(value, builtIn ? 'quota' : 'n_ctx'))
+  const isBuiltIn = name === 'QuotaExceededError'
+  node.promptTokens = tokens(read(value, isBuiltIn ? 'requested' : 'n_prompt_tokens'))
+  node.contextTokens = tokens(read(value, isBuiltIn ? 'quota' : 'n_ctx'))
 
-  const chatMessage = typeof read(value, 'role') === 'string'
-  for (const key of chatMessage ? KEYS_OF_CHAT_MESSAGES : MESSAGE_KEYS) {
+  const isChatMessage = typeof read(value, 'role') === 'string'
+  for (const key of isChatMessage ? KEYS_OF_CHAT_MESSAGES : MESSAGE_KEYS) {
     const found = read(value, key)
     if (typeof found === 'string') {
       addText(node, found, push)
     } else push(found, false)
   }
-  if (chatMessage) return
+  if (isChatMessage) return
   for (const key of INNER_KEYS) push(read(value, key), false)
 }
 

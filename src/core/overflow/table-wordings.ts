@@ -53,6 +53,7 @@ export const TABLE_WORDINGS: readonly Wording[] = [
     provider: 'google',
     trust: 'loose',
     pattern: /resource_exhausted/,
+    needs: 'size',
     sample: 'RESOURCE_EXHAUSTED',
     also: ['vertex'],
   },
@@ -74,6 +75,7 @@ export const TABLE_WORDINGS: readonly Wording[] = [
     provider: 'bedrock',
     trust: 'loose',
     pattern: /validationexception/,
+    needs: 'tokens',
     sample: 'ValidationException.*token',
   },
   {

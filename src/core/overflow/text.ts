@@ -37,12 +37,13 @@ export function normalizeText(text: string): string {
   return tidy(lower.length <= WHOLE_TEXT_LENGTH ? lower : excerpt(lower))
 }
 
+/** A run of backslashes is only tried from its first on: from each of them it would take the square of its length. */
 function tidy(text: string): string {
   return text
-    .replace(/\\+u([0-9a-f]{4})/g, (_, hex: string) =>
+    .replace(/(?<!\\)\\+u([0-9a-f]{4})/g, (_, hex: string) =>
       String.fromCharCode(Number.parseInt(hex, 16)).toLowerCase(),
     )
-    .replace(/\\+[nrt]/g, ' ')
+    .replace(/(?<!\\)\\+[nrt]/g, ' ')
     .replace(/&(?:#0?39|#x27|apos);|[‘’ʼ]/g, "'")
     .replace(/&gt;/g, '>')
     .replace(/&lt;/g, '<')

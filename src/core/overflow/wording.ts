@@ -11,6 +11,11 @@ export type Wording = {
   readonly trust: Trust
   /** Compared with a text of `normalizeText`. */
   readonly pattern: RegExp
+  /**
+   * What must stand beside it besides. `tokens`: tokens that are words. `size`: a hint at tokens or length, and nothing of a
+   * rate; then no status and no code speaks against it.
+   */
+  readonly needs?: 'tokens' | 'size'
   /** A sample, for people and for the page of the documentation. */
   readonly sample: string
   /** Who else says it: `compatible` are all that speak OpenAI's protocol. A hint decides among these. */

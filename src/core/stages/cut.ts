@@ -1,3 +1,4 @@
+import { headOf } from '../characters.ts'
 import { outputText, type Part } from '../message.ts'
 import { type PlannedReplacement, savedBy } from '../plan.ts'
 import {
@@ -170,16 +171,8 @@ export function cutText(text: string, units: number, estimator: Estimator, kind?
   let high = text.length
   while (low < high) {
     const middle = Math.ceil((low + high) / 2)
-    if (estimator.measureText(`${beginning(text, middle)}${CUT_ENDING}`, kind) <= units) low = middle
+    if (estimator.measureText(`${headOf(text, middle)}${CUT_ENDING}`, kind) <= units) low = middle
     else high = middle - 1
   }
-  return `${beginning(text, low)}${CUT_ENDING}`
-}
-
-/** The first `length` UTF-16 units, one less where that would cut a pair of surrogates. */
-export function beginning(text: string, length: number): string {
-  const last = text.charCodeAt(length - 1)
-  const isHigh = last >= 0xd800 && last <= 0xdbff
-  const next = text.charCodeAt(length)
-  return isHigh && next >= 0xdc00 && next <= 0xdfff ? text.slice(0, length - 1) : text.slice(0, length)
+  return `${headOf(text, low)}${CUT_ENDING}`
 }

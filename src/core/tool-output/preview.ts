@@ -7,9 +7,9 @@ import { MAX_TOOL_OUTPUT_LINES } from './cut-output.ts'
 /** Most bytes of a tool output that a preview keeps, UTF-8. Source: seed 002, checklist S2-045. */
 export const DEFAULT_MAX_PREVIEW_BYTES = 51_200
 /** Share of what a preview keeps that comes from the beginning; the rest is the end. Source: checklist S2-U03. */
-export const DEFAULT_PREVIEW_HEAD_RATIO = 0.25
+const DEFAULT_PREVIEW_HEAD_RATIO = 0.25
 /** The tool a preview names for the full output. Source: checklist S2-U03. */
-export const DEFAULT_RETRIEVAL_TOOL = 'retrieve_context'
+const DEFAULT_RETRIEVAL_TOOL = 'retrieve_context'
 
 /** A line is kept whole when that leaves more than this share of the room of its end. */
 const LEAST_SHARE = 0.5

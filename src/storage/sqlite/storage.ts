@@ -23,7 +23,7 @@ import {
   updateSession,
 } from './sessions.ts'
 import { redo, undo } from './undo.ts'
-import { learnLimit, readLimits, readReadings, recordUsage, removeLimit } from './usage.ts'
+import { forgetLimit, learnLimit, readLimits, readReadings, recordUsage } from './usage.ts'
 import { verifySession } from './verify.ts'
 
 /** The port over SQLite: each verb is one function in a file of its own, and one transaction. */
@@ -67,7 +67,7 @@ export function sqliteStorage(connection: Connection, estimators: Estimators) {
       connection.readOne('getContextStats', () => readReadings(connection, id, provider, model)),
     recordUsage: (id, usage) => recordUsage(connection, id, usage, estimatorOf),
     learnLimit: (provider, model, tokens) => learnLimit(connection, provider, model, tokens),
-    forgetLimit: (provider, model) => removeLimit(connection, provider, model),
+    forgetLimit: (provider, model) => forgetLimit(connection, provider, model),
     limits: () => readLimits(connection),
     reestimate: (id, estimator) => reestimate(connection, id, estimator),
     close: () => connection.close(),

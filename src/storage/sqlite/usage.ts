@@ -86,7 +86,7 @@ export function recordUsage(
     writeCalibration(connection, usage, estimator, learned.calibration)
     // A request of that size went through, so the limit is not there any more.
     const isRefuted = usage.wentThrough && (before.learnedLimit ?? tokens) < tokens
-    if (isRefuted) forgetLimit(connection, provider, model)
+    if (isRefuted) deleteLimit(connection, provider, model)
     const learnedLimit = isRefuted ? undefined : before.learnedLimit
     return { recorded: true, before, after: { ...learned, learnedLimit }, estimate }
   })
@@ -196,14 +196,14 @@ export function learnLimit(connection: Connection, provider: string, model: stri
   })
 }
 
-/** Forgets what was learnt of a model's limit, within the caller's transaction; answers whether there was anything. */
-function forgetLimit(connection: Connection, provider: string, model: string): boolean {
+/** Within the caller's transaction; answers whether there was a limit. */
+function deleteLimit(connection: Connection, provider: string, model: string): boolean {
   return connection.run('delete from undertext_limits where provider = ? and model = ?', provider, model) > 0
 }
 
-/** The same as a verb of its own. */
-export function removeLimit(connection: Connection, provider: string, model: string): boolean {
-  return connection.write('forgetLimit', () => forgetLimit(connection, provider, model))
+/** Forgets what was learnt of a model's limit; answers whether there was anything. */
+export function forgetLimit(connection: Connection, provider: string, model: string): boolean {
+  return connection.write('forgetLimit', () => deleteLimit(connection, provider, model))
 }
 
 /** All limits that were learnt, by provider and model. */

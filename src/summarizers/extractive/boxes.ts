@@ -1,5 +1,6 @@
+import { headOf } from '../../core/characters.ts'
 import { type Call, isObject } from '../calls.ts'
-import { head, oneLine, shorten } from '../text.ts'
+import { oneLine, shorten } from '../text.ts'
 import type { Conversation } from './conversation.ts'
 
 /** A line with a check box, as it was last seen. */
@@ -83,8 +84,8 @@ function writingsOf({ input, at, paths }: Call): Writing[] {
 }
 
 function boxesIn(text: string): Box[] {
-  return [...head(text, BOX_UNITS).matchAll(BOX)].slice(0, MAX_BOXES).map(([, mark, body]) => {
-    return { text: shorten(oneLine(head(body ?? '', 400)), 160), isDone: mark !== ' ' }
+  return [...headOf(text, BOX_UNITS).matchAll(BOX)].slice(0, MAX_BOXES).map(([, mark, body]) => {
+    return { text: shorten(oneLine(headOf(body ?? '', 400)), 160), isDone: mark !== ' ' }
   })
 }
 

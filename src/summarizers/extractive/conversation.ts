@@ -1,6 +1,7 @@
+import { headOf } from '../../core/characters.ts'
 import { type Message, partsOf, type RowKind } from '../../core/message.ts'
 import { type Call, callsOf, outputHead, outputTail, targetOf } from '../calls.ts'
-import { cleanLine, ends, head, oneLine, shorten, shortenPath } from '../text.ts'
+import { cleanLine, ends, oneLine, shorten, shortenPath } from '../text.ts'
 import { shellCommand, shellGist } from './shell.ts'
 
 /** Something the user or the assistant said, on its place; of a long text the beginning and the end. */
@@ -103,7 +104,7 @@ function exchangesOf(said: readonly Said[], calls: readonly Call[]): Exchange[] 
 /** A call as a reader wants to see it: name and target. */
 export function callLabel(call: Call, max: number): string {
   const command = shellCommand(call)
-  const target = command === undefined ? targetOf(call) : oneLine(head(shellGist(command), 2 * max))
+  const target = command === undefined ? targetOf(call) : oneLine(headOf(shellGist(command), 2 * max))
   if (target === undefined) return call.name
   const shown = call.paths.length > 0 ? shortenPath(lastSegments(target), max) : shorten(target, max)
   return `${call.name} \`${shown.replaceAll('`', "'")}\``

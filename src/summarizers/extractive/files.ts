@@ -1,6 +1,7 @@
+import { headOf } from '../../core/characters.ts'
 import type { Json } from '../../core/json.ts'
 import { type Call, isObject } from '../calls.ts'
-import { cleanLine, head, oneLine, shorten } from '../text.ts'
+import { cleanLine, oneLine, shorten } from '../text.ts'
 
 /** What happened to one file. */
 export type FileFacts = {
@@ -127,7 +128,7 @@ const KEYWORDS = new Set([
 const MAX_DEFINES = 12
 
 function describe(file: FileFacts, written: string, isWholeFile: boolean): void {
-  const code = head(written, CODE_PER_CALL)
+  const code = headOf(written, CODE_PER_CALL)
   if (isWholeFile) file.about = aboutOf(code)
   // The rest of a Markdown or data file is not code.
   if (/\.(?:md|txt|json|ya?ml|toml|csv|html|css)$/i.test(file.path)) return
@@ -141,7 +142,7 @@ function describe(file: FileFacts, written: string, isWholeFile: boolean): void 
 
 /** The first comment line or heading of a file. */
 function aboutOf(code: string): string {
-  for (const line of head(code, 600).split('\n').slice(0, 8)) {
+  for (const line of headOf(code, 600).split('\n').slice(0, 8)) {
     const [, comment] = /^\s*(?:\/\*\*?|\*(?!\/)|\/\/|#+|--|"""|<!--)\s*(.*)$/.exec(line) ?? []
     const text = cleanLine((comment ?? '').replace(/(?:\*\/|-->|""")\s*$/, ''))
     if (text.length >= 8 && !/^!|eslint|copyright|licen[cs]e|@ts-|coding[:=]/i.test(text))

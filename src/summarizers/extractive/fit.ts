@@ -1,4 +1,5 @@
-import { head, shorten } from '../text.ts'
+import { headOf } from '../../core/characters.ts'
+import { shorten } from '../text.ts'
 
 /** One line of a summary. */
 export type Bullet = {
@@ -138,7 +139,7 @@ function cutTo(bullet: Bullet, max: number): string | undefined {
   if (bullet.text.length <= max) return bullet.text
   if (bullet.cut === undefined || max < LEAST_CUT) return undefined
   if (bullet.cut === 'prose') return shorten(bullet.text, max)
-  const comma = head(bullet.text, max + 1).lastIndexOf(', ')
+  const comma = headOf(bullet.text, max + 1).lastIndexOf(', ')
   return comma < LEAST_CUT / 2 ? undefined : bullet.text.slice(0, comma)
 }
 

@@ -1,5 +1,6 @@
+import { headOf } from '../../core/characters.ts'
 import type { Call } from '../calls.ts'
-import { head, sentencesOf, shorten, withoutFences } from '../text.ts'
+import { sentencesOf, shorten, withoutFences } from '../text.ts'
 import { type Conversation, callLabel, errorLine, type Said } from './conversation.ts'
 import { gist, informative } from './requests.ts'
 
@@ -64,7 +65,7 @@ function firstAfter(replies: readonly Said[], at: number): Said | undefined {
 }
 
 function firstSentence(text: string): string {
-  const sentences = sentencesOf(head(withoutFences(text), 600))
+  const sentences = sentencesOf(headOf(withoutFences(text), 600))
   const told = sentences.slice(0, 2).join(' ')
   return shorten(told, 160)
 }
@@ -77,7 +78,7 @@ function complaints({ exchanges }: Conversation): Problem[] {
   for (let i = exchanges.length - 1; i >= 0 && problems.length < MAX_COMPLAINTS; i--) {
     const { request, replies } = exchanges[i]!
     if (!COMPLAINT.test(request.text)) continue
-    const sentences = sentencesOf(head(withoutFences(request.text), 3_000))
+    const sentences = sentencesOf(headOf(withoutFences(request.text), 3_000))
     const complaint = sentences.find((sentence) => COMPLAINT.test(sentence)) ?? informative(request.text, 200)
     const answer = replies
       .slice(0, 4)
@@ -94,7 +95,7 @@ const FINDING =
 
 /** What a reply found out, else its gist. */
 function finding(text: string): string | undefined {
-  const prose = head(withoutFences(text), 1_500)
+  const prose = headOf(withoutFences(text), 1_500)
   const found = sentencesOf(prose).find(
     (sentence) => sentence.length >= 20 && FINDING.test(sentence) && !sentence.endsWith('?'),
   )

@@ -1,4 +1,5 @@
-import { head, oneLine, sentencesOf, shorten, withoutFences } from '../text.ts'
+import { headOf } from '../../core/characters.ts'
+import { oneLine, sentencesOf, shorten, withoutFences } from '../text.ts'
 
 /** Words with which people ask for things. */
 const ASKS =
@@ -12,9 +13,9 @@ const WEIGHED = 6_000
 
 /** The sentences of a text that say most, in its own words and order, `…` where some are left out. */
 export function informative(text: string, max: number): string {
-  const prose = withoutFences(head(text, WEIGHED))
+  const prose = withoutFences(headOf(text, WEIGHED))
   const whole = oneLine(prose)
-  if (whole === '') return shorten(oneLine(head(text, 4 * max)), max)
+  if (whole === '') return shorten(oneLine(headOf(text, 4 * max)), max)
   if (whole.length <= max && text.length <= WEIGHED) return whole
 
   const sentences = sentencesOf(prose)
@@ -60,7 +61,7 @@ export function isSmallTalk(text: string): boolean {
 
 /** The sentence of a reply that says what it is about; empty when all is flourish, intention or question. */
 export function gist(text: string, max: number): string {
-  const sentences = sentencesOf(withoutFences(head(text, 1_500)))
+  const sentences = sentencesOf(withoutFences(headOf(text, 1_500)))
   const telling = sentences.findIndex(
     (sentence) =>
       sentence.length >= 20 &&

@@ -1,4 +1,5 @@
-import { cleanLine, head, oneLine, sentenceAround, sentencesOf, shorten, withoutFences } from '../text.ts'
+import { headOf } from '../../core/characters.ts'
+import { cleanLine, oneLine, sentenceAround, sentencesOf, shorten, withoutFences } from '../text.ts'
 import type { Said } from './conversation.ts'
 import { informative } from './requests.ts'
 
@@ -93,7 +94,7 @@ function isPlainQuestion(sentence: string): boolean {
 /** Items of a list that starts at a place in a text, blank lines before it aside. */
 function listAfter(text: string, from: number): string[] {
   const items: string[] = []
-  for (const line of head(text.slice(from, from + 3_001), 3_000).split('\n')) {
+  for (const line of headOf(text.slice(from, from + 3_001), 3_000).split('\n')) {
     if (/^\s*(?:[-*+•]|\d{1,3}[.)])\s+\S/.test(line)) items.push(shorten(cleanLine(line), 300))
     else if (line.trim() !== '' || items.length > 0) break
   }
@@ -163,7 +164,7 @@ function rulesOf(said: readonly Said[], i: number): Rule[] {
 
 /** What follows "you're right": the point as the assistant understood it. */
 function concession(text: string): Rule | undefined {
-  const point = sentencesOf(head(withoutFences(text), 1_000))
+  const point = sentencesOf(headOf(withoutFences(text), 1_000))
     .slice(0, 4)
     .find(
       (sentence) =>

@@ -1,5 +1,6 @@
+import { headOf } from '../../core/characters.ts'
 import { type Call, isObject, mainArgument } from '../calls.ts'
-import { head, oneLine, shorten } from '../text.ts'
+import { oneLine, shorten } from '../text.ts'
 
 /** Newest calls that are asked what their commands tell. */
 const MAX_CALLS = 2_000
@@ -9,7 +10,7 @@ export function shellCommand(call: Call): string | undefined {
   if (call.effect !== 'other' || !isObject(call.input)) return undefined
   if (call.input.command === undefined && call.input.cmd === undefined) return undefined
   const command = mainArgument(call.input)
-  return command === undefined ? undefined : head(command, 2_000)
+  return command === undefined ? undefined : headOf(command, 2_000)
 }
 
 /** A shell command without the change of directory before it and the trimming of its output behind it. */

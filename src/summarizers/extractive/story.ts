@@ -1,4 +1,5 @@
-import { head, oneLine, sentencesOf, shorten, tail, withoutFences } from '../text.ts'
+import { headOf, tailOf } from '../../core/characters.ts'
+import { oneLine, sentencesOf, shorten, withoutFences } from '../text.ts'
 import { type Conversation, callLabel, type Exchange, errorLine } from './conversation.ts'
 import type { Bullet } from './fit.ts'
 import { gist, informative, isSmallTalk, withList } from './requests.ts'
@@ -28,7 +29,7 @@ export function requestBullets({ exchanges }: Conversation, isContinued: boolean
   const bullets: Bullet[] = []
   for (const [i, { request }] of asked.entries()) {
     if (i === 0 && !isContinued) {
-      const text = oneLine(head(request.text, FIRST_REQUEST * 2))
+      const text = oneLine(headOf(request.text, FIRST_REQUEST * 2))
       bullets.push({
         text: `First request: "${text.length <= FIRST_REQUEST ? text : informative(request.text, FIRST_REQUEST)}"`,
         rank: 1_000,
@@ -76,7 +77,7 @@ export function evolutionBullets({ exchanges }: Conversation): Bullet[] {
 
 /** What a closing reply says was reached. */
 function outcomeOf(text: string, isCommitted: boolean): string {
-  const prose = withoutFences(head(text, 2_500))
+  const prose = withoutFences(headOf(text, 2_500))
   const sentences = sentencesOf(prose)
   const reached = sentences.findIndex((sentence) => isMilestone(sentence) && sentence.length >= 20)
   if (reached >= 0) return shorten(withList(sentences, reached), OUTCOME_LINE)
@@ -98,7 +99,7 @@ function milestones({ replies }: Exchange): string[] {
   if (replies.length < 6) return []
   const reached: string[] = []
   for (const { text } of replies.slice(0, -1)) {
-    const [first = ''] = sentencesOf(head(text, 400))
+    const [first = ''] = sentencesOf(headOf(text, 400))
     if (first.length >= 20 && isMilestone(first)) reached.push(`Step: ${shorten(first, 140)}`)
   }
   const stride = Math.max(1, reached.length / 4)
@@ -131,5 +132,5 @@ export function currentBullets({ exchanges, replies, calls }: Conversation): Bul
 function closingOf(text: string): string {
   const whole = oneLine(withoutFences(text))
   if (whole.length <= 700) return whole
-  return `${shorten(whole, 400)} ${oneLine(tail(whole, 260).replace(/^\S*\s/, ''))}`
+  return `${shorten(whole, 400)} ${oneLine(tailOf(whole, 260).replace(/^\S*\s/, ''))}`
 }

@@ -1,6 +1,7 @@
+import { headOf, tailOf } from '../../core/characters.ts'
 import type { Json } from '../../core/json.ts'
 import { type Call, isObject } from '../calls.ts'
-import { cleanLine, head, oneLine, sentencesOf, shorten, tail, withoutFences } from '../text.ts'
+import { cleanLine, oneLine, sentencesOf, shorten, withoutFences } from '../text.ts'
 import { checkBoxes, openBoxes } from './boxes.ts'
 import type { Conversation } from './conversation.ts'
 import { informative, isSmallTalk } from './requests.ts'
@@ -93,7 +94,7 @@ function itemOf(value: Json): Item[] {
   if (typeof text !== 'string' || status === undefined) return []
   return [
     {
-      text: shorten(oneLine(head(text, 1_000)), 200),
+      text: shorten(oneLine(headOf(text, 1_000)), 200),
       isDone: status === true || /^(?:completed?|done|finished|cancell?ed|closed)$/i.test(String(status)),
       isActive: /progress|active|doing/i.test(String(status)),
     },
@@ -150,11 +151,11 @@ const INTENTION =
 export function intention({ replies }: Conversation): { readonly says?: string; readonly asks?: string } {
   const [last] = replies.slice(-1)
   if (last === undefined) return {}
-  const sentences = sentencesOf(tail(withoutFences(last.text), 1_500))
+  const sentences = sentencesOf(tailOf(withoutFences(last.text), 1_500))
   const closing = sentences.at(-1)
   const asks = closing?.endsWith('?') === true ? shorten(closing, 300) : undefined
   for (const { text } of replies.slice(-5).reverse()) {
-    const says = sentencesOf(tail(withoutFences(text), 1_500)).findLast(
+    const says = sentencesOf(tailOf(withoutFences(text), 1_500)).findLast(
       (sentence) => INTENTION.test(sentence) && !sentence.endsWith('?') && sentence.length >= 12,
     )
     if (says !== undefined) return { says: shorten(says, 300), ...(asks !== undefined && { asks }) }

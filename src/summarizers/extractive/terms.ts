@@ -1,5 +1,6 @@
+import { headOf } from '../../core/characters.ts'
 import type { Call } from '../calls.ts'
-import { head, oneLine, shorten } from '../text.ts'
+import { oneLine, shorten } from '../text.ts'
 import type { Conversation } from './conversation.ts'
 import { branch, shellCommand, shellGist, workingDirectory } from './shell.ts'
 
@@ -31,7 +32,7 @@ export function termsIn({ said, calls }: Conversation): Terms {
   const perText = Math.max(200, Math.min(TEXT_UNITS, Math.floor(ALL_UNITS / Math.max(1, said.length))))
   let room = ALL_UNITS
   for (let i = said.length - 1; i >= 0 && room > 0; i--) {
-    const text = head(said[i]!.text, perText)
+    const text = headOf(said[i]!.text, perText)
     room -= text.length
     const here = new Set<string>()
     for (const [match] of text.matchAll(TERM)) {
@@ -141,7 +142,7 @@ function commands(calls: readonly Call[]): string[] {
   for (const call of calls.slice(-2_000)) {
     const command = shellCommand(call)
     if (command === undefined) continue
-    const line = shorten(oneLine(head(shellGist(command), 300)), 80).replaceAll('`', "'")
+    const line = shorten(oneLine(headOf(shellGist(command), 300)), 80).replaceAll('`', "'")
     if (line !== '') counts.set(line, (counts.get(line) ?? 0) + 1)
   }
   return byCount(counts, 2).filter(

@@ -48,6 +48,12 @@ it.each(ADVERSARIES)('takes time that grows no faster than the text: %j', (piece
   )
 })
 
+it('takes linear time for a run of backslashes, however many texts have one', () => {
+  // Texts just short enough to be looked at whole. Once each of them took half a second.
+  const texts = Array.from({ length: 60 }, (_, at) => `${at} tokens ${'\\'.repeat(16_000)}`)
+  expect(fastest(() => isContextOverflowError({ errors: texts }))).toBeLessThan(3_000)
+})
+
 it('finds a message anywhere in a long text', () => {
   const said = "This model's maximum context length is 8192 tokens. However, you requested 9192 tokens"
   for (const filler of ['junk ', 'some token text ', 'more tokens exceed, the maximum is too long. ']) {

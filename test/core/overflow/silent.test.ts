@@ -10,6 +10,8 @@ it('a refusal without a body counts only where the provider that was called is k
     expect(isContextOverflowError(new Error(message))).toBe(false)
     expect(isContextOverflowError(new Error(message), { provider: 'openai' })).toBe(false)
     expect(getContextOverflowProvider(new Error(message), { provider: 'Cerebras' })).toBe('cerebras')
+    // A name the stores know is known here.
+    expect(getContextOverflowProvider(new Error(message), { provider: 'mistralai' })).toBe('mistral')
     const url = 'https://api.mistral.ai/v1/chat/completions'
     expect(getContextOverflowProvider(Object.assign(new Error(message), { url }))).toBe('mistral')
   }
