@@ -88,11 +88,6 @@ export const PROBE_OVERFLOWS: readonly Overflow[] = [
   ['BadRequestError: prompt has 33,001 tokens; max allowed is 32,768', null, 33001, 32768],
 ]
 export const PROBE_OTHERS: readonly unknown[] = [
-  'The response was cut because the maximum number of tokens was reached.',
-  'The response was truncated because it reached the maximum number of tokens',
-  'The model stopped because it exceeded the maximum number of tokens it could generate',
-  'Error: Token has exceeded its maximum lifetime',
-  'Token length exceeds the limit in Authorization header',
   'Invalid token',
   'token expired',
   'TokenExpiredError: jwt expired',
