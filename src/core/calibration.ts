@@ -114,7 +114,13 @@ export function outlook(
   const source = added === 0 ? 'measured' : 'measured+estimated'
   // What is seen is never nothing: planning divides by it.
   const least = LEAST_SEEN * ratio * estimated
-  const tokens = Math.max(least, measurement.held + ratio * added)
+  // A report that waits to be confirmed only moves what we expect towards it: what is told now may explain it better.
+  const held = measurement.held + ratio * added
+  const believed = measurement.tokens + ratio * added
+  const tokens = Math.max(
+    least,
+    bounded(ratio * estimated, Math.min(held, believed), Math.max(held, believed)),
+  )
   if (estimated === 0) return { unseen: tokens, ratio, source }
   const known = Math.min(unseen, tokens - least)
   return { unseen: known, ratio: (tokens - known) / estimated, source }

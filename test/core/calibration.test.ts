@@ -89,6 +89,15 @@ describe('what is expected of a request', () => {
     expect(expectedTokens(outlook(both, { ...now, estimate: more }), more)).toBeCloseTo(1_550)
   })
 
+  it('is not held down by a report in doubt when what is told now explains it', () => {
+    // 3,600 reported where 120 were estimated: held to 240 until confirmed. 2,900 of tools and system prompt are told now.
+    const known = reported([120, 3_600])
+    expect(expected(known, 120)).toBe(240)
+    const now = estimate(120, 2_900)
+    const found = outlook(known, { viewEpoch: 0, estimator: 'e', estimate: now })
+    expect(expectedTokens(found, now)).toBeCloseTo(3_020)
+  })
+
   it('adds a prompt that is not in the history yet', () => {
     const known = reported([1_000, 1_400])
     const now = estimate(1_000, 0, 50)
