@@ -11,6 +11,11 @@ const MAX_RATIO = 2
 const LEAST_SEEN = 0.25
 /** Reports after which a ratio counts. */
 const MIN_SAMPLES = 3
+/**
+ * The most of a first report's surplus that is taken for unseen while no ratio is known, as a share of the estimate. More
+ * would leave a long history no room: 200,000 tokens reported where 104,000 were estimated are no 96,000 tokens of tools.
+ */
+const MOST_UNSEEN = 0.25
 /** What is left of older reports when one is added: the last twenty or so decide. */
 const DECAY = 0.95
 
@@ -99,7 +104,7 @@ export function outlook(
   const ratio = ratioOf(calibration)
   const { history, standing, pending } = now.estimate
   const isUsable = measurement !== undefined && measurement.estimator === now.estimator
-  const unseen = isUsable ? unseenBy(measurement, ratio, standing) : 0
+  const unseen = isUsable ? unseenBy(measurement, calibration, standing) : 0
   if (!isUsable || measurement.viewEpoch !== now.viewEpoch) {
     const isPlain = ratio === 1 && unseen === 0 && samplesOf(calibration) < MIN_SAMPLES
     return isPlain ? PLAIN_OUTLOOK : { unseen, ratio, source: 'calibrated' }
@@ -109,7 +114,13 @@ export function outlook(
   const source = added === 0 ? 'measured' : 'measured+estimated'
   // What is seen is never nothing: planning divides by it.
   const least = LEAST_SEEN * ratio * estimated
-  const tokens = Math.max(least, measurement.held + ratio * added)
+  // A report that waits to be confirmed only moves what we expect towards it: what is told now may explain it better.
+  const held = measurement.held + ratio * added
+  const believed = measurement.tokens + ratio * added
+  const tokens = Math.max(
+    least,
+    bounded(ratio * estimated, Math.min(held, believed), Math.max(held, believed)),
+  )
   if (estimated === 0) return { unseen: tokens, ratio, source }
   const known = Math.min(unseen, tokens - least)
   return { unseen: known, ratio: (tokens - known) / estimated, source }
@@ -189,7 +200,7 @@ function withSample(
   const estimated = history + standing + pending
   if (estimated === 0) return calibration
   // Reports of one view that did not grow cannot tell the unseen from the ratio; another view's report can.
-  const unseen = last === undefined || isSameView ? 0 : unseenBy(last, ratioOf(calibration), standing)
+  const unseen = last === undefined || isSameView ? 0 : unseenBy(last, calibration, standing)
   return { ...calibration, whole: tallied(calibration.whole, tokens - unseen, estimated) }
 }
 
@@ -207,9 +218,20 @@ export function expectedTokens({ unseen, ratio }: Outlook, estimate: Estimate): 
   return unseen + ratio * (estimate.history + estimate.standing + estimate.pending)
 }
 
-/** What a report showed to be in its request besides history, prompt, files, and the standing parts that are told now. */
-function unseenBy({ firstTokens, firstEstimate }: Measurement, ratio: number, standing: number): number {
-  return firstTokens === undefined ? 0 : Math.max(0, firstTokens - ratio * (firstEstimate + standing))
+/**
+ * What a report showed to be in its request besides history, prompt, files, and the standing parts that are told now. While no
+ * ratio is known, a surplus may be either: then only what no ratio can explain, or a small share, is taken for unseen.
+ */
+function unseenBy(
+  { firstTokens, firstEstimate }: Measurement,
+  calibration: Calibration,
+  standing: number,
+): number {
+  if (firstTokens === undefined) return 0
+  const estimated = firstEstimate + standing
+  const surplus = Math.max(0, firstTokens - ratioOf(calibration) * estimated)
+  const isKnown = samplesOf(calibration) >= MIN_SAMPLES
+  return isKnown || firstTokens > MAX_RATIO * estimated ? surplus : Math.min(surplus, MOST_UNSEEN * estimated)
 }
 
 /** Estimated tokens between two requests of one view. What stands counts only when both were told of it. */

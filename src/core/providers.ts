@@ -67,6 +67,12 @@ const ALIASES: ReadonlyMap<string, string> = new Map([
   ['google-vertex', 'vertex'],
   ['vertex-ai', 'vertex'],
   ['aws-bedrock', 'bedrock'],
+  ['azureopenai', 'azure'],
+  ['bedrock-converse', 'bedrock'],
+  ['google-ai-studio', 'google-ai'],
+  ['google-genai', 'google-ai'],
+  ['googlevertex', 'vertex'],
+  ['mistral-ai', 'mistral'],
   ['google-generative-ai', 'google-ai'],
   ['google-vertex-ai', 'vertex'],
   ['googleai', 'google-ai'],
@@ -76,11 +82,15 @@ const ALIASES: ReadonlyMap<string, string> = new Map([
   ['vertexai', 'vertex'],
 ])
 
-/** The one name of a provider: case and blanks around it do not matter, and other names it goes by are known. */
+/**
+ * The one name of a provider: case and blanks around it do not matter, and other names it goes by are known, also written
+ * with `_` or blanks for `-` (LiteLLM says `vertex_ai`). A name that is not known keeps its own signs.
+ */
 export function canonicalProvider(provider: string): string {
   if (PROFILES.has(provider)) return provider
   const name = provider.trim().toLowerCase()
-  return ALIASES.get(name) ?? name
+  const hyphened = name.replace(/[_ ]/g, '-')
+  return ALIASES.get(hyphened) ?? (PROFILES.has(hyphened) ? hyphened : name)
 }
 
 /** What a provider accepts. Case does not matter; an unknown provider, or none, is taken to accept most. */

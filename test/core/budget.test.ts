@@ -103,9 +103,14 @@ describe('checkContextBudget', () => {
   it('counts 200 for a tool that JSON cannot hold', () => {
     const circle: Record<string, unknown> = {}
     circle.self = circle
-    const tools = [circle, { big: 10n }, undefined, () => 1]
+    const throwing = {
+      toJSON: () => {
+        throw new Error('no')
+      },
+    }
+    const tools = [circle, { big: 10n }, undefined, () => 1, throwing]
     expect(checkContextBudget({ provider: 'openai', toolDefinitions: tools }).breakdown.toolDefinitions).toBe(
-      800,
+      1_000,
     )
   })
 })

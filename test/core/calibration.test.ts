@@ -52,10 +52,23 @@ describe('what is expected of a request', () => {
   })
 
   it('does not build on a report of another view, only on what it showed to be unseen', () => {
-    // 400 of 1,400 were in no estimate; the view came down to 200.
-    const known = reported([1_000, 1_400])
-    expect(outlook(known, at(200, 1))).toEqual({ unseen: 400, ratio: 1, source: 'calibrated' })
-    expect(expected(known, 200, 1)).toBe(600)
+    // 200 of 1,200 were in no estimate; the view came down to 200.
+    const known = reported([1_000, 1_200])
+    expect(outlook(known, at(200, 1))).toEqual({ unseen: 200, ratio: 1, source: 'calibrated' })
+    expect(expected(known, 200, 1)).toBe(400)
+  })
+
+  it('does not take a large surplus over a long history for unseen while no ratio is known', () => {
+    // 90,000 more than estimated: of tools at most a quarter of 100,000, the rest is the model's own way of counting.
+    const known = reported([100_000, 190_000])
+    const same = outlook(known, at(100_000))
+    expect(same).toEqual({ unseen: 25_000, ratio: 1.65, source: 'measured' })
+    expect(expectedTokens(same, estimate(100_000))).toBe(190_000)
+    expect(expected(known, 10_000, 1)).toBe(35_000)
+    // Three reports that grow by 1.9 an estimated token tell the one from the other.
+    const learnt = reported([100_000, 190_000], [101_000, 191_900], [102_000, 193_800], [103_000, 195_700])
+    expect(outlook(learnt, at(10_000, 1)).unseen).toBeCloseTo(0)
+    expect(expected(learnt, 10_000, 1)).toBeCloseTo(19_000)
   })
 
   it('does not build on another estimator', () => {
@@ -74,6 +87,15 @@ describe('what is expected of a request', () => {
     expect(expectedTokens(outlook(both, now), told)).toBeCloseTo(1_500)
     const more = estimate(1_000, 350)
     expect(expectedTokens(outlook(both, { ...now, estimate: more }), more)).toBeCloseTo(1_550)
+  })
+
+  it('is not held down by a report in doubt when what is told now explains it', () => {
+    // 3,600 reported where 120 were estimated: held to 240 until confirmed. 2,900 of tools and system prompt are told now.
+    const known = reported([120, 3_600])
+    expect(expected(known, 120)).toBe(240)
+    const now = estimate(120, 2_900)
+    const found = outlook(known, { viewEpoch: 0, estimator: 'e', estimate: now })
+    expect(expectedTokens(found, now)).toBeCloseTo(3_020)
   })
 
   it('adds a prompt that is not in the history yet', () => {

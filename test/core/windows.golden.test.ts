@@ -73,7 +73,14 @@ describe('windows', () => {
     expect(getContextWindowSize('google', 'models/gemini-1.5-pro')).toBe(2_097_152)
     expect(getContextWindowSize('vertex-ai', 'gemini-1.5-pro')).toBe(2_097_152)
     expect(getContextWindowSize('amazon-bedrock', 'us.amazon.nova-pro-v1:0')).toBe(300_000)
-    expect(getContextWindowSize('azure-openai', 'gpt-4')).toBe(8_192)
+    for (const name of ['azure-openai', 'azure_openai', 'azureOpenAI'])
+      expect(getContextWindowSize(name, 'gpt-4')).toBe(8_192)
+    for (const name of ['vertex_ai', 'Google AI', 'google_genai', 'google-ai-studio'])
+      expect(getContextWindowSize(name, 'gemini-1.5-pro')).toBe(2_097_152)
+    expect(getContextWindowSize('mistral-ai', 'codestral-latest')).toBe(256_000)
+    expect(getContextWindowSize('bedrock_converse', 'amazon.nova-pro-v1:0')).toBe(300_000)
+    // One nobody knows keeps its signs.
+    expect(getContextWindowSize('my_gateway', 'x', { my_gateway: 5_000 })).toBe(5_000)
   })
 
   it('of a model or of a whole provider can be overridden, and the rest stays', () => {

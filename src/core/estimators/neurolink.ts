@@ -115,9 +115,8 @@ export function estimateToolDefinition(
 function jsonOf(value: unknown): string | undefined {
   try {
     return JSON.stringify(value) as string | undefined
-  } catch (error) {
-    // A circle, a BigInt.
-    if (error instanceof TypeError) return undefined
-    throw error
+  } catch {
+    // A circle, a BigInt, a `toJSON` that throws, more depth than the stack takes.
+    return undefined
   }
 }

@@ -36,6 +36,16 @@ describe.each([
   })
 })
 
+it.each([
+  'The response was cut because the maximum number of tokens was reached.',
+  'The response was truncated because it reached the maximum number of tokens',
+  'The model stopped because it exceeded the maximum number of tokens it could generate',
+  'Error: Token has exceeded its maximum lifetime',
+  'Token length exceeds the limit in Authorization header',
+])('is something else, found by trying: %s', (error) => {
+  expect(isContextOverflowError(error)).toBe(false)
+})
+
 it('has enough of both', () => {
   const count = (...lists: readonly (readonly unknown[])[]) =>
     lists.reduce((sum, list) => sum + list.length, 0)

@@ -17,24 +17,24 @@ export function describeReadings({ open, openBoth }: Contract): void {
         measured: null,
         calibration: { ratio: 1, samples: 0 },
       })
-      expect(await store.recordUsage(S, { inputTokens: 1_500 })).toEqual({
+      expect(await store.recordUsage(S, { inputTokens: 1_400 })).toEqual({
         recorded: true,
         provider: 'openai',
         estimator: 'neurolink',
-        inputTokens: 1_500,
+        inputTokens: 1_400,
         estimatedTokens: ASKED,
-        countedTokens: 1_500,
+        countedTokens: 1_400,
         calibration: { ratio: 1, samples: 1 },
         limitRefuted: false,
       })
       const stats = await store.getContextStats(S)
       expect(stats).toMatchObject({
-        estimatedInputTokens: 1_500,
-        usageRatio: 1_500 / 83_200,
+        estimatedInputTokens: 1_400,
+        usageRatio: 1_400 / 83_200,
         estimated: ASKED,
         source: 'measured',
-        measured: { inputTokens: 1_500, isCurrent: true },
-        breakdown: { conversationHistory: ASKED, systemPrompt: 0, unseen: 1_500 - ASKED },
+        measured: { inputTokens: 1_400, isCurrent: true },
+        breakdown: { conversationHistory: ASKED, systemPrompt: 0, unseen: 1_400 - ASKED },
       })
     })
 
