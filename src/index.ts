@@ -247,6 +247,8 @@ export type {
   AuditEntry,
   Compaction,
   LearnedLimit,
+  LimitKind,
+  NamedLimit,
   Session,
   Trigger,
   UndoOutcome,

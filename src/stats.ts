@@ -60,6 +60,8 @@ export type ContextStats = {
   /** What was learnt of the model by this estimator: true tokens an estimated one (1 before three reports). */
   readonly calibration: { readonly ratio: number; readonly samples: number }
   readonly contextWindow: ContextWindow
+  /** The most the provider takes of input alone, tokens, where an overflow error named it. */
+  readonly inputLimit?: number
   readonly outputReserve: { readonly tokens: number; readonly source: 'maxTokens' | 'share' | 'most' }
   /** The usage at which compaction is due. */
   readonly threshold: number
@@ -93,12 +95,13 @@ export function contextStats(
   const estimate = estimateOf(raw)
   const { viewEpoch } = figures
   const expected = outlook(readings, { viewEpoch, estimator: estimator.name, estimate })
-  const contextWindow = windowOf(chosen, figures.config, given.contextWindows, readings.learnedLimit)
+  const contextWindow = windowOf(chosen, figures.config, given.contextWindows, readings.learned.window)
   const { maxTokens, threshold = DEFAULT_COMPACTION_THRESHOLD } = request
   const budget = weighRequest({
     raw,
     outlook: expected,
     contextWindow: contextWindow.tokens,
+    inputLimit: readings.learned.input,
     maxTokens,
     threshold,
   })
@@ -133,6 +136,7 @@ export function contextStats(
     threshold,
   }
   if (chosen.model !== undefined) stats.model = chosen.model
+  if (readings.learned.input !== undefined) stats.inputLimit = readings.learned.input
   return stats
 }
 

@@ -4,6 +4,7 @@ import { type PendingRequest, requestSchema } from './core/budget.ts'
 import { labelSchema, nameSchema } from './core/check.ts'
 import { type JsonObject, jsonProblem } from './core/json.ts'
 import { windowsProblem } from './core/windows.ts'
+import { LIMIT_KINDS } from './storage/storage.ts'
 
 /* What each verb of the store can be told: type, default and check in one place. A misspelled option is an error. */
 
@@ -88,6 +89,8 @@ export const limitSchema = z.strictObject({
   provider: nameSchema,
   model: nameSchema.optional(),
   tokens: z.int().positive().max(MOST_TOKENS),
+  /** Of question and answer together, or of the question alone. */
+  kind: z.enum(LIMIT_KINDS).default('window'),
 })
 export const auditSchema = z.strictObject({
   after: z.int().nonnegative().default(0),

@@ -31,6 +31,7 @@ import type {
   Session,
   Storage,
   UndoOutcome,
+  UsageReport,
 } from './storage/storage.ts'
 import {
   type AppendOptions,
@@ -310,7 +311,7 @@ export class Store<S extends Storage = Storage> {
     const checked = check(usageSchema, usage, 'recordUsage')
     const session = await this.#requireSession(id)
     const tokens = checked.inputTokens + (checked.cacheReadTokens ?? 0) + (checked.cacheCreationTokens ?? 0)
-    return this.#record(session, tokens, checked, true)
+    return this.#record(session, tokens, checked, { wentThrough: true, limit: undefined })
   }
 
   /**
@@ -334,14 +335,19 @@ export class Store<S extends Storage = Storage> {
     const details = parseProviderOverflowDetails(error, { provider })
     const size = sizeNamed(details)
     const limit = limitNamed(details)
+    // Size and limit in one transaction; a limit alone has no report to go with.
     const usage =
-      size === undefined ? undefined : await this.#record(session, size, { ...checked, provider }, false)
-    const learnedLimit = limit === undefined ? undefined : await this.storage.learnLimit(key, model, limit)
+      size === undefined
+        ? undefined
+        : await this.#record(session, size, { ...checked, provider }, { wentThrough: false, limit })
+    if (size === undefined && limit !== undefined) await this.storage.learnLimit(key, model, limit)
+    const { learned } = await this.storage.readings(id, key, model)
+    const lowest = limit && learned[limit.kind]
     return {
       isOverflow: true,
       details,
       ...(usage !== undefined && { usage }),
-      ...(learnedLimit !== undefined && { learnedLimit }),
+      ...(limit !== undefined && { learnedLimit: { ...limit, tokens: lowest ?? limit.tokens } }),
     }
   }
 
@@ -349,7 +355,7 @@ export class Store<S extends Storage = Storage> {
     { id, provider, model, estimator }: Session,
     tokens: number,
     request: OverflowInput,
-    wentThrough: boolean,
+    { wentThrough, limit }: Pick<UsageReport, 'wentThrough' | 'limit'>,
   ): Promise<UsageResult> {
     const chosen = resolveModel({ provider, model }, request.provider, request.model)
     const counting = this.#estimatorNamed(estimator, id)
@@ -362,6 +368,7 @@ export class Store<S extends Storage = Storage> {
       position: request.position,
       viewEpoch: request.viewEpoch,
       wentThrough,
+      limit,
       standing,
       pending,
     }
@@ -369,12 +376,13 @@ export class Store<S extends Storage = Storage> {
   }
 
   /**
-   * Notes the context window a provider enforces, tokens, for all sessions; from then on it counts when it is lower than
-   * what the tables say. Of several the lowest stays. Answers it.
+   * Notes a limit a provider enforces, tokens, for all sessions and this very model name: of the context window (`kind: 'window'`, the
+   * default), which counts when it is lower than what the tables say, or of the input alone (`'input'`). Of several of a kind the
+   * lowest stays. Answers it.
    */
   async learnLimit(limit: LimitInput): Promise<number> {
-    const { provider, model = '', tokens } = check(limitSchema, limit, 'learnLimit')
-    return this.storage.learnLimit(canonicalProvider(provider), model, tokens)
+    const { provider, model = '', tokens, kind } = check(limitSchema, limit, 'learnLimit')
+    return this.storage.learnLimit(canonicalProvider(provider), model, { tokens, kind })
   }
 
   /** The limits that were learnt. */

@@ -1,6 +1,6 @@
 import { NO_CALIBRATION, ratioOf, samplesOf } from './core/calibration.ts'
 import type { ProviderOverflowDetails } from './core/overflow/overflow.ts'
-import type { UsageOutcome, UsageReport } from './storage/storage.ts'
+import type { NamedLimit, UsageOutcome, UsageReport } from './storage/storage.ts'
 
 /** What `recordUsage` made of a report. */
 export type UsageResult = {
@@ -39,8 +39,14 @@ export function usageResult(
       countedTokens: after.measurement?.held ?? tokens,
     }),
     calibration: { ratio: ratioOf(calibration), samples: samplesOf(calibration) },
-    limitRefuted: before.learnedLimit !== undefined && after.learnedLimit === undefined,
+    limitRefuted:
+      isGone(before.learned.window, after.learned.window) ||
+      isGone(before.learned.input, after.learned.input),
   }
+}
+
+function isGone(before: number | undefined, after: number | undefined): boolean {
+  return before !== undefined && after === undefined
 }
 
 /** What `recordOverflow` made of an error. */
@@ -52,21 +58,22 @@ export type OverflowResult =
       readonly details: ProviderOverflowDetails | null
       /** What became of the size it names. */
       readonly usage?: UsageResult
-      /** The limit that counts for the model now, tokens; absent when the error names none. */
-      readonly learnedLimit?: number
+      /** The limit the error names, as it counts for the model now; absent when it names none. */
+      readonly learnedLimit?: NamedLimit
     }
 
 /** A limit below this is no model's: a figure that was misread must not make every request too large. Tokens. */
 const LEAST_LIMIT = 256
 
-/** The size of the input an overflow error names. */
+/** The size of the input an overflow error names; with the answer asked for, where that is not told apart. */
 export function sizeNamed(details: ProviderOverflowDetails | null): number | undefined {
   return details?.inputTokens ?? details?.actualTokens
 }
 
 /** The limit an overflow error names, where it can be one: not less than the least, and less than what was sent. */
-export function limitNamed(details: ProviderOverflowDetails | null): number | undefined {
-  const { budgetTokens, actualTokens } = details ?? {}
+export function limitNamed(details: ProviderOverflowDetails | null): NamedLimit | undefined {
+  const { budgetTokens, actualTokens, limitKind = 'window' } = details ?? {}
   if (budgetTokens === undefined || budgetTokens < LEAST_LIMIT) return undefined
-  return actualTokens !== undefined && actualTokens <= budgetTokens ? undefined : budgetTokens
+  if (actualTokens !== undefined && actualTokens <= budgetTokens) return undefined
+  return { tokens: budgetTokens, kind: limitKind }
 }

@@ -15,7 +15,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   tokenizers: ['core'],
   compaction: ['core', 'storage/storage.ts', 'summarizers', 'process.ts'],
   plain: ['core', 'summarizers', 'compaction'],
-  'store-options.ts': ['core', 'compaction'],
+  'store-options.ts': ['core', 'compaction', 'storage/storage.ts'],
   'stats.ts': ['core', 'compaction/model.ts', 'storage/storage.ts', 'store-options.ts'],
   'usage-result.ts': ['core', 'storage/storage.ts'],
   'store.ts': [

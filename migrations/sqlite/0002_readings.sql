@@ -15,9 +15,10 @@ CREATE TABLE `undertext_calibrations` (
 CREATE TABLE `undertext_limits` (
 	`provider` text NOT NULL,
 	`model` text NOT NULL,
+	`kind` text NOT NULL,
 	`tokens` integer NOT NULL,
 	`at` integer NOT NULL,
-	PRIMARY KEY(`provider`, `model`)
+	PRIMARY KEY(`provider`, `model`, `kind`)
 );
 --> statement-breakpoint
 CREATE TABLE `undertext_measurements` (

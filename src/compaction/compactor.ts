@@ -279,7 +279,8 @@ export class Compactor {
     const readings = await this.#storage.readings(session.id, chosen.key, chosen.model ?? '')
     const settings = resolveSettings(config, {
       chosen,
-      contextWindow: windowOf(chosen, session.config, this.#contextWindows, readings.learnedLimit).tokens,
+      contextWindow: windowOf(chosen, session.config, this.#contextWindows, readings.learned.window).tokens,
+      inputLimit: readings.learned.input,
       viewEpoch: session.viewEpoch,
       readings,
       historyTokens: view.tokens,

@@ -146,6 +146,8 @@ export type RunSubject = {
   readonly chosen: ChosenModel
   /** Tokens, input and output together. */
   readonly contextWindow: number
+  /** The most the provider takes of input alone, tokens, where it was learnt. */
+  readonly inputLimit?: number | undefined
   /** The session's view, and what was reported and learnt of it; nothing for a plain array. */
   readonly viewEpoch: number
   readonly readings: Pick<Readings, 'measurement' | 'calibration'>
@@ -167,7 +169,8 @@ export function resolveSettings(config: CheckedConfig, subject: RunSubject): Run
     estimator: estimator.name,
     estimate,
   })
-  const available = Math.max(0, contextWindow - getOutputReserve(contextWindow, config.maxTokens))
+  const window = contextWindow - getOutputReserve(contextWindow, config.maxTokens)
+  const available = Math.max(0, Math.min(window, subject.inputLimit ?? window))
   const others = expectedTokens(found, { ...estimate, history: 0 })
   const scale = found.ratio * overflowScale(config, expectedTokens(found, estimate))
   const share = Math.floor((config.target ?? DEFAULT_COMPACTION_TARGET) * available)

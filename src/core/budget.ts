@@ -135,6 +135,8 @@ export function weighRequest(params: {
   readonly outlook: Outlook
   /** Tokens, input and output together. */
   readonly contextWindow: number
+  /** The most the provider takes of input alone, tokens, where it was learnt. */
+  readonly inputLimit?: number | undefined
   readonly maxTokens?: number | undefined
   readonly threshold?: number | undefined
 }): BudgetCheckResult {
@@ -147,7 +149,10 @@ export function weighRequest(params: {
     breakdown.toolDefinitions +
     breakdown.fileAttachments +
     (breakdown.unseen ?? 0)
-  const availableInputTokens = contextWindow - getOutputReserve(contextWindow, maxTokens)
+  const availableInputTokens = Math.min(
+    contextWindow - getOutputReserve(contextWindow, maxTokens),
+    params.inputLimit ?? Number.POSITIVE_INFINITY,
+  )
   const usageRatio = availableInputTokens > 0 ? estimatedInputTokens / availableInputTokens : 1
   return {
     withinBudget: estimatedInputTokens <= availableInputTokens,

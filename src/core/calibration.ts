@@ -85,12 +85,16 @@ export type Outlook = {
 
 export const PLAIN_OUTLOOK: Outlook = { unseen: 0, ratio: 1, source: 'estimated' }
 
+/** The lowest limits overflow errors named, tokens: of question and answer together, and of the question alone. */
+export type LearnedTokens = { readonly window: number | undefined; readonly input: number | undefined }
+
+export const NOTHING_LEARNED: LearnedTokens = { window: undefined, input: undefined }
+
 /** The readings of a session for one model. */
 export type Readings = {
   readonly measurement: Measurement | undefined
   readonly calibration: Calibration | undefined
-  /** The lowest window an overflow error named, tokens. */
-  readonly learnedLimit: number | undefined
+  readonly learned: LearnedTokens
 }
 
 /**

@@ -214,6 +214,11 @@ export type UndoOutcome = {
 /** A claim on a session: nobody else asks a model for the same summary. */
 export type Lease = { readonly runId: string; readonly holder: string; readonly expiresAt: number }
 
+/** A limit as a provider names it, tokens: of question and answer together, or of the question alone. */
+export type NamedLimit = { readonly tokens: number; readonly kind: LimitKind }
+export const LIMIT_KINDS = ['window', 'input'] as const
+export type LimitKind = (typeof LIMIT_KINDS)[number]
+
 /** What a provider reported of a request. Providers go by their one name, "no model" is the empty text. */
 export type UsageReport = {
   readonly provider: string
@@ -226,6 +231,8 @@ export type UsageReport = {
   readonly viewEpoch: number | undefined
   /** Whether it went through: only then it shows that a learnt limit is wrong. */
   readonly wentThrough: boolean
+  /** A limit the same answer named, to be learnt with it. */
+  readonly limit: NamedLimit | undefined
   /** Estimates of what was in it besides the history, tokens. */
   readonly standing: number
   readonly pending: number
@@ -241,11 +248,10 @@ export type UsageOutcome = {
   readonly after: Readings
 }
 
-/** A context window that an overflow error named. */
-export type LearnedLimit = {
+/** A limit that an overflow error named. */
+export type LearnedLimit = NamedLimit & {
   readonly provider: string
   readonly model?: string
-  readonly tokens: number
   /** Milliseconds since 1970. */
   readonly at: number
 }
@@ -324,8 +330,8 @@ export interface Storage {
   readings(id: string, provider: string, model: string): Awaitable<Readings>
   /** Notes the size of a request. Throws `SESSION_NOT_FOUND`, `ESTIMATOR_UNKNOWN`. */
   recordUsage(id: string, usage: UsageReport): Awaitable<UsageOutcome>
-  /** Notes a limit; the lowest counts, and is answered. */
-  learnLimit(provider: string, model: string, tokens: number): Awaitable<number>
+  /** Notes a limit; the lowest of its kind counts, and is answered. */
+  learnLimit(provider: string, model: string, limit: NamedLimit): Awaitable<number>
   /** Answers whether there was one. */
   forgetLimit(provider: string, model: string): Awaitable<boolean>
   limits(): Awaitable<LearnedLimit[]>

@@ -88,7 +88,7 @@ function beneath(database: Database): Record<string, unknown[]> {
       `select provider, model, estimator, grown_samples, grown_measured, grown_estimated, whole_samples, whole_measured,
          whole_estimated from undertext_calibrations order by provider, model, estimator`,
     ),
-    limits: all('select provider, model, tokens from undertext_limits order by provider, model'),
+    limits: all('select provider, model, kind, tokens from undertext_limits order by provider, model, kind'),
   }
 }
 

@@ -5,7 +5,14 @@ import {
   recordReport,
 } from '../../src/core/calibration.ts'
 import { type Estimator, estimateMessagesTokens } from '../../src/core/tokens.ts'
-import type { LearnedLimit, Session, UsageOutcome, UsageReport } from '../../src/storage/storage.ts'
+import {
+  type LearnedLimit,
+  LIMIT_KINDS,
+  type NamedLimit,
+  type Session,
+  type UsageOutcome,
+  type UsageReport,
+} from '../../src/storage/storage.ts'
 
 /** A visible row as far as the size of a request goes. */
 type Sent = Parameters<typeof estimateMessagesTokens>[0][number] & {
@@ -28,16 +35,24 @@ export class ModelReadings {
     return {
       measurement: this.#measurements.get(key(session.incarnation, provider, model)),
       calibration: this.#calibrations.get(key(provider, model, session.estimator)),
-      learnedLimit: this.#limits.get(key(provider, model))?.tokens,
+      learned: {
+        window: this.#limits.get(key(provider, model, 'window'))?.tokens,
+        input: this.#limits.get(key(provider, model, 'input'))?.tokens,
+      },
     }
   }
 
   record(session: Session, view: readonly Sent[], usage: UsageReport): UsageOutcome {
     const { provider, model, tokens, standing, pending } = usage
     const before = this.read(session, provider, model)
+    for (const kind of LIMIT_KINDS) {
+      const tooLow = (this.#limits.get(key(provider, model, kind))?.tokens ?? tokens) < tokens
+      if (usage.wentThrough && tooLow) this.#limits.delete(key(provider, model, kind))
+    }
+    if (usage.limit !== undefined) this.learn(provider, model, usage.limit)
     const isStale = usage.viewEpoch !== undefined && usage.viewEpoch !== session.viewEpoch
     if (isStale || tokens === 0 || view.length === 0)
-      return { recorded: false, before, after: before, estimate: undefined }
+      return { recorded: false, before, after: this.read(session, provider, model), estimate: undefined }
     const history = estimateMessagesTokens(sentOf(view, usage.position), provider, this.#estimator)
     const estimate = { history, standing, pending }
     const { viewEpoch, estimator } = session
@@ -50,20 +65,20 @@ export class ModelReadings {
     })
     this.#measurements.set(key(session.incarnation, provider, model), measurement)
     this.#calibrations.set(key(provider, model, estimator), calibration)
-    if (usage.wentThrough && (before.learnedLimit ?? tokens) < tokens) this.forget(provider, model)
     return { recorded: true, before, after: this.read(session, provider, model), estimate }
   }
 
-  learn(provider: string, model: string, tokens: number): number {
-    const known = this.#limits.get(key(provider, model))
+  learn(provider: string, model: string, { tokens, kind }: NamedLimit): number {
+    const known = this.#limits.get(key(provider, model, kind))
     if (known !== undefined && known.tokens <= tokens) return known.tokens
     const name = model === '' ? {} : { model }
-    this.#limits.set(key(provider, model), { provider, ...name, tokens, at: Date.now() })
+    this.#limits.set(key(provider, model, kind), { provider, ...name, kind, tokens, at: Date.now() })
     return tokens
   }
 
   forget(provider: string, model: string): boolean {
-    return this.#limits.delete(key(provider, model))
+    const gone = LIMIT_KINDS.map((kind) => this.#limits.delete(key(provider, model, kind)))
+    return gone.includes(true)
   }
 
   limits(): LearnedLimit[] {

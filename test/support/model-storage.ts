@@ -1,4 +1,4 @@
-import type { Readings } from '../../src/core/calibration.ts'
+import { NOTHING_LEARNED, type Readings } from '../../src/core/calibration.ts'
 import { coverageOf } from '../../src/core/coverage.ts'
 import { canonicalJson, type JsonObject } from '../../src/core/json.ts'
 import { checkLaws, checkStale, rebasePlan } from '../../src/core/laws.ts'
@@ -28,6 +28,7 @@ import { UndertextError } from '../../src/errors.ts'
 import type {
   AppendedMessage,
   Compaction,
+  NamedLimit,
   RunCommit,
   Session,
   Snapshot,
@@ -512,7 +513,7 @@ export class ModelStorage implements Storage {
   readings(id: string, provider: string, model: string): Readings {
     const session = this.session(id)
     return session === undefined
-      ? { measurement: undefined, calibration: undefined, learnedLimit: undefined }
+      ? { measurement: undefined, calibration: undefined, learned: NOTHING_LEARNED }
       : this.#readings.read(session, provider, model)
   }
 
@@ -522,9 +523,9 @@ export class ModelStorage implements Storage {
     return this.#readings.record(this.#counted(stored), view, usage)
   }
 
-  learnLimit(provider: string, model: string, tokens: number): number {
+  learnLimit(provider: string, model: string, limit: NamedLimit): number {
     this.#open()
-    return this.#readings.learn(provider, model, tokens)
+    return this.#readings.learn(provider, model, limit)
   }
 
   forgetLimit(provider: string, model: string): boolean {

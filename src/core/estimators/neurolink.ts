@@ -33,7 +33,7 @@ const PROVIDER_MULTIPLIERS: ReadonlyMap<string, number> = new Map([
   ['sagemaker', 1],
 ])
 
-/** A provider's multiplier; 1 for an unknown one or none. */
+/** A provider's multiplier, by its exact name; 1 for an unknown one or none, as the recorded results have it. */
 export function getProviderMultiplier(provider?: string): number {
   return provider === undefined ? 1 : (PROVIDER_MULTIPLIERS.get(provider) ?? 1)
 }

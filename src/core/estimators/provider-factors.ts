@@ -1,3 +1,5 @@
+import { canonicalProvider } from '../providers.ts'
+
 /**
  * How many tokens a provider's tokenizer makes of a text where o200k makes one. `anthropic` (and `bedrock`, which is
  * asked for the same models most): fitted so that the median error of `calibrated` against the input tokens the provider
@@ -13,9 +15,9 @@ const FACTORS: ReadonlyMap<string, number> = new Map([
   ['mistral', 1.26],
 ])
 
-/** Tokens of a provider for one of o200k, without a margin; 1 for an unknown provider or none. */
+/** Tokens of a provider, by any of its names, for one of o200k, without a margin; 1 for an unknown provider or none. */
 export function providerFactor(provider?: string): number {
-  return provider === undefined ? 1 : (FACTORS.get(provider) ?? 1)
+  return provider === undefined ? 1 : (FACTORS.get(canonicalProvider(provider)) ?? 1)
 }
 
 /** Tokens of framing per message in OpenAI's chat form: three, and the role's one. Source: OpenAI's cookbook on counting tokens. */

@@ -244,16 +244,18 @@ export const calibrations = sqliteTable(
   (table) => [primaryKey({ columns: [table.provider, table.model, table.estimator] })],
 )
 
-/** Context windows that overflow errors named, by model. */
+/** Limits that overflow errors named, by model. */
 export const limits = sqliteTable(
   'undertext_limits',
   {
     provider: text().notNull(),
     model: text().notNull(),
+    /** `window`: question and answer together. `input`: the question alone. */
+    kind: text().notNull(),
     tokens: integer().notNull(),
     at: integer().notNull(),
   },
-  (table) => [primaryKey({ columns: [table.provider, table.model] })],
+  (table) => [primaryKey({ columns: [table.provider, table.model, table.kind] })],
 )
 
 /** Images, files and other large binary parts by content hash, stored once. */

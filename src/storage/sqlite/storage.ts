@@ -66,7 +66,7 @@ export function sqliteStorage(connection: Connection, estimators: Estimators) {
     readings: (id, provider, model) =>
       connection.readOne('getContextStats', () => readReadings(connection, id, provider, model)),
     recordUsage: (id, usage) => recordUsage(connection, id, usage, estimatorOf),
-    learnLimit: (provider, model, tokens) => learnLimit(connection, provider, model, tokens),
+    learnLimit: (provider, model, limit) => learnLimit(connection, provider, model, limit),
     forgetLimit: (provider, model) => forgetLimit(connection, provider, model),
     limits: () => readLimits(connection),
     reestimate: (id, estimator) => reestimate(connection, id, estimator),

@@ -1,8 +1,20 @@
-import { type Calibration, type Measurement, type Readings, recordReport } from '../../core/calibration.ts'
+import {
+  type Calibration,
+  type Measurement,
+  NOTHING_LEARNED,
+  type Readings,
+  recordReport,
+} from '../../core/calibration.ts'
 import { type Estimator, type Sizes, SizesSum, tokensOf } from '../../core/tokens.ts'
-import type { LearnedLimit, UsageOutcome, UsageReport } from '../storage.ts'
+import {
+  type LearnedLimit,
+  LIMIT_KINDS,
+  type NamedLimit,
+  type UsageOutcome,
+  type UsageReport,
+} from '../storage.ts'
 import type { Connection, Row } from './connection.ts'
-import { storedNumber, storedText } from './content-codec.ts'
+import { damaged, storedNumber, storedText } from './content-codec.ts'
 import { VISIBLE } from './history.ts'
 import { encodeKind, encodeRole } from './row-codec.ts'
 import { requireSession, type StoredSession } from './sessions.ts'
@@ -15,13 +27,15 @@ import { SIZE_TOTALS, sizesOf } from './tagging.ts'
 
 const MEASUREMENT = `m.estimator, m.view_epoch, m.tokens, m.held, m.history, m.standing, m.pending, m.first_tokens,
   m.first_estimate, m.at`
+const CALIBRATION_COLUMNS = 6
 const CALIBRATION = `c.grown_samples, c.grown_measured, c.grown_estimated, c.whole_samples, c.whole_measured, c.whole_estimated`
 
 /** The readings of a session for a model, in one statement: this stands before every call of a model. */
 export function readReadings(connection: Connection, id: string, provider: string, model: string): Readings {
   const row = connection.get(
-    `select l.tokens, ${CALIBRATION}, ${MEASUREMENT} from undertext_sessions s
-     left join undertext_limits l on l.provider = ? and l.model = ?
+    `select w.tokens, i.tokens, ${CALIBRATION}, ${MEASUREMENT} from undertext_sessions s
+     left join undertext_limits w on w.provider = ? and w.model = ? and w.kind = 'window'
+     left join undertext_limits i on i.provider = ? and i.model = ? and i.kind = 'input'
      left join undertext_calibrations c on c.provider = ? and c.model = ? and c.estimator = s.estimator
      left join undertext_measurements m on m.session = s.no and m.provider = ? and m.model = ?
      where s.id = ?`,
@@ -31,35 +45,43 @@ export function readReadings(connection: Connection, id: string, provider: strin
     model,
     provider,
     model,
+    provider,
+    model,
     id,
   )
-  if (row === undefined) return { learnedLimit: undefined, calibration: undefined, measurement: undefined }
+  if (row === undefined) return { learned: NOTHING_LEARNED, calibration: undefined, measurement: undefined }
+  const calibration = row.slice(2, 2 + CALIBRATION_COLUMNS)
+  const measurement = row.slice(2 + CALIBRATION_COLUMNS)
   return {
-    learnedLimit: row[0] === null ? undefined : storedNumber(row[0], 'limit'),
-    calibration: row[1] === null ? undefined : decodeCalibration(row),
-    measurement: row[7] === null ? undefined : decodeMeasurement(row),
+    learned: { window: optionalNumber(row[0], 'limit'), input: optionalNumber(row[1], 'limit') },
+    calibration: calibration[0] === null ? undefined : decodeCalibration(calibration),
+    measurement: measurement[0] === null ? undefined : decodeMeasurement(measurement),
   }
+}
+
+function optionalNumber(value: unknown, row: string): number | undefined {
+  return value === null ? undefined : storedNumber(value, row)
 }
 
 function decodeCalibration(row: Row): Calibration {
   const number = (at: number): number => storedNumber(row[at], 'calibration')
   return {
-    grown: { samples: number(1), measured: number(2), estimated: number(3) },
-    whole: { samples: number(4), measured: number(5), estimated: number(6) },
+    grown: { samples: number(0), measured: number(1), estimated: number(2) },
+    whole: { samples: number(3), measured: number(4), estimated: number(5) },
   }
 }
 
 function decodeMeasurement(row: Row): Measurement {
   const number = (at: number): number => storedNumber(row[at], 'measurement')
   return {
-    estimator: storedText(row[7], 'measurement') ?? '',
-    viewEpoch: number(8),
-    tokens: number(9),
-    held: number(10),
-    estimate: { history: number(11), standing: number(12), pending: number(13) },
-    firstTokens: row[14] === null ? undefined : number(14),
-    firstEstimate: number(15),
-    at: number(16),
+    estimator: storedText(row[0], 'measurement') ?? '',
+    viewEpoch: number(1),
+    tokens: number(2),
+    held: number(3),
+    estimate: { history: number(4), standing: number(5), pending: number(6) },
+    firstTokens: optionalNumber(row[7], 'measurement'),
+    firstEstimate: number(8),
+    at: number(9),
   }
 }
 
@@ -74,21 +96,20 @@ export function recordUsage(
     const session = requireSession(connection, id)
     const { provider, model, tokens } = usage
     const before = readReadings(connection, id, provider, model)
+    const after = (): Readings => readReadings(connection, id, provider, model)
+    if (usage.wentThrough) refuteLimits(connection, usage)
+    if (usage.limit !== undefined) writeLimit(connection, usage, usage.limit)
     const isStale = usage.viewEpoch !== undefined && usage.viewEpoch !== session.viewEpoch
     if (isStale || tokens === 0 || session.visibleCount === 0)
-      return { recorded: false, before, after: before, estimate: undefined }
+      return { recorded: false, before, after: after(), estimate: undefined }
     const sent = sentRows(connection, session, usage.position)
     const history = tokensOf(sent.sizes, sent.rows, estimatorOf(session), provider)
     const estimate = { history, standing: usage.standing, pending: usage.pending }
     const { viewEpoch, estimator } = session
-    const learned = recordReport(before, { tokens, viewEpoch, estimator, estimate, at: Date.now() })
-    writeMeasurement(connection, session.no, usage, learned.measurement)
-    writeCalibration(connection, usage, estimator, learned.calibration)
-    // A request of that size went through, so the limit is not there any more.
-    const isRefuted = usage.wentThrough && (before.learnedLimit ?? tokens) < tokens
-    if (isRefuted) deleteLimit(connection, provider, model)
-    const learnedLimit = isRefuted ? undefined : before.learnedLimit
-    return { recorded: true, before, after: { ...learned, learnedLimit }, estimate }
+    const learnt = recordReport(before, { tokens, viewEpoch, estimator, estimate, at: Date.now() })
+    writeMeasurement(connection, session.no, usage, learnt.measurement)
+    writeCalibration(connection, usage, estimator, learnt.calibration)
+    return { recorded: true, before, after: after(), estimate }
   })
 }
 
@@ -176,49 +197,81 @@ function writeCalibration(
   )
 }
 
-/** Keeps the lowest limit a provider named for a model; answers the one that counts now. */
-export function learnLimit(connection: Connection, provider: string, model: string, tokens: number): number {
+/** A request of that size went through, so lower limits are not there any more. */
+function refuteLimits(connection: Connection, { provider, model, tokens }: UsageReport): void {
+  connection.run(
+    'delete from undertext_limits where provider = ? and model = ? and tokens < ?',
+    provider,
+    model,
+    tokens,
+  )
+}
+
+/** Keeps the lowest limit of a kind. */
+function writeLimit(
+  connection: Connection,
+  { provider, model }: ModelKey,
+  { kind, tokens }: NamedLimit,
+): void {
+  connection.run(
+    `insert into undertext_limits (provider, model, kind, tokens, at) values (?, ?, ?, ?, ?)
+     on conflict (provider, model, kind) do update set tokens = excluded.tokens, at = excluded.at where excluded.tokens < tokens`,
+    provider,
+    model,
+    kind,
+    tokens,
+    Date.now(),
+  )
+}
+
+/** Notes a limit a provider named for a model; answers the one of its kind that counts now. */
+export function learnLimit(
+  connection: Connection,
+  provider: string,
+  model: string,
+  limit: NamedLimit,
+): number {
   return connection.write('learnLimit', () => {
-    connection.run(
-      `insert into undertext_limits (provider, model, tokens, at) values (?, ?, ?, ?)
-       on conflict (provider, model) do update set tokens = excluded.tokens, at = excluded.at where excluded.tokens < tokens`,
-      provider,
-      model,
-      tokens,
-      Date.now(),
-    )
+    writeLimit(connection, { provider, model }, limit)
     const row = connection.get(
-      'select tokens from undertext_limits where provider = ? and model = ?',
+      'select tokens from undertext_limits where provider = ? and model = ? and kind = ?',
       provider,
       model,
+      limit.kind,
     )
     return storedNumber(row?.[0], 'limit')
   })
 }
 
-/** Within the caller's transaction; answers whether there was a limit. */
-function deleteLimit(connection: Connection, provider: string, model: string): boolean {
-  return connection.run('delete from undertext_limits where provider = ? and model = ?', provider, model) > 0
-}
-
-/** Forgets what was learnt of a model's limit; answers whether there was anything. */
+/** Forgets what was learnt of a model's limits; answers whether there was anything. */
 export function forgetLimit(connection: Connection, provider: string, model: string): boolean {
-  return connection.write('forgetLimit', () => deleteLimit(connection, provider, model))
+  return connection.write(
+    'forgetLimit',
+    () =>
+      connection.run('delete from undertext_limits where provider = ? and model = ?', provider, model) > 0,
+  )
 }
 
 /** All limits that were learnt, by provider and model. */
 export function readLimits(connection: Connection): LearnedLimit[] {
   return connection.readOne('listLimits', () =>
     connection
-      .all('select provider, model, tokens, at from undertext_limits order by provider, model')
+      .all('select provider, model, kind, tokens, at from undertext_limits order by provider, model, kind')
       .map((row) => {
         const model = storedText(row[1], 'limit') ?? ''
         return {
           provider: storedText(row[0], 'limit') ?? '',
           ...(model !== '' && { model }),
-          tokens: storedNumber(row[2], 'limit'),
-          at: storedNumber(row[3], 'limit'),
+          kind: decodeKind(row[2]),
+          tokens: storedNumber(row[3], 'limit'),
+          at: storedNumber(row[4], 'limit'),
         }
       }),
   )
+}
+
+function decodeKind(value: unknown): LearnedLimit['kind'] {
+  const kind = LIMIT_KINDS.find((one) => one === value)
+  if (kind === undefined) throw damaged('record', 'limit')
+  return kind
 }

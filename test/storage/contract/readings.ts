@@ -259,7 +259,7 @@ export function describeReadings({ open, openBoth }: Contract): void {
         isOverflow: true,
         details: { provider: 'openai', actualTokens: 121_000, budgetTokens: 100_000 },
         usage: { recorded: true, inputTokens: 121_000, estimatedTokens: asked, limitRefuted: false },
-        learnedLimit: 100_000,
+        learnedLimit: { tokens: 100_000, kind: 'window' },
       })
       for (const over of reopen === undefined ? [store] : [store, await reopen()]) {
         expect(await over.getContextStats(S, 'openai', 'gpt-4o')).toMatchObject({
@@ -273,6 +273,30 @@ export function describeReadings({ open, openBoth }: Contract): void {
       const bare = new Error('prompt is too long: 130000 tokens')
       expect(await store.recordOverflow(S, bare, model)).toMatchObject({ isOverflow: true })
       expect(await store.listLimits()).toMatchObject([{ tokens: 100_000 }])
+    })
+
+    test('a limit of the input alone leaves the window as it is', async () => {
+      const store = await open()
+      await store.append(S, [say('user', units(100))])
+      const model = { provider: 'google-ai', model: 'gemini-2.5-pro' }
+      const error = 'The input token count (600000) exceeds the maximum number of tokens allowed (500000).'
+      expect(await store.recordOverflow(S, error, model)).toMatchObject({
+        learnedLimit: { tokens: 500_000, kind: 'input' },
+      })
+      expect(await store.getContextStats(S, model.provider, model.model)).toMatchObject({
+        contextWindow: { tokens: 1_048_576, source: 'registry' },
+        inputLimit: 500_000,
+        availableInputTokens: 500_000,
+      })
+      // With most of the window for the answer, that is what counts.
+      const { availableInputTokens } = (await store.getContextStats(S, model.provider, model.model, {
+        maxTokens: 1_000_000,
+      }))!
+      expect(availableInputTokens).toBe(48_576)
+      expect(await store.recordUsage(S, { ...model, inputTokens: 510_000 })).toMatchObject({
+        limitRefuted: true,
+      })
+      expect(await store.listLimits()).toEqual([])
     })
 
     test('where nobody names a provider, the error does', async () => {
