@@ -106,16 +106,28 @@ function entryOf(table: ContextWindows, provider: string): ContextWindows[string
   return other === undefined ? undefined : table[other]
 }
 
-/** What stands before a model's name without being part of it: Google's collection, Bedrock's regions. */
-const MODEL_PREFIX = /^(?:models\/|(?:us|us-gov|eu|apac|global)\.)/
+/** What stands before a model's name without being part of it: a path or an ARN, a fine-tune's mark, Bedrock's regions. */
+const MODEL_PREFIX = /^(?:.*\/)?(?:ft:)?(?:(?:us|us-gov|eu|apac|global|jp|au|ca)\.)?/s
 
+/** The entry of a model: its own, else the longest name it begins with; case decides only when there is no other way. */
 function nameOf(models: { readonly [model: string]: number }, model: string): string | undefined {
   if (Object.hasOwn(models, model)) return model
   const bare = model.replace(MODEL_PREFIX, '')
+  const lower = [model.toLowerCase(), bare.toLowerCase()]
+  return (
+    longestOf(models, (name) => model.startsWith(name) || bare.startsWith(name)) ??
+    longestOf(models, (name) => lower.some((begins) => begins.startsWith(name.toLowerCase())))
+  )
+}
+
+function longestOf(
+  models: { readonly [model: string]: number },
+  begins: (name: string) => boolean,
+): string | undefined {
   let longest: string | undefined
   for (const name of Object.keys(models)) {
     if (name === '_default' || name.length <= (longest?.length ?? 0)) continue
-    if (model.startsWith(name) || bare.startsWith(name)) longest = name
+    if (begins(name)) longest = name
   }
   return longest
 }

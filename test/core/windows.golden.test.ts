@@ -83,6 +83,20 @@ describe('windows', () => {
     expect(getContextWindowSize('my_gateway', 'x', { my_gateway: 5_000 })).toBe(5_000)
   })
 
+  it('are found for names in other case, in a path or an ARN, and of fine-tunes', () => {
+    // Each of these was the provider's default: 128,000 for a model of 8,192.
+    expect(getContextWindowSize('openai', 'GPT-4')).toBe(8_192)
+    expect(getContextWindowSize('openai', 'ft:gpt-3.5-turbo-0125:acme::abc')).toBe(16_385)
+    expect(getContextWindowSize('openai', 'openai/gpt-4')).toBe(8_192)
+    expect(getContextWindowSize('vertex', 'publishers/google/models/gemini-1.5-pro-002')).toBe(2_097_152)
+    const arn = 'arn:aws:bedrock:us-east-1:123456789012:inference-profile/us.amazon.nova-pro-v1:0'
+    expect(getContextWindowSize('bedrock', arn)).toBe(300_000)
+    // The same case goes before a longer name in another.
+    const table = { mine: { Big: 1, 'big-model': 2 } }
+    expect(getContextWindowSize('mine', 'Big-model', table)).toBe(1)
+    expect(getContextWindowSize('mine', 'BIG-MODEL', table)).toBe(2)
+  })
+
   it('of a model or of a whole provider can be overridden, and the rest stays', () => {
     const overrides: ContextWindows = {
       openai: { 'gpt-4o': 64_000 },

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { countTokens as countCl100k } from 'gpt-tokenizer/encoding/cl100k_base'
 import { countTokens } from 'gpt-tokenizer/encoding/o200k_base'
 import { expect, it } from 'vitest'
-import { isUndertextError, openStore, tokenizerEstimator } from '../../src/index.ts'
+import { calibratedEstimator, isUndertextError, openStore, tokenizerEstimator } from '../../src/index.ts'
 
 const plain = { disallowedSpecial: new Set<string>() }
 
@@ -55,4 +55,28 @@ it('is had by name in a store, and refused by a wrong one', async () => {
   await expect(tokenizerEstimator('p50k_base')).rejects.toSatisfy((error) =>
     isUndertextError(error, 'INVALID_INPUT'),
   )
+})
+
+it.each([
+  ['Oriya', 'ଏହି ସିଷ୍ଟମ ସ୍ୱୟଂଚାଳିତ ଭାବରେ ବାର୍ତ୍ତାଳାପକୁ ସଙ୍କୁଚିତ କରେ। '],
+  ['Lao', 'ລະບົບນີ້ບີບອັດການສົນທະນາໂດຍອັດຕະໂນມັດ. '],
+  ['Tibetan', 'མ་ལག་འདིས་གླེང་མོལ་རང་འགུལ་གྱིས་བསྡུ་བ་ཡིན། '],
+  ['Amharic', 'ስርዓቱ ውይይቱን በራስ-ሰር ይጭነዋል። ዋናውን ጽሑፍ ያስቀምጣል። '],
+  ['Dhivehi', 'މި ސިސްޓަމް އޮޓޮމެޓިކުން ވާހަކަ ކުރުކުރެއެވެ. '],
+  ['Syriac', 'ܫܠܡܐ ܥܠܡܐ ܗܢܐ ܟܬܒܐ '],
+  ["N'Ko", 'ߒߞߏ ߞߊ߲ ߛߓߍߢߍ߲ '],
+  ['Mongolian', 'ᠮᠣᠩᠭᠣᠯ ᠪᠢᠴᠢᠭ ᠦᠰᠦᠭ '],
+  ['Inuktitut', 'ᐃᓄᒃᑎᑐᑦ ᐅᖃᐅᓯᖅ ᓄᓇᕗᑦ '],
+  ['Cherokee', 'ᏣᎳᎩ ᎦᏬᏂᎯᏍᏗ ᎤᎵᎮᎵᏍᏗ '],
+  ['Yi', 'ꆈꌠꁱꂷ ꉬꄒꉬ '],
+  ['Javanese', 'ꦲꦏ꧀ꦱꦫꦗꦮ '],
+  ['Burmese', 'စနစ်သည် စကားဝိုင်းကို အလိုအလျောက် ချုံ့ပေးသည်။ '],
+  ['Khmer', 'ប្រព័ន្ធនេះបង្រួមការសន្ទនាដោយស្វ័យប្រវត្តិ។ '],
+  ['Georgian', 'სისტემა ავტომატურად კუმშავს საუბარს. '],
+])('calibrated comes out near o200k for a script o200k hardly knows: %s', async (_, sentence) => {
+  const o200k = await tokenizerEstimator('o200k_base')
+  const text = sentence.repeat(10)
+  const share = calibratedEstimator.toTokens(calibratedEstimator.measureText(text)) / o200k.measureText(text)
+  expect(share).toBeGreaterThan(0.7)
+  expect(share).toBeLessThan(1.4)
 })
