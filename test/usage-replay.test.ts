@@ -77,16 +77,20 @@ async function condense(store: SqliteStore, summary: string): Promise<void> {
   throw new Error('no legal cut')
 }
 
+function linesOf(path: string): Line[] {
+  return readFileSync(path, 'utf8')
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Line)
+}
+
 function quantile(values: readonly number[], share: number): number {
   return [...values].sort((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * share))]!
 }
 
 describe.skipIf(session === undefined || summaries === undefined)('the coding session, turn by turn', () => {
   it('is predicted within 2 % in the median and 5 % at the 95th percentile after the first 20 turns', async () => {
-    const lines = readFileSync(session!, 'utf8')
-      .trim()
-      .split('\n')
-      .map((line) => JSON.parse(line) as Line)
+    const lines = linesOf(session!)
     await using store = await openStore(':memory:')
     const predictions = await replay(store, lines, JSON.parse(readFileSync(summaries!, 'utf8')) as Summary[])
     expect(predictions.length).toBe(471)
@@ -107,5 +111,14 @@ describe.skipIf(session === undefined || summaries === undefined)('the coding se
     expect(figures.p95).toBeLessThanOrEqual(0.05)
     // The estimator alone is far off: the reports are what does it.
     expect(figures.bareMedian).toBeGreaterThan(0.02)
+  })
+
+  it('is predicted as well when the application compacts behind the back of the store', async () => {
+    await using store = await openStore(':memory:')
+    const errors = (await replay(store, linesOf(session!), []))
+      .slice(20)
+      .map(({ expected, measured }) => Math.abs(expected - measured) / measured)
+    expect(quantile(errors, 0.5)).toBeLessThanOrEqual(0.02)
+    expect(quantile(errors, 0.95)).toBeLessThanOrEqual(0.05)
   })
 })

@@ -8,7 +8,7 @@
 const MIN_RATIO = 0.5
 const MAX_RATIO = 2
 /** The least share of an estimate that is taken to be really there, however low a report was. */
-const LEAST_SEEN = 0.25
+const LEAST_SEEN = 0.01
 /** Reports after which a ratio counts. */
 const MIN_SAMPLES = 3
 /**

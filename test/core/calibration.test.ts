@@ -137,6 +137,16 @@ describe('the ratio', () => {
     expect(outlook(second, at(50, 1)).unseen).toBe(50_000)
   })
 
+  it('follows a context that shrank without the store, from the second report on', () => {
+    const before = [
+      [50_000, 50_000],
+      [100_000, 100_000],
+    ] as const
+    const shrunk = reported(...before, [100_500, 20_000], [101_000, 20_500])
+    expect(expected(shrunk, 101_500)).toBeCloseTo(21_000)
+    expect(outlook(shrunk, at(101_500)).ratio).toBeGreaterThan(0)
+  })
+
   it('says nothing of a model whose first requests carry tools nobody told of', () => {
     const once = reported([100, 50_100])
     expect(ratioOf(once.calibration ?? { grown: NONE, whole: NONE })).toBe(1)
