@@ -13,6 +13,7 @@ import {
   type Readings,
   ratioOf,
   samplesOf,
+  totalOf,
 } from './core/calibration.ts'
 import { type Estimator, type Sizes, tokensOf } from './core/tokens.ts'
 import {
@@ -121,7 +122,7 @@ export function contextStats(
     sizes: figures.visibleSizes,
     activeCompactions: figures.activeCompactions,
     source: expected.source,
-    estimated: estimate.history + estimate.standing + estimate.pending,
+    estimated: totalOf(estimate),
     measured:
       measurement === undefined
         ? null

@@ -6,6 +6,7 @@ import { resolveModel } from './compaction/model.ts'
 import { CompactionPreview } from './compaction/preview.ts'
 import type { CompactionResult } from './compaction/result.ts'
 import { estimateOf, estimateRequest } from './core/budget.ts'
+import type { LearnedTokens } from './core/calibration.ts'
 import { check, invalid, nameSchema } from './core/check.ts'
 import type { NewMessage, StoredMessage, ViewMessage } from './core/message.ts'
 import { messageProblem } from './core/message-check.ts'
@@ -70,7 +71,14 @@ import {
   verifySchema,
 } from './store-options.ts'
 import type { Summarizer } from './summarizers/summarizer.ts'
-import { limitNamed, type OverflowResult, sizeNamed, type UsageResult, usageResult } from './usage-result.ts'
+import {
+  limitNamed,
+  type OverflowResult,
+  overflowResult,
+  sizeNamed,
+  type UsageResult,
+  usageResult,
+} from './usage-result.ts'
 
 /** What an append answers. */
 export type AppendResult = {
@@ -311,7 +319,11 @@ export class Store<S extends Storage = Storage> {
     const checked = check(usageSchema, usage, 'recordUsage')
     const session = await this.#requireSession(id)
     const tokens = checked.inputTokens + (checked.cacheReadTokens ?? 0) + (checked.cacheCreationTokens ?? 0)
-    return this.#record(session, tokens, checked, { wentThrough: true, limit: undefined })
+    const { usage: result } = await this.#record(session, tokens, checked, {
+      wentThrough: true,
+      limit: undefined,
+    })
+    return result
   }
 
   /**
@@ -336,19 +348,18 @@ export class Store<S extends Storage = Storage> {
     const size = sizeNamed(details)
     const limit = limitNamed(details)
     // Size and limit in one transaction; a limit alone has no report to go with.
-    const usage =
-      size === undefined
-        ? undefined
-        : await this.#record(session, size, { ...checked, provider }, { wentThrough: false, limit })
-    if (size === undefined && limit !== undefined) await this.storage.learnLimit(key, model, limit)
-    const { learned } = await this.storage.readings(id, key, model)
-    const lowest = limit && learned[limit.kind]
-    return {
-      isOverflow: true,
-      details,
-      ...(usage !== undefined && { usage }),
-      ...(limit !== undefined && { learnedLimit: { ...limit, tokens: lowest ?? limit.tokens } }),
+    if (size !== undefined) {
+      const { usage, learned } = await this.#record(
+        session,
+        size,
+        { ...checked, provider },
+        { wentThrough: false, limit },
+      )
+      const lowest = limit && { ...limit, tokens: learned[limit.kind] ?? limit.tokens }
+      return overflowResult(details, lowest, usage)
     }
+    const lowest = limit && { ...limit, tokens: await this.storage.learnLimit(key, model, limit) }
+    return overflowResult(details, lowest)
   }
 
   async #record(
@@ -356,7 +367,7 @@ export class Store<S extends Storage = Storage> {
     tokens: number,
     request: OverflowInput,
     { wentThrough, limit }: Pick<UsageReport, 'wentThrough' | 'limit'>,
-  ): Promise<UsageResult> {
+  ): Promise<{ readonly usage: UsageResult; readonly learned: LearnedTokens }> {
     const chosen = resolveModel({ provider, model }, request.provider, request.model)
     const counting = this.#estimatorNamed(estimator, id)
     const raw = estimateRequest(chosen.key, request, 0, counting)
@@ -372,7 +383,8 @@ export class Store<S extends Storage = Storage> {
       standing,
       pending,
     }
-    return usageResult(report, await this.storage.recordUsage(id, report), estimator)
+    const outcome = await this.storage.recordUsage(id, report)
+    return { usage: usageResult(report, outcome, estimator), learned: outcome.after.learned }
   }
 
   /**

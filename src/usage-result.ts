@@ -1,4 +1,4 @@
-import { NO_CALIBRATION, ratioOf, samplesOf } from './core/calibration.ts'
+import { NO_CALIBRATION, ratioOf, samplesOf, totalOf } from './core/calibration.ts'
 import type { ProviderOverflowDetails } from './core/overflow/overflow.ts'
 import type { NamedLimit, UsageOutcome, UsageReport } from './storage/storage.ts'
 
@@ -35,7 +35,7 @@ export function usageResult(
     estimator,
     inputTokens: tokens,
     ...(estimate !== undefined && {
-      estimatedTokens: estimate.history + estimate.standing + estimate.pending,
+      estimatedTokens: totalOf(estimate),
       countedTokens: after.measurement?.held ?? tokens,
     }),
     calibration: { ratio: ratioOf(calibration), samples: samplesOf(calibration) },
@@ -76,4 +76,18 @@ export function limitNamed(details: ProviderOverflowDetails | null): NamedLimit 
   if (budgetTokens === undefined || budgetTokens < LEAST_LIMIT) return undefined
   if (actualTokens !== undefined && actualTokens <= budgetTokens) return undefined
   return { tokens: budgetTokens, kind: limitKind }
+}
+
+/** An overflow, with the limit as it counts now and what became of its size. */
+export function overflowResult(
+  details: ProviderOverflowDetails | null,
+  learnedLimit: NamedLimit | undefined,
+  usage?: UsageResult,
+): OverflowResult {
+  return {
+    isOverflow: true,
+    details,
+    ...(usage !== undefined && { usage }),
+    ...(learnedLimit !== undefined && { learnedLimit }),
+  }
 }

@@ -13,7 +13,7 @@ import type { StageSettings } from '../core/stages/stage.ts'
 import { TRUNCATION_MARKER } from '../core/stages/truncate.ts'
 import type { Estimator } from '../core/tokens.ts'
 import { PATH_ARGUMENTS, READ_TOOLS } from '../core/tool-names.ts'
-import { getOutputReserve } from '../core/windows.ts'
+import { availableInput } from '../core/windows.ts'
 import { TRIGGERS } from '../storage/storage.ts'
 import { SUMMARY_SECTIONS } from '../summarizers/summarizer.ts'
 import { summarizerSchema } from '../summarizers/summarizer-schema.ts'
@@ -169,8 +169,7 @@ export function resolveSettings(config: CheckedConfig, subject: RunSubject): Run
     estimator: estimator.name,
     estimate,
   })
-  const window = contextWindow - getOutputReserve(contextWindow, config.maxTokens)
-  const available = Math.max(0, Math.min(window, subject.inputLimit ?? window))
+  const available = Math.max(0, availableInput(contextWindow, config.maxTokens, subject.inputLimit))
   const others = expectedTokens(found, { ...estimate, history: 0 })
   const scale = found.ratio * overflowScale(config, expectedTokens(found, estimate))
   const share = Math.floor((config.target ?? DEFAULT_COMPACTION_TARGET) * available)

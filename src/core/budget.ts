@@ -10,7 +10,7 @@ import {
   neurolinkEstimator,
   tokensOfText,
 } from './tokens.ts'
-import { getContextWindowSize, getOutputReserve } from './windows.ts'
+import { availableInput, getContextWindowSize } from './windows.ts'
 
 /** Usage at which compaction is due. Source: seed 003. */
 export const DEFAULT_COMPACTION_THRESHOLD = 0.8
@@ -80,7 +80,8 @@ const budgetParamsSchema = z.strictObject({
 
 /**
  * Whether a request fits a model's window and whether compaction is due: the pure check of seed 003, over plain
- * messages, by the seed's formula. The store's `getContextStats` gives the same from its counters. Throws `INVALID_INPUT`.
+ * messages, by the seed's formula. The store's `getContextStats` makes the same sum from its counters, by the session's
+ * estimator and with what was reported. Throws `INVALID_INPUT`.
  */
 export function checkContextBudget(params: BudgetCheckParams): BudgetCheckResult {
   const checked = check(budgetParamsSchema, params, 'checkContextBudget')
@@ -149,10 +150,7 @@ export function weighRequest(params: {
     breakdown.toolDefinitions +
     breakdown.fileAttachments +
     (breakdown.unseen ?? 0)
-  const availableInputTokens = Math.min(
-    contextWindow - getOutputReserve(contextWindow, maxTokens),
-    params.inputLimit ?? Number.POSITIVE_INFINITY,
-  )
+  const availableInputTokens = availableInput(contextWindow, maxTokens, params.inputLimit)
   const usageRatio = availableInputTokens > 0 ? estimatedInputTokens / availableInputTokens : 1
   return {
     withinBudget: estimatedInputTokens <= availableInputTokens,

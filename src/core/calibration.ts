@@ -106,15 +106,14 @@ export function outlook(
   now: { readonly viewEpoch: number; readonly estimator: string; readonly estimate: Estimate },
 ): Outlook {
   const ratio = ratioOf(calibration)
-  const { history, standing, pending } = now.estimate
   const isUsable = measurement !== undefined && measurement.estimator === now.estimator
-  const unseen = isUsable ? unseenBy(measurement, calibration, standing) : 0
+  const unseen = isUsable ? unseenBy(measurement, calibration, now.estimate.standing) : 0
   if (!isUsable || measurement.viewEpoch !== now.viewEpoch) {
     const isPlain = ratio === 1 && unseen === 0 && samplesOf(calibration) < MIN_SAMPLES
     return isPlain ? PLAIN_OUTLOOK : { unseen, ratio, source: 'calibrated' }
   }
   const added = addedSince(measurement.estimate, now.estimate)
-  const estimated = history + standing + pending
+  const estimated = totalOf(now.estimate)
   const source = added === 0 ? 'measured' : 'measured+estimated'
   // What is seen is never nothing: planning divides by it.
   const least = LEAST_SEEN * ratio * estimated
@@ -181,6 +180,11 @@ function firstOf(
     : undefined
 }
 
+/** The whole of an estimated request, tokens. */
+export function totalOf({ history, standing, pending }: Estimate): number {
+  return history + standing + pending
+}
+
 /** What of an estimate the history and the prompt make. */
 function sized({ history, pending }: Estimate): number {
   return history + pending
@@ -200,11 +204,10 @@ function withSample(
       ? { ...calibration, grown: tallied(calibration.grown, tokens - last.tokens, added) }
       : calibration
   }
-  const { history, standing, pending } = estimate
-  const estimated = history + standing + pending
+  const estimated = totalOf(estimate)
   if (estimated === 0) return calibration
   // Reports of one view that did not grow cannot tell the unseen from the ratio; another view's report can.
-  const unseen = last === undefined || isSameView ? 0 : unseenBy(last, calibration, standing)
+  const unseen = last === undefined || isSameView ? 0 : unseenBy(last, calibration, estimate.standing)
   return { ...calibration, whole: tallied(calibration.whole, tokens - unseen, estimated) }
 }
 
@@ -219,7 +222,7 @@ function tallied(tally: Tally, measured: number, estimated: number): Tally {
 
 /** Tokens of an estimated request. */
 export function expectedTokens({ unseen, ratio }: Outlook, estimate: Estimate): number {
-  return unseen + ratio * (estimate.history + estimate.standing + estimate.pending)
+  return unseen + ratio * totalOf(estimate)
 }
 
 /**

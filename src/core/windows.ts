@@ -149,6 +149,12 @@ export function getOutputReserve(contextWindow: number, maxTokens?: number): num
   )
 }
 
+/** What a window leaves for input, tokens: less the output reserve, and no more than the provider takes of input alone. */
+export function availableInput(contextWindow: number, maxTokens?: number, inputLimit?: number): number {
+  const left = contextWindow - getOutputReserve(contextWindow, maxTokens)
+  return inputLimit === undefined ? left : Math.min(left, inputLimit)
+}
+
 /** Tokens a request may take: the window less the output reserve. `overrides` as for `getContextWindowSize`. */
 export function getAvailableInputTokens(
   provider: string,
@@ -156,6 +162,5 @@ export function getAvailableInputTokens(
   maxTokens?: number,
   overrides?: ContextWindows,
 ): number {
-  const window = getContextWindowSize(provider, model, overrides)
-  return window - getOutputReserve(window, maxTokens)
+  return availableInput(getContextWindowSize(provider, model, overrides), maxTokens)
 }

@@ -6,24 +6,15 @@ import { headWithin, tailWithin } from '../../src/core/tool-output/bytes.ts'
 import {
   DEFAULT_MAX_PREVIEW_BYTES,
   generateToolOutputPreview,
-  isUndertextError,
   MAX_TOOL_OUTPUT_BYTES,
   MAX_TOOL_OUTPUT_LINES,
   truncateToolOutput,
   truncateToTokenBudget,
 } from '../../src/index.ts'
+import { refuses } from '../support/failures.ts'
 import { characterEnds, hardText } from './texts.ts'
 
 const bytesOf = (text: string): number => Buffer.byteLength(text)
-const refuses = (act: () => unknown): boolean => {
-  try {
-    act()
-    return false
-  } catch (error) {
-    return isUndertextError(error, 'INVALID_INPUT')
-  }
-}
-
 it('has the limits of the seeds', () => {
   expect([MAX_TOOL_OUTPUT_BYTES, MAX_TOOL_OUTPUT_LINES, DEFAULT_MAX_PREVIEW_BYTES]).toEqual([
     51_200, 2_000, 51_200,

@@ -12,23 +12,14 @@ import {
   FILE_PREVIEW_MODE_SIZE,
   FILE_READ_BUDGET_PERCENT,
   FILE_SUMMARIZATION_THRESHOLD,
-  isUndertextError,
   MAX_PER_FILE_TOKENS,
   MIN_PER_FILE_TOKENS,
   NON_FILE_RESERVE,
   shouldTruncateFile,
 } from '../../src/index.ts'
 import { hardText } from '../core/texts.ts'
+import { refuses } from '../support/failures.ts'
 import { sharedPath } from '../support/shared.ts'
-
-const refuses = (act: () => unknown): boolean => {
-  try {
-    act()
-    return false
-  } catch (error) {
-    return isUndertextError(error, 'INVALID_INPUT')
-  }
-}
 
 it('has the figures of the seeds', () => {
   expect([FILE_READ_BUDGET_PERCENT, FILE_FAST_PATH_SIZE, FILE_PREVIEW_MODE_SIZE, FILE_PREVIEW_CHARS]).toEqual(

@@ -16,6 +16,16 @@ export async function failureOf(act: () => unknown): Promise<unknown> {
   throw new Error(`expected an error, and it answered ${JSON.stringify(answer)?.slice(0, 200)}`)
 }
 
+/** Whether a call is refused at the door. */
+export function refuses(act: () => unknown): boolean {
+  try {
+    act()
+    return false
+  } catch (error) {
+    return isUndertextError(error, 'INVALID_INPUT')
+  }
+}
+
 /** One of our errors with this code, which says nothing of a conversation, its causes included. */
 export function expectFailure(error: unknown, code: ErrorCode | readonly ErrorCode[], what = ''): void {
   const shown = error instanceof Error ? `${error.name}: ${error.message.slice(0, 200)}` : String(error)

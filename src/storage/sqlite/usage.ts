@@ -96,12 +96,13 @@ export function recordUsage(
     const session = requireSession(connection, id)
     const { provider, model, tokens } = usage
     const before = readReadings(connection, id, provider, model)
-    const after = (): Readings => readReadings(connection, id, provider, model)
-    if (usage.wentThrough) refuteLimits(connection, usage)
-    if (usage.limit !== undefined) writeLimit(connection, usage, usage.limit)
+    const isRefuted = usage.wentThrough && refuteLimits(connection, usage)
+    const isLearnt = usage.limit !== undefined && writeLimit(connection, usage, usage.limit)
+    const learned =
+      isRefuted || isLearnt ? readReadings(connection, id, provider, model).learned : before.learned
     const isStale = usage.viewEpoch !== undefined && usage.viewEpoch !== session.viewEpoch
     if (isStale || tokens === 0 || session.visibleCount === 0)
-      return { recorded: false, before, after: after(), estimate: undefined }
+      return { recorded: false, before, after: { ...before, learned }, estimate: undefined }
     const sent = sentRows(connection, session, usage.position)
     const history = tokensOf(sent.sizes, sent.rows, estimatorOf(session), provider)
     const estimate = { history, standing: usage.standing, pending: usage.pending }
@@ -109,7 +110,7 @@ export function recordUsage(
     const learnt = recordReport(before, { tokens, viewEpoch, estimator, estimate, at: Date.now() })
     writeMeasurement(connection, session.no, usage, learnt.measurement)
     writeCalibration(connection, usage, estimator, learnt.calibration)
-    return { recorded: true, before, after: after(), estimate }
+    return { recorded: true, before, after: { ...learnt, learned }, estimate }
   })
 }
 
@@ -197,23 +198,24 @@ function writeCalibration(
   )
 }
 
-/** A request of that size went through, so lower limits are not there any more. */
-function refuteLimits(connection: Connection, { provider, model, tokens }: UsageReport): void {
-  connection.run(
+/** A request of that size went through, so lower limits are not there any more; answers whether there were any. */
+function refuteLimits(connection: Connection, { provider, model, tokens }: UsageReport): boolean {
+  const refuted = connection.run(
     'delete from undertext_limits where provider = ? and model = ? and tokens < ?',
     provider,
     model,
     tokens,
   )
+  return refuted > 0
 }
 
-/** Keeps the lowest limit of a kind. */
+/** Keeps the lowest limit of a kind; answers whether this one is. */
 function writeLimit(
   connection: Connection,
   { provider, model }: ModelKey,
   { kind, tokens }: NamedLimit,
-): void {
-  connection.run(
+): boolean {
+  const written = connection.run(
     `insert into undertext_limits (provider, model, kind, tokens, at) values (?, ?, ?, ?, ?)
      on conflict (provider, model, kind) do update set tokens = excluded.tokens, at = excluded.at where excluded.tokens < tokens`,
     provider,
@@ -222,6 +224,7 @@ function writeLimit(
     tokens,
     Date.now(),
   )
+  return written > 0
 }
 
 /** Notes a limit a provider named for a model; answers the one of its kind that counts now. */
