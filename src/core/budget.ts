@@ -42,6 +42,7 @@ export type BudgetBreakdown = {
   readonly unseen?: number
 }
 
+/** How a request stands to a window: seed 003's fields, tokens. */
 export type BudgetCheckResult = {
   /** Whether the request fits: estimated ≤ available. */
   readonly withinBudget: boolean
@@ -55,6 +56,7 @@ export type BudgetCheckResult = {
   readonly breakdown: BudgetBreakdown
 }
 
+/** A request and the model it is for. */
 export type BudgetCheckParams = PendingRequest & {
   readonly provider: string
   readonly model?: string | undefined

@@ -54,6 +54,7 @@ export type ProcessedFile = {
   readonly error?: FileSummaryFailure
 }
 
+/** Files that fit, and what was done to each. Sizes in tokens. */
 export type FileSummarizationResult = {
   /** Whether the files took more than they may. */
   readonly needed: boolean

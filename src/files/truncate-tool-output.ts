@@ -13,6 +13,7 @@ const optionsSchema = outputLimitsSchema
   .optional()
 export type TruncateOptions = z.input<typeof optionsSchema>
 
+/** A tool output within its limits. */
 export type TruncateResult = {
   /** What is kept, with the notice; the output itself when nothing was cut. */
   readonly content: string

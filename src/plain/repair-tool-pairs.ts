@@ -23,6 +23,7 @@ const optionsSchema = z.strictObject({
 })
 export type RepairOptions = z.input<typeof optionsSchema>
 
+/** The list without half pairs, and how many there were. */
 export type RepairResult<M extends PlainMessage = ChatMessage> = {
   /** Whether anything was repaired. */
   readonly repaired: boolean

@@ -36,6 +36,7 @@ export type RoleProblem = {
   readonly previousIndex?: number
 }
 
+/** The list with roles in turn, and what was done for it. */
 export type RoleRepairResult<M extends PlainMessage = ChatMessage> = {
   /** Whether anything was repaired. */
   readonly repaired: boolean

@@ -14,6 +14,7 @@ const configSchema = z.strictObject({
 })
 export type NcaStatsConfig = z.input<typeof configSchema>
 
+/** How full a context is, in the manner of seed 004. */
 export type NcaStats = {
   readonly contextWindow: number
   /** Tokens of `nca`. */

@@ -77,5 +77,7 @@ function estimatorOf(name: string, unit: LengthUnit): Estimator {
   }
 }
 
+/** The estimator of seed 004 for a store: its rule, rounded down once a list. Lengths in UTF-16 units (conflict C-21). */
 export const ncaEstimator: Estimator = estimatorOf('nca', 'utf16')
+/** The same with lengths in bytes of UTF-8, as its real source has it. */
 export const ncaBytesEstimator: Estimator = estimatorOf('nca-bytes', 'utf8')

@@ -36,7 +36,9 @@ export type TokenCounter = {
 
 /** A message of content blocks; a text stands for one text block. */
 export type NeuronMessage = { readonly role: string; readonly content: string | readonly NeuronBlock[] }
+/** A content block; the fields its kind has are read, others are not. */
 export type NeuronBlock = { readonly type: string; readonly [field: string]: unknown }
+/** A tool definition as it is counted. */
 export type NeuronTool = {
   readonly name: string
   readonly description?: string
@@ -120,5 +122,7 @@ function estimatorOf(name: string, unit: LengthUnit): Estimator {
   }
 }
 
+/** The estimator of seed 000 for a store: its rule for each text. Lengths in UTF-16 units (conflict C-21). */
 export const neuronEstimator: Estimator = estimatorOf('neuron', 'utf16')
+/** The same with lengths in bytes of UTF-8, as its real source has it. */
 export const neuronBytesEstimator: Estimator = estimatorOf('neuron-bytes', 'utf8')

@@ -8,8 +8,9 @@ import { type FileBudget, fileBudgetSchema, fileBudgetTokens } from './file-budg
 export const NON_FILE_RESERVE = 0.15
 /** Files of fewer tokens are never summarized. Source: checklist S2-098, S2-U04. */
 export const FILE_SUMMARIZATION_THRESHOLD = 1_000
-/** Least and most tokens that the summary of one file is asked to take. Source: checklist S2-U04. */
+/** Least tokens that the summary of one file is asked to take. Source: checklist S2-U04. */
 export const MIN_PER_FILE_TOKENS = 500
+/** Most tokens that the summary of one file is asked to take. Source: checklist S2-U04. */
 export const MAX_PER_FILE_TOKENS = 4_000
 
 /** What is to be done with one file. */

@@ -24,6 +24,7 @@ export type OverflowPattern = {
   readonly pattern: string | RegExp
 }
 
+/** What the functions on overflow errors can be told. */
 export type OverflowOptions = {
   /** Who was called. Decides where several providers use one wording; never makes an overflow of what is none. */
   readonly provider?: string | undefined
@@ -36,6 +37,7 @@ export type OverflowOptions = {
   readonly patterns?: readonly OverflowPattern[] | undefined
 }
 
+/** The figures of an overflow error, tokens, and whose it is. */
 export type ProviderOverflowDetails = OverflowFigures & {
   /** As `getContextOverflowProvider` answers. */
   readonly provider: string | null
