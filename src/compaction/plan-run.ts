@@ -8,8 +8,8 @@ import { applyPlan, type CompactionStage, type Plan, type PlannedInsert } from '
 import { cut } from '../core/stages/cut.ts'
 import { deduplicate } from '../core/stages/deduplicate.ts'
 import { prune } from '../core/stages/prune.ts'
-import type { Stage } from '../core/stages/stage.ts'
-import { bareCondensePlan, condensePlan, planSummaries, type SummaryTask } from '../core/stages/summarize.ts'
+import type { PlanningStage, SummaryTask } from '../core/stages/stage.ts'
+import { bareCondensePlan, condensePlan, planSummaries } from '../core/stages/summarize.ts'
 import { truncate } from '../core/stages/truncate.ts'
 import { measureMessage, NO_SIZES } from '../core/tokens.ts'
 import type { View, ViewRow } from '../core/view.ts'
@@ -163,7 +163,7 @@ class RunPlanner {
     this.#accept(task, written, uuidv7(), { summarizer: 'given' })
   }
 
-  async #runStage(stage: Stage, used: CompactionStage): Promise<void> {
+  async #runStage(stage: PlanningStage<Plan>, used: CompactionStage): Promise<void> {
     const context = {
       settings: this.#settings.stages,
       targetTokens: this.#settings.targetTokens,
@@ -173,7 +173,11 @@ class RunPlanner {
     const keys = needed.map(({ key }) => key).filter((key) => key > 0)
     const contents =
       keys.length === 0 ? new Map<number, readonly Part[]>() : await this.#storage.contents(keys)
-    const plan = stage.plan(this.#view, { ...context, contentOf: (row) => contents.get(row.key) ?? [] })
+    const plan = stage.plan(this.#view, {
+      ...context,
+      contentOf: (row) => contents.get(row.key) ?? [],
+      metadataOf: () => undefined,
+    })
     if (plan === undefined) return
     this.#add(plan, uuidv7())
     this.#used.add(used)

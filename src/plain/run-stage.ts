@@ -1,6 +1,6 @@
 import { v7 as uuidv7 } from 'uuid'
 import { checkLaws } from '../core/laws.ts'
-import { applyPlan } from '../core/plan.ts'
+import { applyPlan, type Plan } from '../core/plan.ts'
 import { DEDUP_THRESHOLD } from '../core/stages/deduplicate.ts'
 import {
   PRUNE_MINIMUM_SAVINGS,
@@ -8,7 +8,7 @@ import {
   PRUNE_PROTECT_TOKENS,
   PRUNE_PROTECTED_TOOLS,
 } from '../core/stages/prune.ts'
-import type { Stage, StageSettings } from '../core/stages/stage.ts'
+import type { PlanningStage, StageSettings } from '../core/stages/stage.ts'
 import { TRUNCATION_MARKER } from '../core/stages/truncate.ts'
 import { PATH_ARGUMENTS, READ_TOOLS } from '../core/tool-names.ts'
 import type { ArrayStep } from './applied.ts'
@@ -42,7 +42,7 @@ const SEED_SETTINGS: StageSettings = {
  * Answers `undefined` when the stage finds nothing to do.
  */
 export function runStage(
-  stage: Stage,
+  stage: PlanningStage<Plan>,
   { view, parts }: ArrayRows,
   settings: { readonly [K in keyof StageSettings]?: StageSettings[K] | undefined },
 ): ArrayStep | undefined {
@@ -51,6 +51,7 @@ export function runStage(
     targetTokens: 0,
     limitTokens: 0,
     contentOf: (row) => parts.get(row.key) ?? [],
+    metadataOf: () => undefined,
   })
   if (plan === undefined) return undefined
   checkLaws('', view, plan)

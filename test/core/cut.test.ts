@@ -126,7 +126,13 @@ it('goes through a long loop once, and truncates 150,000 rows', () => {
   const asks = rowOf(1, 'user', says)
   const many = Array.from({ length: 150_000 }, (_, at) => rowOf(at + 2, 'assistant', says))
   const talk = new View([asks, ...many, rowOf(150_002, 'user', says)], neurolinkEstimator, '')
-  const plan = truncate.plan(talk, { settings, targetTokens: 100, limitTokens: 100, contentOf: () => [] })
+  const plan = truncate.plan(talk, {
+    settings,
+    targetTokens: 100,
+    limitTokens: 100,
+    contentOf: () => [],
+    metadataOf: () => undefined,
+  })
   // The first exchange is 2 rows: the request and the first answer.
   expect(plan!.hide).toHaveLength(149_999)
 })

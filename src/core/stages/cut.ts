@@ -1,6 +1,6 @@
 import { headOf } from '../characters.ts'
 import { outputText, type Part } from '../message.ts'
-import { type PlannedReplacement, savedBy } from '../plan.ts'
+import { type Plan, type PlannedReplacement, savedBy } from '../plan.ts'
 import {
   addSizes,
   type Estimator,
@@ -14,7 +14,7 @@ import {
 } from '../tokens.ts'
 import type { View, ViewRow } from '../view.ts'
 import { keepsGroups } from './cut-point.ts'
-import type { Stage, StageContext } from './stage.ts'
+import type { PlanningStage, StageContext } from './stage.ts'
 
 /** What a content that was cut ends in. Source: seed 002. */
 export const CUT_ENDING = '... [TRUNCATED]'
@@ -44,8 +44,8 @@ type CuttableGroup = { readonly texts: readonly Cuttable[]; readonly shown: Size
  *
  * What was cut before, for a larger window, is cut again, from its original.
  */
-export const cut: Stage = {
-  kind: 'cut',
+export const cut: PlanningStage<Plan> = {
+  name: 'cut',
 
   reads(view) {
     return cuttableRows(view)

@@ -12,11 +12,11 @@ import {
   UNKNOWN_LINES,
 } from '../line-range.ts'
 import { outputText } from '../message.ts'
-import { type PlannedReplacement, type RequiredPart, savedBy } from '../plan.ts'
+import { type Plan, type PlannedReplacement, type RequiredPart, savedBy } from '../plan.ts'
 import { NO_SIZES } from '../tokens.ts'
 import { isReadTool, PATH_ARGUMENTS } from '../tool-names.ts'
 import type { LineRange, ResultEntry, View, ViewRow } from '../view.ts'
-import type { Stage, StageContext } from './stage.ts'
+import type { PlanningStage, StageContext } from './stage.ts'
 
 /** Share of the re-read files' size that must be saved. Source: seed 003. */
 export const DEDUP_THRESHOLD = 0.3
@@ -78,8 +78,8 @@ type FileRead = {
  * reads of different things. The later read must have succeeded, also by its text, be about as long, hold as many
  * images, be visible and show its original: it is what the plan requires. Whether the file was written in between does not matter, the later read is the truer one.
  */
-export const deduplicate: Stage = {
-  kind: 'deduplicate',
+export const deduplicate: PlanningStage<Plan> = {
+  name: 'deduplicate',
 
   reads(view, { settings }) {
     if (settings.pathArguments !== PATH_ARGUMENTS || settings.deduplicateByText) {

@@ -1,6 +1,6 @@
-import type { PlannedReplacement } from '../plan.ts'
+import type { Plan, PlannedReplacement } from '../plan.ts'
 import type { ResultEntry, View, ViewRow } from '../view.ts'
-import type { Stage } from './stage.ts'
+import type { PlanningStage } from './stage.ts'
 
 /** Tokens of recent tool outputs that pruning leaves alone. Source: seed 003. */
 export const PRUNE_PROTECT_TOKENS = 40_000
@@ -18,8 +18,8 @@ export const PRUNE_PLACEHOLDER = '[Tool result cleared]'
  * answer it could ask for again. Once it acts it applies its whole rule: clearing a little at every turn would
  * break the provider's prompt cache every time.
  */
-export const prune: Stage = {
-  kind: 'prune',
+export const prune: PlanningStage<Plan> = {
+  name: 'prune',
 
   plan(view, { settings }) {
     const placeholderUnits = view.estimator.measureText(settings.prunePlaceholder, 'toolResult')

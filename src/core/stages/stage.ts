@@ -1,5 +1,6 @@
+import type { JsonObject } from '../json.ts'
 import type { Part } from '../message.ts'
-import type { CompactionKind, Plan } from '../plan.ts'
+import type { Plan, PlannedInsert, PlannedReplacement, RequiredPart } from '../plan.ts'
 import type { View, ViewRow } from '../view.ts'
 
 /** The knobs of the stages, resolved: plain values, defaults filled in and scaled to the window. */
@@ -32,12 +33,72 @@ export type StageContext = {
   readonly limitTokens: number
   /** The parts of a row, originals. Only of the rows the stage asked for with `reads`. */
   readonly contentOf: (row: ViewRow) => readonly Part[]
+  /** What a row carries besides: a summary its level. Only of the rows the stage asked for with `reads`. */
+  readonly metadataOf: (row: ViewRow) => JsonObject | undefined
+}
+
+/** What a stage may look at before it was given the contents it asks for. */
+export type BareContext = Omit<StageContext, 'contentOf' | 'metadataOf'>
+
+/** What one summary is to stand for: rows that follow each other, an earlier summary included. */
+export type SummaryTask = {
+  readonly rows: readonly ViewRow[]
+  readonly tokens: number
+  /** Most tokens the text may take: the settings', and never more than half of what it stands for. */
+  readonly maxTokens: number
+  /** How many summaries deep: 0 or absent for one of messages, 1 for one of such summaries. */
+  readonly level?: number
+  /** For the audit. */
+  readonly params?: JsonObject
+}
+
+/** What a stage may say of a replacement; what is missing is worked out: the sizes it saves. */
+export type ReplacementDraft = Pick<PlannedReplacement, 'row' | 'part' | 'text'> & Partial<PlannedReplacement>
+
+/** What a stage may say of a row to be inserted. */
+export type InsertDraft = Pick<PlannedInsert, 'kind' | 'text'> & Partial<PlannedInsert>
+
+/**
+ * What a stage wants done. What is left out is worked out: sizes, order, and the kind (`condense` with a summary, else
+ * `truncate` when rows are hidden, else `prune`).
+ */
+export type PlanDraft = {
+  readonly kind?: Plan['kind']
+  readonly hide?: readonly ViewRow[]
+  readonly replace?: readonly ReplacementDraft[]
+  readonly insert?: InsertDraft
+  readonly requires?: readonly RequiredPart[]
+  readonly params?: Plan['params']
+}
+
+type Named = {
+  /** Snake case: what results, the audit and configurations call it. */
+  readonly name: string
 }
 
 /** One way of making room: a pure function from a view to a plan. It answers `undefined` when it has nothing to do. */
-export interface Stage {
-  readonly kind: CompactionKind
+export interface PlanningStage<P extends PlanDraft = PlanDraft> extends Named {
   /** The rows whose content planning needs. Default: none, and that is what makes planning fast. */
-  reads?(view: View, context: Omit<StageContext, 'contentOf'>): readonly ViewRow[]
-  plan(view: View, context: StageContext): Plan | undefined
+  reads?(view: View, context: BareContext): readonly ViewRow[]
+  plan(view: View, context: StageContext): P | undefined
 }
+
+/**
+ * A stage that says what is to be summarized; who writes the text is not its business. It is asked again after its
+ * summaries were written, until it names nothing or none was accepted.
+ */
+export interface SummarizingStage extends Named {
+  reads?(view: View, context: BareContext): readonly ViewRow[]
+  summaries(view: View, context: StageContext): readonly SummaryTask[]
+  /** How often it is asked at most in one run. Default 1. */
+  readonly rounds?: number
+}
+
+/** Stages in order, each only while the history takes more than the budget. */
+export interface CompositeStage extends Named {
+  readonly stages: readonly Stage[]
+  /** Tokens. Default: what the run is to reach. */
+  readonly budget?: number
+}
+
+export type Stage = PlanningStage | SummarizingStage | CompositeStage

@@ -1,7 +1,7 @@
 import type { Plan, PlannedInsert } from '../plan.ts'
 import type { View, ViewRow } from '../view.ts'
 import { findCut, keepSurvivors, keepsGroups } from './cut-point.ts'
-import type { StageContext } from './stage.ts'
+import type { BareContext, SummarizingStage, SummaryTask } from './stage.ts'
 
 /** Histories this short are left alone. Source: seed 003. */
 export const MINIMUM_MESSAGES = 4
@@ -10,14 +10,6 @@ const MINIMUM_RECENT_MESSAGES = 4
 /** A further range between pinned messages is not worth a summary below this, tokens. */
 const MINIMUM_FURTHER_TOKENS = 200
 
-/** What one summary is to stand for: rows that follow each other, earlier summary included. */
-export type SummaryTask = {
-  readonly rows: readonly ViewRow[]
-  readonly tokens: number
-  /** Most tokens the text may take: the settings', and never more than half of what it stands for. */
-  readonly maxTokens: number
-}
-
 /**
  * Says what is to be summarized: the whole view before the kept tail, in runs between the messages that stay
  * (pinned, system, waiting calls). Which text stands for them is not its business.
@@ -25,7 +17,7 @@ export type SummaryTask = {
  * The tail is the newest turns that fit `keepRecentTokens`, and the newest turn at least, unless that alone
  * would not fit the target; or by the seed's ratio when one was given.
  */
-export function planSummaries(view: View, context: Omit<StageContext, 'contentOf'>): SummaryTask[] {
+export function planSummaries(view: View, context: BareContext): SummaryTask[] {
   const { settings } = context
   if (view.rows.length <= MINIMUM_MESSAGES) return []
   const cut =
@@ -44,6 +36,9 @@ export function planSummaries(view: View, context: Omit<StageContext, 'contentOf
       maxTokens: Math.max(1, Math.min(settings.summaryMaxTokens, Math.floor(task.tokens / 2))),
     }))
 }
+
+/** Stage 3 as a value. */
+export const summarize: SummarizingStage = { name: 'summarize', summaries: planSummaries }
 
 /** What no summary may stand for takes its room whatever is done: system and pinned messages. */
 function tokensThatStay(view: View): number {

@@ -3,7 +3,7 @@ import { measureMessage, SizesSum, tokensOf } from '../tokens.ts'
 import { isRequest } from '../turns.ts'
 import type { View, ViewRow } from '../view.ts'
 import { keepSurvivors, keepsGroups } from './cut-point.ts'
-import type { Stage, StageContext } from './stage.ts'
+import type { PlanningStage, StageContext } from './stage.ts'
 import { MINIMUM_MESSAGES } from './summarize.ts'
 
 /** The marker's text. Source: seed 003. */
@@ -19,8 +19,8 @@ const FIRST_EXCHANGE_SHARE = 0.5
  * alone is over the target (one request, hundreds of tool calls), its oldest calls go with their results. A
  * marker left by an earlier truncation is hidden with the rest, so there is never more than one.
  */
-export const truncate: Stage = {
-  kind: 'truncate',
+export const truncate: PlanningStage<Plan> = {
+  name: 'truncate',
 
   plan(view, context) {
     if (view.rows.length <= MINIMUM_MESSAGES) return undefined
