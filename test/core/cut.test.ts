@@ -25,6 +25,8 @@ const viewOf = (contents: readonly (readonly Part[])[]): View =>
     'openai',
   )
 
+const metadataOf = (): undefined => undefined
+
 const text = (length: number): Part => ({ type: 'text', text: 'x'.repeat(length) })
 
 function cutTo(
@@ -34,7 +36,7 @@ function cutTo(
   no: number,
 ): PlannedStep {
   const contentOf = (row: ViewRow): readonly Part[] => contents[row.key - 1]!
-  const plan = cut.plan(view, { settings, targetTokens: 0, limitTokens, contentOf })
+  const plan = cut.plan(view, { settings, targetTokens: 0, limitTokens, contentOf, metadataOf })
   return applyPlan(view, plan!, no, 1)
 }
 
@@ -90,7 +92,9 @@ it('leaves a replacement that is shorter than the level, and what cannot be cut 
   const bottom = cutTo(pruned, contents, 0, -1)
   expect(bottom.after.rows[0]!.sizes).toMatchObject({ text: 50, toolResults: 6 })
   const contentOf = (): readonly Part[] => contents[0]
-  expect(cut.plan(bottom.after, { settings, targetTokens: 0, limitTokens: 0, contentOf })).toBeUndefined()
+  expect(
+    cut.plan(bottom.after, { settings, targetTokens: 0, limitTokens: 0, contentOf, metadataOf }),
+  ).toBeUndefined()
 })
 
 it('a text cut for gpt-4o is cut again for gpt-4', async () => {
@@ -131,6 +135,7 @@ it('goes through a long loop once, and truncates 150,000 rows', () => {
     targetTokens: 100,
     limitTokens: 100,
     contentOf: () => [],
+    metadataOf,
     metadataOf: () => undefined,
   })
   // The first exchange is 2 rows: the request and the first answer.
