@@ -135,7 +135,6 @@ it('goes through a long loop once, and truncates 150,000 rows', () => {
     targetTokens: 100,
     limitTokens: 100,
     contentOf: () => [],
-    metadataOf,
     metadataOf: () => undefined,
   })
   // The first exchange is 2 rows: the request and the first answer.
