@@ -13,6 +13,7 @@ export interface Failures {
   PENDING_TOOL_CALLS: { sessionId: string; messageIds: readonly string[] }
   HAS_ACTIVE_DEPENDENTS: { sessionId: string; compactionId: string; dependents: readonly string[] }
   INPUT_NOT_VISIBLE: { sessionId: string; compactionId: string; why: string; missing: readonly string[] }
+  STAGE_FAILED: { sessionId: string; stage: string; error: string }
   COMPACTION_IN_PROGRESS: { sessionId: string; runId: string; expiresAt: number }
   ABORTED: { sessionId: string }
   ESTIMATOR_UNKNOWN: { sessionId: string; estimator: string }
@@ -92,6 +93,8 @@ const SENTENCES: { readonly [C in ErrorCode]: (facts: Failures[C]) => string } =
     `Compaction ${compactionId} cannot be undone alone: others in force build on it (${named(dependents)}). Undo those first, or pass { cascade: true }.`,
   INPUT_NOT_VISIBLE: ({ compactionId, why, missing }) =>
     `Compaction ${compactionId} cannot be put back now (${why})${missing.length > 0 ? `: ${named(missing)}` : ''}. { cascade: true } puts back first what it builds on.`,
+  STAGE_FAILED: ({ sessionId, stage, error }) =>
+    `The stage ${JSON.stringify(stage)} could not plan for session ${JSON.stringify(sessionId)} (${error}); nothing was changed.`,
   COMPACTION_IN_PROGRESS: ({ sessionId, runId }) =>
     `Session ${JSON.stringify(sessionId)} is being compacted by another process (run ${runId}). Try again when it is done.`,
   ABORTED: ({ sessionId }) =>

@@ -127,11 +127,32 @@ export { type Mend, type MendKind, type Rendering, type RenderOptions, renderVie
 export { CUT_ENDING } from './core/stages/cut.ts'
 export { DEDUP_THRESHOLD } from './core/stages/deduplicate.ts'
 export {
+  FAN_OUT,
+  type HierarchicalOptions,
+  hierarchicalSummaries,
+  LEAF_MESSAGES,
+  LEAF_TOKENS,
+} from './core/stages/hierarchical.ts'
+export {
   PRUNE_MINIMUM_SAVINGS,
   PRUNE_PLACEHOLDER,
   PRUNE_PROTECT_TOKENS,
   PRUNE_PROTECTED_TOOLS,
 } from './core/stages/prune.ts'
+export { createStage, isStage, STAGE_NAMES, type StageSpec } from './core/stages/registry.ts'
+export type {
+  CompositeStage,
+  InsertDraft,
+  PlanDraft,
+  PlanningStage,
+  ReplacementDraft,
+  Stage,
+  StageContext,
+  StageSettings,
+  SummarizingStage,
+  SummaryTask,
+  SummaryTaskDraft,
+} from './core/stages/stage.ts'
 export { TRUNCATION_MARKER } from './core/stages/truncate.ts'
 export {
   CHARS_PER_TOKEN,
@@ -158,6 +179,7 @@ export {
 export { type TruncateTextOptions, truncateToTokenBudget } from './core/truncate-text.ts'
 export { type Problem, type ProblemCode, validateHistory } from './core/validate.ts'
 export type { Finding, FindingCode } from './core/verify.ts'
+export type { CallEntry, ResultEntry, View, ViewRow } from './core/view.ts'
 export { MODEL_CONTEXT_WINDOWS } from './core/window-registry.ts'
 export {
   type ContextWindow,

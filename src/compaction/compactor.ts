@@ -5,6 +5,7 @@ import { canonicalJson } from '../core/json.ts'
 import { checkLaws, recheckSteps } from '../core/laws.ts'
 import type { Plan } from '../core/plan.ts'
 import { applyPlan } from '../core/plan.ts'
+import { isStage } from '../core/stages/registry.ts'
 import type { ContextWindows } from '../core/windows.ts'
 import { isUndertextError, UndertextError } from '../errors.ts'
 import { LEASE_HOLDER, liveRuns } from '../process.ts'
@@ -19,7 +20,7 @@ import type {
 } from '../storage/storage.ts'
 import { extractiveSummarizer } from '../summarizers/extractive.ts'
 import type { Summarizer } from '../summarizers/summarizer.ts'
-import { type CheckedConfig, resolveSettings, waitMsOf } from './config.ts'
+import { type CheckedConfig, mayAsk, resolveSettings, waitMsOf } from './config.ts'
 import { resolveModel, windowOf } from './model.ts'
 import { type PlannedRun, planRun, type StartedAttempt, type SummaryMode } from './plan-run.ts'
 import { CompactionPreview, plannedRunOf } from './preview.ts'
@@ -215,8 +216,7 @@ export class Compactor {
   async #run(sessionId: string, config: CheckedConfig): Promise<CompactionResult | null> {
     const session = await this.#storage.session(sessionId)
     if (session === undefined || session.messageCount === 0) return null
-    const usesModel =
-      (config.enableSummarize ?? true) && config.summarizer!.usesModel && config.summary === undefined
+    const usesModel = config.summarizer!.usesModel && mayAsk(config)
     const inTheWay = await this.#waitForOthers(sessionId, config)
     const isFree = inTheWay === undefined && !(config.trigger === 'overflow' && this.#running.has(sessionId))
     if (usesModel && isFree) {
@@ -479,9 +479,26 @@ function manualPlan(sessionId: string, snapshot: Snapshot, messageIds: readonly 
 
 /** Whether two requests are the same. One that carries a signal or tools is like no other. */
 function isSameRequest(a: CheckedConfig, b: CheckedConfig): boolean {
-  const plain = ({ summarizer: _, signal, toolDefinitions, ...rest }: CheckedConfig): string | undefined =>
+  const plain = ({ summarizer: _, stages: __, signal, toolDefinitions, ...rest }: CheckedConfig) =>
     signal === undefined && toolDefinitions === undefined ? canonicalJson(rest) : undefined
-  return a.summarizer === b.summarizer && plain(a) !== undefined && plain(a) === plain(b)
+  return (
+    a.summarizer === b.summarizer &&
+    isSameComposition(a.stages ?? [], b.stages ?? []) &&
+    plain(a) !== undefined &&
+    plain(a) === plain(b)
+  )
+}
+
+type Composition = NonNullable<CheckedConfig['stages']>
+
+/** Stages of the application's own are compared as objects: what their functions do, nobody can tell. */
+function isSameComposition(a: Composition, b: Composition): boolean {
+  const isSame = (one: Composition[number], at: number): boolean => {
+    const other = b[at]
+    if (isStage(one) || isStage(other)) return one === other
+    return canonicalJson(one) === canonicalJson(other)
+  }
+  return a.length === b.length && a.every(isSame)
 }
 
 async function settled(promise: Promise<unknown>): Promise<void> {

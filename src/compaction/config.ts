@@ -2,15 +2,19 @@ import { z } from 'zod'
 import { DEFAULT_COMPACTION_TARGET, estimateOf, estimateRequest, requestSchema } from '../core/budget.ts'
 import { expectedTokens, type Outlook, outlook, type Readings } from '../core/calibration.ts'
 import { labelSchema, nameSchema } from '../core/check.ts'
-import { DEDUP_THRESHOLD } from '../core/stages/deduplicate.ts'
+import { cut } from '../core/stages/cut.ts'
+import { DEDUP_THRESHOLD, deduplicate } from '../core/stages/deduplicate.ts'
 import {
   PRUNE_MINIMUM_SAVINGS,
   PRUNE_PLACEHOLDER,
   PRUNE_PROTECT_TOKENS,
   PRUNE_PROTECTED_TOOLS,
+  prune,
 } from '../core/stages/prune.ts'
-import type { StageSettings } from '../core/stages/stage.ts'
-import { TRUNCATION_MARKER } from '../core/stages/truncate.ts'
+import { createStage, isStage, type StageSpec, specProblem } from '../core/stages/registry.ts'
+import type { Stage, StageSettings } from '../core/stages/stage.ts'
+import { summarize } from '../core/stages/summarize.ts'
+import { TRUNCATION_MARKER, truncate } from '../core/stages/truncate.ts'
 import type { Estimator } from '../core/tokens.ts'
 import { PATH_ARGUMENTS, READ_TOOLS } from '../core/tool-names.ts'
 import { availableInput } from '../core/windows.ts'
@@ -34,6 +38,12 @@ export const SUMMARY_TIMEOUT_MS = 120_000
 /** How long a run waits for another process's, milliseconds. */
 const DEFAULT_WAIT_MS = 30_000
 
+/** A stage, or what a configuration calls it. */
+const stageSchema = z.custom<Stage | StageSpec>().superRefine((value, context) => {
+  const message = isStage(value) ? undefined : specProblem(value)
+  if (message !== undefined) context.addIssue({ code: 'custom', message })
+})
+
 const tokens = z.int().nonnegative()
 const share = z.number().min(0).max(1)
 
@@ -48,6 +58,11 @@ export const compactionConfigSchema = z
     enableSummarize: z.boolean().optional(),
     /** Stage 4, default true; also the emergency cut. */
     enableTruncate: z.boolean().optional(),
+    /**
+     * The stages of the run, in order, instead of the four and the emergency cut: names, names with options, or stages
+     * of the application's own. Each runs only while the history is over the target.
+     */
+    stages: z.array(stageSchema).min(1).max(100).optional(),
     /** Tokens of recent tool outputs to protect. Default 40,000, at most a quarter of the available input. */
     pruneProtectTokens: tokens.optional(),
     /** Least tokens pruning must save. Default 20,000, at most a tenth of the available input. */
@@ -132,13 +147,8 @@ export type RunSettings = {
   /** Most tokens of history with which the whole request still fits, in the estimator's tokens. */
   readonly limitTokens: number
   readonly stages: StageSettings
-  readonly enabled: {
-    readonly prune: boolean
-    readonly deduplicate: boolean
-    readonly summarize: boolean
-    readonly truncate: boolean
-    readonly cut: boolean
-  }
+  /** In order, each only while the history is over the target. */
+  readonly pipeline: readonly Stage[]
 }
 
 /** What the settings of a run are made for. */
@@ -184,14 +194,31 @@ export function resolveSettings(config: CheckedConfig, subject: RunSubject): Run
       : targetTokens,
     limitTokens: Math.max(0, Math.floor((available - others) / scale)),
     stages: resolveStages(config, available, targetTokens),
-    enabled: {
-      prune: config.enablePrune ?? true,
-      deduplicate: config.enableDeduplicate ?? true,
-      summarize: config.enableSummarize ?? true,
-      truncate: config.enableTruncate ?? true,
-      cut: (config.enableTruncate ?? true) && (config.emergencyCut ?? true),
-    },
+    pipeline: pipelineOf(config),
   }
+}
+
+/** The stages a config asks for, in order. */
+export function pipelineOf(config: CheckedConfig): Stage[] {
+  if (config.stages !== undefined)
+    return config.stages.map((stage) => (isStage(stage) ? stage : createStage(stage)))
+  const mayTruncate = config.enableTruncate ?? true
+  return [
+    ...((config.enablePrune ?? true) ? [prune] : []),
+    ...((config.enableDeduplicate ?? true) ? [deduplicate] : []),
+    ...((config.enableSummarize ?? true) ? [summarize] : []),
+    ...(mayTruncate ? [truncate] : []),
+    ...(mayTruncate && (config.emergencyCut ?? true) ? [cut] : []),
+  ]
+}
+
+/** Whether a run by this config may ask its summarizer for a text. */
+export function mayAsk(config: CheckedConfig): boolean {
+  return config.range === undefined ? pipelineOf(config).some(mayBeAsked) : config.summary === undefined
+}
+
+function mayBeAsked(stage: Stage): boolean {
+  return 'summaries' in stage || ('stages' in stage && stage.stages.some(mayBeAsked))
 }
 
 /** After an overflow the provider's figure is the truth: by how much what we expected was too low. */

@@ -2,22 +2,34 @@ import { v7 as uuidv7 } from 'uuid'
 import { isStorableText, MAX_NAME_LENGTH } from '../core/check.ts'
 import type { JsonObject } from '../core/json.ts'
 import { checkLaws } from '../core/laws.ts'
-import type { Message, Part } from '../core/message.ts'
+import { type Message, type Part, partsOf } from '../core/message.ts'
 import { overlaid } from '../core/overlay.ts'
-import { applyPlan, type CompactionStage, type Plan, type PlannedInsert } from '../core/plan.ts'
+import {
+  applyPlan,
+  COMPACTION_STAGES,
+  type CompactionStage,
+  type Plan,
+  type PlannedInsert,
+} from '../core/plan.ts'
 import { cut } from '../core/stages/cut.ts'
-import { deduplicate } from '../core/stages/deduplicate.ts'
-import { prune } from '../core/stages/prune.ts'
-import type { PlanningStage, SummaryTask } from '../core/stages/stage.ts'
-import { bareCondensePlan, condensePlan, planSummaries } from '../core/stages/summarize.ts'
-import { truncate } from '../core/stages/truncate.ts'
+import type {
+  PlanDraft,
+  PlanningStage,
+  Stage,
+  StageContext,
+  SummarizingStage,
+  SummaryTask,
+  SummaryTaskDraft,
+} from '../core/stages/stage.ts'
+import { bareCondensePlan, condensePlan } from '../core/stages/summarize.ts'
 import { measureMessage, NO_SIZES } from '../core/tokens.ts'
 import type { View, ViewRow } from '../core/view.ts'
-import { UndertextError } from '../errors.ts'
+import { isUndertextError, UndertextError } from '../errors.ts'
 import type { CommitStep, FailedAttempt, Snapshot, Storage, SummaryRecord } from '../storage/storage.ts'
 import { extractiveSummarizer } from '../summarizers/extractive.ts'
 import type { Summarizer } from '../summarizers/summarizer.ts'
 import { type CheckedConfig, type RunSettings, SUMMARY_TIMEOUT_MS } from './config.ts'
+import { completePlan, draftProblem, isWholePlan, type RowContents, rowsToMeasure } from './draft-plan.ts'
 import { givenSummary, type SummarySource, type WrittenSummary, writeSummary } from './write-summary.ts'
 
 /** What a model would be asked for, shown in place of a summary that was not made. */
@@ -83,7 +95,7 @@ export async function planRun(
 ): Promise<PlannedRun> {
   const run = new RunPlanner(storage, snapshot, settings, config, mode)
   if (config.range !== undefined) await run.condenseRange(config.range)
-  else await run.pipeline()
+  else await run.runStages(settings.pipeline, settings.targetTokens)
   return run.result()
 }
 
@@ -129,14 +141,15 @@ class RunPlanner {
     }
   }
 
-  async pipeline(): Promise<void> {
-    const { enabled, targetTokens, limitTokens } = this.#settings
-    const isOver = (): boolean => this.#view.tokens > targetTokens
-    if (enabled.prune && isOver()) await this.#runStage(prune, 'prune')
-    if (enabled.deduplicate && isOver()) await this.#runStage(deduplicate, 'deduplicate')
-    if (enabled.summarize && isOver() && this.#mode.kind !== 'skip') await this.#summarize()
-    if (enabled.truncate && isOver()) await this.#runStage(truncate, 'truncate')
-    if (enabled.cut && this.#view.tokens > limitTokens) await this.#runStage(cut, 'truncate')
+  /** Runs stages in order, each only while the history takes more than the budget. */
+  async runStages(stages: readonly Stage[], budget: number): Promise<void> {
+    for (const stage of stages) {
+      const most = 'until' in stage && stage.until === 'limit' ? this.#settings.limitTokens : budget
+      if (this.#view.tokens <= most) continue
+      if ('stages' in stage) await this.runStages(stage.stages, stage.budget ?? budget)
+      else if ('plan' in stage) await this.#runPlanning(stage, budget)
+      else if (this.#mode.kind !== 'skip') await this.#runSummarizing(stage, budget)
+    }
   }
 
   /** Condenses what is visible between two positions, with the text given or asked for. */
@@ -158,49 +171,131 @@ class RunPlanner {
       maxTokens: Math.max(1, Math.min(this.#settings.stages.summaryMaxTokens, Math.floor(tokens / 2))),
     }
     const { summary } = this.#config
-    if (summary === undefined) return this.#condense(task)
+    if (summary === undefined) {
+      if (await this.#condense(task)) this.#used.add('summarize')
+      return
+    }
     const written = givenSummary(summary, await this.#sourcesOf(rows), task.maxTokens)
-    this.#accept(task, written, uuidv7(), { summarizer: 'given' })
+    if (this.#accept(task, written, uuidv7(), { summarizer: 'given' })) this.#used.add('summarize')
   }
 
-  async #runStage(stage: PlanningStage<Plan>, used: CompactionStage): Promise<void> {
-    const context = {
-      settings: this.#settings.stages,
-      targetTokens: this.#settings.targetTokens,
-      limitTokens: this.#settings.limitTokens,
-    }
-    const needed = stage.reads?.(this.#view, context) ?? []
+  async #runPlanning(stage: PlanningStage, budget: number): Promise<void> {
+    const context = await this.#contextFor(stage, budget)
+    const draft = await this.#own(stage, () => stage.plan(this.#view, context))
+    if (draft === undefined) return
+    const plan = isWholePlan(draft) ? named(draft, stage) : await this.#complete(draft, stage)
+    if (plan === undefined) return
+    if (plan.insert?.kind === 'summary') return this.#addSummary(plan, stage)
+    this.#add(plan, uuidv7())
+    this.#used.add(stage === cut ? 'truncate' : stage.name)
+  }
+
+  /** What a stage may look at: contents and metadata of the rows it asks for, those planned in this run included. */
+  async #contextFor(stage: PlanningStage | SummarizingStage, budget: number): Promise<StageContext> {
+    const { stages: settings, limitTokens } = this.#settings
+    const bare = { settings, targetTokens: budget, limitTokens }
+    const needed = (await this.#own(stage, () => stage.reads?.(this.#view, bare))) ?? []
     const keys = needed.map(({ key }) => key).filter((key) => key > 0)
+    const summaries = needed.filter(({ key, kind }) => key > 0 && kind === 'summary').map(({ key }) => key)
     const contents =
       keys.length === 0 ? new Map<number, readonly Part[]>() : await this.#storage.contents(keys)
-    const plan = stage.plan(this.#view, {
-      ...context,
-      contentOf: (row) => contents.get(row.key) ?? [],
-      metadataOf: () => undefined,
-    })
-    if (plan === undefined) return
-    this.#add(plan, uuidv7())
-    this.#used.add(used)
-  }
-
-  async #summarize(): Promise<void> {
-    const context = {
-      settings: this.#settings.stages,
-      targetTokens: this.#settings.targetTokens,
-      limitTokens: this.#settings.limitTokens,
+    const metadata =
+      summaries.length === 0 ? new Map<number, JsonObject>() : await this.#storage.metadata(summaries)
+    return {
+      ...bare,
+      contentOf: ({ key }) => contents.get(key) ?? this.#plannedContent(key) ?? [],
+      metadataOf: ({ key }) => metadata.get(key) ?? this.#plannedInsert(key)?.metadata,
     }
-    for (const task of planSummaries(this.#view, context)) await this.#condense(task)
   }
 
-  async #condense(task: SummaryTask): Promise<void> {
+  #plannedInsert(key: number): PlannedInsert | undefined {
+    return key > 0 ? undefined : this.#steps.find(({ inserted }) => inserted?.key === key)?.plan.insert
+  }
+
+  #plannedContent(key: number): readonly Part[] | undefined {
+    const insert = this.#plannedInsert(key)
+    return insert && partsOf({ content: insert.text })
+  }
+
+  /** Calls a stage. One of the application's own may throw anything; its words may quote the conversation. */
+  async #own<T>(stage: Stage, work: () => T | Promise<T>): Promise<T> {
+    try {
+      return await work()
+    } catch (error) {
+      if (isUndertextError(error)) throw error
+      throw this.#stageFailed(stage, errorName(error))
+    }
+  }
+
+  #stageFailed({ name }: Stage, error: string): UndertextError<'STAGE_FAILED'> {
+    return new UndertextError('STAGE_FAILED', { sessionId: this.#snapshot.session.id, stage: name, error })
+  }
+
+  /** Fills in what a stage left out; `undefined` for a plan of nothing. */
+  async #complete(draft: PlanDraft, stage: PlanningStage): Promise<Plan | undefined> {
+    const problem = draftProblem(draft)
+    if (problem !== undefined) throw this.#stageFailed(stage, problem)
+    const rows = rowsToMeasure(this.#view, draft)
+    const sources = rows.length === 0 ? [] : await this.#sourcesOf(rows)
+    const contents = new Map(
+      rows.map((row, at) => {
+        const { original, shown } = sources[at]!
+        return [row.key, { original: partsOf(original), shown: partsOf(shown) }] as const
+      }),
+    )
+    const nothing: RowContents = { original: [], shown: [] }
+    const plan = completePlan(this.#view, draft, stage.name, ({ key }) => contents.get(key) ?? nothing)
+    if ('unfit' in plan) {
+      throw new UndertextError('ILLEGAL_BOUNDARY', {
+        sessionId: this.#snapshot.session.id,
+        why: 'only texts and tool results can be shown differently',
+        messageIds: [plan.unfit.id],
+      })
+    }
+    return plan.hide.length === 0 && plan.replace.length === 0 ? undefined : plan
+  }
+
+  /** A summary whose text a stage wrote itself meets law 7 like any other. */
+  async #addSummary(plan: Plan, stage: PlanningStage): Promise<void> {
+    checkLaws(this.#snapshot.session.id, this.#view, plan)
+    const tokens = this.#view.tokensOfRows(plan.hide)
+    const task = { rows: plan.hide, tokens, maxTokens: tokens }
+    const { text, metadata } = plan.insert!
+    const written = givenSummary(text, await this.#sourcesOf(plan.hide), tokens)
+    const whole = { ...written, metadata: { ...metadata, ...written.metadata } }
+    if (this.#accept(task, whole, uuidv7(), { summarizer: stage.name }, plan)) this.#used.add(stage.name)
+  }
+
+  async #runSummarizing(stage: SummarizingStage, budget: number): Promise<void> {
+    for (let round = 0; round < (stage.rounds ?? 1); round++) {
+      const context = await this.#contextFor(stage, budget)
+      const drafts = await this.#own(stage, () => stage.summaries(this.#view, context))
+      let accepted = 0
+      for (const draft of drafts) {
+        const task = this.#completeTask(draft)
+        checkLaws(this.#snapshot.session.id, this.#view, bareCondensePlan(task.rows))
+        if (await this.#condense(named(task, stage))) accepted += 1
+      }
+      if (accepted > 0) this.#used.add(stage.name)
+      else return
+    }
+  }
+
+  #completeTask(draft: SummaryTaskDraft): SummaryTask {
+    const tokens = draft.tokens ?? this.#view.tokensOfRows(draft.rows)
+    const most = Math.min(this.#settings.stages.summaryMaxTokens, Math.floor(tokens / 2))
+    return { ...draft, tokens, maxTokens: draft.maxTokens ?? Math.max(1, most) }
+  }
+
+  /** Answers whether a summary stands for the rows now. */
+  async #condense(task: SummaryTask): Promise<boolean> {
     const summarizer = this.#config.summarizer ?? extractiveSummarizer
     const sources = await this.#sourcesOf(task.rows)
     if (this.#mode.kind === 'estimate' && summarizer.usesModel)
       return this.#estimate(task, sources, summarizer)
-    if (await this.#ask(task, sources, summarizer)) return
-    if (this.#config.offlineFallback === true && summarizer !== extractiveSummarizer) {
-      await this.#ask(task, sources, extractiveSummarizer)
-    }
+    if (await this.#ask(task, sources, summarizer)) return true
+    if (this.#config.offlineFallback !== true || summarizer === extractiveSummarizer) return false
+    return this.#ask(task, sources, extractiveSummarizer)
   }
 
   /** Asks one summarizer; answers whether its text was accepted. Whatever it did is noted. */
@@ -244,14 +339,21 @@ class RunPlanner {
       sessionId: this.#snapshot.session.id,
       sections: this.#settings.stages.summarySections,
       maxTokens: task.maxTokens,
+      ...levelOf(task),
       ...(summarizationProvider !== undefined && { provider: summarizationProvider }),
       ...(summarizationModel !== undefined && { model: summarizationModel }),
     }
   }
 
   /** Law 7: a summary that is empty or no smaller than what it stands for is not committed. */
-  #accept(task: SummaryTask, written: WrittenSummary, id: string, record: SummaryRecord): boolean {
-    const insert = this.#summaryRow(written.text, written.metadata)
+  #accept(
+    task: SummaryTask,
+    written: WrittenSummary,
+    id: string,
+    record: SummaryRecord,
+    plan?: Plan,
+  ): boolean {
+    const insert = this.#summaryRow(written.text, { ...written.metadata, ...levelOf(task) })
     const tokens = this.#view.tokensOfRow(insert.sizes)
     if (written.text.trim() === '' || written.answer.text.trim() === '') {
       this.#fail(id, 'failed', 'EMPTY_SUMMARY', task, record)
@@ -261,12 +363,8 @@ class RunPlanner {
       this.#fail(id, 'rejected', 'SUMMARY_NOT_SMALLER', task, record)
       return false
     }
-    this.#add(
-      condensePlan(task.rows, insert, { maxTokens: task.maxTokens, coveredTokens: task.tokens }),
-      id,
-      record,
-    )
-    this.#used.add('summarize')
+    const params = { maxTokens: task.maxTokens, coveredTokens: task.tokens, ...levelOf(task), ...task.params }
+    this.#add(plan === undefined ? condensePlan(task.rows, insert, params) : { ...plan, insert }, id, record)
     return true
   }
 
@@ -280,7 +378,7 @@ class RunPlanner {
     }
   }
 
-  #estimate(task: SummaryTask, sources: readonly SummarySource[], summarizer: Summarizer): void {
+  #estimate(task: SummaryTask, sources: readonly SummarySource[], summarizer: Summarizer): true {
     this.#pending.push({
       summarizer: summarizer.name,
       messages: sources.map(({ shown }) => shown),
@@ -296,11 +394,11 @@ class RunPlanner {
       kind: 'summary',
       role: 'system',
       text: '',
-      metadata: {},
+      metadata: levelOf(task),
       sizes: { ...NO_SIZES, text: units },
     }
-    this.#add(condensePlan(task.rows, insert, {}), uuidv7())
-    this.#used.add('summarize')
+    this.#add(condensePlan(task.rows, insert, { ...task.params }), uuidv7())
+    return true
   }
 
   #add(plan: Plan, id: string, summary?: SummaryRecord): void {
@@ -339,10 +437,10 @@ class RunPlanner {
 
   /** The rows as the view shows them, steps planned before included, and as they are stored. */
   async #sourcesOf(rows: readonly ViewRow[]): Promise<SummarySource[]> {
-    const keys = rows.map(({ key }) => key)
+    const stored = rows.filter(({ key }) => key > 0)
     const [contents, metadata, shownTexts] = await Promise.all([
-      this.#storage.contents(keys),
-      this.#storage.metadata(rows.filter(({ kind }) => kind === 'summary').map(({ key }) => key)),
+      this.#storage.contents(stored.map(({ key }) => key)),
+      this.#storage.metadata(stored.filter(({ kind }) => kind === 'summary').map(({ key }) => key)),
       this.#storage.shownTexts(rows.filter(({ shown }) => shown.length > 0).map(({ key }) => key)),
     ])
     const planned = new Map<string, string>()
@@ -350,7 +448,7 @@ class RunPlanner {
       for (const { row, part, text } of plan.replace) planned.set(`${row.key}:${part}`, text)
     }
     return rows.map((row) => {
-      const original = contents.get(row.key) ?? []
+      const original = contents.get(row.key) ?? this.#plannedContent(row.key) ?? []
       const shown = original.map((part, index) => {
         const text = planned.get(`${row.key}:${index}`) ?? shownTexts.get(row.key)?.get(index)
         return text === undefined ? part : overlaid(part, text)
@@ -359,10 +457,20 @@ class RunPlanner {
         kind: row.kind,
         shown: { role: row.role, content: shown },
         original: { role: row.role, content: original },
-        metadata: metadata.get(row.key),
+        metadata: metadata.get(row.key) ?? this.#plannedInsert(row.key)?.metadata,
       }
     })
   }
+}
+
+function levelOf({ level }: SummaryTask): { level?: number } {
+  return level === undefined || level === 0 ? {} : { level }
+}
+
+/** For the audit: which stage planned it, where the kind alone does not say. */
+function named<T extends { readonly params?: JsonObject }>(planned: T, { name }: Stage): T {
+  const isOurs = name === 'cut' || (COMPACTION_STAGES as readonly string[]).includes(name)
+  return isOurs ? planned : { ...planned, params: { stage: name, ...planned.params } }
 }
 
 /** A promise, or the signal's end of it: a summarizer that hears no signal must not hold a run for ever. */

@@ -59,7 +59,8 @@ export async function writeSummary(
   estimator: Estimator,
   provider?: string,
 ): Promise<WrittenSummary> {
-  const earlier = leadingSummaries(sources)
+  // Summaries of one level are merged side by side, none of them into the next.
+  const earlier = request.level === undefined ? leadingSummaries(sources) : []
   const rest = sources.slice(earlier.length)
   const originals = rest.filter(({ kind }) => kind === 'message').map(({ original }) => original)
   const digest = [...earlier, ...rest.filter(({ kind }) => kind === 'summary')]
@@ -82,7 +83,7 @@ export async function writeSummary(
     answer = await summarizer.summarize({
       ...request,
       maxTokens: Math.max(1, textTokens),
-      messages: chunk.map(({ kind, shown }) => ({ ...shown, kind })),
+      messages: chunk.map((source) => ({ ...withoutDigest(source), kind: source.kind })),
       files: filesOf(chunk.map(({ original }) => original)),
       ...(previousSummary !== '' && { previousSummary }),
     })
@@ -145,6 +146,11 @@ function memoryOf({ kind, metadata }: SummarySource): SummaryMemory | undefined 
   const { textLength, digest } = metadata
   if (typeof textLength !== 'number' || typeof digest !== 'object' || digest === null) return undefined
   return { textLength, digest: digest as unknown as Digest }
+}
+
+/** As it is shown; a summary without its digest, which is merged apart. */
+function withoutDigest(source: SummarySource): Message {
+  return source.kind === 'summary' ? { ...source.shown, content: ownText(source) } : source.shown
 }
 
 /** A summary's text without its digest. */

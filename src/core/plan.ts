@@ -5,7 +5,8 @@ import { compareRows, type View, type ViewRow } from './view.ts'
 
 /** The four stages of the founding documents, in their order. */
 export const COMPACTION_STAGES = ['prune', 'deduplicate', 'summarize', 'truncate'] as const
-export type CompactionStage = (typeof COMPACTION_STAGES)[number]
+/** The name of a stage: one of these four, or of a further one. */
+export type CompactionStage = (typeof COMPACTION_STAGES)[number] | (string & {})
 
 /** What kind of compaction a plan becomes. `cut` is the emergency cut, `manual` what people hide by hand. */
 export const COMPACTION_KINDS = ['prune', 'deduplicate', 'condense', 'truncate', 'cut', 'manual'] as const

@@ -42,7 +42,7 @@ const SEED_SETTINGS: StageSettings = {
  * Answers `undefined` when the stage finds nothing to do.
  */
 export function runStage(
-  stage: PlanningStage<Plan>,
+  stage: PlanningStage<Plan | undefined>,
   { view, parts }: ArrayRows,
   settings: { readonly [K in keyof StageSettings]?: StageSettings[K] | undefined },
 ): ArrayStep | undefined {

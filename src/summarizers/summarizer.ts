@@ -21,6 +21,11 @@ export interface SummaryRequest {
   readonly messages: readonly (Message & { readonly kind: RowKind })[]
   /** The text of the summary these messages follow, to be merged in; without its digest. */
   readonly previousSummary?: string
+  /**
+   * How many summaries deep: absent for a summary of messages, 1 for one of such summaries, and so on. The higher, the
+   * less of single actions is wanted and the more of what was decided and still holds. Then `messages` are summaries.
+   */
+  readonly level?: number
   /** Titles of the sections wanted, in order. */
   readonly sections: readonly string[]
   /** Most tokens the text should take. */

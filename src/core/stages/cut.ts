@@ -44,8 +44,9 @@ type CuttableGroup = { readonly texts: readonly Cuttable[]; readonly shown: Size
  *
  * What was cut before, for a larger window, is cut again, from its original.
  */
-export const cut: PlanningStage<Plan> = {
+export const cut: PlanningStage<Plan | undefined> = {
   name: 'cut',
+  until: 'limit',
 
   reads(view) {
     return cuttableRows(view)

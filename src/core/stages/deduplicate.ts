@@ -78,7 +78,7 @@ type FileRead = {
  * reads of different things. The later read must have succeeded, also by its text, be about as long, hold as many
  * images, be visible and show its original: it is what the plan requires. Whether the file was written in between does not matter, the later read is the truer one.
  */
-export const deduplicate: PlanningStage<Plan> = {
+export const deduplicate: PlanningStage<Plan | undefined> = {
   name: 'deduplicate',
 
   reads(view, { settings }) {

@@ -18,7 +18,7 @@ export const PRUNE_PLACEHOLDER = '[Tool result cleared]'
  * answer it could ask for again. Once it acts it applies its whole rule: clearing a little at every turn would
  * break the provider's prompt cache every time.
  */
-export const prune: PlanningStage<Plan> = {
+export const prune: PlanningStage<Plan | undefined> = {
   name: 'prune',
 
   plan(view, { settings }) {

@@ -1,7 +1,9 @@
 import { z } from 'zod'
+import { isUndertextError } from '../../errors.ts'
 import { check, invalid } from '../check.ts'
 import { cut } from './cut.ts'
 import { deduplicate } from './deduplicate.ts'
+import { hierarchicalSummaries } from './hierarchical.ts'
 import { prune } from './prune.ts'
 import type { Stage } from './stage.ts'
 import { summarize } from './summarize.ts'
@@ -32,6 +34,7 @@ const MAKERS: ReadonlyMap<string, Maker> = new Map<string, Maker>([
   ['summarize', without(summarize)],
   ['truncate', without(truncate)],
   ['cut', without(cut)],
+  ['hierarchical_summaries', (options) => hierarchicalSummaries(options)],
 ])
 
 /** Names that a configuration may use for a stage. */
@@ -43,6 +46,21 @@ export function createStage(spec: StageSpec, what = 'createStage'): Stage {
   const maker = MAKERS.get(stage)
   if (maker === undefined) throw invalid(`${what}: stage must be one of ${STAGE_NAMES.join(', ')}`)
   return maker(options, what)
+}
+
+/** Why something names no stage, or `undefined`. */
+export function specProblem(value: unknown): string | undefined {
+  const isSpec =
+    typeof value === 'string' ||
+    (typeof value === 'object' && value !== null && typeof (value as { stage?: unknown }).stage === 'string')
+  if (!isSpec) return 'must be a stage, the name of one, or { stage: name, … }'
+  try {
+    createStage(value as StageSpec, 'stage')
+    return undefined
+  } catch (error) {
+    if (isUndertextError(error, 'INVALID_INPUT')) return error.facts.problems
+    throw error
+  }
 }
 
 /** Whether something is a stage of the application's own: a name, and a function that plans. */

@@ -49,8 +49,11 @@ export type SummaryTask = {
   /** How many summaries deep: 0 or absent for one of messages, 1 for one of such summaries. */
   readonly level?: number
   /** For the audit. */
-  readonly params?: JsonObject
+  readonly params?: Plan['params']
 }
+
+/** What a summarizing stage may say; what is missing is worked out. */
+export type SummaryTaskDraft = Pick<SummaryTask, 'rows'> & Partial<SummaryTask>
 
 /** What a stage may say of a replacement; what is missing is worked out: the sizes it saves. */
 export type ReplacementDraft = Pick<PlannedReplacement, 'row' | 'part' | 'text'> & Partial<PlannedReplacement>
@@ -76,11 +79,16 @@ type Named = {
   readonly name: string
 }
 
+type Planned = PlanDraft | undefined
+
 /** One way of making room: a pure function from a view to a plan. It answers `undefined` when it has nothing to do. */
-export interface PlanningStage<P extends PlanDraft = PlanDraft> extends Named {
+export interface PlanningStage<A = Planned | Promise<Planned>> extends Named {
+  /** Runs only while the history takes more than this: the run's target, or what the window has room for. Default `target`. */
+  readonly until?: 'target' | 'limit'
   /** The rows whose content planning needs. Default: none, and that is what makes planning fast. */
   reads?(view: View, context: BareContext): readonly ViewRow[]
-  plan(view: View, context: StageContext): P | undefined
+  /** A promise only for what cannot be told at once: nothing is locked meanwhile, and the plan is held to the view as it is then. */
+  plan(view: View, context: StageContext): A
 }
 
 /**
@@ -89,7 +97,7 @@ export interface PlanningStage<P extends PlanDraft = PlanDraft> extends Named {
  */
 export interface SummarizingStage extends Named {
   reads?(view: View, context: BareContext): readonly ViewRow[]
-  summaries(view: View, context: StageContext): readonly SummaryTask[]
+  summaries(view: View, context: StageContext): readonly SummaryTaskDraft[]
   /** How often it is asked at most in one run. Default 1. */
   readonly rounds?: number
 }

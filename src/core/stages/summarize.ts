@@ -41,7 +41,7 @@ export function planSummaries(view: View, context: BareContext): SummaryTask[] {
 export const summarize: SummarizingStage = { name: 'summarize', summaries: planSummaries }
 
 /** What no summary may stand for takes its room whatever is done: system and pinned messages. */
-function tokensThatStay(view: View): number {
+export function tokensThatStay(view: View): number {
   return view.tokensOfRows(view.rows.filter(staysAlways))
 }
 
@@ -72,7 +72,7 @@ function isWorthIt(rows: readonly ViewRow[]): boolean {
 }
 
 /** The rows before the cut that may be hidden, as runs without anything visible between them. */
-function coverableRuns(view: View, cut: number): ViewRow[][] {
+export function coverableRuns(view: View, cut: number): ViewRow[][] {
   const stays = keepsGroups(view, staysAlways)
   keepSurvivors(view, stays)
   let runs: number[][]

@@ -19,7 +19,7 @@ const FIRST_EXCHANGE_SHARE = 0.5
  * alone is over the target (one request, hundreds of tool calls), its oldest calls go with their results. A
  * marker left by an earlier truncation is hidden with the rest, so there is never more than one.
  */
-export const truncate: PlanningStage<Plan> = {
+export const truncate: PlanningStage<Plan | undefined> = {
   name: 'truncate',
 
   plan(view, context) {
