@@ -134,6 +134,11 @@ export {
   LEAF_TOKENS,
 } from './core/stages/hierarchical.ts'
 export {
+  type ClearedOutput,
+  type Placeholder,
+  PRUNE_PLACEHOLDER_WITH_SIZE,
+} from './core/stages/placeholder.ts'
+export {
   PRUNE_MINIMUM_SAVINGS,
   PRUNE_PLACEHOLDER,
   PRUNE_PROTECT_TOKENS,

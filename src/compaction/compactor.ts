@@ -477,10 +477,12 @@ function manualPlan(sessionId: string, snapshot: Snapshot, messageIds: readonly 
   return { kind: 'manual', hide, replace: [], requires: [], params: {} }
 }
 
-/** Whether two requests are the same. One that carries a signal or tools is like no other. */
+/** Whether two requests are the same. One that carries a signal, tools or a function is like no other. */
 function isSameRequest(a: CheckedConfig, b: CheckedConfig): boolean {
   const plain = ({ summarizer: _, stages: __, signal, toolDefinitions, ...rest }: CheckedConfig) =>
-    signal === undefined && toolDefinitions === undefined ? canonicalJson(rest) : undefined
+    signal === undefined && toolDefinitions === undefined && typeof rest.prunePlaceholder !== 'function'
+      ? canonicalJson(rest)
+      : undefined
   return (
     a.summarizer === b.summarizer &&
     isSameComposition(a.stages ?? [], b.stages ?? []) &&

@@ -4,6 +4,7 @@ import { expectedTokens, type Outlook, outlook, type Readings } from '../core/ca
 import { labelSchema, nameSchema } from '../core/check.ts'
 import { cut } from '../core/stages/cut.ts'
 import { DEDUP_THRESHOLD, deduplicate } from '../core/stages/deduplicate.ts'
+import type { Placeholder } from '../core/stages/placeholder.ts'
 import {
   PRUNE_MINIMUM_SAVINGS,
   PRUNE_PLACEHOLDER,
@@ -37,6 +38,11 @@ const OVERFLOW_SHARE = 0.3
 export const SUMMARY_TIMEOUT_MS = 120_000
 /** How long a run waits for another process's, milliseconds. */
 const DEFAULT_WAIT_MS = 30_000
+
+const placeholderSchema = z.custom<Exclude<Placeholder, string>>(
+  (value) => typeof value === 'function',
+  'must be a text or a function',
+)
 
 /** A stage, or what a configuration calls it. */
 const stageSchema = z.custom<Stage | StageSpec>().superRefine((value, context) => {
@@ -89,8 +95,8 @@ export const compactionConfigSchema = z
     targetTokens: tokens.optional(),
     /** Tokens of the newest turns that are never summarized. Default 30 % of the target. */
     keepRecentTokens: tokens.optional(),
-    /** What a pruned output shows. */
-    prunePlaceholder: z.string().min(1).optional(),
+    /** What a pruned output shows: a text, with `{tokens}` and `{tool}` filled in, or a function that makes one. */
+    prunePlaceholder: z.union([z.string().min(1), placeholderSchema]).optional(),
     /** Tools whose results show files. Default: the usual names. */
     readTools: z.array(z.string()).optional(),
     /** Arguments that name the file. Default: the usual names. */

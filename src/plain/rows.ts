@@ -69,7 +69,11 @@ function shownIn(message: ChatMessage, parts: readonly Part[]): ShownReplacement
 function isReplacement(part: Part): boolean {
   if (part.type !== 'tool-result' || part.output.type !== 'text') return false
   const { value } = part.output
-  return value === PRUNE_PLACEHOLDER || /^\[File .{1,1000} - refer to latest read below\]$/.test(value)
+  return (
+    value === PRUNE_PLACEHOLDER ||
+    /^\[Output pruned to save context\b[^\n]{0,80}\]$/.test(value) ||
+    /^\[File .{1,1000} - refer to latest read below\]$/.test(value)
+  )
 }
 
 /** Gives calls and results without ids one each, so that the core can pair them. */

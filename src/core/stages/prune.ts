@@ -1,5 +1,6 @@
 import type { Plan, PlannedReplacement } from '../plan.ts'
 import type { ResultEntry, View, ViewRow } from '../view.ts'
+import { placeholders } from './placeholder.ts'
 import type { PlanningStage } from './stage.ts'
 
 /** Tokens of recent tool outputs that pruning leaves alone. Source: seed 003. */
@@ -22,8 +23,7 @@ export const prune: PlanningStage<Plan | undefined> = {
   name: 'prune',
 
   plan(view, { settings }) {
-    const placeholderUnits = view.estimator.measureText(settings.prunePlaceholder, 'toolResult')
-    const placeholderTokens = view.estimator.toTokens(placeholderUnits, view.provider)
+    const placeholderOf = placeholders(view, settings.prunePlaceholder)
     const replace: PlannedReplacement[] = []
     let protectedTokens = 0
     let savedTokens = 0
@@ -39,16 +39,17 @@ export const prune: PlanningStage<Plan | undefined> = {
       if (view.turns.pending.has(index) || !isPrunable(row, result)) return
       // An older read points at this one.
       if (view.leans.length > 0 && view.isLeanedOn(row.key, result.part)) return
-      const saving = tokens - placeholderTokens
+      const placeholder = placeholderOf(result, tool, tokens)
+      const saving = tokens - placeholder.tokens
       if (saving <= 0) return
       const saved = {
         text: 0,
         reasoning: 0,
         toolCalls: 0,
-        toolResults: result.units - placeholderUnits,
+        toolResults: result.units - placeholder.units,
         media: result.media,
       }
-      replace.push({ row, part: result.part, text: settings.prunePlaceholder, saved })
+      replace.push({ row, part: result.part, text: placeholder.text, saved })
       savedTokens += saving
     })
 

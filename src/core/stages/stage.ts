@@ -2,13 +2,14 @@ import type { JsonObject } from '../json.ts'
 import type { Part } from '../message.ts'
 import type { Plan, PlannedInsert, PlannedReplacement, RequiredPart } from '../plan.ts'
 import type { View, ViewRow } from '../view.ts'
+import type { Placeholder } from './placeholder.ts'
 
 /** The knobs of the stages, resolved: plain values, defaults filled in and scaled to the window. */
 export type StageSettings = {
   readonly pruneProtectTokens: number
   readonly pruneMinimumSavings: number
   readonly pruneProtectedTools: readonly string[]
-  readonly prunePlaceholder: string
+  readonly prunePlaceholder: Placeholder
   readonly readTools: readonly string[]
   readonly pathArguments: readonly string[]
   readonly deduplicateMinimumSavings: number
