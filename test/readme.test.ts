@@ -31,13 +31,25 @@ it('runs the example of preview and range after it', async () => {
   expect(out.trim().split('\n')).toEqual(['true true', '1 38'])
 })
 
+it('runs the stage of the application, in a composition', async () => {
+  const opening = `
+    import { openStore, type Stage } from 'undertext'
+    const store = await openStore(':memory:')
+    const thanks = { role: 'user', content: 'Thanks!' } as const
+    await store.append('session-1', [{ role: 'user', content: 'request '.repeat(60_000) }, thanks])`
+  const out = await runAsUser(`${opening}\n${blocks[2]!}
+    console.log((await store.getEffectiveHistory('session-1')).length)
+    console.log((await store.listCompactions('session-1')).map(({ params }) => params.stage).join())`)
+  expect(out.trim().split('\n')).toEqual(['1', 'drop_thanks'])
+})
+
 it('runs the example of usage and overflow', async () => {
   const opening = `
     import { openStore } from 'undertext'
     const store = await openStore(':memory:')
     await store.append('session-1', [{ role: 'user', content: 'request '.repeat(40_000) }])
     const callTheModel = async () => { throw new Error('prompt is too long: 130000 tokens > 100000 maximum') }`
-  const out = await runAsUser(`${opening}\n${blocks[2]!}
+  const out = await runAsUser(`${opening}\n${blocks[3]!}
     console.log((await store.getContextStats('session-1', 'anthropic', usage.model))!.source)
     console.log((await store.getContextStats('session-1', 'openai', 'gpt-4o'))!.contextWindow.tokens)`)
   // The run after the overflow changed the view, so the report is of another one.
@@ -46,7 +58,7 @@ it('runs the example of usage and overflow', async () => {
 
 it('runs the example of adding a model', async () => {
   const out = await runAsUser(`import { openStore } from 'undertext'
-    ${blocks[3]!}
+    ${blocks[4]!}
     await store.append('small', [{ role: 'user', content: 'x' }])
     await store.append('other', [{ role: 'user', content: 'x' }])
     for (const [id, provider, model] of [['other', 'openai', 'gpt-5.1'], ['other', 'ollama', 'any'], ['small', 'ollama', 'any']])
