@@ -59,7 +59,7 @@ export type SummaryMode =
 export type ContentReader = Pick<Storage, 'contents' | 'metadata' | 'shownTexts'>
 
 /** The longest time a timer of Node's can wait; a longer one fires at once. */
-const MAX_TIMER_MS = 2 ** 31 - 1
+export const MAX_TIMER_MS = 2 ** 31 - 1
 
 export type StartedAttempt = {
   readonly id: string
@@ -366,7 +366,7 @@ class RunPlanner {
 }
 
 /** A promise, or the signal's end of it: a summarizer that hears no signal must not hold a run for ever. */
-function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+export function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const stop = (): void => reject(new Error('aborted'))
     if (signal.aborted) stop()
@@ -395,7 +395,7 @@ function recordOf({ answer }: WrittenSummary): Omit<SummaryRecord, 'summarizer'>
 }
 
 /** What an error is called. Its sentence may quote the conversation, so it is not kept. */
-function errorName(error: unknown): string {
+export function errorName(error: unknown): string {
   if (error instanceof Error) {
     const { code } = error as { code?: unknown }
     if (typeof code === 'string' && /^[A-Z0-9_]{1,60}$/.test(code)) return code

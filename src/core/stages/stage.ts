@@ -35,10 +35,12 @@ export type StageContext = {
   readonly contentOf: (row: ViewRow) => readonly Part[]
   /** What a row carries besides: a summary its level. Only of the rows the stage asked for with `reads`. */
   readonly metadataOf: (row: ViewRow) => JsonObject | undefined
+  /** The parts of a row as the view shows them, replacements applied. Where it is missing, the originals have to do. */
+  readonly shownOf?: (row: ViewRow) => readonly Part[]
 }
 
 /** What a stage may look at before it was given the contents it asks for. */
-export type BareContext = Omit<StageContext, 'contentOf' | 'metadataOf'>
+export type BareContext = Omit<StageContext, 'contentOf' | 'metadataOf' | 'shownOf'>
 
 /** What one summary is to stand for: rows that follow each other, an earlier summary included. */
 export type SummaryTask = {
@@ -83,6 +85,12 @@ export interface PlanningStage<P extends PlanDraft = PlanDraft> extends Named {
   plan(view: View, context: StageContext): P | undefined
 }
 
+/** A planning stage that takes its time: what `stageFrom` makes of a strategy over arrays. */
+export interface SlowPlanningStage extends Named {
+  reads?(view: View, context: BareContext): readonly ViewRow[]
+  plan(view: View, context: StageContext): Promise<PlanDraft | undefined>
+}
+
 /**
  * A stage that says what is to be summarized; who writes the text is not its business. It is asked again after its
  * summaries were written, until it names nothing or none was accepted.
@@ -101,4 +109,4 @@ export interface CompositeStage extends Named {
   readonly budget?: number
 }
 
-export type Stage = PlanningStage | SummarizingStage | CompositeStage
+export type Stage = PlanningStage | SlowPlanningStage | SummarizingStage | CompositeStage

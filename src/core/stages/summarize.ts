@@ -67,12 +67,12 @@ function cutByRatio(view: View, ratio: number): number {
 }
 
 /** A summary alone gains nothing from being summarized again. */
-function isWorthIt(rows: readonly ViewRow[]): boolean {
+export function isWorthIt(rows: readonly ViewRow[]): boolean {
   return rows.some((row) => row.kind === 'message')
 }
 
 /** The rows before the cut that may be hidden, as runs without anything visible between them. */
-function coverableRuns(view: View, cut: number): ViewRow[][] {
+export function coverableRuns(view: View, cut: number): ViewRow[][] {
   const stays = keepsGroups(view, staysAlways)
   keepSurvivors(view, stays)
   let runs: number[][]
