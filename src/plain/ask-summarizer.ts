@@ -42,7 +42,7 @@ export async function askSummarizer(
 }
 
 /** `SUMMARIZER_FAILED`, with a code or an error's name as the reason. */
-export function summarizerFailed(
+function summarizerFailed(
   { name }: Summarizer,
   error: string,
   options: ErrorOptions = {},

@@ -19,7 +19,7 @@ import { measureMessage } from '../core/tokens.ts'
 import type { View, ViewRow } from '../core/view.ts'
 import type { Summarizer } from '../summarizers/summarizer.ts'
 import type { ArrayEstimator } from './array-estimator.ts'
-import { askSummarizer, summarizerFailed } from './ask-summarizer.ts'
+import { askSummarizer } from './ask-summarizer.ts'
 import { completeDraft } from './complete-draft.ts'
 import { afterStep, type Item, insertedItem, messagesOf, originsOf } from './passage.ts'
 import { type ArrayRows, rowsOf } from './rows.ts'
@@ -44,8 +44,8 @@ export type ArrayRun = {
   /** Tokens the messages are to come down to; `undefined` when nobody said. */
   readonly target: number | undefined
   /**
-   * Whether the messages must fit, so that a summary no smaller than what it stands for is refused (law 7). `compact`
-   * does as it is told (seed 000) and takes it.
+   * Whether the messages must fit, so that a summary no smaller than what it stands for is not taken (law 7) and
+   * those messages stay. `compact` does as it is told (seed 000) and takes it.
    */
   readonly mustShrink: boolean
   /** The function that was called, for errors. */
@@ -131,8 +131,7 @@ async function condenseTasks(
       provider,
     })
     const sizes = measureMessage({ content: text }, estimator)
-    if (run.mustShrink && now.tokensOfRow(sizes) >= task.tokens)
-      throw summarizerFailed(summarizer, 'SUMMARY_NOT_SMALLER')
+    if (run.mustShrink && now.tokensOfRow(sizes) >= task.tokens) continue
     const insert = { kind: 'summary' as const, role: 'system' as const, text, metadata, sizes }
     const plan = condensePlan(task.rows, insert, {})
     const number = made.size + 1

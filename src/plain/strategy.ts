@@ -9,6 +9,7 @@ import { summarizerSchema } from '../summarizers/summarizer-schema.ts'
 import { arrayEstimator, estimatorChoiceSchema } from './array-estimator.ts'
 import { type ChatMessage, requireMessages } from './chat-message.ts'
 import { copyMessage, type Item, itemsOf, messagesOf, originsOf } from './passage.ts'
+import { rowsOf } from './rows.ts'
 import { type ArrayRun, type RunOptions, runStageOnItems, targetOf, tokensIn } from './run-strategy.ts'
 
 /** Most tokens of a summary over an array. Source: seed 000 (golden NSM-01). */
@@ -48,10 +49,19 @@ export type StrategyOptions = z.input<typeof optionsSchema>
 type CheckedOptions = z.output<typeof optionsSchema>
 
 /** What a strategy may be told to fit: tokens, or what `contextBudget` found. */
-export type StrategyBudget = number | { readonly availableForHistory: number }
+export type StrategyBudget =
+  | number
+  | {
+      readonly availableForHistory: number
+      /** Of it, what was set aside for a system prompt: given back when the messages begin with one (S1-U14). */
+      readonly reservedSystem?: number
+    }
 const budgetSchema = z.union([
   z.number().nonnegative(),
-  z.looseObject({ availableForHistory: z.number().nonnegative() }),
+  z.looseObject({
+    availableForHistory: z.number().nonnegative(),
+    reservedSystem: z.number().nonnegative().optional(),
+  }),
 ])
 
 /** What a strategy did to an array. Figures are tokens of its estimator. */
@@ -95,7 +105,7 @@ export type ArrayFace = {
   compact(messages: readonly ChatMessage[], targetTokens?: number): Promise<ChatMessage[]>
   /**
    * Makes the messages fit a budget, if the rule can; does nothing when they fit. A summary that is no smaller than what
-   * it stands for is refused as `SUMMARIZER_FAILED`. Else rejects as `compact` does.
+   * it stands for is not taken, and those messages stay. Rejects as `compact` does.
    */
   apply(messages: readonly ChatMessage[], budget: StrategyBudget): Promise<StrategyResult>
 }
@@ -159,8 +169,8 @@ export function strategyOf<S extends Stage>(
       return messagesOf(items).map(copyMessage)
     },
     async apply(messages, budget) {
-      const target = tokensOfBudget(budget, name)
       const items = itemsIn(messages)
+      const target = tokensOfBudget(budget, items, resolved, name)
       const tokensBefore = estimate(items)
       const passed =
         tokensBefore <= target
@@ -172,9 +182,20 @@ export function strategyOf<S extends Stage>(
   return Object.assign({}, stage, face, { [PASSING]: pass })
 }
 
-function tokensOfBudget(budget: StrategyBudget, what: string): number {
+/** The tokens a budget leaves for these messages. A system prompt that stands first among them is not counted twice. */
+function tokensOfBudget(
+  budget: StrategyBudget,
+  items: readonly Item[],
+  { estimator, provider }: RunOptions,
+  what: string,
+): number {
   const checked = check(budgetSchema, budget, `${what}: budget`)
-  return typeof checked === 'number' ? checked : checked.availableForHistory
+  if (typeof checked === 'number') return checked
+  const { availableForHistory, reservedSystem = 0 } = checked
+  const first = messagesOf(items.slice(0, 1))
+  if (reservedSystem === 0 || first[0]?.role !== 'system') return availableForHistory
+  const { view } = rowsOf(first, provider, what, estimator)
+  return availableForHistory + Math.min(reservedSystem, view.tokensOfRows(view.rows))
 }
 
 /** Messages go through as a stage plans. */

@@ -6,8 +6,10 @@ import type { BareContext, PlanningStage, SummarizingStage, SummaryTask } from '
 import { coverableRuns, isWorthIt } from './summarize.ts'
 import { cutByCount, cutToFit, isCounted, newestGroup, newestTurn, staying } from './window-cut.ts'
 
-/** Share of the target that is left free for a summary, at most. */
+/** Share of the target that is left free for summaries, at most. */
 const SUMMARY_SHARE = 0.5
+/** Tokens for what stands around a summary: its framing as a message, a header. */
+const FRAME_TOKENS = 20
 
 export const slidingWindowShape = {
   /** Keep this many of the newest messages; system messages are not counted. 0 keeps only those. Source: seed 000. */
@@ -64,7 +66,8 @@ export function slidingWindowStage(
   if (checked.summarize === true) {
     return {
       name: 'sliding_window_with_summary',
-      summaries: (view, context) => summaryTasks(view, context, windowCut(view, context, checked)),
+      summaries: (view, context) =>
+        summaryTasks(view, context, windowCut(view, context, checked), summaryRoom(context, checked)),
     }
   }
   return {
@@ -73,15 +76,29 @@ export function slidingWindowStage(
   }
 }
 
-/** What a summary for each coverable run before a cut is to stand for. */
-export function summaryTasks(view: View, context: BareContext, cut: number): SummaryTask[] {
-  return coverableRuns(view, cut)
+/** What a summary for each coverable run before a cut is to stand for. All texts together take at most `room` tokens. */
+export function summaryTasks(
+  view: View,
+  { settings }: BareContext,
+  cut: number,
+  room?: number,
+): SummaryTask[] {
+  const runs = coverableRuns(view, cut)
     .filter(isWorthIt)
-    .map((rows) => {
-      const tokens = view.tokensOfRows(rows)
-      const most = Math.min(context.settings.summaryMaxTokens, Math.floor(tokens / 2))
-      return { rows, tokens, maxTokens: Math.max(1, most) }
-    })
+    .map((rows) => ({ rows, tokens: view.tokensOfRows(rows) }))
+  const total = runs.reduce((sum, { tokens }) => sum + tokens, 0)
+  return runs.map((run) => {
+    const share = room === undefined ? settings.summaryMaxTokens : Math.floor((room * run.tokens) / total)
+    const most = Math.min(settings.summaryMaxTokens, share, Math.floor(run.tokens / 2))
+    return { ...run, maxTokens: Math.max(1, most) }
+  })
+}
+
+/** The tokens the texts of summaries may take, where the window is to fit the target. */
+function summaryRoom({ targetTokens, settings }: BareContext, options: WindowOptions): number | undefined {
+  if (options.fitBudget !== true && options.shrinkToFit !== true) return undefined
+  const half = Math.floor(targetTokens * SUMMARY_SHARE)
+  return Math.min(settings.summaryMaxTokens, Math.max(0, half - FRAME_TOKENS))
 }
 
 function hidePlan(view: View, cut: number, params: Plan['params']): Plan | undefined {
@@ -96,10 +113,10 @@ function windowParams({ last, ...others }: WindowOptions): Plan['params'] {
 }
 
 function windowCut(view: View, context: BareContext, options: WindowOptions): number {
-  const { targetTokens, settings } = context
+  const { targetTokens } = context
   const condenses = options.summarize === true
-  const summaryTokens = Math.min(settings.summaryMaxTokens, Math.floor(targetTokens * SUMMARY_SHARE))
-  const room = condenses ? targetTokens - summaryTokens : targetTokens
+  const summaryTokens = condenses ? (summaryRoom(context, options) ?? 0) + FRAME_TOKENS : 0
+  const room = targetTokens - summaryTokens
   if (options.last === undefined) {
     // What fits as it is needs no summary, and so no room for one.
     if (view.tokens <= targetTokens) return 0
