@@ -33,6 +33,8 @@ export interface Failures {
   CONTEXT_BUDGET_EXCEEDED: ContextBudgetFacts
   OUTPUT_NOT_SAVED: { reason: string; originalSize: number }
   FILES_ABORTED: { files: number }
+  SUMMARIZER_FAILED: { summarizer: string; error: string }
+  STRATEGY_FAILED: { strategy: string; error: string }
 }
 
 /** What is known of a request that is still too long. Figures are tokens. */
@@ -136,6 +138,10 @@ const SENTENCES: { readonly [C in ErrorCode]: (facts: Failures[C]) => string } =
     `A tool output of ${originalSize} bytes could not be saved (${reason}), so it was not truncated either. Name another saveDir, or truncate without saveToDisk.`,
   FILES_ABORTED: ({ files }) =>
     `The summarizing of ${files} files was aborted by its signal; none of them was changed.`,
+  SUMMARIZER_FAILED: ({ summarizer, error }) =>
+    `The summarizer ${JSON.stringify(summarizer)} gave no summary that can be used (${error}), so nothing was changed.`,
+  STRATEGY_FAILED: ({ strategy, error }) =>
+    `The strategy ${JSON.stringify(strategy)} failed (${error}), so nothing was changed.`,
 }
 
 /**

@@ -124,6 +124,7 @@ export {
 } from './core/overflow/overflow.ts'
 export type { CompactionKind, CompactionStage } from './core/plan.ts'
 export { type Mend, type MendKind, type Rendering, type RenderOptions, renderView } from './core/render.ts'
+export { CLEARED_PLACEHOLDER } from './core/stages/clear-tool-results.ts'
 export { CUT_ENDING } from './core/stages/cut.ts'
 export { DEDUP_THRESHOLD } from './core/stages/deduplicate.ts'
 export {
@@ -146,11 +147,13 @@ export {
 } from './core/stages/prune.ts'
 export { createStage, isStage, STAGE_NAMES, type StageSpec } from './core/stages/registry.ts'
 export type {
+  BareContext,
   CompositeStage,
   InsertDraft,
   PlanDraft,
   PlanningStage,
   ReplacementDraft,
+  SlowPlanningStage,
   Stage,
   StageContext,
   StageSettings,
@@ -227,6 +230,7 @@ export type { OpenAIMessage, OpenAIPart } from './formats/openai-types.ts'
 export { toAnthropic } from './formats/to-anthropic.ts'
 export { toOpenAI } from './formats/to-openai.ts'
 export { type OpenOptions, openStore, SqliteStore } from './open.ts'
+export type { ArrayEstimator, EstimatorChoice } from './plain/array-estimator.ts'
 export type { ChatMessage } from './plain/chat-message.ts'
 export {
   type ArrayCompactionConfig,
@@ -256,6 +260,14 @@ export {
   validateRoleAlternation,
 } from './plain/role-alternation.ts'
 export { KEEP_RECENT_RATIO, TRUNCATION_FRACTION } from './plain/run-stage.ts'
+export type {
+  ArrayFace,
+  Strategy,
+  StrategyBudget,
+  StrategyOptions,
+  StrategyResult,
+  StrategyStep,
+} from './plain/strategy.ts'
 export { type SummarizeConfig, type SummarizeResult, summarizeMessages } from './plain/summarize-messages.ts'
 export {
   removeCondensationTags,
@@ -299,6 +311,19 @@ export type {
   UsageInput,
   VerifyOptions,
 } from './store-options.ts'
+export { type ClearToolResultsOptions, clearToolResults } from './strategies/clear-tool-results.ts'
+export { compactIfNeeded } from './strategies/compact-if-needed.ts'
+export { type CompositeOptions, type CompositePart, composite } from './strategies/composite.ts'
+export {
+  type ContextStrategyKind,
+  type CreateStrategyOptions,
+  createStrategy,
+  STRATEGY_KINDS,
+} from './strategies/create-strategy.ts'
+export { type SlidingWindowOptions, slidingWindow } from './strategies/sliding-window.ts'
+export { stageFrom } from './strategies/stage-from.ts'
+export { type SummarizeOlderOptions, summarizeOlder } from './strategies/summarize-older.ts'
+export type { BudgetStrategy, ContextStrategy, UserStrategy } from './strategies/user-strategy.ts'
 export { extractiveSummarizer } from './summarizers/extractive.ts'
 export {
   SUMMARY_SECTIONS,

@@ -1,6 +1,12 @@
 import { outputText, type Part } from '../core/message.ts'
 import { type Plan, type PlannedReplacement, savedBy } from '../core/plan.ts'
-import type { InsertDraft, PlanDraft, ReplacementDraft } from '../core/stages/stage.ts'
+import type {
+  InsertDraft,
+  PlanDraft,
+  ReplacementDraft,
+  SummaryTask,
+  SummaryTaskDraft,
+} from '../core/stages/stage.ts'
 import { measureMessage, measureOutput, NO_SIZES, type Sizes } from '../core/tokens.ts'
 import type { View, ViewRow } from '../core/view.ts'
 
@@ -92,6 +98,13 @@ export function completePlan(
     params: { stage, ...draft.params },
     ...(insert !== undefined && { insert }),
   }
+}
+
+/** Works out what a stage left out of a task: what it stands for, and how long a text may be. */
+export function completeTask(view: View, draft: SummaryTaskDraft, summaryMaxTokens: number): SummaryTask {
+  const tokens = draft.tokens ?? view.tokensOfRows(draft.rows)
+  const most = Math.max(1, Math.min(summaryMaxTokens, Math.floor(tokens / 2)))
+  return { ...draft, tokens, maxTokens: draft.maxTokens ?? most }
 }
 
 /** The view's own row: a stage may hand back a copy. A row that is not there is told by the laws. */

@@ -13,13 +13,14 @@ import {
 } from '../core/plan.ts'
 import { cut } from '../core/stages/cut.ts'
 import type {
+  CompositeStage,
   PlanDraft,
   PlanningStage,
+  SlowPlanningStage,
   Stage,
   StageContext,
   SummarizingStage,
   SummaryTask,
-  SummaryTaskDraft,
 } from '../core/stages/stage.ts'
 import { bareCondensePlan, condensePlan } from '../core/stages/summarize.ts'
 import { measureMessage, NO_SIZES } from '../core/tokens.ts'
@@ -29,7 +30,14 @@ import type { CommitStep, FailedAttempt, Snapshot, Storage, SummaryRecord } from
 import { extractiveSummarizer } from '../summarizers/extractive.ts'
 import type { Summarizer } from '../summarizers/summarizer.ts'
 import { type CheckedConfig, type RunSettings, SUMMARY_TIMEOUT_MS } from './config.ts'
-import { completePlan, draftProblem, isWholePlan, type RowContents, rowsToMeasure } from './draft-plan.ts'
+import {
+  completePlan,
+  completeTask,
+  draftProblem,
+  isWholePlan,
+  type RowContents,
+  rowsToMeasure,
+} from './draft-plan.ts'
 import { givenSummary, type SummarySource, type WrittenSummary, writeSummary } from './write-summary.ts'
 
 /** What a model would be asked for, shown in place of a summary that was not made. */
@@ -71,7 +79,7 @@ export type SummaryMode =
 export type ContentReader = Pick<Storage, 'contents' | 'metadata' | 'shownTexts'>
 
 /** The longest time a timer of Node's can wait; a longer one fires at once. */
-const MAX_TIMER_MS = 2 ** 31 - 1
+export const MAX_TIMER_MS = 2 ** 31 - 1
 
 export type StartedAttempt = {
   readonly id: string
@@ -179,9 +187,9 @@ class RunPlanner {
     if (this.#accept(task, written, uuidv7(), { summarizer: 'given' })) this.#used.add('summarize')
   }
 
-  async #runPlanning(stage: PlanningStage, budget: number): Promise<void> {
+  async #runPlanning(stage: PlanningStage | SlowPlanningStage, budget: number): Promise<void> {
     const context = await this.#contextFor(stage, budget)
-    const draft = await this.#own(stage, () => stage.plan(this.#view, context))
+    const draft = await this.#own<PlanDraft | undefined>(stage, () => stage.plan(this.#view, context))
     if (draft === undefined) return
     const plan = isWholePlan(draft) ? named(draft, stage) : await this.#complete(draft, stage)
     if (plan === undefined) return
@@ -191,20 +199,17 @@ class RunPlanner {
   }
 
   /** What a stage may look at: contents and metadata of the rows it asks for, those planned in this run included. */
-  async #contextFor(stage: PlanningStage | SummarizingStage, budget: number): Promise<StageContext> {
+  async #contextFor(stage: Exclude<Stage, CompositeStage>, budget: number): Promise<StageContext> {
     const { stages: settings, limitTokens } = this.#settings
     const bare = { settings, targetTokens: budget, limitTokens }
     const needed = (await this.#own(stage, () => stage.reads?.(this.#view, bare))) ?? []
-    const keys = needed.map(({ key }) => key).filter((key) => key > 0)
-    const summaries = needed.filter(({ key, kind }) => key > 0 && kind === 'summary').map(({ key }) => key)
-    const contents =
-      keys.length === 0 ? new Map<number, readonly Part[]>() : await this.#storage.contents(keys)
-    const metadata =
-      summaries.length === 0 ? new Map<number, JsonObject>() : await this.#storage.metadata(summaries)
+    const sources = needed.length === 0 ? [] : await this.#sourcesOf(needed)
+    const byKey = new Map(needed.map(({ key }, at) => [key, sources[at]!] as const))
     return {
       ...bare,
-      contentOf: ({ key }) => contents.get(key) ?? this.#plannedContent(key) ?? [],
-      metadataOf: ({ key }) => metadata.get(key) ?? this.#plannedInsert(key)?.metadata,
+      contentOf: ({ key }) => partsIn(byKey.get(key)?.original),
+      shownOf: ({ key }) => partsIn(byKey.get(key)?.shown),
+      metadataOf: ({ key }) => byKey.get(key)?.metadata,
     }
   }
 
@@ -232,7 +237,7 @@ class RunPlanner {
   }
 
   /** Fills in what a stage left out; `undefined` for a plan of nothing. */
-  async #complete(draft: PlanDraft, stage: PlanningStage): Promise<Plan | undefined> {
+  async #complete(draft: PlanDraft, stage: Stage): Promise<Plan | undefined> {
     const problem = draftProblem(draft)
     if (problem !== undefined) throw this.#stageFailed(stage, problem)
     const rows = rowsToMeasure(this.#view, draft)
@@ -256,7 +261,7 @@ class RunPlanner {
   }
 
   /** A summary whose text a stage wrote itself meets law 7 like any other. */
-  async #addSummary(plan: Plan, stage: PlanningStage): Promise<void> {
+  async #addSummary(plan: Plan, stage: Stage): Promise<void> {
     checkLaws(this.#snapshot.session.id, this.#view, plan)
     const tokens = this.#view.tokensOfRows(plan.hide)
     const task = { rows: plan.hide, tokens, maxTokens: tokens }
@@ -272,19 +277,13 @@ class RunPlanner {
       const drafts = await this.#own(stage, () => stage.summaries(this.#view, context))
       let accepted = 0
       for (const draft of drafts) {
-        const task = this.#completeTask(draft)
+        const task = completeTask(this.#view, draft, this.#settings.stages.summaryMaxTokens)
         checkLaws(this.#snapshot.session.id, this.#view, bareCondensePlan(task.rows))
         if (await this.#condense(named(task, stage))) accepted += 1
       }
       if (accepted > 0) this.#used.add(stage.name)
       else return
     }
-  }
-
-  #completeTask(draft: SummaryTaskDraft): SummaryTask {
-    const tokens = draft.tokens ?? this.#view.tokensOfRows(draft.rows)
-    const most = Math.min(this.#settings.stages.summaryMaxTokens, Math.floor(tokens / 2))
-    return { ...draft, tokens, maxTokens: draft.maxTokens ?? Math.max(1, most) }
   }
 
   /** Answers whether a summary stands for the rows now. */
@@ -463,6 +462,10 @@ class RunPlanner {
   }
 }
 
+function partsIn(message: Message | undefined): readonly Part[] {
+  return message === undefined ? [] : partsOf(message)
+}
+
 function levelOf({ level }: SummaryTask): { level?: number } {
   return level === undefined || level === 0 ? {} : { level }
 }
@@ -474,7 +477,7 @@ function named<T extends { readonly params?: JsonObject }>(planned: T, { name }:
 }
 
 /** A promise, or the signal's end of it: a summarizer that hears no signal must not hold a run for ever. */
-function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+export function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const stop = (): void => reject(new Error('aborted'))
     if (signal.aborted) stop()
@@ -503,7 +506,7 @@ function recordOf({ answer }: WrittenSummary): Omit<SummaryRecord, 'summarizer'>
 }
 
 /** What an error is called. Its sentence may quote the conversation, so it is not kept. */
-function errorName(error: unknown): string {
+export function errorName(error: unknown): string {
   if (error instanceof Error) {
     const { code } = error as { code?: unknown }
     if (typeof code === 'string' && /^[A-Z0-9_]{1,60}$/.test(code)) return code

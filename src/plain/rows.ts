@@ -1,8 +1,10 @@
 import { indexMessage } from '../core/index-message.ts'
 import type { Part, ToolCallPart, ToolResultPart } from '../core/message.ts'
+import { CLEARED_PLACEHOLDER } from '../core/stages/clear-tool-results.ts'
 import { PRUNE_PLACEHOLDER } from '../core/stages/prune.ts'
 import { neurolinkEstimator } from '../core/tokens.ts'
 import { type ShownReplacement, View, type ViewRow } from '../core/view.ts'
+import type { ArrayEstimator } from './array-estimator.ts'
 import { type ChatMessage, isMarker, isSummary, requireMessages } from './chat-message.ts'
 import { isVisible } from './effective-history.ts'
 import { type Joinable, joinNeighbours } from './join-neighbours.ts'
@@ -17,11 +19,16 @@ export type ArrayRows = {
 
 /**
  * Reads an array as the planner reads a session: one row per visible message, in order. Figures are of
- * `neurolink`, for `provider` ("" for none).
+ * `estimator`, for `provider` ("" for none).
  *
  * Throws `INVALID_INPUT` for a role or a content that is neither flat nor neutral; `what` names the caller.
  */
-export function rowsOf(messages: readonly ChatMessage[], provider: string, what: string): ArrayRows {
+export function rowsOf(
+  messages: readonly ChatMessage[],
+  provider: string,
+  what: string,
+  estimator: ArrayEstimator = neurolinkEstimator,
+): ArrayRows {
   requireMessages(messages, what)
   const visible = messages.flatMap((message, index) => (isVisible(message) ? [{ message, index }] : []))
   const contents = joinByNeighbourhood(
@@ -31,14 +38,21 @@ export function rowsOf(messages: readonly ChatMessage[], provider: string, what:
   const rows = visible.map(({ message, index }, at) => {
     const content = contents[at]!
     parts.set(index + 1, content)
-    return rowOf(message, index, content)
+    return rowOf(message, index, content, estimator)
   })
-  return { view: new View(rows, neurolinkEstimator, provider), parts }
+  return { view: new View(rows, estimator, provider), parts }
 }
 
-function rowOf(message: ChatMessage, index: number, parts: readonly Part[]): ViewRow {
+function rowOf(
+  message: ChatMessage,
+  index: number,
+  parts: readonly Part[],
+  estimator: ArrayEstimator,
+): ViewRow {
   const kind = isMarker(message) ? 'marker' : isSummary(message) ? 'summary' : 'message'
-  const indexed = indexMessage({ content: parts }, neurolinkEstimator)
+  const indexed = indexMessage({ content: parts }, estimator)
+  const sizes = sizesOf(message, indexed.sizes, estimator)
+  const roleUnits = estimator.measureRole?.(message.role) ?? 0
   return {
     key: index + 1,
     id: message.id ?? `#${index}`,
@@ -47,7 +61,7 @@ function rowOf(message: ChatMessage, index: number, parts: readonly Part[]): Vie
     position: kind === 'message' ? index + 1 : undefined,
     anchor: index + 1,
     ordinal: 0,
-    sizes: sizesOf(message, indexed.sizes, neurolinkEstimator),
+    sizes: roleUnits === 0 ? sizes : { ...sizes, text: sizes.text + roleUnits },
     pinned: message.pinned === true,
     hasReasoning: indexed.hasReasoning,
     speaks: indexed.speaks,
@@ -69,8 +83,8 @@ function shownIn(message: ChatMessage, parts: readonly Part[]): ShownReplacement
 function isReplacement(part: Part): boolean {
   if (part.type !== 'tool-result' || part.output.type !== 'text') return false
   const { value } = part.output
+  if (value === PRUNE_PLACEHOLDER || value === CLEARED_PLACEHOLDER) return true
   return (
-    value === PRUNE_PLACEHOLDER ||
     /^\[Output pruned to save context\b[^\n]{0,80}\]$/.test(value) ||
     /^\[File .{1,1000} - refer to latest read below\]$/.test(value)
   )

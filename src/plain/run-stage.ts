@@ -20,7 +20,7 @@ export const KEEP_RECENT_RATIO = 0.3
 export const TRUNCATION_FRACTION = 0.5
 
 /** The seed's settings, where the window and the target are not known and so nothing is scaled to them. */
-const SEED_SETTINGS: StageSettings = {
+export const SEED_SETTINGS: StageSettings = {
   pruneProtectTokens: PRUNE_PROTECT_TOKENS,
   pruneMinimumSavings: PRUNE_MINIMUM_SAVINGS,
   pruneProtectedTools: PRUNE_PROTECTED_TOOLS,

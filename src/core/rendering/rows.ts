@@ -22,9 +22,11 @@ export type InsertedRowOptions = {
   readonly preset?: SummaryPreset
 }
 
-type Manner = { readonly role: InsertedRole; readonly before: string; readonly after: string }
+/** A role, and what stands before and behind a summary's text. */
+export type Manner = { readonly role: InsertedRole; readonly before: string; readonly after: string }
 
-const MANNERS: { readonly [P in SummaryPreset]: Manner } = {
+/** The manner of each preset. */
+export const MANNERS: { readonly [P in SummaryPreset]: Manner } = {
   neurolink: { role: 'system', before: 'Previous conversation summary:\n\n', after: '' },
   neuron: { role: 'user', before: '[Summary of earlier conversation]\n', after: '' },
   nca: { role: 'system', before: '## Conversation Summary (Earlier Context)\n\n', after: '' },

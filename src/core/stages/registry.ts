@@ -1,12 +1,16 @@
 import { z } from 'zod'
 import { isUndertextError } from '../../errors.ts'
 import { check, invalid } from '../check.ts'
+import { type ClearToolResultsStageOptions, clearToolResultsStage } from './clear-tool-results.ts'
+import { compositeStage } from './composite.ts'
 import { cut } from './cut.ts'
 import { deduplicate } from './deduplicate.ts'
 import { hierarchicalSummaries } from './hierarchical.ts'
 import { prune } from './prune.ts'
+import { type SlidingWindowStageOptions, slidingWindowStage } from './sliding-window.ts'
 import type { Stage } from './stage.ts'
 import { summarize } from './summarize.ts'
+import { type SummarizeOlderStageOptions, summarizeOlderStage } from './summarize-older.ts'
 import { truncate } from './truncate.ts'
 
 /*
@@ -19,13 +23,29 @@ const noOptions = z.strictObject({})
 /** A stage as configurations write it: its name, or its name and options: `{ stage: 'sliding_window', last: 20 }`. */
 export type StageSpec = string | { readonly stage: string; readonly [option: string]: unknown }
 
-type Maker = (options: Record<string, unknown>, what: string) => Stage
+type Maker = (options: Record<string, unknown>, what: string, depth: number) => Stage
+
+/** How deep composites may stand in each other in a configuration. */
+const MOST_DEPTH = 10
 
 function without(stage: Stage): Maker {
   return (options, what) => {
     check(noOptions, options, what)
     return stage
   }
+}
+
+const compositeSchema = z.strictObject({
+  stages: z.array(z.union([z.string(), z.looseObject({ stage: z.string() })])),
+  budget: z.int().nonnegative().optional(),
+})
+
+/** A composite written in a configuration: its stages are written as any other. */
+function makeComposite(options: Record<string, unknown>, what: string, depth: number): Stage {
+  if (depth >= MOST_DEPTH) throw invalid(`${what}: composites stand more than ${MOST_DEPTH} deep`)
+  const { stages, budget } = check(compositeSchema, options, what)
+  const made = stages.map((spec, at) => make(spec, `${what}: stages[${at}]`, depth + 1))
+  return compositeStage(made, budget === undefined ? {} : { budget }, what)
 }
 
 const MAKERS: ReadonlyMap<string, Maker> = new Map<string, Maker>([
@@ -35,6 +55,19 @@ const MAKERS: ReadonlyMap<string, Maker> = new Map<string, Maker>([
   ['truncate', without(truncate)],
   ['cut', without(cut)],
   ['hierarchical_summaries', (options) => hierarchicalSummaries(options)],
+  // The options are checked by the stages themselves.
+  ['sliding_window', (options, what) => slidingWindowStage(options as SlidingWindowStageOptions, what)],
+  [
+    'sliding_window_with_summary',
+    (options, what) =>
+      slidingWindowStage({ ...(options as SlidingWindowStageOptions), summarize: true }, what),
+  ],
+  [
+    'clear_tool_results',
+    (options, what) => clearToolResultsStage(options as ClearToolResultsStageOptions, what),
+  ],
+  ['summarize_older', (options, what) => summarizeOlderStage(options as SummarizeOlderStageOptions, what)],
+  ['composite', makeComposite],
 ])
 
 /** Names that a configuration may use for a stage. */
@@ -42,10 +75,14 @@ export const STAGE_NAMES: readonly string[] = [...MAKERS.keys()]
 
 /** Makes a stage of what a configuration says. Throws `INVALID_INPUT` for an unknown name or option. */
 export function createStage(spec: StageSpec, what = 'createStage'): Stage {
+  return make(spec, what, 0)
+}
+
+function make(spec: StageSpec, what: string, depth: number): Stage {
   const { stage, ...options } = typeof spec === 'string' ? { stage: spec } : spec
   const maker = MAKERS.get(stage)
   if (maker === undefined) throw invalid(`${what}: stage must be one of ${STAGE_NAMES.join(', ')}`)
-  return maker(options, what)
+  return maker(options, what, depth)
 }
 
 /** Why something names no stage, or `undefined`. */

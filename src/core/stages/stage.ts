@@ -36,10 +36,12 @@ export type StageContext = {
   readonly contentOf: (row: ViewRow) => readonly Part[]
   /** What a row carries besides: a summary its level. Only of the rows the stage asked for with `reads`. */
   readonly metadataOf: (row: ViewRow) => JsonObject | undefined
+  /** The parts of a row as the view shows them, replacements applied. Where it is missing, the originals have to do. */
+  readonly shownOf?: (row: ViewRow) => readonly Part[]
 }
 
 /** What a stage may look at before it was given the contents it asks for. */
-export type BareContext = Omit<StageContext, 'contentOf' | 'metadataOf'>
+export type BareContext = Omit<StageContext, 'contentOf' | 'metadataOf' | 'shownOf'>
 
 /** What one summary is to stand for: rows that follow each other, an earlier summary included. */
 export type SummaryTask = {
@@ -83,13 +85,21 @@ type Named = {
 type Planned = PlanDraft | undefined
 
 /** One way of making room: a pure function from a view to a plan. It answers `undefined` when it has nothing to do. */
-export interface PlanningStage<A = Planned | Promise<Planned>> extends Named {
+export interface PlanningStage<A = Planned> extends Named {
   /** Runs only while the history takes more than this: the run's target, or what the window has room for. Default `target`. */
   readonly until?: 'target' | 'limit'
   /** The rows whose content planning needs. Default: none, and that is what makes planning fast. */
   reads?(view: View, context: BareContext): readonly ViewRow[]
-  /** A promise only for what cannot be told at once: nothing is locked meanwhile, and the plan is held to the view as it is then. */
   plan(view: View, context: StageContext): A
+}
+
+/**
+ * A planning stage that takes its time: what `stageFrom` makes of a strategy over arrays. Nothing is locked meanwhile; its
+ * plan is held to the view as it is at the commit.
+ */
+export interface SlowPlanningStage extends Named {
+  reads?(view: View, context: BareContext): readonly ViewRow[]
+  plan(view: View, context: StageContext): Promise<Planned>
 }
 
 /**
@@ -110,4 +120,4 @@ export interface CompositeStage extends Named {
   readonly budget?: number
 }
 
-export type Stage = PlanningStage | SummarizingStage | CompositeStage
+export type Stage = PlanningStage | SlowPlanningStage | SummarizingStage | CompositeStage

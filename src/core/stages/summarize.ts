@@ -67,7 +67,7 @@ function cutByRatio(view: View, ratio: number): number {
 }
 
 /** A summary alone gains nothing from being summarized again. */
-function isWorthIt(rows: readonly ViewRow[]): boolean {
+export function isWorthIt(rows: readonly ViewRow[]): boolean {
   return rows.some((row) => row.kind === 'message')
 }
 

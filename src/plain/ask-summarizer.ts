@@ -1,0 +1,46 @@
+import { errorName, MAX_TIMER_MS, unlessAborted } from '../compaction/plan-run.ts'
+import { type SummarySource, type WrittenSummary, writeSummary } from '../compaction/write-summary.ts'
+import type { Estimator } from '../core/tokens.ts'
+import { UndertextError } from '../errors.ts'
+import type { Summarizer } from '../summarizers/summarizer.ts'
+
+/** One summary that is asked for. */
+export type SummaryQuestion = {
+  readonly sources: readonly SummarySource[]
+  readonly maxTokens: number
+  readonly sections: readonly string[]
+  readonly timeoutMs: number
+  readonly estimator: Estimator
+  readonly provider: string
+}
+
+/**
+ * Asks a summarizer once and takes no for an error: rejects with `SUMMARIZER_FAILED` when it throws, takes longer than
+ * `timeoutMs` milliseconds, or answers nothing. Its own words may quote the conversation, so only their name is told.
+ */
+export async function askSummarizer(
+  summarizer: Summarizer,
+  question: SummaryQuestion,
+): Promise<WrittenSummary> {
+  const { sources, maxTokens, sections, timeoutMs, estimator, provider } = question
+  const timeout = new AbortController()
+  const timer = setTimeout(() => timeout.abort(), Math.min(timeoutMs, MAX_TIMER_MS))
+  const { signal } = timeout
+  const request = { sessionId: '', sections, maxTokens, signal }
+  let written: WrittenSummary
+  try {
+    written = await unlessAborted(writeSummary(summarizer, sources, request, estimator, provider), signal)
+  } catch (error) {
+    throw summarizerFailed(summarizer, signal.aborted ? 'SUMMARY_TIMEOUT' : errorName(error))
+  } finally {
+    clearTimeout(timer)
+  }
+  if (written.text.trim() === '' || written.answer.text.trim() === '')
+    throw summarizerFailed(summarizer, 'EMPTY_SUMMARY')
+  return written
+}
+
+/** `SUMMARIZER_FAILED`, with a code or an error's name as the reason. */
+function summarizerFailed({ name }: Summarizer, error: string): UndertextError<'SUMMARIZER_FAILED'> {
+  return new UndertextError('SUMMARIZER_FAILED', { summarizer: name, error })
+}

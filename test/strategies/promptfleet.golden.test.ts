@@ -1,0 +1,40 @@
+import { describe, expect, it } from 'vitest'
+import { type ChatMessage, estimatePromptfleetMessages, slidingWindow } from '../../src/index.ts'
+import { goldenCases, placesIn } from './golden.ts'
+
+/* The cases of seed 001's system. Over arrays the estimator `promptfleet` counts as its functions do. */
+
+type Input = { readonly availableForHistory: number; readonly messages: readonly ChatMessage[] }
+type Expectation = { readonly kept: number[]; readonly totalTokens: number }
+const golden = goldenCases<Input, Expectation>('promptfleet-sliding-window')
+
+describe.skipIf(golden === undefined)('promptfleet-sliding-window', () => {
+  const cases = golden ?? []
+  const withIds = (messages: readonly ChatMessage[]): ChatMessage[] =>
+    messages.map((message, at) => ({ id: `m${at}`, ...message }))
+
+  // The newest turn stays by default, also when it does not fit (S1-U13); the original lets it go in PSW-06.
+  it.each(cases)('$id $name', async ({ id, input, expected }) => {
+    const window = slidingWindow({
+      fitBudget: true,
+      estimator: 'promptfleet',
+      ...(id === 'PSW-06' && { keepNewest: 'nothing' }),
+    })
+    const result = await window.apply(withIds(input.messages), input)
+    expect(placesIn(result.messages)).toEqual(expected.kept)
+    expect(result.overBudget).toBe(false)
+    expect(result.tokensAfter).toBeLessThanOrEqual(input.availableForHistory)
+    expect(estimatePromptfleetMessages(input.messages as never)).toBe(expected.totalTokens)
+    if (input.messages.length > 0) expect(result.tokensBefore).toBe(expected.totalTokens)
+  })
+
+  it('PSW-06 keeps the newest turn all the same unless told otherwise, and says that it is too much', async () => {
+    const { input } = cases.find(({ id }) => id === 'PSW-06')!
+    const window = slidingWindow({ fitBudget: true, estimator: 'promptfleet' })
+    const result = await window.apply(withIds(input.messages), input)
+    expect(placesIn(result.messages)).toEqual([0, 5])
+    expect(result.overBudget).toBe(true)
+  })
+
+  it('covers all 9 cases', () => expect(cases).toHaveLength(9))
+})
