@@ -1,0 +1,212 @@
+import { coversRange, type IndexedCall, normalizePath } from '../line-range.ts'
+import type { Part } from '../message.ts'
+import type { LineRange, View, ViewRow } from '../view.ts'
+import { factsOf, type RowFacts } from './facts.ts'
+import type { Signal, UnitRole } from './weights.ts'
+
+/** What is ranked, kept and hidden as a whole: one message, or a tool group. */
+export type Unit = {
+  /** Places of its rows in the view, ascending. */
+  readonly indexes: readonly number[]
+  /** Of its weightiest row: a call and its results count as the call (checklist C-17). */
+  readonly role: UnitRole
+  /** The place that says how recent it is: of its newest row of that role. */
+  readonly at: number
+  readonly pinned: boolean
+  /** How often each signal counts; absent for not at all. */
+  readonly signals: ReadonlyMap<Signal, number>
+}
+
+/** Weightiest first. */
+const ROLE_ORDER: readonly UnitRole[] = [
+  'system',
+  'inserted',
+  'user',
+  'assistantWithToolCalls',
+  'assistant',
+  'tool',
+  'other',
+]
+
+/** Most later units that count as referring to one. */
+const MOST_REFERENCES = 3
+
+/** The units of a view in order, with what speaks for and against each. Linear in what is read. */
+export function unitsOf(view: View, contentOf: (row: ViewRow) => readonly Part[]): Unit[] {
+  const facts = view.rows.map((row) => factsOf(row, contentOf(row)))
+  const answers = answeringRows(view, facts)
+  const first = firstRequest(view, facts)
+  const calls = callFacts(view, facts)
+  const groups = groupsOf(view)
+  const units: Unit[] = []
+  const citing = new Map<string, number>()
+  // From the newest: what later units refer to is known when a unit is reached.
+  for (let at = groups.length - 1; at >= 0; at--) {
+    const indexes = groups[at]!
+    const own = indexes.map((index) => facts[index]!)
+    const signals = new Map<Signal, number>()
+    const note = (signal: Signal, holds: boolean, times = 1): void => {
+      if (holds) signals.set(signal, times)
+    }
+    const error = indexes.some((index) => calls.errors.has(index))
+    const write = own.some((row) => row.write)
+    note('firstRequest', first !== undefined && indexes.includes(first))
+    note(
+      'constraint',
+      own.some((row) => row.constraint),
+    )
+    note(
+      'decision',
+      own.some((row) => row.decision),
+    )
+    note('error', error)
+    note('write', write)
+    note(
+      'answer',
+      indexes.some((index) => answers.has(index)),
+    )
+    note(
+      'image',
+      own.some((row) => row.image),
+    )
+    const references = Math.min(MOST_REFERENCES, referencesTo(own, citing))
+    note('referenced', references > 0, references)
+    if (!error && !write && own.every((row) => !row.isRequest)) {
+      const worth = calls.worthOf(indexes)
+      note('repeatedRead', worth === 'repeatedRead')
+      note('listing', worth === 'listing')
+    }
+    cite(own, citing)
+    units.push({ indexes, ...weightiest(indexes, own), pinned: isPinned(view, indexes), signals })
+  }
+  return units.reverse()
+}
+
+/** Units without a look at what was said: roles and pins. */
+export function bareUnitsOf(view: View): Unit[] {
+  const none: ReadonlyMap<Signal, number> = new Map()
+  const nothing: readonly Part[] = []
+  return groupsOf(view).map((indexes) => {
+    const own = indexes.map((index) => factsOf(view.rows[index]!, nothing))
+    return { indexes, ...weightiest(indexes, own), pinned: isPinned(view, indexes), signals: none }
+  })
+}
+
+function groupsOf(view: View): (readonly number[])[] {
+  const groups: (readonly number[])[] = []
+  for (let index = 0; index < view.rows.length; index++) {
+    const group = view.turns.groupOf(index)
+    if (group[0] === index) groups.push(group)
+  }
+  return groups
+}
+
+function isPinned(view: View, indexes: readonly number[]): boolean {
+  return indexes.some((index) => view.rows[index]!.pinned)
+}
+
+function weightiest(indexes: readonly number[], own: readonly RowFacts[]): { role: UnitRole; at: number } {
+  let role: UnitRole = 'other'
+  let at = indexes[0]!
+  for (const [place, facts] of own.entries()) {
+    if (ROLE_ORDER.indexOf(facts.role) > ROLE_ORDER.indexOf(role)) continue
+    role = facts.role
+    at = indexes[place]!
+  }
+  return { role, at }
+}
+
+/** The first person's message, unless a summary stands for it already. */
+function firstRequest(view: View, facts: readonly RowFacts[]): number | undefined {
+  for (const [index, row] of view.rows.entries()) {
+    if (row.kind === 'summary') return undefined
+    if (facts[index]!.isRequest) return index
+  }
+  return undefined
+}
+
+/** Rows that answer a question of the one who spoke before: a person the model, or the model a person, without calls. */
+function answeringRows(view: View, facts: readonly RowFacts[]): ReadonlySet<number> {
+  const answering = new Set<number>()
+  let asker: 'user' | 'assistant' | undefined
+  for (const [index, row] of view.rows.entries()) {
+    const { isRequest, asks } = facts[index]!
+    if (isRequest) {
+      if (asker === 'assistant') answering.add(index)
+      asker = asks ? 'user' : undefined
+    } else if (row.kind === 'message' && row.role === 'assistant' && row.speaks && row.calls.length === 0) {
+      if (asker === 'user') answering.add(index)
+      asker = asks ? 'assistant' : undefined
+    }
+  }
+  return answering
+}
+
+/** How many later units refer to a unit, by the name of its that most of them use. */
+function referencesTo(own: readonly RowFacts[], citing: ReadonlyMap<string, number>): number {
+  let most = 0
+  for (const { names } of own) for (const name of names) most = Math.max(most, citing.get(name) ?? 0)
+  return most
+}
+
+function cite(own: readonly RowFacts[], citing: Map<string, number>): void {
+  const mentioned = new Set<string>()
+  for (const { mentions } of own) for (const name of mentions) mentioned.add(name)
+  for (const name of mentioned) citing.set(name, (citing.get(name) ?? 0) + 1)
+}
+
+/** Most later reads of one file an earlier one is held against. */
+const MOST_LATER_READS = 8
+
+/** Which rows hold failed results, and what the calls of a unit are worth besides their role. */
+function callFacts(view: View, facts: readonly RowFacts[]) {
+  const errors = new Set<number>()
+  const failedCalls = new Set<string>()
+  const answered = new Set<string>()
+  for (const [index, row] of view.rows.entries()) {
+    for (const { part } of row.results) {
+      const call = view.turns.callOf(index, part)
+      if (call !== undefined) answered.add(`${call.row}:${call.part}`)
+      if (!facts[index]!.failed.has(part)) continue
+      errors.add(index)
+      if (call !== undefined) failedCalls.add(`${call.row}:${call.part}`)
+    }
+  }
+  const repeated = repeatedReads(view, facts, (key) => answered.has(key) && !failedCalls.has(key))
+
+  /** Only when all its calls are of the kind: a unit that does more is worth what it does. */
+  const worthOf = (indexes: readonly number[]): 'repeatedRead' | 'listing' | undefined => {
+    let worth: 'repeatedRead' | 'listing' | undefined
+    for (const index of indexes) {
+      for (const { part } of view.rows[index]!.calls) {
+        if (repeated.has(`${index}:${part}`)) worth = 'repeatedRead'
+        else if (facts[index]!.listings.has(part)) worth ??= 'listing'
+        else return undefined
+      }
+    }
+    return worth
+  }
+  return { errors, worthOf }
+}
+
+/** Calls that read what a later successful one reads again. */
+function repeatedReads(
+  view: View,
+  facts: readonly RowFacts[],
+  succeeded: (key: string) => boolean,
+): ReadonlySet<string> {
+  const repeated = new Set<string>()
+  const later = new Map<string, LineRange[]>()
+  for (let index = view.rows.length - 1; index >= 0; index--) {
+    for (const call of view.rows[index]!.calls as readonly IndexedCall[]) {
+      if (call.path === undefined || !facts[index]!.reads.has(call.part)) continue
+      const range = call.range ?? { from: 1 }
+      const file = `${normalizePath(call.path)}\n${call.variant ?? ''}`
+      const known = later.get(file) ?? []
+      if (known.some((read) => coversRange(read, range))) repeated.add(`${index}:${call.part}`)
+      else if (succeeded(`${index}:${call.part}`) && known.length < MOST_LATER_READS)
+        later.set(file, [...known, range])
+    }
+  }
+  return repeated
+}
