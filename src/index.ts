@@ -91,6 +91,25 @@ export {
   shouldSummarizeFiles,
 } from './core/files/summary-plan.ts'
 export { buildFileSummarizationPrompt, type FileSummaryPromptParams } from './core/files/summary-prompt.ts'
+export {
+  type ImportanceScores,
+  type MessageImportance,
+  type MessageToScore,
+  type ScoreOptions,
+  scoreMessages,
+  scoreMessagesWith,
+} from './core/importance/messages.ts'
+export { DEFAULT_SCORER, type ImportanceReason } from './core/importance/score.ts'
+export type { ImportanceScorer, ScorerWarning, UnitScore, UnitToScore } from './core/importance/scorer.ts'
+export {
+  DEFAULT_WEIGHTS,
+  type ImportanceWeights,
+  type RankedRole,
+  ROLE_WEIGHTS,
+  type Signal,
+  type UnitRole,
+  type WeightsInput,
+} from './core/importance/weights.ts'
 export type { Json, JsonObject } from './core/json.ts'
 export type {
   FilePart,
@@ -126,6 +145,12 @@ export type { CompactionKind, CompactionStage } from './core/plan.ts'
 export { type Mend, type MendKind, type Rendering, type RenderOptions, renderView } from './core/render.ts'
 export { CUT_ENDING } from './core/stages/cut.ts'
 export { DEDUP_THRESHOLD } from './core/stages/deduplicate.ts'
+export {
+  PROTECTED_CLASSES,
+  type PriorityStageOptions,
+  type ProtectedClass,
+  priorityStage,
+} from './core/stages/priority.ts'
 export {
   PRUNE_MINIMUM_SAVINGS,
   PRUNE_PLACEHOLDER,

@@ -4,7 +4,7 @@ import { promptfleetEstimator } from '../../src/core/estimators/promptfleet.ts'
 import { DEFAULT_WEIGHTS } from '../../src/core/importance/weights.ts'
 import { indexMessage } from '../../src/core/index-message.ts'
 import type { Part } from '../../src/core/message.ts'
-import { priority } from '../../src/core/stages/priority.ts'
+import { priorityStage } from '../../src/core/stages/priority.ts'
 import type { StageContext } from '../../src/core/stages/stage.ts'
 import type { Estimator } from '../../src/core/tokens.ts'
 import { View, type ViewRow } from '../../src/core/view.ts'
@@ -37,7 +37,10 @@ type Case = {
 type Quirk = { readonly input?: Input; readonly upstreamKept?: number[]; readonly pairedKept?: number[] }
 
 const path = sharedPath('golden/strategies/promptfleet-priority.json')
-const golden = path && (JSON.parse(readFileSync(path, 'utf8')) as { cases: Case[]; quirks: Quirk[] })
+const golden =
+  path === undefined
+    ? undefined
+    : (JSON.parse(readFileSync(path, 'utf8')) as { cases: Case[]; quirks: Quirk[] })
 
 /** Counts each message's role word exactly, as the founding crate does and no store can: rows bring it as text. */
 const exact: Estimator = { ...promptfleetEstimator, tokensPerMessage: 4 }
@@ -79,9 +82,12 @@ function viewOf(messages: readonly Wire[]): { view: View; parts: readonly Part[]
 }
 
 /** With a preset's manner: of the newest turn only the request is sure to stay. */
-function keptOf({ messages, availableForHistory }: Input, weights?: Parameters<typeof priority>[0]): number[] {
+function keptOf(
+  { messages, availableForHistory }: Input,
+  weights?: Parameters<typeof priorityStage>[0],
+): number[] {
   const { view, parts } = viewOf(messages)
-  const plan = priority({ keepNewestTurn: false, ...weights }).plan(view, {
+  const plan = priorityStage({ keepNewest: 'request', ...weights }).plan(view, {
     targetTokens: availableForHistory,
     limitTokens: availableForHistory,
     settings: {} as StageContext['settings'],
@@ -92,7 +98,9 @@ function keptOf({ messages, availableForHistory }: Input, weights?: Parameters<t
   return messages.map((_, index) => index).filter((index) => !hidden.has(index))
 }
 
-const NO_SIGNALS = { signals: Object.fromEntries(Object.keys(DEFAULT_WEIGHTS.signals).map((name) => [name, 0])) }
+const NO_SIGNALS = {
+  signals: Object.fromEntries(Object.keys(DEFAULT_WEIGHTS.signals).map((name) => [name, 0])),
+}
 
 describe.skipIf(golden === undefined)('promptfleet-priority', () => {
   it.each(golden?.cases ?? [])('$id $name: sizes', ({ input: { messages }, expected }) => {
@@ -102,34 +110,40 @@ describe.skipIf(golden === undefined)('promptfleet-priority', () => {
     expect(view.tokens).toBe(messages.length === 0 ? 0 : expected.totalTokens)
   })
 
-  it.each(golden?.cases ?? [])('$id $name: scores by role and recency', ({ input: { messages }, expected }) => {
-    const { units } = scoreMessages(
-      messages.map((message) => ({ role: message.role, content: partsOf(message) })),
-      { weights: NO_SIGNALS },
-    )
-    const wanted = expected.scores.map((score) => (score === 'max' ? Number.POSITIVE_INFINITY : score))
-    for (const { indexes, rank } of units) {
-      // A result goes with its call and counts as that (checklist C-17); alone it would be ranked by itself.
-      if (rank === Number.POSITIVE_INFINITY) expect(wanted[indexes[0]!]).toBe(rank)
-      else expect(rank).toBeCloseTo(wanted[indexes[0]!]!, 6)
-    }
-    expect(units.flatMap(({ indexes }) => indexes)).toEqual(messages.map((_, index) => index))
-  })
+  it.each(golden?.cases ?? [])(
+    '$id $name: scores by role and recency',
+    ({ input: { messages }, expected }) => {
+      const { units } = scoreMessages(
+        messages.map((message) => ({ role: message.role, content: partsOf(message) })),
+        { weights: NO_SIGNALS },
+      )
+      const wanted = expected.scores.map((score) => (score === 'max' ? Number.POSITIVE_INFINITY : score))
+      for (const { indexes, rank } of units) {
+        // A result goes with its call and counts as that (checklist C-17); alone it would be ranked by itself.
+        if (rank === Number.POSITIVE_INFINITY) expect(wanted[indexes[0]!]).toBe(rank)
+        else expect(rank).toBeCloseTo(wanted[indexes[0]!]!, 6)
+      }
+      expect(units.flatMap(({ indexes }) => indexes)).toEqual(messages.map((_, index) => index))
+    },
+  )
 
-  it.each(golden?.cases ?? [])('$id $name: what is kept, and the order by default weights', ({ input, expected }) => {
-    expect(keptOf(input)).toEqual(expected.kept)
-    expect(keptOf(input, { weights: NO_SIGNALS })).toEqual(expected.kept)
+  it.each(golden?.cases ?? [])(
+    '$id $name: what is kept, and the order by default weights',
+    ({ input, expected }) => {
+      expect(keptOf(input)).toEqual(expected.kept)
+      expect(keptOf(input, { weights: NO_SIGNALS })).toEqual(expected.kept)
 
-    const { units } = scoreMessages(
-      input.messages.map((message) => ({ role: message.role, content: partsOf(message) })),
-    )
-    const first = (score: number | 'max'): number => (score === 'max' ? Number.POSITIVE_INFINITY : score)
-    const wanted = [...units].sort(
-      (a, b) => first(expected.scores[b.indexes[0]!]!) - first(expected.scores[a.indexes[0]!]!),
-    )
-    const ours = [...units].sort((a, b) => (a.rank === b.rank ? 0 : b.rank - a.rank))
-    expect(ours.map(({ indexes }) => indexes[0])).toEqual(wanted.map(({ indexes }) => indexes[0]))
-  })
+      const { units } = scoreMessages(
+        input.messages.map((message) => ({ role: message.role, content: partsOf(message) })),
+      )
+      const first = (score: number | 'max'): number => (score === 'max' ? Number.POSITIVE_INFINITY : score)
+      const wanted = [...units].sort(
+        (a, b) => first(expected.scores[b.indexes[0]!]!) - first(expected.scores[a.indexes[0]!]!),
+      )
+      const ours = [...units].sort((a, b) => (a.rank === b.rank ? 0 : b.rank - a.rank))
+      expect(ours.map(({ indexes }) => indexes[0])).toEqual(wanted.map(({ indexes }) => indexes[0]))
+    },
+  )
 
   it.each(golden?.quirks.filter(({ input }) => input !== undefined) ?? [])(
     'not copied: a call without its result ($input.availableForHistory tokens)',

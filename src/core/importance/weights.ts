@@ -40,13 +40,13 @@ export type ImportanceWeights = {
 /**
  * Base and recency are seed 001's (checklist S1-U06). Signals are ours: a constraint is worth more than all that recency
  * gives a person's message, so that one stated at the beginning outranks the newest ordinary message; the first request
- * is worth as much as leaves the order of seed 001's recorded results as it is (PPR-09: less than 16.67).
+ * is worth as much as leaves the order of seed 001's recorded results as it is (PPR-08: less than 12.5).
  */
 export const DEFAULT_WEIGHTS: ImportanceWeights = {
   base: { user: 100, assistantWithToolCalls: 80, assistant: 60, tool: 50, other: 10 },
   recency: { user: 50, assistantWithToolCalls: 40, assistant: 30, tool: 40, other: 5 },
   signals: {
-    firstRequest: 16,
+    firstRequest: 12,
     constraint: 60,
     decision: 35,
     error: 40,

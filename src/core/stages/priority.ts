@@ -28,22 +28,22 @@ const PROTECTED = {
 export const PROTECTED_CLASSES = Object.keys(PROTECTED) as readonly ProtectedClass[]
 export type ProtectedClass = keyof typeof PROTECTED
 
-export const priorityOptionsSchema = z.strictObject({
+const optionsSchema = z.strictObject({
   /** Points by role and signal. Default: those of seed 001, and the signals' of `DEFAULT_WEIGHTS`. */
   weights: weightsSchema.optional(),
   /** By score, or by score for each token, so that many small messages go before few large ones. Default "score". */
   order: z.enum(['score', 'scorePerToken']).optional(),
   /** What is kept whatever it scores. Default: nothing besides what always stays. */
   protect: z.array(z.enum(Object.keys(PROTECTED) as [ProtectedClass, ...ProtectedClass[]])).optional(),
-  /** Whether the newest turn stays whole, or only its request. Default true; seed 001 keeps less. */
-  keepNewestTurn: z.boolean().optional(),
+  /** What stays of the newest turn whatever it scores: all of it (default), or its request alone, as seed 001's scores have it. */
+  keepNewest: z.enum(['turn', 'request']).optional(),
   /** Scores by others, such as `getImportance` gives with a scorer of the application's own. What they do not name is scored as always. */
   scores: z
     .array(z.object({ messageIds: z.array(z.string()), importance: z.number().min(0).max(1) }))
     .readonly()
     .optional(),
 })
-export type PriorityOptions = z.input<typeof priorityOptionsSchema>
+export type PriorityStageOptions = z.input<typeof optionsSchema>
 
 /** What is left of a view by priority. */
 export type PrioritySelection = {
@@ -61,10 +61,10 @@ export type PrioritySelection = {
  * still tried. System and pinned messages, summaries, waiting calls and the newest turn always stay; when these alone are
  * over the target the plan's parameters say `overBudget: true`. Throws `INVALID_INPUT`.
  */
-export function priority(options: PriorityOptions = {}): PlanningStage<Plan> {
-  const checked = check(priorityOptionsSchema, options, 'priority')
+export function priorityStage(options: PriorityStageOptions = {}, what = 'priority'): PlanningStage<Plan> {
+  const checked = check(optionsSchema, options, what)
   const weights = resolveWeights(checked.weights)
-  const { order = 'score', protect = [], keepNewestTurn = true } = checked
+  const { order = 'score', protect = [], keepNewest = 'turn' } = checked
   const needsSignals = usesSignals(weights) || protect.length > 0
   return {
     name: 'priority_based',
@@ -81,7 +81,7 @@ export function priority(options: PriorityOptions = {}): PlanningStage<Plan> {
         weights,
         order,
         protect,
-        keepNewestTurn,
+        keepNewest,
       })
       if (selection.hide.length === 0) return undefined
       return {
@@ -105,7 +105,7 @@ export function priority(options: PriorityOptions = {}): PlanningStage<Plan> {
 function withScores(
   units: readonly ScoredUnit[],
   view: View,
-  scores: PriorityOptions['scores'],
+  scores: PriorityStageOptions['scores'],
 ): readonly ScoredUnit[] {
   if (scores === undefined) return units
   const byId = new Map<string, number>()
@@ -129,17 +129,17 @@ type SelectionOptions = {
   readonly weights: ImportanceWeights
   readonly order: 'score' | 'scorePerToken'
   readonly protect: readonly ProtectedClass[]
-  readonly keepNewestTurn: boolean
+  readonly keepNewest: 'turn' | 'request'
 }
 
 /** The greedy choice itself. `units` are those of the view. Goes through each unit once, so it always ends. */
 export function selectByPriority(
   view: View,
   units: readonly ScoredUnit[],
-  { targetTokens, weights, order, protect, keepNewestTurn }: SelectionOptions,
+  { targetTokens, weights, order, protect, keepNewest }: SelectionOptions,
 ): PrioritySelection {
   const chosen = new Chosen(view, units)
-  const newest = newestRows(view, keepNewestTurn)
+  const newest = newestRows(view, keepNewest)
   const signals = protect.map((name): Signal => PROTECTED[name])
   const ranked: ScoredUnit[] = []
   for (const unit of units) {
@@ -173,11 +173,11 @@ function isFixed(row: ViewRow): boolean {
 }
 
 /** The newest turn from its request on; without a request in sight what came last, with what goes with it. */
-function newestRows(view: View, whole: boolean): ReadonlySet<number> {
+function newestRows(view: View, keepNewest: 'turn' | 'request'): ReadonlySet<number> {
   const last = view.rows.length - 1
   const start = view.turns.turnStarts().at(-1)
   if (start === undefined) return new Set(view.turns.groupOf(last))
-  if (!whole) return new Set([view.rows.findLastIndex(isRequest)])
+  if (keepNewest === 'request') return new Set([view.rows.findLastIndex(isRequest)])
   return new Set(Array.from({ length: last - start + 1 }, (_, at) => start + at))
 }
 

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { check, invalid } from '../check.ts'
 import { cut } from './cut.ts'
 import { deduplicate } from './deduplicate.ts'
-import { priority, priorityOptionsSchema } from './priority.ts'
+import { type PriorityStageOptions, priorityStage } from './priority.ts'
 import { prune } from './prune.ts'
 import type { Stage } from './stage.ts'
 import { summarize } from './summarize.ts'
@@ -33,7 +33,8 @@ const MAKERS: ReadonlyMap<string, Maker> = new Map<string, Maker>([
   ['summarize', without(summarize)],
   ['truncate', without(truncate)],
   ['cut', without(cut)],
-  ['priority_based', (options, what) => priority(check(priorityOptionsSchema, options, what))],
+  // The options are checked by the stage itself.
+  ['priority_based', (options, what) => priorityStage(options as PriorityStageOptions, what)],
 ])
 
 /** Names that a configuration may use for a stage. */
