@@ -100,14 +100,14 @@ export {
   scoreMessagesWith,
 } from './core/importance/messages.ts'
 export { DEFAULT_SCORER, type ImportanceReason } from './core/importance/score.ts'
-export type { ImportanceScorer, ScorerWarning, UnitScore, UnitToScore } from './core/importance/scorer.ts'
+export type { GroupScore, GroupToScore, ImportanceScorer, ScorerWarning } from './core/importance/scorer.ts'
 export {
   DEFAULT_WEIGHTS,
+  type GroupRole,
   type ImportanceWeights,
   type RankedRole,
   ROLE_WEIGHTS,
   type Signal,
-  type UnitRole,
   type WeightsInput,
 } from './core/importance/weights.ts'
 export type { Json, JsonObject } from './core/json.ts'

@@ -113,17 +113,17 @@ describe.skipIf(golden === undefined)('promptfleet-priority', () => {
   it.each(golden?.cases ?? [])(
     '$id $name: scores by role and recency',
     ({ input: { messages }, expected }) => {
-      const { units } = scoreMessages(
+      const { groups } = scoreMessages(
         messages.map((message) => ({ role: message.role, content: partsOf(message) })),
         { weights: NO_SIGNALS },
       )
       const wanted = expected.scores.map((score) => (score === 'max' ? Number.POSITIVE_INFINITY : score))
-      for (const { indexes, rank } of units) {
+      for (const { indexes, rank } of groups) {
         // A result goes with its call and counts as that (checklist C-17); alone it would be ranked by itself.
         if (rank === Number.POSITIVE_INFINITY) expect(wanted[indexes[0]!]).toBe(rank)
         else expect(rank).toBeCloseTo(wanted[indexes[0]!]!, 6)
       }
-      expect(units.flatMap(({ indexes }) => indexes)).toEqual(messages.map((_, index) => index))
+      expect(groups.flatMap(({ indexes }) => indexes)).toEqual(messages.map((_, index) => index))
     },
   )
 
@@ -133,14 +133,14 @@ describe.skipIf(golden === undefined)('promptfleet-priority', () => {
       expect(keptOf(input)).toEqual(expected.kept)
       expect(keptOf(input, { weights: NO_SIGNALS })).toEqual(expected.kept)
 
-      const { units } = scoreMessages(
+      const { groups } = scoreMessages(
         input.messages.map((message) => ({ role: message.role, content: partsOf(message) })),
       )
       const first = (score: number | 'max'): number => (score === 'max' ? Number.POSITIVE_INFINITY : score)
-      const wanted = [...units].sort(
+      const wanted = [...groups].sort(
         (a, b) => first(expected.scores[b.indexes[0]!]!) - first(expected.scores[a.indexes[0]!]!),
       )
-      const ours = [...units].sort((a, b) => (a.rank === b.rank ? 0 : b.rank - a.rank))
+      const ours = [...groups].sort((a, b) => (a.rank === b.rank ? 0 : b.rank - a.rank))
       expect(ours.map(({ indexes }) => indexes[0])).toEqual(wanted.map(({ indexes }) => indexes[0]))
     },
   )

@@ -5,12 +5,12 @@ import { effectOf, isListingTool } from '../tool-names.ts'
 import { beginsAsError } from '../tool-output/error-text.ts'
 import { isRequest } from '../turns.ts'
 import type { ViewRow } from '../view.ts'
-import type { UnitRole } from './weights.ts'
+import type { GroupRole } from './weights.ts'
 import { addNames, asksQuestion, endsInFailure, statesConstraint, statesDecision } from './words.ts'
 
 /** What one row says of itself, whatever stands around it. */
 export type RowFacts = {
-  readonly role: UnitRole
+  readonly role: GroupRole
   readonly isRequest: boolean
   readonly constraint: boolean
   readonly decision: boolean
@@ -30,7 +30,7 @@ export type RowFacts = {
 }
 
 /** What a row is worth by its role. Results that stand in a user's row, as Anthropic has them, are results. */
-export function roleOf(row: ViewRow): UnitRole {
+export function roleOf(row: ViewRow): GroupRole {
   if (row.kind !== 'message') return 'inserted'
   if (row.calls.length > 0) return row.role === 'system' ? 'system' : 'assistantWithToolCalls'
   if (row.results.length > 0 && !row.speaks && row.role === 'user') return 'tool'

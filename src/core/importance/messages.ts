@@ -6,13 +6,13 @@ import { contentProblem } from '../message-check.ts'
 import { checkMessageList } from '../message-list.ts'
 import { type Estimator, NO_SIZES } from '../tokens.ts'
 import { View, type ViewRow } from '../view.ts'
-import { DEFAULT_SCORER, type ImportanceReason, rankOf, type ScoredUnit, scoreView } from './score.ts'
+import { DEFAULT_SCORER, type ImportanceReason, rankOf, type ScoredGroup, scoreView } from './score.ts'
 import { type ImportanceScorer, type ScorerWarning, scorerSchema, scoreViewWith } from './scorer.ts'
 import {
+  type GroupRole,
   type ImportanceWeights,
   resolveWeights,
   type Signal,
-  type UnitRole,
   type WeightsInput,
   weightsSchema,
 } from './weights.ts'
@@ -28,7 +28,7 @@ export type MessageToScore = {
 export type MessageImportance = {
   /** Places of its messages in the list, ascending. */
   readonly indexes: readonly number[]
-  readonly role: UnitRole
+  readonly role: GroupRole
   /** 0 to 1, without recency. */
   readonly importance: number
   /** They add up to `importance` exactly. */
@@ -40,10 +40,10 @@ export type MessageImportance = {
   readonly rank: number
 }
 
-/** Scores of a list of messages, by unit, in order. */
+/** Scores of a list of messages, by group, in order. */
 export type ImportanceScores = {
   readonly scorer: { readonly name: string; readonly version: string }
-  readonly units: readonly MessageImportance[]
+  readonly groups: readonly MessageImportance[]
   /** Present when a scorer of the application's own failed and the default one stepped in. */
   readonly warning?: ScorerWarning
 }
@@ -55,7 +55,7 @@ const scorerOptionsSchema = z.strictObject({ weights: weightsSchema.optional(), 
 export type ScoreOptions = { readonly weights?: WeightsInput | undefined }
 
 /**
- * What each message of a list is worth, and why; nothing is hidden by it. A call and its results are one unit. The same list
+ * What each message of a list is worth, and why; nothing is hidden by it. A call and its results are one group. The same list
  * gives the same scores. Messages are in the neutral form (`fromOpenAI` and `fromAnthropic` convert). Throws `INVALID_INPUT`.
  */
 export function scoreMessages(
@@ -64,12 +64,12 @@ export function scoreMessages(
 ): ImportanceScores {
   const weights = resolveWeights(check(optionsSchema, options, 'scoreMessages').weights)
   const { view, contentOf } = viewOf(messages, 'scoreMessages')
-  const units = scoreView(view, contentOf, weights, true)
-  return { scorer: DEFAULT_SCORER, units: publicUnits(units, view, weights) }
+  const groups = scoreView(view, contentOf, weights, true)
+  return { scorer: DEFAULT_SCORER, groups: publicGroups(groups, view, weights) }
 }
 
 /**
- * The same by a scorer of the application's own, which may ask a model. When it throws, or answers no score for each unit,
+ * The same by a scorer of the application's own, which may ask a model. When it throws, or answers no score for each group,
  * the scores are the default scorer's and `warning` says so. Throws `INVALID_INPUT`.
  */
 export async function scoreMessagesWith(
@@ -81,23 +81,23 @@ export async function scoreMessagesWith(
   const weights = resolveWeights(checked.weights)
   const { view, contentOf } = viewOf(messages, 'scoreMessagesWith')
   const scores = await scoreViewWith(checked.scorer, view, contentOf, weights)
-  return { ...scores, units: publicUnits(scores.units, view, weights) }
+  return { ...scores, groups: publicGroups(scores.groups, view, weights) }
 }
 
-/** Units as people see them. */
-export function publicUnits(
-  units: readonly ScoredUnit[],
+/** Groups as people see them. */
+export function publicGroups(
+  groups: readonly ScoredGroup[],
   view: View,
   weights: ImportanceWeights,
 ): MessageImportance[] {
-  return units.map((unit) => ({
-    indexes: unit.indexes,
-    role: unit.role,
-    importance: unit.importance,
-    reasons: unit.reasons,
-    signals: [...unit.signals.keys()],
-    pinned: unit.pinned,
-    rank: rankOf(unit, view.rows.length, weights),
+  return groups.map((group) => ({
+    indexes: group.indexes,
+    role: group.role,
+    importance: group.importance,
+    reasons: group.reasons,
+    signals: [...group.signals.keys()],
+    pinned: group.pinned,
+    rank: rankOf(group, view.rows.length, weights),
   }))
 }
 

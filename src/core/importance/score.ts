@@ -1,12 +1,12 @@
 import type { Part } from '../message.ts'
 import type { View, ViewRow } from '../view.ts'
-import { bareUnitsOf, type Unit, unitsOf } from './units.ts'
+import { bareGroupsOf, type Group, groupsOf } from './groups.ts'
 import {
+  type GroupRole,
   type ImportanceWeights,
   POINTS,
   SIGNALS,
   type Signal,
-  type UnitRole,
   usesSignals,
 } from './weights.ts'
 
@@ -20,8 +20,8 @@ export type ImportanceReason = {
   readonly weight: number
 }
 
-/** A unit with what it is worth. */
-export type ScoredUnit = Unit & {
+/** A group with what it is worth. */
+export type ScoredGroup = Group & {
   /** 0 to 1, without recency. */
   readonly importance: number
   /** They add up to `importance` exactly. */
@@ -29,7 +29,7 @@ export type ScoredUnit = Unit & {
 }
 
 /**
- * The units of a view, scored: the role's points, raised and lowered by signals, between 0 and 1. The same rows and
+ * The groups of a view, scored: the role's points, raised and lowered by signals, between 0 and 1. The same rows and
  * weights give the same scores. `contentOf` gives the original parts of a row; it is not asked when no signal counts and
  * `needsSignals` is not set.
  */
@@ -38,17 +38,17 @@ export function scoreView(
   contentOf: (row: ViewRow) => readonly Part[],
   weights: ImportanceWeights,
   needsSignals = usesSignals(weights),
-): ScoredUnit[] {
-  const units = needsSignals ? unitsOf(view, contentOf) : bareUnitsOf(view)
-  return units.map((unit) => ({ ...unit, ...assess(unit.role, unit.signals, weights) }))
+): ScoredGroup[] {
+  const groups = needsSignals ? groupsOf(view, contentOf) : bareGroupsOf(view)
+  return groups.map((group) => ({ ...group, ...assess(group.role, group.signals, weights) }))
 }
 
 /** What a role and its signals are worth. Never outside 0 to 1: what is too much is a reason too. */
 export function assess(
-  role: UnitRole,
+  role: GroupRole,
   signals: ReadonlyMap<Signal, number>,
   { base, signals: points }: ImportanceWeights,
-): Pick<ScoredUnit, 'importance' | 'reasons'> {
+): Pick<ScoredGroup, 'importance' | 'reasons'> {
   if (staysAlways(role)) return { importance: 1, reasons: [{ reason: role, weight: 1 }] }
   const reasons: ImportanceReason[] = [{ reason: role, weight: base[role] / POINTS }]
   for (const signal of SIGNALS) {
@@ -62,8 +62,8 @@ export function assess(
   return { importance, reasons }
 }
 
-/** Whether a unit of this role is never ranked: system messages, and what compactions inserted. */
-export function staysAlways(role: UnitRole): role is 'system' | 'inserted' {
+/** Whether a group of this role is never ranked: system messages, and what compactions inserted. */
+export function staysAlways(role: GroupRole): role is 'system' | 'inserted' {
   return role === 'system' || role === 'inserted'
 }
 
@@ -73,22 +73,22 @@ export function sumOf(reasons: readonly ImportanceReason[]): number {
 }
 
 /**
- * What a unit is ranked by: its importance in points and what recency adds, r = (index + 1) / count. Without signals that is
+ * What a group is ranked by: its importance in points and what recency adds, r = (index + 1) / count. Without signals that is
  * seed 001's score (checklist S1-U06: a person 100 + 50r, and so on). Infinite for what always stays.
  */
-export function rankOf(unit: ScoredUnit, count: number, { recency }: ImportanceWeights): number {
-  const { role } = unit
+export function rankOf(group: ScoredGroup, count: number, { recency }: ImportanceWeights): number {
+  const { role } = group
   if (staysAlways(role)) return Number.POSITIVE_INFINITY
-  return unit.importance * POINTS + recency[role] * ((unit.at + 1) / count)
+  return group.importance * POINTS + recency[role] * ((group.at + 1) / count)
 }
 
-/** Units from the lowest rank to the highest; of equal ones the oldest first. For stages that hide one after the other. */
+/** Groups from the lowest rank to the highest; of equal ones the oldest first. For stages that hide one after the other. */
 export function lowestFirst(
   view: View,
   contentOf: (row: ViewRow) => readonly Part[],
   weights: ImportanceWeights,
-): ScoredUnit[] {
-  const units = scoreView(view, contentOf, weights)
-  const ranks = new Map(units.map((unit) => [unit, rankOf(unit, view.rows.length, weights)] as const))
-  return units.sort((a, b) => ranks.get(a)! - ranks.get(b)!)
+): ScoredGroup[] {
+  const groups = scoreView(view, contentOf, weights)
+  const ranks = new Map(groups.map((group) => [group, rankOf(group, view.rows.length, weights)] as const))
+  return groups.sort((a, b) => ranks.get(a)! - ranks.get(b)!)
 }

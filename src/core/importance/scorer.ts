@@ -5,18 +5,18 @@ import type { View, ViewRow } from '../view.ts'
 import {
   DEFAULT_SCORER,
   type ImportanceReason,
-  type ScoredUnit,
+  type ScoredGroup,
   scoreView,
   staysAlways,
   sumOf,
 } from './score.ts'
-import type { ImportanceWeights, UnitRole } from './weights.ts'
+import type { GroupRole, ImportanceWeights } from './weights.ts'
 
-/** A unit as a scorer of the application's own is shown it. */
-export type UnitToScore = {
+/** A group as a scorer of the application's own is shown it. */
+export type GroupToScore = {
   /** Its messages as they were appended, in order: one, or a tool group. */
   readonly messages: readonly Message[]
-  readonly role: UnitRole
+  readonly role: GroupRole
   readonly pinned: boolean
   /** What the default scorer says of it. */
   readonly importance: number
@@ -24,7 +24,7 @@ export type UnitToScore = {
 }
 
 /** What it answers for each: the importance, 0 to 1, and on request why; the reasons must add up to it (to a millionth). */
-export type UnitScore =
+export type GroupScore =
   | number
   | { readonly importance: number; readonly reasons?: readonly ImportanceReason[] | undefined }
 
@@ -32,8 +32,8 @@ export type UnitScore =
 export interface ImportanceScorer {
   readonly name: string
   readonly version: string
-  /** One answer for each unit, in order. System messages, summaries and markers are not asked about: they always stay. */
-  score(units: readonly UnitToScore[]): readonly UnitScore[] | Promise<readonly UnitScore[]>
+  /** One answer for each group, in order. System messages, summaries and markers are not asked about: they always stay. */
+  score(groups: readonly GroupToScore[]): readonly GroupScore[] | Promise<readonly GroupScore[]>
 }
 
 /** What a caller may hand in as a scorer. */
@@ -51,14 +51,14 @@ export const scorerSchema = z.custom<ImportanceScorer>(
 export type ScorerWarning = {
   readonly code: 'SCORER_FAILED'
   readonly scorer: string
-  /** It threw, or what it answered is not one score between 0 and 1 for each unit. */
+  /** It threw, or what it answered is not one score between 0 and 1 for each group. */
   readonly why: 'threw' | 'answer'
 }
 
-/** The units of a view with their scores, and whose they are. */
+/** The groups of a view with their scores, and whose they are. */
 export type ViewScores = {
   readonly scorer: { readonly name: string; readonly version: string }
-  readonly units: readonly ScoredUnit[]
+  readonly groups: readonly ScoredGroup[]
   readonly warning?: ScorerWarning
 }
 
@@ -76,33 +76,33 @@ export async function scoreViewWith(
   const ranked = standard.filter(({ role }) => !staysAlways(role))
   const fallback = (why: ScorerWarning['why']): ViewScores => ({
     scorer: DEFAULT_SCORER,
-    units: standard,
+    groups: standard,
     warning: { code: 'SCORER_FAILED', scorer: scorer.name, why },
   })
   let answers: unknown
   try {
-    answers = await scorer.score(ranked.map((unit) => shownTo(unit, view, contentOf)))
+    answers = await scorer.score(ranked.map((group) => shownTo(group, view, contentOf)))
   } catch {
     return fallback('threw')
   }
   if (!Array.isArray(answers) || answers.length !== ranked.length) return fallback('answer')
-  const scored = new Map<ScoredUnit, ScoredUnit>()
-  for (const [at, unit] of ranked.entries()) {
+  const scored = new Map<ScoredGroup, ScoredGroup>()
+  for (const [at, group] of ranked.entries()) {
     const score = readScore(answers[at], scorer.name)
     if (score === undefined) return fallback('answer')
-    scored.set(unit, { ...unit, ...score })
+    scored.set(group, { ...group, ...score })
   }
   return {
     scorer: { name: scorer.name, version: scorer.version },
-    units: standard.map((unit) => scored.get(unit) ?? unit),
+    groups: standard.map((group) => scored.get(group) ?? group),
   }
 }
 
 function shownTo(
-  { indexes, role, pinned, importance, reasons }: ScoredUnit,
+  { indexes, role, pinned, importance, reasons }: ScoredGroup,
   view: View,
   contentOf: (row: ViewRow) => readonly Part[],
-): UnitToScore {
+): GroupToScore {
   const messages = indexes.map((index): Message => {
     const row = view.rows[index]!
     return { role: row.role, content: contentOf(row) }

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Part } from '../message.ts'
 import type { View, ViewRow } from '../view.ts'
-import { type MessageImportance, publicUnits } from './messages.ts'
+import { type MessageImportance, publicGroups } from './messages.ts'
 import { DEFAULT_SCORER, scoreView } from './score.ts'
 import { type ScorerWarning, scorerSchema, scoreViewWith } from './scorer.ts'
 import { resolveWeights, weightsSchema } from './weights.ts'
@@ -17,7 +17,7 @@ export type ImportanceOptions = z.input<typeof importanceSchema>
 /** Scores of what a session shows. `indexes` are places in the effective history. */
 export type SessionImportance = {
   readonly scorer: { readonly name: string; readonly version: string }
-  readonly units: readonly (MessageImportance & { readonly messageIds: readonly string[] })[]
+  readonly groups: readonly (MessageImportance & { readonly messageIds: readonly string[] })[]
   /** Present when a scorer of the application's own failed and the default one stepped in. */
   readonly warning?: ScorerWarning
 }
@@ -31,11 +31,11 @@ export async function scoreSession(
   const weights = resolveWeights(given)
   const scores =
     scorer === undefined
-      ? { scorer: DEFAULT_SCORER, units: scoreView(view, contentOf, weights, true) }
+      ? { scorer: DEFAULT_SCORER, groups: scoreView(view, contentOf, weights, true) }
       : await scoreViewWith(scorer, view, contentOf, weights)
-  const units = publicUnits(scores.units, view, weights).map((unit) => ({
-    messageIds: unit.indexes.map((index) => view.rows[index]!.id),
-    ...unit,
+  const groups = publicGroups(scores.groups, view, weights).map((group) => ({
+    messageIds: group.indexes.map((index) => view.rows[index]!.id),
+    ...group,
   }))
-  return { ...scores, units }
+  return { ...scores, groups }
 }

@@ -8,13 +8,13 @@ import { z } from 'zod'
 /** Points that are the importance 1. */
 export const POINTS = 256
 
-/** What a unit is, by its weightiest row. `system` and `inserted` (summaries, markers) are worth all the points there are. */
-export type UnitRole = 'system' | 'inserted' | RankedRole
+/** What a group is, by its weightiest row. `system` and `inserted` (summaries, markers) are worth all the points there are. */
+export type GroupRole = 'system' | 'inserted' | RankedRole
 
 export const RANKED_ROLES = ['user', 'assistantWithToolCalls', 'assistant', 'tool', 'other'] as const
 export type RankedRole = (typeof RANKED_ROLES)[number]
 
-/** What raises or lowers a unit besides its role. */
+/** What raises or lowers a group besides its role. */
 export const SIGNALS = [
   'firstRequest',
   'constraint',
@@ -32,7 +32,7 @@ export type Signal = (typeof SIGNALS)[number]
 /** Points by role and signal, and how many a message gains at most by being recent. */
 export type ImportanceWeights = {
   readonly base: { readonly [R in RankedRole]: number }
-  /** Times (index + 1) / count, added when units are ranked; never part of the importance. */
+  /** Times (index + 1) / count, added when groups are ranked; never part of the importance. */
   readonly recency: { readonly [R in RankedRole]: number }
   readonly signals: { readonly [S in Signal]: number }
 }
@@ -53,7 +53,7 @@ export const DEFAULT_WEIGHTS: ImportanceWeights = {
     write: 40,
     answer: 20,
     image: 20,
-    // For each later unit that refers to it, up to three.
+    // For each later group that refers to it, up to three.
     referenced: 10,
     repeatedRead: -40,
     listing: -20,

@@ -16,7 +16,7 @@ export function excerpt(text: string): string {
 
 /** Words of rules. Source: seed checklist F2; "I don't know" and its like are no rule, so `don't` must open a sentence or follow no pronoun. */
 const CONSTRAINT =
-  /\b(?:must|mustn['’]t|never|always|shall not|should not|shouldn['’]t|may not|make sure|under no circumstances|at all costs|forbidden|not allowed|required to)\b|(?<!\b(?:i|we|you|they|he|she|it|that|this|these|those|who|which|why|tests|people)\s)\b(?:do not|don['’]t)\b/i
+  /\b(?:must|mustn['’]t|never|always|shall not|should not|shouldn['’]t|make sure|under no circumstances|at all costs|forbidden|not allowed|required to)\b|(?<!\b(?:i|we|you|they|he|she|it|that|this|these|those|who|which|why|tests|people)\s)\b(?:do not|don['’]t)\b/i
 
 /** Whether a person states a rule. */
 export function statesConstraint(text: string): boolean {
@@ -24,7 +24,7 @@ export function statesConstraint(text: string): boolean {
 }
 
 const DECISION =
-  /\b(?:decided|decision|agreed|approved|settled on|(?:going|go|went) with|opted for|chose|chosen|we['’]ll (?:use|keep|take)|(?:we|i) will (?:use|keep)|i['’]ll (?:use|keep)|let['’]s (?:use|keep|stay with|do)|the plan is|instead of)\b/i
+  /\b(?:decided|decision|agreed|approved|settled on|(?:going|go|went) with|opted for|chose|chosen|we['’]ll (?:use|keep|take)|we will (?:use|keep|take)|let['’]s (?:use|keep|stay with|do)|the plan is)\b/i
 
 /** Whether something is decided. */
 export function statesDecision(text: string): boolean {
@@ -38,7 +38,7 @@ export function asksQuestion(text: string): boolean {
 
 /** Whether a tool's text ends in the status of a process that failed. */
 export function endsInFailure(text: string): boolean {
-  return /\bexit(?:ed with)?(?: (?:code|status))?:? {0,2}[1-9]\d{0,2}\b/i.test(tailOf(text, 120))
+  return /\bexit(?:ed)?(?: with)? (?:code|status):? {0,2}[1-9]\d{0,2}\b/i.test(tailOf(text, 120))
 }
 
 /** Names that tell one thing from another: paths, files, identifiers of code, ids. Plain words do not. */

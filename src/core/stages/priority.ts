@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { check } from '../check.ts'
-import { rankOf, type ScoredUnit, scoreView, staysAlways } from '../importance/score.ts'
+import { rankOf, type ScoredGroup, scoreView, staysAlways } from '../importance/score.ts'
 import {
   type ImportanceWeights,
   resolveWeights,
@@ -75,8 +75,8 @@ export function priorityStage(options: PriorityStageOptions = {}, what = 'priori
 
     plan(view, { targetTokens, contentOf }) {
       if (view.rows.length === 0) return undefined
-      const units = withScores(scoreView(view, contentOf, weights, needsSignals), view, checked.scores)
-      const selection = selectByPriority(view, units, {
+      const groups = withScores(scoreView(view, contentOf, weights, needsSignals), view, checked.scores)
+      const selection = selectByPriority(view, groups, {
         targetTokens,
         weights,
         order,
@@ -101,26 +101,26 @@ export function priorityStage(options: PriorityStageOptions = {}, what = 'priori
   }
 }
 
-/** Units with the scores others gave their messages; of several of a unit the highest counts. */
+/** Groups with the scores others gave their messages; of several of a group the highest counts. */
 function withScores(
-  units: readonly ScoredUnit[],
+  groups: readonly ScoredGroup[],
   view: View,
   scores: PriorityStageOptions['scores'],
-): readonly ScoredUnit[] {
-  if (scores === undefined) return units
+): readonly ScoredGroup[] {
+  if (scores === undefined) return groups
   const byId = new Map<string, number>()
   for (const { messageIds, importance } of scores)
     for (const id of messageIds) byId.set(id, Math.max(importance, byId.get(id) ?? 0))
-  return units.map((unit) => {
-    if (staysAlways(unit.role)) return unit
+  return groups.map((group) => {
+    if (staysAlways(group.role)) return group
     let importance: number | undefined
-    for (const index of unit.indexes) {
+    for (const index of group.indexes) {
       const given = byId.get(view.rows[index]!.id)
       if (given !== undefined) importance = Math.max(given, importance ?? 0)
     }
     return importance === undefined
-      ? unit
-      : { ...unit, importance, reasons: [{ reason: 'given', weight: importance }] }
+      ? group
+      : { ...group, importance, reasons: [{ reason: 'given', weight: importance }] }
   })
 }
 
@@ -132,35 +132,35 @@ type SelectionOptions = {
   readonly keepNewest: 'turn' | 'request'
 }
 
-/** The greedy choice itself. `units` are those of the view. Goes through each unit once, so it always ends. */
+/** The greedy choice itself. `groups` are those of the view. Goes through each group once, so it always ends. */
 export function selectByPriority(
   view: View,
-  units: readonly ScoredUnit[],
+  groups: readonly ScoredGroup[],
   { targetTokens, weights, order, protect, keepNewest }: SelectionOptions,
 ): PrioritySelection {
-  const chosen = new Chosen(view, units)
+  const chosen = new Chosen(view, groups)
   const newest = newestRows(view, keepNewest)
   const signals = protect.map((name): Signal => PROTECTED[name])
-  const ranked: ScoredUnit[] = []
-  for (const unit of units) {
+  const ranked: ScoredGroup[] = []
+  for (const group of groups) {
     const stays =
-      unit.pinned ||
-      unit.indexes.some((index) => isFixed(view.rows[index]!) || newest.has(index)) ||
-      view.turns.pending.has(unit.indexes[0]!) ||
-      signals.some((signal) => unit.signals.has(signal))
-    if (stays) chosen.take(chosen.withSurvivors(unit))
-    else ranked.push(unit)
+      group.pinned ||
+      group.indexes.some((index) => isFixed(view.rows[index]!) || newest.has(index)) ||
+      view.turns.pending.has(group.indexes[0]!) ||
+      signals.some((signal) => group.signals.has(signal))
+    if (stays) chosen.take(chosen.withSurvivors(group))
+    else ranked.push(group)
   }
   const overBudget = chosen.tokens > targetTokens
   const worth = new Map(
-    ranked.map((unit) => {
-      const score = rankOf(unit, view.rows.length, weights)
-      return [unit, order === 'score' ? score : score / tokensOfUnit(view, unit)] as const
+    ranked.map((group) => {
+      const score = rankOf(group, view.rows.length, weights)
+      return [group, order === 'score' ? score : score / tokensOfGroup(view, group)] as const
     }),
   )
   ranked.sort((a, b) => worth.get(b)! - worth.get(a)!)
-  for (const unit of ranked) {
-    const together = chosen.withSurvivors(unit)
+  for (const group of ranked) {
+    const together = chosen.withSurvivors(group)
     chosen.take(together)
     if (chosen.tokens > targetTokens) chosen.giveBack(together)
   }
@@ -172,32 +172,34 @@ function isFixed(row: ViewRow): boolean {
   return row.kind !== 'message' || row.role === 'system'
 }
 
-/** The newest turn from its request on; without a request in sight what came last, with what goes with it. */
+/** The newest turn from its request on; where none starts, the newest request and what came last. */
 function newestRows(view: View, keepNewest: 'turn' | 'request'): ReadonlySet<number> {
   const last = view.rows.length - 1
+  const request = view.rows.findLastIndex(isRequest)
   const start = view.turns.turnStarts().at(-1)
-  if (start === undefined) return new Set(view.turns.groupOf(last))
-  if (keepNewest === 'request') return new Set([view.rows.findLastIndex(isRequest)])
+  if (request < 0) return new Set([last])
+  if (keepNewest === 'request') return new Set([request])
+  if (start === undefined) return new Set([request, last])
   return new Set(Array.from({ length: last - start + 1 }, (_, at) => start + at))
 }
 
-function tokensOfUnit(view: View, { indexes }: ScoredUnit): number {
+function tokensOfGroup(view: View, { indexes }: ScoredGroup): number {
   return Math.max(1, view.tokensOfRows(indexes.map((index) => view.rows[index]!)))
 }
 
 /** What stays, while it is chosen, and what it takes. */
 class Chosen {
   readonly #view: View
-  readonly #units = new Map<number, ScoredUnit>()
+  readonly #groups = new Map<number, ScoredGroup>()
   readonly #survivors = new Map<number, number[]>()
   readonly #taken: Uint8Array
   readonly #sizes = new SizesSum()
   #rows = 0
 
-  constructor(view: View, units: readonly ScoredUnit[]) {
+  constructor(view: View, groups: readonly ScoredGroup[]) {
     this.#view = view
     this.#taken = new Uint8Array(view.rows.length)
-    for (const unit of units) for (const index of unit.indexes) this.#units.set(index, unit)
+    for (const group of groups) for (const index of group.indexes) this.#groups.set(index, group)
     for (const { key, by } of view.leans) {
       const survivor = view.indexOf(key)
       if (survivor === undefined) continue
@@ -220,27 +222,27 @@ class Chosen {
     return tokensOf(this.#sizes.value, this.#rows, estimator, provider)
   }
 
-  /** A unit with all that must stay when it does and is not taken yet: reads that its own point at. */
-  withSurvivors(unit: ScoredUnit): ScoredUnit[] {
-    const together = new Set([unit])
+  /** A group with all that must stay when it does and is not taken yet: reads that its own point at. */
+  withSurvivors(group: ScoredGroup): ScoredGroup[] {
+    const together = new Set([group])
     for (const member of together) {
       for (const index of member.indexes) {
-        for (const survivor of this.#survivors.get(index) ?? []) together.add(this.#units.get(survivor)!)
+        for (const survivor of this.#survivors.get(index) ?? []) together.add(this.#groups.get(survivor)!)
       }
     }
     return [...together].filter(({ indexes }) => !this.has(indexes[0]!))
   }
 
-  take(units: readonly ScoredUnit[]): void {
-    for (const { indexes } of units) {
+  take(groups: readonly ScoredGroup[]): void {
+    for (const { indexes } of groups) {
       this.#sizes.add(this.#sizesOf(indexes))
       this.#rows += indexes.length
       for (const index of indexes) this.#taken[index] = 1
     }
   }
 
-  giveBack(units: readonly ScoredUnit[]): void {
-    for (const { indexes } of units) {
+  giveBack(groups: readonly ScoredGroup[]): void {
+    for (const { indexes } of groups) {
       this.#sizes.subtract(this.#sizesOf(indexes))
       this.#rows -= indexes.length
       for (const index of indexes) this.#taken[index] = 0

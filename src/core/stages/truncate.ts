@@ -110,10 +110,10 @@ function hideByTokens(view: View, context: StageContext, insert: PlannedInsert |
 
 /** Parts steps into what belongs together, and puts that in order: what is worth least first. */
 function worthOrder(view: View, { contentOf }: StageContext): (steps: readonly number[][]) => number[][] {
-  const units = lowestFirst(view, contentOf, DEFAULT_WEIGHTS)
+  const groups = lowestFirst(view, contentOf, DEFAULT_WEIGHTS)
   return (steps) => {
     const may = new Set(steps.flat())
-    return units
+    return groups
       .filter(({ indexes }) => indexes.every((index) => may.has(index)))
       .map(({ indexes }) => [...indexes])
   }
