@@ -91,6 +91,25 @@ export {
   shouldSummarizeFiles,
 } from './core/files/summary-plan.ts'
 export { buildFileSummarizationPrompt, type FileSummaryPromptParams } from './core/files/summary-prompt.ts'
+export {
+  type ImportanceScores,
+  type MessageImportance,
+  type MessageToScore,
+  type ScoreOptions,
+  scoreMessages,
+  scoreMessagesWith,
+} from './core/importance/messages.ts'
+export { DEFAULT_SCORER, type ImportanceReason } from './core/importance/score.ts'
+export type { GroupScore, GroupToScore, ImportanceScorer, ScorerWarning } from './core/importance/scorer.ts'
+export {
+  DEFAULT_WEIGHTS,
+  type GroupRole,
+  type ImportanceWeights,
+  type RankedRole,
+  ROLE_WEIGHTS,
+  type Signal,
+  type WeightsInput,
+} from './core/importance/weights.ts'
 export type { Json, JsonObject } from './core/json.ts'
 export type {
   FilePart,
@@ -139,6 +158,13 @@ export {
   type Placeholder,
   PRUNE_PLACEHOLDER_WITH_SIZE,
 } from './core/stages/placeholder.ts'
+
+export {
+  PROTECTED_CLASSES,
+  type PriorityStageOptions,
+  type ProtectedClass,
+  priorityStage,
+} from './core/stages/priority.ts'
 export {
   PRUNE_MINIMUM_SAVINGS,
   PRUNE_PLACEHOLDER,
@@ -320,6 +346,7 @@ export {
   createStrategy,
   STRATEGY_KINDS,
 } from './strategies/create-strategy.ts'
+export { type PriorityOptions, priority } from './strategies/priority.ts'
 export { type SlidingWindowOptions, slidingWindow } from './strategies/sliding-window.ts'
 export { stageFrom } from './strategies/stage-from.ts'
 export { type SummarizeOlderOptions, summarizeOlder } from './strategies/summarize-older.ts'

@@ -8,6 +8,12 @@ import type { CompactionResult } from './compaction/result.ts'
 import { estimateOf, estimateRequest } from './core/budget.ts'
 import type { LearnedTokens } from './core/calibration.ts'
 import { check, invalid, nameSchema } from './core/check.ts'
+import {
+  type ImportanceOptions,
+  importanceSchema,
+  type SessionImportance,
+  scoreSession,
+} from './core/importance/session.ts'
 import type { NewMessage, StoredMessage, ViewMessage } from './core/message.ts'
 import { messageProblem } from './core/message-check.ts'
 import {
@@ -260,6 +266,22 @@ export class Store<S extends Storage = Storage> {
     const ids = check(idsSchema, messageIds, `${verb}: messageIds`)
     const { actor, reason } = check(authorshipSchema, options, verb)
     return this.storage.pin(id, ids, pinned, { actor, reason })
+  }
+
+  /**
+   * What each visible message or tool group is worth, 0 to 1, and why; nothing is hidden by it, and nothing is stored: the same
+   * history gives the same scores again, also after a restart. `weights` differ from the default ones; a `scorer` of the
+   * application's own may ask a model, and when it fails the default scorer steps in and `warning` says so. Reads every
+   * visible message. Throws `SESSION_NOT_FOUND`.
+   */
+  async getImportance(sessionId: string, options: ImportanceOptions = {}): Promise<SessionImportance> {
+    const id = checkId(sessionId)
+    const checked = check(importanceSchema, options, 'getImportance')
+    // Scores do not depend on the provider: its name is only asked for.
+    const snapshot = await this.storage.snapshot(id, resolveModel(undefined, undefined, undefined).key)
+    if (snapshot === undefined) throw new UndertextError('SESSION_NOT_FOUND', { sessionId: id })
+    const contents = await this.storage.contents(snapshot.view.rows.map(({ key }) => key))
+    return scoreSession(snapshot.view, (row) => contents.get(row.key) ?? [], checked)
   }
 
   /**

@@ -83,6 +83,8 @@ export const compactionConfigSchema = z
     keepRecentRatio: share.optional(),
     /** Share of the messages after the first pair to hide in stage 4. Default: by tokens, until the target. */
     truncationFraction: share.optional(),
+    /** What stage 4 hides first, by tokens: the oldest turns, or the messages worth least. Default "oldest". */
+    truncationOrder: z.enum(['oldest', 'importance']).optional(),
     /** Provider the figures are for. Default: the session's own, else "openai". */
     provider: z.string().optional(),
 
@@ -260,6 +262,7 @@ function resolveStages(config: CheckedConfig, available: number, targetTokens: n
       config.summaryMaxTokens ?? Math.min(SUMMARY_MOST_TOKENS, Math.max(SUMMARY_LEAST_TOKENS, summary)),
     summarySections: config.summarySections ?? SUMMARY_SECTIONS,
     truncationFraction: config.truncationFraction,
+    truncationOrder: config.truncationOrder ?? 'oldest',
     truncationMarker:
       config.truncationMarker === false ? undefined : (config.truncationMarker ?? TRUNCATION_MARKER),
   }

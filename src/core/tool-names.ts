@@ -65,6 +65,29 @@ export const WRITE_TOOLS: readonly string[] = [
   'copy_file',
 ]
 
+/** Tools that show names of files or places where something stands, not what stands there. Compared as `READ_TOOLS` are. */
+export const LISTING_TOOLS: readonly string[] = [
+  'ls',
+  'list',
+  'list_files',
+  'list_dir',
+  'list_directory',
+  'list_allowed_directories',
+  'directory_tree',
+  'tree',
+  'glob',
+  'glob_files',
+  'find',
+  'find_files',
+  'file_search',
+  'search_files',
+  'search_file_content',
+  'codebase_search',
+  'grep',
+  'grep_search',
+  'rg',
+]
+
 /** Arguments that name the file a tool works on, most telling first. Compared as `READ_TOOLS` are. */
 export const PATH_ARGUMENTS: readonly string[] = [
   'path',
@@ -94,6 +117,31 @@ export function isReadTool(name: string, readTools: readonly string[] = READ_TOO
 /** Whether a tool of this name changes files. */
 export function isWriteTool(name: string, writeTools: readonly string[] = WRITE_TOOLS): boolean {
   return isNamed(name, writeTools)
+}
+
+/** Whether a tool of this name lists files or finds places in them. */
+export function isListingTool(name: string, listingTools: readonly string[] = LISTING_TOOLS): boolean {
+  return isNamed(name, listingTools)
+}
+
+/** What a call does to files. */
+export type Effect = 'read' | 'write' | 'other'
+
+/** Names of tools to be taken for readers and writers of files, instead of the default lists. */
+export type ToolNames = { readonly readTools?: readonly string[]; readonly writeTools?: readonly string[] }
+
+/** Editors with many commands under one name say by `command` that they only look. */
+const VIEW_COMMANDS: ReadonlySet<unknown> = new Set(['view', 'read', 'show'])
+
+/** What a call does to files, by its tool's name and, of an editor, its command. */
+export function effectOf(name: string, input: Json, { readTools, writeTools }: ToolNames = {}): Effect {
+  if (isWriteTool(name, writeTools)) return VIEW_COMMANDS.has(commandOf(input)) ? 'read' : 'write'
+  return isReadTool(name, readTools) ? 'read' : 'other'
+}
+
+function commandOf(input: Json): unknown {
+  if (typeof input !== 'object' || input === null || !Object.hasOwn(input, 'command')) return undefined
+  return (input as { readonly command?: unknown }).command
 }
 
 /**

@@ -34,6 +34,7 @@ export const SEED_SETTINGS: StageSettings = {
   summaryMaxTokens: 0,
   summarySections: [],
   truncationFraction: TRUNCATION_FRACTION,
+  truncationOrder: 'oldest',
   truncationMarker: TRUNCATION_MARKER,
 }
 

@@ -1,6 +1,7 @@
 import { z } from 'zod'
-import { check, invalid } from '../core/check.ts'
+import { check } from '../core/check.ts'
 import { type Strategy, strategyShape, summaryShape } from '../plain/strategy.ts'
+import { priority } from './priority.ts'
 import { slidingWindow } from './sliding-window.ts'
 
 /** The kinds of strategies that a configuration may name. Source: seed 001, checklist S1-22 to S1-27, S1-U08. */
@@ -21,9 +22,7 @@ const MAKERS: { readonly [K in ContextStrategyKind]: (options: CreateStrategyOpt
     options.summarizer === undefined
       ? MAKERS.sliding_window(options)
       : slidingWindow({ fitBudget: true, summarize: true, ...options }),
-  priority_based: () => {
-    throw invalid('createStrategy: priority_based is not there yet')
-  },
+  priority_based: ({ maxTokens, estimator, provider }) => priority({ maxTokens, estimator, provider }),
 }
 
 /**

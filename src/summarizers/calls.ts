@@ -1,14 +1,15 @@
 import { headOf, tailOf } from '../core/characters.ts'
 import type { Json } from '../core/json.ts'
 import { isFailed, type Message, partsOf, type ToolResultOutput } from '../core/message.ts'
-import { isReadTool, isWriteTool, PATH_ARGUMENTS, pathArgument, pathsArgument } from '../core/tool-names.ts'
+import {
+  type Effect,
+  effectOf,
+  PATH_ARGUMENTS,
+  pathArgument,
+  pathsArgument,
+  type ToolNames,
+} from '../core/tool-names.ts'
 import { oneLine, shorten, shortenPath } from './text.ts'
-
-/** What a call does to files. */
-export type Effect = 'read' | 'write' | 'other'
-
-/** Names of tools to be taken for readers and writers of files, instead of the default lists. */
-export type ToolNames = { readonly readTools?: readonly string[]; readonly writeTools?: readonly string[] }
 
 /** A call of a tool and what came of it. */
 export type Call = {
@@ -48,14 +49,6 @@ export function callsOf(messages: readonly Message[], names: ToolNames = {}): Ca
     }
   }
   return calls
-}
-
-/** Editors with many commands under one name say by `command` that they only look. */
-const VIEW_COMMANDS: ReadonlySet<Json | undefined> = new Set(['view', 'read', 'show'])
-
-function effectOf(name: string, input: Json, { readTools, writeTools }: ToolNames): Effect {
-  if (isWriteTool(name, writeTools)) return VIEW_COMMANDS.has(field(input, 'command')) ? 'read' : 'write'
-  return isReadTool(name, readTools) ? 'read' : 'other'
 }
 
 function field(input: Json, name: string): Json | undefined {

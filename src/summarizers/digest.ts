@@ -1,7 +1,8 @@
 import type { Message, ToolResultOutput } from '../core/message.ts'
 import { measureOutput, neurolinkEstimator } from '../core/tokens.ts'
+import type { Effect, ToolNames } from '../core/tool-names.ts'
 import { unitsWithin } from './budget.ts'
-import { type Call, callsOf, type Effect, outputHead, type ToolNames, targetOf } from './calls.ts'
+import { type Call, callsOf, outputHead, targetOf } from './calls.ts'
 import { firstLine } from './text.ts'
 
 /** One call of a tool, or several equal ones. */

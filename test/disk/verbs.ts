@@ -68,6 +68,7 @@ export const READS: Readonly<Record<string, Verb>> = {
   getMessages: (store) => store.getMessages('s'),
   'getMessages backward': (store) => store.getMessages('s', { order: 'backward', limit: 7 }),
   getEffectiveHistory: (store) => store.getEffectiveHistory('s', { provenance: true }),
+  getImportance: (store) => store.getImportance('s'),
   renderHistory: (store) => store.renderHistory('s', { provider: 'anthropic' }),
   getContextStats: (store) => store.getContextStats('s'),
   needsCompaction: (store) => store.needsCompaction('s'),

@@ -15,6 +15,7 @@ import { outputText } from '../message.ts'
 import { type Plan, type PlannedReplacement, type RequiredPart, savedBy } from '../plan.ts'
 import { NO_SIZES } from '../tokens.ts'
 import { isReadTool, PATH_ARGUMENTS } from '../tool-names.ts'
+import { beginsAsError } from '../tool-output/error-text.ts'
 import type { LineRange, ResultEntry, View, ViewRow } from '../view.ts'
 import type { PlanningStage, StageContext } from './stage.ts'
 
@@ -32,13 +33,8 @@ export function deduplicatedText(path: string): string {
  */
 const LEAST_LENGTH = 0.9
 
-/** Longest text, in characters, that is taken for an error by how it begins, and for a remark by what it says. */
-const LONGEST_ERROR = 4_000
+/** Longest text, in characters, that is taken for a remark by what it says. */
 const LONGEST_REMARK = 600
-
-/** How errors begin that a tool told as plain text: behind brackets, tags or JSON's `{"`, and never indented as code is. */
-const ERROR_HEADING =
-  /^(?:\n|<\/?[\w:-]{1,40}>|[^\p{L}\p{N}\s]|(?<=\S) ){0,12}(?:[a-z_]{0,40}error\b(?!\s*(?:[=.(;,|]|=>))|[\w.]{0,60}exception:|<[\w:-]{0,40}error|(?:ENOENT|EACCES|EPERM|EISDIR|ENOTDIR|EMFILE|ENAMETOOLONG|ELOOP|EIO|EBUSY)\b|fail(?:ed|ure)\b|fatal\b|traceback\b|cannot\b|can['’]t\b|couldn['’]t\b|could not\b|unable to\b|no such file|permission denied|access denied|(?:success|ok)"\s*:\s*false|invalid\b|timed? ?out\b)/iu
 
 /** What short answers say that show no file: it is not there, or has not changed since it was shown. */
 const REMARK =
@@ -247,7 +243,7 @@ function withShownRange(read: Candidate, { contentOf }: StageContext): FileRead[
 function showsFile(text: string): boolean {
   if (text.trim() === '') return false
   if (text.length <= LONGEST_REMARK && REMARK.test(text)) return false
-  return text.length > LONGEST_ERROR || !ERROR_HEADING.test(text.slice(0, 200))
+  return !beginsAsError(text)
 }
 
 /**

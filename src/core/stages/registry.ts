@@ -6,6 +6,7 @@ import { compositeStage } from './composite.ts'
 import { cut } from './cut.ts'
 import { deduplicate } from './deduplicate.ts'
 import { hierarchicalSummaries } from './hierarchical.ts'
+import { type PriorityStageOptions, priorityStage } from './priority.ts'
 import { prune } from './prune.ts'
 import { type SlidingWindowStageOptions, slidingWindowStage } from './sliding-window.ts'
 import type { Stage } from './stage.ts'
@@ -68,6 +69,8 @@ const MAKERS: ReadonlyMap<string, Maker> = new Map<string, Maker>([
   ],
   ['summarize_older', (options, what) => summarizeOlderStage(options as SummarizeOlderStageOptions, what)],
   ['composite', makeComposite],
+  // The options are checked by the stage itself.
+  ['priority_based', (options, what) => priorityStage(options as PriorityStageOptions, what)],
 ])
 
 /** Names that a configuration may use for a stage. */

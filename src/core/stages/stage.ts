@@ -21,6 +21,8 @@ export type StageSettings = {
   readonly summarySections: readonly string[]
   /** Counts as seed 003 says when given; else stage 4 works by tokens. */
   readonly truncationFraction: number | undefined
+  /** What truncation by tokens hides first: the oldest turns, or what is worth least. */
+  readonly truncationOrder: 'oldest' | 'importance'
   /** The marker's text, or `undefined` for none. */
   readonly truncationMarker: string | undefined
 }

@@ -1,9 +1,11 @@
+import { lowestFirst } from '../importance/score.ts'
+import { DEFAULT_WEIGHTS } from '../importance/weights.ts'
 import type { Plan, PlannedInsert } from '../plan.ts'
 import { measureMessage, SizesSum, tokensOf } from '../tokens.ts'
 import { isRequest } from '../turns.ts'
 import type { View, ViewRow } from '../view.ts'
 import { keepSurvivors, keepsGroups } from './cut-point.ts'
-import type { PlanningStage, StageContext } from './stage.ts'
+import type { BareContext, PlanningStage, StageContext } from './stage.ts'
 import { MINIMUM_MESSAGES } from './summarize.ts'
 
 /** The marker's text. Source: seed 003. */
@@ -18,9 +20,15 @@ const FIRST_EXCHANGE_SHARE = 0.5
  * The first exchange, system and pinned messages, live summaries and the newest turn stay. When the newest turn
  * alone is over the target (one request, hundreds of tool calls), its oldest calls go with their results. A
  * marker left by an earlier truncation is hidden with the rest, so there is never more than one.
+ *
+ * With `truncationOrder: 'importance'` it is not the oldest turns that go first but the messages and tool groups worth least.
  */
 export const truncate: PlanningStage<Plan | undefined> = {
   name: 'truncate',
+
+  reads(view, { settings }) {
+    return isByImportance(settings) ? view.rows : []
+  },
 
   plan(view, context) {
     if (view.rows.length <= MINIMUM_MESSAGES) return undefined
@@ -41,11 +49,19 @@ export const truncate: PlanningStage<Plan | undefined> = {
       requires: [],
       params:
         truncationFraction === undefined
-          ? { targetTokens: context.targetTokens }
+          ? {
+              targetTokens: context.targetTokens,
+              ...(isByImportance(context.settings) && { order: 'importance' }),
+            }
           : { fraction: truncationFraction },
     }
     return insert === undefined ? plan : { ...plan, insert }
   },
+}
+
+/** A given fraction is the seed's rule, which goes by age. */
+function isByImportance({ truncationOrder, truncationFraction }: BareContext['settings']): boolean {
+  return truncationOrder === 'importance' && truncationFraction === undefined
 }
 
 /** A marker must not cost more than what it stands for. */
@@ -81,14 +97,26 @@ function hideByTokens(view: View, context: StageContext, insert: PlannedInsert |
     }
   }
 
-  for (const units of [olderTurns, newestTurnUnits]) {
-    for (const step of units(view, stays)) {
+  const byWorth = isByImportance(context.settings) ? worthOrder(view, context) : undefined
+  for (const steps of [olderTurns(view, stays), newestTurnUnits(view, stays)]) {
+    for (const step of byWorth?.([...steps]) ?? steps) {
       if (remaining.tokens <= context.targetTokens) return hide
       if (hide.length === 0) drop(markers)
       drop(step)
     }
   }
   return hide
+}
+
+/** Parts steps into what belongs together, and puts that in order: what is worth least first. */
+function worthOrder(view: View, { contentOf }: StageContext): (steps: readonly number[][]) => number[][] {
+  const groups = lowestFirst(view, contentOf, DEFAULT_WEIGHTS)
+  return (steps) => {
+    const may = new Set(steps.flat())
+    return groups
+      .filter(({ indexes }) => indexes.every((index) => may.has(index)))
+      .map(({ indexes }) => [...indexes])
+  }
 }
 
 /** System messages, pinned messages and summaries are never truncated; markers are dealt with apart. */

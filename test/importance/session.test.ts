@@ -1,0 +1,90 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { type MessageToScore, openStore, scoreMessages } from '../../src/index.ts'
+import { ONLY, refusal } from '../storage/contract/support.ts'
+import { call, failure, result, say, units } from '../support/conversation.ts'
+
+const MESSAGES = [
+  say('system', 'Be helpful'),
+  say('user', 'You must keep applyPlan as it is.'),
+  call('a', 'read', { path: 'src/core/plan.ts' }),
+  result('a', `export function applyPlan ${units(100)}`),
+  call('b', 'bash', { command: 'npm test' }),
+  failure('b', 'applyPlan failed'),
+  say('assistant', 'Shall I change plan.ts?'),
+  say('user', 'yes'),
+]
+
+test('F2-08 a session has the scores of its messages, the same after it was opened again', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'undertext-importance-'))
+  try {
+    const file = join(folder, 'chats.db')
+    const store = await openStore(file)
+    const { messages } = await store.append('s', MESSAGES)
+    const scores = await store.getImportance('s')
+    const pure = scoreMessages(MESSAGES as MessageToScore[])
+    expect(scores).toEqual({
+      ...pure,
+      groups: pure.groups.map((group) => ({
+        ...group,
+        messageIds: group.indexes.map((index) => messages[index]!.id),
+      })),
+    })
+    expect(await store.getImportance('s')).toEqual(scores)
+    await store.close()
+    const again = await openStore(file)
+    expect(await again.getImportance('s')).toEqual(scores)
+    await again.close()
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+})
+
+test('scores are of what is visible, by the originals', async () => {
+  const store = await openStore(':memory:')
+  const { messages } = await store.append('s', MESSAGES)
+  const before = await store.getImportance('s')
+  const prune = { ...ONLY.prune, targetTokens: 0, pruneProtectTokens: 0, pruneMinimumSavings: 0 }
+  expect((await store.compactSession('s', prune))!.compacted).toBe(true)
+  expect(await store.getImportance('s')).toEqual(before)
+
+  await store.pin('s', [messages[3]!.id])
+  await store.compactSession('s', { range: { from: 5, to: 7 }, summary: 'It failed.' })
+  const { groups } = await store.getImportance('s')
+  expect(groups.map(({ role, pinned, messageIds }) => [role, pinned, messageIds.length])).toEqual([
+    ['system', false, 1],
+    ['user', false, 1],
+    ['assistantWithToolCalls', true, 2],
+    ['inserted', false, 1],
+    ['user', false, 1],
+  ])
+  await store.close()
+})
+
+test('it writes nothing, and a scorer of the application may ask a model or fail', async () => {
+  const store = await openStore(':memory:')
+  await store.append('s', MESSAGES)
+  const { version, viewEpoch } = await store.getSession('s')
+  const half = await store.getImportance('s', {
+    scorer: { name: 'half', version: '1', score: async (groups) => groups.map(() => 0.5) },
+  })
+  expect(half.scorer).toEqual({ name: 'half', version: '1' })
+  expect(half.groups.map(({ importance }) => importance)).toEqual([1, 0.5, 0.5, 0.5, 0.5, 0.5])
+  const failed = await store.getImportance('s', {
+    scorer: { name: 'bad', version: '1', score: () => Promise.reject(new Error('no')) },
+  })
+  expect(failed.warning).toEqual({ code: 'SCORER_FAILED', scorer: 'bad', why: 'threw' })
+  expect(failed.groups).toEqual((await store.getImportance('s')).groups)
+  expect(await store.getSession('s')).toMatchObject({ version, viewEpoch })
+  await store.close()
+})
+
+test('a session without messages has no scores, an unknown one is an error', async () => {
+  const store = await openStore(':memory:')
+  await store.createSession({ id: 'empty' })
+  expect((await store.getImportance('empty')).groups).toEqual([])
+  await refusal(store.getImportance('nobody'), 'SESSION_NOT_FOUND')
+  await store.close()
+})
