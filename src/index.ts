@@ -274,10 +274,64 @@ export type {
 } from './store-options.ts'
 export { extractiveSummarizer } from './summarizers/extractive.ts'
 export {
+  buildSummaryPrompt,
+  MAX_MESSAGE_CHARS_FOR_SUMMARY,
+  MAX_SUMMARY_WORDS,
+  NEURON_SUMMARY_MAX_TOKENS,
+  NEURON_SUMMARY_TEMPERATURE,
+  type NeuronSummaryOptions,
+  type NeuronSummaryRequest,
+  neuronSummaryRequest,
+  type PreparedMessage,
+  type PrepareOptions,
+  type PromptMessage,
+  prepareForSummary,
+  type SummaryPromptOptions,
+} from './summarizers/prompts.ts'
+export {
+  SNIPPETS_CHARS,
+  type SnippetOptions,
+  snippetSummarizer,
+  summarizeInSnippets,
+} from './summarizers/snippets.ts'
+export {
   SUMMARY_SECTIONS,
   type Summarizer,
   type SummaryAnswer,
   type SummaryRequest,
 } from './summarizers/summarizer.ts'
 export { TOKENIZER_NAMES, type TokenizerName, tokenizerEstimator } from './tokenizers/tokenizer.ts'
+export {
+  type ContextStrategy,
+  compactBeforeTurn,
+  type TurnMessages,
+} from './turn/compact-before-turn.ts'
+export {
+  buildEnrichedSystem,
+  type EnrichedSystemInput,
+  MEMORY_TOKEN_BUDGET,
+  type Memory,
+  RECALL_TOP_K,
+} from './turn/enriched-system.ts'
+export {
+  HistoryManager,
+  type HistoryManagerConfig,
+  type HistoryRequest,
+  type HistoryStrategy,
+  type HistorySummarizer,
+  type HistorySummary,
+  type LongTermMemory,
+  type PreparedMessages,
+} from './turn/history-manager.ts'
+export {
+  allOf,
+  anyOf,
+  everyNTurns,
+  type InjectionTrigger,
+  not,
+  onTokenThreshold,
+} from './turn/injection-trigger.ts'
+export { assistantMessage, systemMessage, type TextMessage, userMessage } from './turn/messages.ts'
+export { type ContextSection, PersistentContext } from './turn/persistent-context.ts'
+export { type InjectionRule, SystemInjector } from './turn/system-injector.ts'
 export type { OverflowResult, UsageResult } from './usage-result.ts'
