@@ -178,6 +178,23 @@ export {
   isUndertextError,
   UndertextError,
 } from './errors.ts'
+export {
+  type BeforeCompaction,
+  type CompactionCompletedEvent,
+  type CompactionEvent,
+  type CompactionFailedEvent,
+  type CompactionHook,
+  type CompactionStageEvent,
+  type CompactionStartedEvent,
+  type CompactionTurnedEvent,
+  type ContextWarningEvent,
+  type ListenerErrorEvent,
+  STORE_EVENTS,
+  type StoreEventName,
+  type StoreEvents,
+  type StoreListener,
+  type TurnCompleteEvent,
+} from './events.ts'
 export type { AskFailure, FileSummaryRequest, SummarizeFile } from './files/ask.ts'
 export {
   type FileCheckOptions,
@@ -333,5 +350,13 @@ export {
 } from './turn/injection-trigger.ts'
 export { assistantMessage, systemMessage, type TextMessage, userMessage } from './turn/messages.ts'
 export { type ContextSection, PersistentContext } from './turn/persistent-context.ts'
+export type { NextStep } from './turn/stop-reason.ts'
 export { type InjectionRule, SystemInjector } from './turn/system-injector.ts'
+export type { AfterTurnResult, BeforeTurnResult, TurnUsage } from './turn/turn-hooks.ts'
+export {
+  AFTER_TURN_THRESHOLD,
+  type AfterTurnOptions,
+  type BeforeTurnOptions,
+  WARNING_LEVELS,
+} from './turn/turn-options.ts'
 export type { OverflowResult, UsageResult } from './usage-result.ts'

@@ -13,19 +13,29 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   summarizers: ['core'],
   storage: ['core', 'process.ts'],
   tokenizers: ['core'],
-  compaction: ['core', 'storage/storage.ts', 'summarizers', 'process.ts'],
+  compaction: ['core', 'events.ts', 'storage/storage.ts', 'summarizers', 'process.ts'],
   plain: ['core', 'summarizers', 'compaction'],
-  turn: ['core', 'summarizers'],
+  turn: [
+    'core',
+    'compaction',
+    'events.ts',
+    'stats.ts',
+    'store-options.ts',
+    'storage/storage.ts',
+    'summarizers',
+  ],
   'store-options.ts': ['core', 'compaction', 'storage/storage.ts'],
   'stats.ts': ['core', 'compaction/model.ts', 'storage/storage.ts', 'store-options.ts'],
   'usage-result.ts': ['core', 'storage/storage.ts'],
   'store.ts': [
     'core',
     'compaction',
+    'events.ts',
     'stats.ts',
     'storage/storage.ts',
     'store-options.ts',
     'summarizers/summarizer.ts',
+    'turn',
     'usage-result.ts',
   ],
   'open.ts': [
@@ -39,6 +49,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'index.ts': [
     'core',
     'compaction',
+    'events.ts',
     'files',
     'formats',
     'open.ts',
@@ -53,6 +64,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'tokenizers',
   ],
   'errors.ts': [],
+  'events.ts': ['core'],
   'process.ts': [],
 }
 
