@@ -160,6 +160,23 @@ export class UndertextError<C extends ErrorCode = ErrorCode> extends Error {
   }
 }
 
+/** What the application's own code threw, by the error of ours that tells of it. */
+const originals = new WeakMap<UndertextError, unknown>()
+
+/** An error of ours that stands for one of the application's own code: a stage, a strategy, a summarizer of an array. */
+export function standingFor<E extends UndertextError>(error: E, original: unknown): E {
+  originals.set(error, original)
+  return error
+}
+
+/**
+ * What a stage, a strategy or a summarizer of the application threw, where an error of ours tells of it; else `undefined`. It is no
+ * `cause`, which whoever prints an error prints too: its words may quote the conversation.
+ */
+export function originalErrorOf(error: unknown): unknown {
+  return error instanceof UndertextError ? originals.get(error) : undefined
+}
+
 /**
  * The request does not fit the model, whatever compaction did: the end of a recovery, thrown in place of the
  * provider's own error, which is its `cause`. `isContextOverflowError` says false of it, so that nobody starts over.

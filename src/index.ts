@@ -232,8 +232,26 @@ export {
   type ErrorCode,
   type Failures,
   isUndertextError,
+  originalErrorOf,
   UndertextError,
 } from './errors.ts'
+export {
+  type BeforeCompaction,
+  type CompactionCompletedEvent,
+  type CompactionEvent,
+  type CompactionFailedEvent,
+  type CompactionHook,
+  type CompactionStageEvent,
+  type CompactionStartedEvent,
+  type CompactionTurnedEvent,
+  type ContextWarningEvent,
+  type ListenerErrorEvent,
+  STORE_EVENTS,
+  type StoreEventName,
+  type StoreEvents,
+  type StoreListener,
+  type TurnCompleteEvent,
+} from './events.ts'
 export type { AskFailure, FileSummaryRequest, SummarizeFile } from './files/ask.ts'
 export {
   type FileCheckOptions,
@@ -263,6 +281,7 @@ export {
   type ArrayCompactionResult,
   ContextCompactor,
 } from './plain/context-compactor.ts'
+export type { ContextStrategy } from './plain/context-strategy.ts'
 export {
   type DeduplicationConfig,
   type DeduplicationResult,
@@ -338,7 +357,6 @@ export type {
   VerifyOptions,
 } from './store-options.ts'
 export { type ClearToolResultsOptions, clearToolResults } from './strategies/clear-tool-results.ts'
-export { compactIfNeeded } from './strategies/compact-if-needed.ts'
 export { type CompositeOptions, type CompositePart, composite } from './strategies/composite.ts'
 export {
   type ContextStrategyKind,
@@ -350,8 +368,29 @@ export { type PriorityOptions, priority } from './strategies/priority.ts'
 export { type SlidingWindowOptions, slidingWindow } from './strategies/sliding-window.ts'
 export { stageFrom } from './strategies/stage-from.ts'
 export { type SummarizeOlderOptions, summarizeOlder } from './strategies/summarize-older.ts'
-export type { BudgetStrategy, ContextStrategy, UserStrategy } from './strategies/user-strategy.ts'
+export type { BudgetStrategy, UserStrategy } from './strategies/user-strategy.ts'
 export { extractiveSummarizer } from './summarizers/extractive.ts'
+export {
+  buildSummaryPrompt,
+  MAX_MESSAGE_CHARS_FOR_SUMMARY,
+  MAX_SUMMARY_WORDS,
+  NEURON_SUMMARY_MAX_TOKENS,
+  NEURON_SUMMARY_TEMPERATURE,
+  type NeuronSummaryOptions,
+  type NeuronSummaryRequest,
+  neuronSummaryRequest,
+  type PreparedMessage,
+  type PrepareOptions,
+  type PromptMessage,
+  prepareForSummary,
+  type SummaryPromptOptions,
+} from './summarizers/prompts.ts'
+export {
+  SNIPPETS_CHARS,
+  type SnippetOptions,
+  snippetSummarizer,
+  summarizeInSnippets,
+} from './summarizers/snippets.ts'
 export {
   SUMMARY_SECTIONS,
   type Summarizer,
@@ -359,4 +398,44 @@ export {
   type SummaryRequest,
 } from './summarizers/summarizer.ts'
 export { TOKENIZER_NAMES, type TokenizerName, tokenizerEstimator } from './tokenizers/tokenizer.ts'
+export {
+  compactBeforeTurn,
+  type TurnMessages,
+} from './turn/compact-before-turn.ts'
+export {
+  buildEnrichedSystem,
+  type EnrichedSystemInput,
+  MEMORY_TOKEN_BUDGET,
+  type Memory,
+  RECALL_TOP_K,
+} from './turn/enriched-system.ts'
+export {
+  HistoryManager,
+  type HistoryManagerConfig,
+  type HistoryRequest,
+  type HistoryStrategy,
+  type HistorySummarizer,
+  type HistorySummary,
+  type LongTermMemory,
+  type PreparedMessages,
+} from './turn/history-manager.ts'
+export {
+  allOf,
+  anyOf,
+  everyNTurns,
+  type InjectionTrigger,
+  not,
+  onTokenThreshold,
+} from './turn/injection-trigger.ts'
+export { assistantMessage, systemMessage, type TextMessage, userMessage } from './turn/messages.ts'
+export { type ContextSection, PersistentContext } from './turn/persistent-context.ts'
+export type { NextStep } from './turn/stop-reason.ts'
+export { type InjectionRule, SystemInjector } from './turn/system-injector.ts'
+export type { AfterTurnResult, BeforeTurnResult, TurnUsage } from './turn/turn-hooks.ts'
+export {
+  AFTER_TURN_THRESHOLD,
+  type AfterTurnOptions,
+  type BeforeTurnOptions,
+  WARNING_LEVELS,
+} from './turn/turn-options.ts'
 export type { OverflowResult, UsageResult } from './usage-result.ts'

@@ -27,6 +27,7 @@ import type { Estimator } from './core/tokens.ts'
 import type { Finding } from './core/verify.ts'
 import type { ContextWindows } from './core/windows.ts'
 import { UndertextError } from './errors.ts'
+import { type CompactionHook, Events, type StoreEventName, type StoreListener } from './events.ts'
 import { type ContextStats, contextStats } from './stats.ts'
 import type {
   AppendedMessage,
@@ -77,6 +78,14 @@ import {
   verifySchema,
 } from './store-options.ts'
 import type { Summarizer } from './summarizers/summarizer.ts'
+import { toldTurned } from './turn/told-turned.ts'
+import { type AfterTurnResult, type BeforeTurnResult, TurnHooks } from './turn/turn-hooks.ts'
+import {
+  type AfterTurnOptions,
+  afterTurnSchema,
+  type BeforeTurnOptions,
+  beforeTurnSchema,
+} from './turn/turn-options.ts'
 import {
   limitNamed,
   type OverflowResult,
@@ -116,12 +125,22 @@ export class Store<S extends Storage = Storage> {
   readonly #estimators: Estimators
   readonly #contextWindows: ContextWindows | undefined
   readonly #compactor: Compactor
+  readonly #events = new Events()
+  readonly #turns: TurnHooks
 
   constructor(storage: S, options: StoreSettings) {
     this.storage = storage
     this.#estimators = options.estimators
     this.#contextWindows = options.contextWindows
-    this.#compactor = new Compactor(storage, options)
+    this.#compactor = new Compactor(storage, { ...options, events: this.#events })
+    this.#turns = new TurnHooks(
+      {
+        stats: async (id, provider, model, request) => this.stats(id, provider, model, request),
+        compact: (id, config) => this.compactSession(id, config),
+        append: (id, messages) => this.append(id, messages),
+      },
+      this.#events,
+    )
   }
 
   /** Makes a session and answers it. Without an `id` it gets a uuid. Throws `SESSION_EXISTS`. */
@@ -165,7 +184,10 @@ export class Store<S extends Storage = Storage> {
     options: AuthorshipOptions = {},
   ): Promise<{ messages: number; compactions: number; blobs: number }> {
     const { actor, reason } = check(authorshipSchema, options, 'purgeSession')
-    return this.storage.purgeSession(checkId(sessionId), { actor, reason })
+    const id = checkId(sessionId)
+    const removed = await this.storage.purgeSession(id, { actor, reason })
+    this.#turns.forget(id)
+    return removed
   }
 
   /**
@@ -497,7 +519,10 @@ export class Store<S extends Storage = Storage> {
   ): Promise<UndoOutcome> {
     const { cascade, actor, reason } = check(undoSchema, options, 'undoCompaction')
     const target = checkId(compactionOrRunId, 'compactionOrRunId')
-    return this.storage.undo(checkId(sessionId), target, { cascade, actor, reason })
+    const id = checkId(sessionId)
+    return this.#turned('undone', id, target, async () =>
+      this.storage.undo(id, target, { cascade, actor, reason }),
+    )
   }
 
   /**
@@ -513,7 +538,67 @@ export class Store<S extends Storage = Storage> {
   ): Promise<UndoOutcome> {
     const { cascade, actor, reason } = check(undoSchema, options, 'redoCompaction')
     const target = checkId(compactionOrRunId, 'compactionOrRunId')
-    return this.storage.redo(checkId(sessionId), target, { cascade, actor, reason })
+    const id = checkId(sessionId)
+    return this.#turned('redone', id, target, async () =>
+      this.storage.redo(id, target, { cascade, actor, reason }),
+    )
+  }
+
+  #turned(
+    phase: 'undone' | 'redone',
+    sessionId: string,
+    targetId: string,
+    work: () => Promise<UndoOutcome>,
+  ): Promise<UndoOutcome> {
+    const stats = async (): Promise<ContextStats | null> => this.stats(sessionId, undefined, undefined, {})
+    return toldTurned(this.#events, { phase, sessionId, targetId }, stats, work)
+  }
+
+  /**
+   * Before a request to the model: how full the context is with what is about to be sent, a warning when usage has
+   * crossed a level, a compaction when it is due (0.8) and `auto` is not off, and the system prompt of this one request with
+   * the texts of an injector and the sections of a persistent context. Nothing of that prompt is stored.
+   *
+   * Throws what `compactSession` throws. A session that is unknown or has no messages is no error.
+   */
+  async beforeTurn(sessionId: string, options: BeforeTurnOptions = {}): Promise<BeforeTurnResult> {
+    return this.#turns.before(checkId(sessionId), check(beforeTurnSchema, options, 'beforeTurn'))
+  }
+
+  /**
+   * After an answer: appends it when it is handed in, says by the stop reason what comes next, and at the end of a turn tells
+   * `turnComplete` and compacts when that is due (0.75) and `auto` is not off.
+   *
+   * Throws what `append` and `compactSession` throw; what was appended stays.
+   */
+  async afterTurn(sessionId: string, options: AfterTurnOptions = {}): Promise<AfterTurnResult> {
+    return this.#turns.after(checkId(sessionId), check(afterTurnSchema, options, 'afterTurn'))
+  }
+
+  /**
+   * Calls a listener with every event of a kind (see `StoreEvents`) of this store object: what other processes do is not
+   * told. Answers what takes it away again. A listener harms nothing: what it throws becomes a `listenerError`.
+   */
+  on<E extends StoreEventName>(event: E, listener: StoreListener<E>): () => void {
+    return this.#events.add(event, listener, false, 'on')
+  }
+
+  /** The same for the next event alone. */
+  once<E extends StoreEventName>(event: E, listener: StoreListener<E>): () => void {
+    return this.#events.add(event, listener, true, 'once')
+  }
+
+  /** Takes a listener away, however often it was added. One that is not there is no error. */
+  off<E extends StoreEventName>(event: E, listener: StoreListener<E>): void {
+    this.#events.off(event, listener)
+  }
+
+  /**
+   * Asks a hook before any run of `compactSession` is committed, and waits for it. When it answers `false`, or throws, nothing
+   * changes, and the result has the reason `VETOED`. Answers what takes the hook away again.
+   */
+  onBeforeCompaction(hook: CompactionHook): () => void {
+    return this.#events.addHook(hook)
   }
 
   /**

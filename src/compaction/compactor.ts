@@ -8,6 +8,7 @@ import { applyPlan } from '../core/plan.ts'
 import { isStage } from '../core/stages/registry.ts'
 import type { ContextWindows } from '../core/windows.ts'
 import { isUndertextError, UndertextError } from '../errors.ts'
+import { type CompactionEvent, Events } from '../events.ts'
 import { LEASE_HOLDER, liveRuns } from '../process.ts'
 import type {
   Authorship,
@@ -24,7 +25,8 @@ import { type CheckedConfig, mayAsk, resolveSettings, waitMsOf } from './config.
 import { resolveModel, windowOf } from './model.ts'
 import { type PlannedRun, planRun, type StartedAttempt, type SummaryMode } from './plan-run.ts'
 import { CompactionPreview, plannedRunOf } from './preview.ts'
-import { type CompactionResult, idleReason, outlineOf } from './result.ts'
+import { type CompactionResult, type IdleReason, idleReason, outlineOf } from './result.ts'
+import { aboutRun, RunTelling } from './run-events.ts'
 
 /** How long a lease holds without being renewed, and how often it is renewed, milliseconds. */
 const LEASE_MS = 60_000
@@ -41,17 +43,23 @@ export class Compactor {
   readonly #storage: Storage
   readonly #summarizer: Summarizer | undefined
   readonly #contextWindows: ContextWindows | undefined
+  readonly #events: Events
   readonly #running = new Map<string, Running>()
   /** The sessions whose compaction the current call was made in. */
   readonly #inside = new AsyncLocalStorage<ReadonlyMap<string, true>>()
 
   constructor(
     storage: Storage,
-    options: { summarizer: Summarizer | undefined; contextWindows?: ContextWindows | undefined },
+    options: {
+      summarizer: Summarizer | undefined
+      contextWindows?: ContextWindows | undefined
+      events?: Events | undefined
+    },
   ) {
     this.#storage = storage
     this.#summarizer = options.summarizer
     this.#contextWindows = options.contextWindows
+    this.#events = options.events ?? new Events()
   }
 
   /** The same request for the same session shares the run; another one waits until it is done. */
@@ -101,7 +109,7 @@ export class Compactor {
     try {
       planned = await this.#plan(snapshot, config, mode)
     } catch (error) {
-      await attempts.abandon(undefined, isUndertextError(error) ? error.code : 'FAILED')
+      await attempts.abandon(undefined, codeOf(error))
       throw error
     }
     await attempts.close(planned)
@@ -125,18 +133,27 @@ export class Compactor {
     if (planned.pending.length > 0) {
       await this.#refuseStale(planned)
       return this.#exclusive(sessionId, config, () =>
-        this.#withLease(sessionId, config, (start, lease) =>
-          this.#runOn(planned.snapshot, config, start, lease),
-        ),
+        this.#withLease(sessionId, config, (start, lease) => {
+          const telling = this.#telling(sessionId, start, lease)
+          return toldOf(telling, () => this.#runOn(planned.snapshot, config, start, lease, telling))
+        }),
       )
     }
     // Used a second time (after an undo, say) it makes new compactions: the ids of the first are taken.
     const start = behind.start ?? this.#start(config)
     const steps =
       behind.start === undefined ? planned.steps.map((step) => ({ ...step, id: uuidv7() })) : planned.steps
-    await this.#storage.commit(planned.snapshot, { ...start, steps, failed: [] }, undefined)
-    behind.start = undefined
-    return this.#report(sessionId, start, { ...planned, steps })
+    const run = { ...planned, steps }
+    const telling = this.#telling(sessionId, start, undefined)
+    return toldOf(telling, async () => {
+      telling.planning(planned.snapshot, planned.settings)
+      for (const step of steps) telling.stage(step)
+      if (!(await this.#isAllowed(start, run, config))) return this.#vetoed(start, run, telling)
+      await this.#storage.commit(planned.snapshot, { ...start, steps, failed: [] }, undefined)
+      behind.start = undefined
+      telling.done(run)
+      return this.#report(sessionId, start, run)
+    })
   }
 
   /** Before a model is paid: a preview of a view that is not there any more cannot be applied. */
@@ -235,14 +252,17 @@ export class Compactor {
     lease: Lease | undefined,
     skipModel = false,
   ): Promise<CompactionResult | null> {
+    const telling = this.#telling(sessionId, start, lease)
     for (let attempt = 1; ; attempt++) {
       const snapshot = await this.#snapshot(sessionId, config)
       if (snapshot === undefined) return null
       try {
-        return await this.#runOn(snapshot, config, start, lease, skipModel)
+        return await this.#runOn(snapshot, config, start, lease, telling, skipModel)
       } catch (error) {
         const again = lease === undefined && isUndertextError(error, 'STALE_PLAN') && attempt < MOST_PLANS
-        if (!again) throw error
+        if (again) continue
+        telling.failed(codeOf(error))
+        throw error
       }
     }
   }
@@ -252,14 +272,18 @@ export class Compactor {
     config: CheckedConfig,
     start: RunStart,
     lease: Lease | undefined,
+    telling: RunTelling,
     skipModel = false,
   ): Promise<CompactionResult> {
     const attempts = new Attempts(this.#storage, snapshot, start)
-    const mode: SummaryMode = skipModel ? { kind: 'skip' } : attempts.mode()
+    const mode: SummaryMode = skipModel ? { kind: 'skip' } : attempts.mode(telling)
     let planned: PlannedRun | undefined
+    let isAllowed: boolean
     try {
-      planned = await this.#plan(snapshot, config, mode)
-      if (planned.steps.length > 0 || planned.failed.length > 0) {
+      planned = await this.#plan(snapshot, config, mode, telling)
+      isAllowed = await this.#isAllowed(start, planned, config)
+      if (!isAllowed) await attempts.abandon(planned, 'VETOED')
+      else if (planned.steps.length > 0 || planned.failed.length > 0) {
         await this.#storage.commit(
           snapshot,
           { ...start, steps: planned.steps, failed: planned.failed },
@@ -267,13 +291,46 @@ export class Compactor {
         )
       }
     } catch (error) {
-      await attempts.abandon(planned, isUndertextError(error) ? error.code : 'FAILED')
+      await attempts.abandon(planned, codeOf(error))
       throw error
     }
+    if (!isAllowed) return this.#vetoed(start, planned, telling)
+    telling.done(planned)
     return this.#report(snapshot.session.id, start, planned)
   }
 
-  async #plan(snapshot: Snapshot, config: CheckedConfig, mode: SummaryMode): Promise<PlannedRun> {
+  /** Listeners are outside of the run: what they call later is not part of it. */
+  #telling(sessionId: string, start: RunStart, lease: Lease | undefined): RunTelling {
+    const emit = (event: CompactionEvent): void =>
+      this.#inside.run(new Map(), () => this.#events.emit('compaction', event))
+    return new RunTelling(emit, sessionId, start, { isLive: lease !== undefined })
+  }
+
+  /** Whether no hook vetoes. Asked only for what would change the view. */
+  async #isAllowed(start: RunStart, planned: PlannedRun, { signal }: CheckedConfig): Promise<boolean> {
+    if (planned.steps.length === 0 || !this.#events.hasHooks) return true
+    const sessionId = planned.snapshot.session.id
+    let isAllowed = false
+    const asking = this.#events.allows(aboutRun(sessionId, start, planned)).then((answer) => {
+      isAllowed = answer
+    })
+    await unlessAborted(sessionId, asking, signal)
+    return isAllowed
+  }
+
+  #vetoed(start: RunStart, planned: PlannedRun, telling: RunTelling): Promise<CompactionResult> {
+    telling.failed('VETOED')
+    const { snapshot } = planned
+    const nothing = { ...planned, steps: [], stagesUsed: [], after: snapshot.view }
+    return this.#report(snapshot.session.id, start, nothing, 'VETOED')
+  }
+
+  async #plan(
+    snapshot: Snapshot,
+    config: CheckedConfig,
+    mode: SummaryMode,
+    telling?: RunTelling,
+  ): Promise<PlannedRun> {
     const { session, view } = snapshot
     const chosen = resolveModel(session, config.provider, config.model)
     const readings = await this.#storage.readings(session.id, chosen.key, chosen.model ?? '')
@@ -286,16 +343,22 @@ export class Compactor {
       historyTokens: view.tokens,
       estimator: view.estimator,
     })
-    return planRun(this.#storage, snapshot, settings, config, mode)
+    telling?.planning(snapshot, settings)
+    return planRun(this.#storage, snapshot, settings, config, mode, (step) => telling?.stage(step))
   }
 
   /** The run's figures, and the view as it is after the commit: with what was appended while a summary was asked for. */
-  async #report(sessionId: string, { runId }: RunStart, planned: PlannedRun): Promise<CompactionResult> {
+  async #report(
+    sessionId: string,
+    { runId }: RunStart,
+    planned: PlannedRun,
+    idle?: IdleReason,
+  ): Promise<CompactionResult> {
     const { snapshot, settings } = planned
     const messages = await this.#storage.view(sessionId, false)
     const tokensBefore = snapshot.view.tokens
     const tokensAfter = planned.after.tokens
-    const reason = idleReason(planned)
+    const reason = idle ?? idleReason(planned)
     return {
       compacted: planned.steps.length > 0,
       stagesUsed: [...planned.stagesUsed],
@@ -401,10 +464,13 @@ class Attempts {
   }
 
   /** Asks, and notes what is asked and what was answered. */
-  mode(): SummaryMode {
+  mode(telling?: RunTelling): SummaryMode {
     return {
       kind: 'write',
-      started: (attempt) => this.note(attempt),
+      started: async (attempt) => {
+        await this.note(attempt)
+        telling?.started()
+      },
       answered: (id, record) => this.#answers.set(id, record),
     }
   }
@@ -501,6 +567,20 @@ function isSameComposition(a: Composition, b: Composition): boolean {
     return canonicalJson(one) === canonicalJson(other)
   }
   return a.length === b.length && a.every(isSame)
+}
+
+function codeOf(error: unknown): string {
+  return isUndertextError(error) ? error.code : 'FAILED'
+}
+
+/** A run whose error is told of as well. */
+async function toldOf<T>(telling: RunTelling, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    telling.failed(codeOf(error))
+    throw error
+  }
 }
 
 async function settled(promise: Promise<unknown>): Promise<void> {

@@ -91,6 +91,11 @@ export const compactionConfigSchema = z
     /** Model the window is of. Default: the session's own. */
     model: z.string().optional(),
     ...requestSchema.shape,
+    /**
+     * Tokens a request is held against in place of the available input, when that is more: seed 004's
+     * `context_window_target`.
+     */
+    contextTarget: z.int().positive().optional(),
     /** Share of the available input the whole request is brought down to. Default 0.6. */
     target: share.optional(),
     /** Tokens the history is brought down to, instead of `target`. */
@@ -154,6 +159,11 @@ export type RunSettings = {
   readonly targetTokens: number
   /** Most tokens of history with which the whole request still fits, in the estimator's tokens. */
   readonly limitTokens: number
+  /** What usage is a share of: the available input, or less when the caller said so. True tokens. */
+  readonly heldTokens: number
+  /** What else is in the request, in true tokens, and how many of those one of the estimator's is worth. */
+  readonly othersTokens: number
+  readonly scale: number
   readonly stages: StageSettings
   /** In order, each only while the history is over the target. */
   readonly pipeline: readonly Stage[]
@@ -190,7 +200,8 @@ export function resolveSettings(config: CheckedConfig, subject: RunSubject): Run
   const available = Math.max(0, availableInput(contextWindow, config.maxTokens, subject.inputLimit))
   const others = expectedTokens(found, { ...estimate, history: 0 })
   const scale = found.ratio * overflowScale(config, expectedTokens(found, estimate))
-  const share = Math.floor((config.target ?? DEFAULT_COMPACTION_TARGET) * available)
+  const held = Math.min(available, config.contextTarget ?? available)
+  const share = Math.floor((config.target ?? DEFAULT_COMPACTION_TARGET) * held)
   const target = config.targetTokens ?? share - others
   const targetTokens = Math.max(0, Math.floor(target / scale))
   return {
@@ -201,6 +212,9 @@ export function resolveSettings(config: CheckedConfig, subject: RunSubject): Run
       ? Math.min(targetTokens, Math.floor(historyTokens * (1 - OVERFLOW_SHARE)))
       : targetTokens,
     limitTokens: Math.max(0, Math.floor((available - others) / scale)),
+    heldTokens: held,
+    othersTokens: others,
+    scale,
     stages: resolveStages(config, available, targetTokens),
     pipeline: pipelineOf(config),
   }

@@ -25,7 +25,7 @@ import type {
 import { bareCondensePlan, condensePlan } from '../core/stages/summarize.ts'
 import { measureMessage, NO_SIZES } from '../core/tokens.ts'
 import type { View, ViewRow } from '../core/view.ts'
-import { isUndertextError, UndertextError } from '../errors.ts'
+import { isUndertextError, standingFor, UndertextError } from '../errors.ts'
 import type { CommitStep, FailedAttempt, Snapshot, Storage, SummaryRecord } from '../storage/storage.ts'
 import { extractiveSummarizer } from '../summarizers/extractive.ts'
 import type { Summarizer } from '../summarizers/summarizer.ts'
@@ -90,7 +90,8 @@ export type StartedAttempt = {
 
 /**
  * Plans a run over a snapshot: the stages in order, each on what the one before left, until the target is met.
- * Nothing is written; the only slow thing is the summarizer, and no transaction is open while it works.
+ * Nothing is written; the only slow thing is the summarizer, and no transaction is open while it works. `onStage` hears of
+ * each plan as soon as it was added.
  *
  * Throws what `checkLaws` throws for a range of the caller's own, and `ABORTED`.
  */
@@ -100,8 +101,9 @@ export async function planRun(
   settings: RunSettings,
   config: CheckedConfig,
   mode: SummaryMode,
+  onStage?: (step: CommitStep) => void,
 ): Promise<PlannedRun> {
-  const run = new RunPlanner(storage, snapshot, settings, config, mode)
+  const run = new RunPlanner(storage, snapshot, settings, config, mode, onStage)
   if (config.range !== undefined) await run.condenseRange(config.range)
   else await run.runStages(settings.pipeline, settings.targetTokens)
   return run.result()
@@ -113,6 +115,7 @@ class RunPlanner {
   readonly #settings: RunSettings
   readonly #config: CheckedConfig
   readonly #mode: SummaryMode
+  readonly #onStage: ((step: CommitStep) => void) | undefined
   #view: View
   #ordinal: number
   #plans = 0
@@ -127,12 +130,14 @@ class RunPlanner {
     settings: RunSettings,
     config: CheckedConfig,
     mode: SummaryMode,
+    onStage?: (step: CommitStep) => void,
   ) {
     this.#storage = storage
     this.#snapshot = snapshot
     this.#settings = settings
     this.#config = config
     this.#mode = mode
+    this.#onStage = onStage
     this.#view = snapshot.view
     this.#ordinal = snapshot.nextOrdinal
   }
@@ -228,7 +233,7 @@ class RunPlanner {
       return await work()
     } catch (error) {
       if (isUndertextError(error)) throw error
-      throw this.#stageFailed(stage, errorName(error))
+      throw standingFor(this.#stageFailed(stage, errorName(error)), error)
     }
   }
 
@@ -406,8 +411,10 @@ class RunPlanner {
     this.#plans += 1
     const step = applyPlan(this.#view, plan, -this.#plans, this.#ordinal)
     if (plan.insert !== undefined) this.#ordinal += 1
-    this.#steps.push({ ...step, id, createdAt: Date.now(), summary })
+    const committed = { ...step, id, createdAt: Date.now(), summary }
+    this.#steps.push(committed)
     this.#view = step.after
+    this.#onStage?.(committed)
   }
 
   #fail(

@@ -12,6 +12,8 @@ export type IdleReason =
   | 'NO_PROGRESS'
   /** What the summarizer answered was not accepted, and nothing else was to be done. */
   | 'SUMMARY_FAILED'
+  /** A hook that was asked before the commit said no; see `onBeforeCompaction`. */
+  | 'VETOED'
 
 /** What a run did: seed 003's fields first. */
 export type CompactionResult = {

@@ -1,7 +1,7 @@
 import { errorName, MAX_TIMER_MS, unlessAborted } from '../compaction/plan-run.ts'
 import { type SummarySource, type WrittenSummary, writeSummary } from '../compaction/write-summary.ts'
 import type { Estimator } from '../core/tokens.ts'
-import { UndertextError } from '../errors.ts'
+import { standingFor, UndertextError } from '../errors.ts'
 import type { Summarizer } from '../summarizers/summarizer.ts'
 
 /** One summary that is asked for. */
@@ -16,7 +16,7 @@ export type SummaryQuestion = {
 
 /**
  * Asks a summarizer once and takes no for an error: rejects with `SUMMARIZER_FAILED` when it throws, takes longer than
- * `timeoutMs` milliseconds, or answers nothing. Its own words may quote the conversation, so only their name is told.
+ * `timeoutMs` milliseconds, or answers nothing. `originalErrorOf` has what it threw.
  */
 export async function askSummarizer(
   summarizer: Summarizer,
@@ -31,7 +31,8 @@ export async function askSummarizer(
   try {
     written = await unlessAborted(writeSummary(summarizer, sources, request, estimator, provider), signal)
   } catch (error) {
-    throw summarizerFailed(summarizer, signal.aborted ? 'SUMMARY_TIMEOUT' : errorName(error))
+    if (signal.aborted) throw summarizerFailed(summarizer, 'SUMMARY_TIMEOUT')
+    throw standingFor(summarizerFailed(summarizer, errorName(error)), error)
   } finally {
     clearTimeout(timer)
   }

@@ -1,17 +1,9 @@
 import { errorName } from '../compaction/plan-run.ts'
 import { invalid } from '../core/check.ts'
-import { isUndertextError, UndertextError } from '../errors.ts'
+import { isUndertextError, standingFor, UndertextError } from '../errors.ts'
 import type { ChatMessage } from '../plain/chat-message.ts'
+import type { ContextStrategy } from '../plain/context-strategy.ts'
 import { copyMessage, type Item, originsOf } from '../plain/passage.ts'
-
-/** A strategy of your own in the manner of seed 000. Ours are such strategies too. */
-export type ContextStrategy = {
-  /** What results and the audit call it. Default "custom". */
-  readonly name?: string
-  tokenEstimate(messages: readonly ChatMessage[]): number
-  shouldCompact(messages: readonly ChatMessage[], tokenCount: number): boolean
-  compact(messages: readonly ChatMessage[]): readonly ChatMessage[] | Promise<readonly ChatMessage[]>
-}
 
 /** A strategy of your own in the manner of seed 001. It answers what is to be sent. */
 export type BudgetStrategy = {
@@ -44,7 +36,7 @@ export function stageNameOf({ name }: UserStrategy): string {
 
 /**
  * Runs a strategy somebody wrote. It is given messages of its own, and may do with them what it likes. Rejects with
- * `STRATEGY_FAILED` when it throws (that is the `cause`) or answers no list of messages; an error of ours passes as it is.
+ * `STRATEGY_FAILED` when it throws (`originalErrorOf` has that) or answers no list of messages; an error of ours passes as it is.
  */
 export async function runUserStrategy(
   strategy: UserStrategy,
@@ -58,7 +50,7 @@ export async function runUserStrategy(
     else answer = await strategy.apply(messages, { availableForHistory: budgetOf(target, name) })
   } catch (error) {
     if (isUndertextError(error)) throw error
-    throw new UndertextError('STRATEGY_FAILED', { strategy: name, error: errorName(error) }, { cause: error })
+    throw standingFor(strategyFailed(strategy, errorName(error)), error)
   }
   const list: unknown = Array.isArray(answer)
     ? answer

@@ -16,6 +16,7 @@ const IDLE: { readonly [R in IdleReason]: string } = {
   NOTHING_TO_COMPACT: 'the history is within the target already',
   NO_PROGRESS: 'no stage found anything it may take',
   SUMMARY_FAILED: 'the summary was not accepted, and nothing else was to be done',
+  VETOED: 'the application said no',
 }
 
 /** What a compaction would do, with nothing written. `undefined` when it would do nothing. */

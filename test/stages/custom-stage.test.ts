@@ -1,6 +1,13 @@
+import { inspect } from 'node:util'
 import { describe, expect, it } from 'vitest'
 import type { UndertextError } from '../../src/index.ts'
-import { openStore, type Stage, type Summarizer, type SummaryRequest } from '../../src/index.ts'
+import {
+  openStore,
+  originalErrorOf,
+  type Stage,
+  type Summarizer,
+  type SummaryRequest,
+} from '../../src/index.ts'
 import { call, chat, result, say, units } from '../support/conversation.ts'
 import { failureOf } from '../support/failures.ts'
 
@@ -142,7 +149,8 @@ describe('a stage of the application', () => {
     )
     expect(failed).toMatchObject({ code: 'STAGE_FAILED', facts: { stage: 'broken' } })
     expect(failed.message).toContain(error)
-    expect(failed.message).not.toContain('secret')
+    expect(inspect(failed)).not.toContain('secret')
+    if (error === 'TypeError') expect(originalErrorOf(failed)).toBeInstanceOf(TypeError)
     expect(await store.listCompactions(S)).toEqual([])
   })
 })

@@ -1,0 +1,222 @@
+import type { CompactionConfig } from '../compaction/config.ts'
+import type { CompactionResult } from '../compaction/result.ts'
+import { DEFAULT_COMPACTION_THRESHOLD } from '../core/budget.ts'
+import type { NewMessage } from '../core/message.ts'
+import { type ContextWarningEvent, type Events, percentOf } from '../events.ts'
+import type { ContextStats } from '../stats.ts'
+import type { StatsOptions } from '../store-options.ts'
+import { type NextStep, nextStep } from './stop-reason.ts'
+import type { CheckedAfter, CheckedBefore } from './turn-options.ts'
+import { Warnings } from './warnings.ts'
+
+/** What the hooks need of a store. */
+export type TurnPort = {
+  readonly stats: (
+    sessionId: string,
+    provider: string | undefined,
+    model: string | undefined,
+    request: StatsOptions,
+  ) => Promise<ContextStats | null>
+  readonly compact: (sessionId: string, config: CompactionConfig) => Promise<CompactionResult | null>
+  readonly append: (sessionId: string, messages: readonly NewMessage[]) => Promise<unknown>
+}
+
+/** How full the context is, against what it was held. */
+export type TurnUsage = {
+  /** Tokens of the request. */
+  readonly tokens: number
+  /** The available input, or the `contextTarget` that was given, when that is less. */
+  readonly availableTokens: number
+  readonly ratio: number
+  /** Whole, at most 100. */
+  readonly percent: number
+}
+
+type TurnOutcome = {
+  readonly sessionId: string
+  /** How full the context is now; `null` for a session without messages. */
+  readonly usage: TurnUsage | null
+  readonly stats: ContextStats | null
+  /** Whether the history was compacted. */
+  readonly compacted: boolean
+  /** Tokens of the request before and after; the same when nothing was compacted. Source: checklist S0-U14. */
+  readonly tokensBefore: number
+  readonly tokensAfter: number
+  /** What the compaction did, when one was due. */
+  readonly run: CompactionResult | null
+}
+
+/** What is to be known before a request. */
+export type BeforeTurnResult = TurnOutcome & {
+  /** The system prompt of this one request; absent when there is nothing to say. */
+  readonly systemPrompt?: string
+  /** The injector's texts in it. */
+  readonly injected: readonly string[]
+  /** The warning that was sent. */
+  readonly warning: ContextWarningEvent | null
+}
+
+/** What is to be known after an answer. */
+export type AfterTurnResult = TurnOutcome & {
+  /** What comes next: the same request again, the results of tools, or nothing. */
+  readonly next: NextStep
+  /** Whether the answer was final: a turn is complete. */
+  readonly final: boolean
+}
+
+type Asked = CheckedBefore | CheckedAfter
+
+/** The two moments around a request. Source: seed 004, checklist S4-24 to S4-31; conflict C-29. */
+export class TurnHooks {
+  readonly #port: TurnPort
+  readonly #events: Events
+  readonly #warnings = new Warnings()
+
+  constructor(port: TurnPort, events: Events) {
+    this.#port = port
+    this.#events = events
+  }
+
+  /** Estimates, warns, decides, compacts. */
+  async before(sessionId: string, options: CheckedBefore): Promise<BeforeTurnResult> {
+    const asked = {
+      ...options,
+      systemPrompt: joined([options.systemPrompt, options.persistentContext?.render()]),
+    }
+    let request = await this.#request(sessionId, asked)
+    const first = usageOf(request.stats, options)
+    if (request.stats === null || first === null)
+      return { ...nothing(sessionId), ...said(request), warning: null }
+    const warning = this.#warn(sessionId, first, options.warnAt)
+    const threshold = options.threshold ?? DEFAULT_COMPACTION_THRESHOLD
+    const isDue = options.auto && first.ratio >= threshold
+    const run = isDue ? await this.#compact(sessionId, request.asked) : null
+    let usage = first
+    if (run?.compacted) {
+      // What is injected is for the request that goes out, not for the one that was too long.
+      request = await this.#request(sessionId, asked)
+      usage = usageOf(request.stats, options) ?? first
+      this.#warnings.fell(sessionId, usage.ratio)
+    }
+    return { ...outcome(sessionId, request.stats, { run, first, usage }), ...said(request), warning }
+  }
+
+  /** Appends, decides, compacts. */
+  async after(sessionId: string, options: CheckedAfter): Promise<AfterTurnResult> {
+    const { messages, stopReason } = options
+    if (messages !== undefined) await this.#port.append(sessionId, messages)
+    const next = nextStep(stopReason)
+    const final = next === 'final'
+    let stats = await this.#stats(sessionId, options)
+    const first = usageOf(stats, options)
+    if (stats === null || first === null) return { ...nothing(sessionId), next, final }
+    this.#warnings.fell(sessionId, first.ratio)
+    if (!final) return { ...outcome(sessionId, stats, { run: null, first, usage: first }), next, final }
+    const { storedMessages: position } = stats
+    this.#events.emit('turnComplete', {
+      sessionId,
+      position,
+      ...(stopReason !== undefined && { stopReason }),
+    })
+    const isDue = options.auto && first.ratio >= options.threshold
+    const run = isDue ? await this.#compact(sessionId, options) : null
+    let usage = first
+    if (run?.compacted) {
+      stats = await this.#stats(sessionId, options)
+      usage = usageOf(stats, options) ?? first
+      this.#warnings.fell(sessionId, usage.ratio)
+    }
+    return { ...outcome(sessionId, stats, { run, first, usage }), next, final }
+  }
+
+  /** A session that was removed has crossed nothing. */
+  forget(sessionId: string): void {
+    this.#warnings.forget(sessionId)
+  }
+
+  /** The request with what the injector says to it. */
+  async #request(sessionId: string, asked: CheckedBefore): Promise<Request> {
+    const bare = await this.#stats(sessionId, asked)
+    const { injector, turnNumber = 0 } = asked
+    const injected = injector?.check(turnNumber, bare?.estimatedInputTokens ?? 0) ?? []
+    const systemPrompt = joined([asked.systemPrompt, ...injected])
+    if (systemPrompt === asked.systemPrompt) return { asked, stats: bare, injected }
+    const full = { ...asked, systemPrompt }
+    return { asked: full, stats: bare === null ? null : await this.#stats(sessionId, full), injected }
+  }
+
+  #stats(sessionId: string, asked: Asked): Promise<ContextStats | null> {
+    return this.#port.stats(sessionId, asked.provider, asked.model, pendingOf(asked))
+  }
+
+  #warn(sessionId: string, usage: TurnUsage, levels: readonly number[]): ContextWarningEvent | null {
+    const level = this.#warnings.crossed(sessionId, usage.ratio, levels)
+    if (level === undefined) return null
+    const { percent, tokens, availableTokens } = usage
+    const warning = { sessionId, level, percent, tokens, availableTokens }
+    this.#events.emit('contextWarning', warning)
+    return warning
+  }
+
+  #compact(sessionId: string, asked: Asked): Promise<CompactionResult | null> {
+    const { provider, model, contextTarget, compaction = {} } = asked
+    return this.#port.compact(sessionId, {
+      trigger: 'auto',
+      ...compaction,
+      ...(contextTarget !== undefined && { contextTarget }),
+      ...(provider !== undefined && { provider }),
+      ...(model !== undefined && { model }),
+      ...pendingOf(asked),
+    })
+  }
+}
+
+type Request = {
+  readonly asked: CheckedBefore
+  readonly stats: ContextStats | null
+  readonly injected: readonly string[]
+}
+
+/** What the request says besides the history. */
+function said({ asked, injected }: Request): Pick<BeforeTurnResult, 'systemPrompt' | 'injected'> {
+  const { systemPrompt } = asked
+  return { injected, ...(systemPrompt !== undefined && { systemPrompt }) }
+}
+
+/** What is about to be sent besides the history; only what was told. */
+function pendingOf(asked: Asked): StatsOptions {
+  const { maxTokens, systemPrompt, currentPrompt, toolDefinitions, fileAttachments } = asked
+  return {
+    ...(maxTokens !== undefined && { maxTokens }),
+    ...(systemPrompt !== undefined && { systemPrompt }),
+    ...(currentPrompt !== undefined && { currentPrompt }),
+    ...(toolDefinitions !== undefined && { toolDefinitions }),
+    ...(fileAttachments !== undefined && { fileAttachments }),
+  }
+}
+
+function usageOf(stats: ContextStats | null, { contextTarget }: Asked): TurnUsage | null {
+  if (stats === null) return null
+  const tokens = stats.estimatedInputTokens
+  const availableTokens = Math.min(stats.availableInputTokens, contextTarget ?? stats.availableInputTokens)
+  const ratio = availableTokens > 0 ? tokens / availableTokens : 1
+  return { tokens, availableTokens, ratio, percent: percentOf(tokens, availableTokens) }
+}
+
+function outcome(
+  sessionId: string,
+  stats: ContextStats | null,
+  { run, first, usage }: { run: CompactionResult | null; first: TurnUsage; usage: TurnUsage },
+): TurnOutcome {
+  const compacted = run?.compacted ?? false
+  return { sessionId, usage, stats, compacted, tokensBefore: first.tokens, tokensAfter: usage.tokens, run }
+}
+
+function nothing(sessionId: string): TurnOutcome {
+  return { sessionId, usage: null, stats: null, compacted: false, tokensBefore: 0, tokensAfter: 0, run: null }
+}
+
+function joined(parts: readonly (string | undefined)[]): string | undefined {
+  const said = parts.filter((part) => part !== undefined && part !== '')
+  return said.length === 0 ? undefined : said.join('\n\n')
+}

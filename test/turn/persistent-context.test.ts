@@ -1,0 +1,87 @@
+import { readFileSync } from 'node:fs'
+import { describe, expect, it } from 'vitest'
+import { type ContextSection, checkContextBudget, openStore, PersistentContext } from '../../src/index.ts'
+import { chat } from '../support/conversation.ts'
+import { expectFailure, failureOf } from '../support/failures.ts'
+import { sharedPath } from '../support/shared.ts'
+
+type Case = {
+  readonly id: string
+  readonly name: string
+  readonly input: { readonly sections: readonly ContextSection[] }
+  readonly expected: { readonly rendered: string }
+}
+
+const path = sharedPath('golden/strategies/neuron-persistent-context.json')
+
+describe.skipIf(path === undefined)('neuron-persistent-context', () => {
+  const cases = path === undefined ? [] : (JSON.parse(readFileSync(path, 'utf8')) as { cases: Case[] }).cases
+
+  it.each(cases)('$id $name', ({ input, expected }) => {
+    const context = new PersistentContext()
+    for (const section of input.sections) context.addSection(section)
+    expect(context.render()).toBe(expected.rendered)
+    expect(PersistentContext.from(JSON.parse(JSON.stringify(context))).render()).toBe(expected.rendered)
+  })
+})
+
+describe('PersistentContext', () => {
+  const role = { label: 'Role', content: 'You are a careful engineer.', priority: 0 }
+  const rules = { label: 'Rules', content: 'Tests first.', priority: 10 }
+
+  it('is kept with a session, and no compaction touches it', async () => {
+    const context = new PersistentContext().addSection(rules).addSection(role)
+    const before = context.render()
+    const store = await openStore(':memory:', { estimator: 'neurolink' })
+    await store.createSession({ id: 's', metadata: { context: context.toJSON() } })
+    await store.append('s', chat(20, 100))
+    expect((await store.compactSession('s', { targetTokens: 500 }))!.compacted).toBe(true)
+    const { metadata } = await store.getSession('s')
+    expect(PersistentContext.from(metadata!.context).render()).toBe(before)
+    expect(context.render()).toBe(before)
+    expect(before).toBe('## Role\nYou are a careful engineer.\n\n## Rules\nTests first.')
+    await store.close()
+  })
+
+  it('is a system prompt that counts', () => {
+    const systemPrompt = new PersistentContext().addSection(role).render()
+    // 8 + 27 characters are 9 tokens, with the margin 11; 4 for the message.
+    expect(systemPrompt).toHaveLength(35)
+    const { breakdown } = checkContextBudget({ provider: 'openai', systemPrompt })
+    expect(breakdown.systemPrompt).toBe(15)
+  })
+
+  it('keeps its sections whatever becomes of the values they were made of', () => {
+    const section = { ...role }
+    const context = new PersistentContext().addSection(section)
+    section.content = 'changed'
+    ;(context.toJSON().sections[0] as { content: string }).content = 'changed'
+    expect(context.render()).toBe('## Role\nYou are a careful engineer.')
+  })
+
+  it.each<[string, unknown]>([
+    ['no label', { content: '', priority: 0 }],
+    ['no content', { label: '', priority: 0 }],
+    ['no priority', { label: '', content: '' }],
+    ['NaN for a priority', { ...role, priority: Number.NaN }],
+    ['a misspelled field', { ...role, prioritty: 1 }],
+    ['null', null],
+  ])('refuses a section with %s', async (what, section) => {
+    expectFailure(
+      await failureOf(() => new PersistentContext().addSection(section as never)),
+      'INVALID_INPUT',
+      what,
+    )
+    expectFailure(
+      await failureOf(() => PersistentContext.from({ sections: [section] })),
+      'INVALID_INPUT',
+      what,
+    )
+  })
+
+  it('has a type that asks for all three fields', () => {
+    // @ts-expect-error no priority
+    const section: ContextSection = { label: '', content: '' }
+    expect(section.priority).toBeUndefined()
+  })
+})
