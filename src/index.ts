@@ -148,6 +148,13 @@ export {
   TOKENS_PER_CONVERSATION,
   TOKENS_PER_MESSAGE,
 } from './core/tokens.ts'
+export type {
+  ToolCall,
+  ToolCallStatus,
+  ToolOutput,
+  ToolOutputShown,
+  ToolPlace,
+} from './core/tool-calls.ts'
 export { MAX_TOOL_OUTPUT_BYTES, MAX_TOOL_OUTPUT_LINES } from './core/tool-output/cut-output.ts'
 export {
   DEFAULT_MAX_PREVIEW_BYTES,
@@ -263,11 +270,13 @@ export type {
   LimitInput,
   ListCompactionsOptions,
   ListSessionsOptions,
+  ListToolCallsOptions,
   OverflowInput,
   PreviewOptions,
   SessionChange,
   SessionInput,
   StatsOptions,
+  ToolOutputOptions,
   UndoOptions,
   UsageInput,
   VerifyOptions,

@@ -47,6 +47,13 @@ export const messagesSchema = z.strictObject({
   limit: z.int().positive().optional(),
   order: z.enum(['forward', 'backward']).default('forward'),
 })
+/** A call's id is whatever the provider made it, so any text will do. */
+export const callIdSchema = z.string()
+export const toolOutputSchema = z.strictObject({ position: z.int().positive().optional() })
+export const toolCallsSchema = z.strictObject({
+  after: z.int().nonnegative().default(0),
+  limit: z.int().positive().max(100_000).default(1_000),
+})
 export const historySchema = z.strictObject({ provenance: z.boolean().default(false) })
 export const authorshipSchema = z.strictObject({
   actor: nameSchema.optional(),
@@ -119,6 +126,8 @@ export type SessionChange = z.input<typeof updateSchema>
 export type ListSessionsOptions = z.input<typeof listSchema>
 export type AppendOptions = z.input<typeof appendSchema>
 export type GetMessagesOptions = z.input<typeof messagesSchema>
+export type ToolOutputOptions = z.input<typeof toolOutputSchema>
+export type ListToolCallsOptions = z.input<typeof toolCallsSchema>
 export type EffectiveHistoryOptions = z.input<typeof historySchema>
 export type AuthorshipOptions = z.input<typeof authorshipSchema>
 export type UsageInput = z.input<typeof usageSchema>

@@ -7,6 +7,7 @@ import { CompactionPreview } from './compaction/preview.ts'
 import type { CompactionResult } from './compaction/result.ts'
 import { estimateOf, estimateRequest } from './core/budget.ts'
 import type { LearnedTokens } from './core/calibration.ts'
+import { headOf } from './core/characters.ts'
 import { check, invalid, nameSchema } from './core/check.ts'
 import type { NewMessage, StoredMessage, ViewMessage } from './core/message.ts'
 import { messageProblem } from './core/message-check.ts'
@@ -18,6 +19,7 @@ import {
 import { canonicalProvider } from './core/providers.ts'
 import { type Rendering, type RenderOptions, renderView } from './core/render.ts'
 import type { Estimator } from './core/tokens.ts'
+import type { ToolCall, ToolOutput } from './core/tool-calls.ts'
 import type { Finding } from './core/verify.ts'
 import type { ContextWindows } from './core/windows.ts'
 import { UndertextError } from './errors.ts'
@@ -41,6 +43,7 @@ import {
   appendSchema,
   auditSchema,
   authorshipSchema,
+  callIdSchema,
   compactionsSchema,
   createSchema,
   type EffectiveHistoryOptions,
@@ -50,6 +53,7 @@ import {
   type LimitInput,
   type ListCompactionsOptions,
   type ListSessionsOptions,
+  type ListToolCallsOptions,
   limitSchema,
   listSchema,
   messagesSchema,
@@ -62,6 +66,9 @@ import {
   type SessionInput,
   type StatsOptions,
   statsSchema,
+  type ToolOutputOptions,
+  toolCallsSchema,
+  toolOutputSchema,
   type UndoOptions,
   type UsageInput,
   undoSchema,
@@ -229,6 +236,35 @@ export class Store<S extends Storage = Storage> {
     const session = await this.#requireSession(id)
     const chosen = resolveModel(session, provider, undefined).provider
     return renderView(await this.storage.view(id, false), { ...rest, provider: chosen } as RenderOptions)
+  }
+
+  /**
+   * What a tool was given and what it answered, in full, whatever compactions did to it. Ids of calls repeat within a session:
+   * without `position` the newest call counts, else the one whose call or result is the message there.
+   *
+   * Throws `TOOL_CALL_NOT_FOUND`, `ESTIMATOR_UNKNOWN`.
+   */
+  async getToolOutput(
+    sessionId: string,
+    callId: string,
+    options: ToolOutputOptions = {},
+  ): Promise<ToolOutput> {
+    const id = checkId(sessionId)
+    const call = check(callIdSchema, callId, 'getToolOutput: callId')
+    const { position } = check(toolOutputSchema, options, 'getToolOutput')
+    const found = await this.storage.toolOutput(id, call, position)
+    if (found !== undefined) return found
+    const facts = { sessionId: id, callId: headOf(call, 200), ...(position !== undefined && { position }) }
+    throw new UndertextError('TOOL_CALL_NOT_FOUND', facts)
+  }
+
+  /**
+   * The calls of tools in the order of the log, hidden ones included: how each ended, its size, and what the view shows of its
+   * output. A page ends with the message in which `limit` (1,000) calls are reached, so it may hold a few more; for the next
+   * pass the position of the last call's message as `after`. Results without a call are not among them. Throws `ESTIMATOR_UNKNOWN`.
+   */
+  async listToolCalls(sessionId: string, options: ListToolCallsOptions = {}): Promise<ToolCall[]> {
+    return this.storage.toolCalls(checkId(sessionId), check(toolCallsSchema, options, 'listToolCalls'))
   }
 
   /** Pins messages: no compaction hides or changes them. Answers how many were not pinned before. Throws `MESSAGE_NOT_FOUND`. */

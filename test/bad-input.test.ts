@@ -68,6 +68,8 @@ const VERBS: Record<string, (store: Store, id: string) => unknown> = {
   getMessages: (s, id) => s.getMessages(id),
   getEffectiveHistory: (s, id) => s.getEffectiveHistory(id),
   renderHistory: (s, id) => s.renderHistory(id),
+  getToolOutput: (s, id) => s.getToolOutput(id, 'a'),
+  listToolCalls: (s, id) => s.listToolCalls(id),
   pin: (s, id) => s.pin(id, ['x']),
   unpin: (s, id) => s.unpin(id, ['x']),
   hideMessages: (s, id) => s.hideMessages(id, ['x']),
@@ -192,6 +194,8 @@ describe('options', () => {
     getMessages: (s, o) => s.getMessages('s', o),
     getEffectiveHistory: (s, o) => s.getEffectiveHistory('s', o),
     renderHistory: (s, o) => s.renderHistory('s', o),
+    getToolOutput: (s, o) => s.getToolOutput('s', 'a', o),
+    listToolCalls: (s, o) => s.listToolCalls('s', o),
     pin: (s, o) => s.pin('s', ['x'], o),
     unpin: (s, o) => s.unpin('s', ['x'], o),
     hideMessages: (s, o) => s.hideMessages('s', ['x'], o),
@@ -358,6 +362,12 @@ table('messages', 'INVALID_INPUT', {
 })
 
 table('places and pages', 'INVALID_INPUT', {
+  'a call id that is a number': (s) => s.getToolOutput('s', bad(5)),
+  'a call id that is missing': (s) => s.getToolOutput('s', bad(undefined)),
+  'a call at position 0': (s) => s.getToolOutput('s', 'a', { position: 0 }),
+  'a call at a fraction': (s) => s.getToolOutput('s', 'a', { position: 1.5 }),
+  'calls after -1': (s) => s.listToolCalls('s', { after: -1 }),
+  'no calls at all': (s) => s.listToolCalls('s', { limit: 0 }),
   'after a fraction': (s) => s.getMessages('s', { after: 0.5 }),
   'after NaN': (s) => s.getMessages('s', { after: Number.NaN }),
   'after -1': (s) => s.getMessages('s', { after: -1 }),
@@ -506,6 +516,15 @@ table('ids nobody gave', 'MESSAGE_NOT_FOUND', {
   'a position beyond all': async (s) =>
     s.pin('s', [`${(await s.getSession('s')).incarnation}:${'9'.repeat(30)}`]),
   'a summary nobody made': async (s) => s.hideMessages('s', [`${(await s.getSession('s')).incarnation}:s1`]),
+})
+
+table('tool calls nobody made', 'TOOL_CALL_NOT_FOUND', {
+  'an unknown id': (s) => s.getToolOutput('s', 'nobody'),
+  'a known id elsewhere': (s) => s.getToolOutput('s', 'a', { position: 1 }),
+  'an empty id': (s) => s.getToolOutput('s', ''),
+  __proto__: (s) => s.getToolOutput('s', '__proto__'),
+  'ten million characters': (s) => s.getToolOutput('s', 'x'.repeat(10_000_000)),
+  'a lone surrogate': (s) => s.getToolOutput('s', '\ud800'),
 })
 
 table('compactions nobody made', 'COMPACTION_NOT_FOUND', {

@@ -5,6 +5,7 @@ import type { NewMessage, Part, StoredMessage, ViewMessage } from '../core/messa
 import type { CompactionStatus } from '../core/nesting.ts'
 import type { CompactionKind, PlannedStep } from '../core/plan.ts'
 import type { Estimator, Sizes } from '../core/tokens.ts'
+import type { ToolCall, ToolOutput } from '../core/tool-calls.ts'
 import type { Finding } from '../core/verify.ts'
 import type { View, ViewRow } from '../core/view.ts'
 
@@ -95,6 +96,13 @@ export type MessageQuery = {
   /** Most messages of the log. */
   readonly limit: number | undefined
   readonly order: 'forward' | 'backward'
+}
+
+export type ToolCallQuery = {
+  /** Only calls behind this position. */
+  readonly after: number
+  /** The message in which so many calls are reached is the last one of a page. */
+  readonly limit: number
 }
 
 /** The view's index at one moment, and what a plan made on it must name to be committed. */
@@ -286,6 +294,10 @@ export interface Storage {
   messages(id: string, query: MessageQuery): Awaitable<StoredMessage[]>
   /** The effective history. Throws `SESSION_NOT_FOUND`. */
   view(id: string, provenance: boolean): Awaitable<ViewMessage[]>
+  /** A call by its id, at a position or the newest; `undefined` for an unknown one. Throws `SESSION_NOT_FOUND`, `ESTIMATOR_UNKNOWN`. */
+  toolOutput(id: string, callId: string, position: number | undefined): Awaitable<ToolOutput | undefined>
+  /** Calls in the order of the log. Throws `SESSION_NOT_FOUND`, `ESTIMATOR_UNKNOWN`. */
+  toolCalls(id: string, query: ToolCallQuery): Awaitable<ToolCall[]>
   /** Pins or unpins; answers how many changed. Throws `SESSION_NOT_FOUND`, `MESSAGE_NOT_FOUND`. */
   pin(id: string, messageIds: readonly string[], pinned: boolean, authorship: Authorship): Awaitable<number>
 

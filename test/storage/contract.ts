@@ -12,6 +12,7 @@ import { describePrune } from './contract/stages-prune.ts'
 import { describeSummarize } from './contract/stages-summarize.ts'
 import { describeTruncate } from './contract/stages-truncate.ts'
 import { type Contract, KEEPS_ALL, type Keeps, type StoreFactory } from './contract/support.ts'
+import { describeToolCalls } from './contract/tool-calls.ts'
 import { describeUndo } from './contract/undo.ts'
 
 /**
@@ -54,6 +55,7 @@ export function describeStore(name: string, factory: StoreFactory, keeps: Keeps 
     describeTruncate(contract)
     describePreview(contract)
     describeUndo(contract)
+    describeToolCalls(contract)
     describeConcurrency(contract)
     describeAudit(contract)
     describeReadings(contract)

@@ -1,5 +1,6 @@
 import { NOTHING_LEARNED, type Readings } from '../../src/core/calibration.ts'
 import { coverageOf } from '../../src/core/coverage.ts'
+import { indexMessage } from '../../src/core/index-message.ts'
 import { canonicalJson, type JsonObject } from '../../src/core/json.ts'
 import { checkLaws, checkStale, rebasePlan } from '../../src/core/laws.ts'
 import {
@@ -23,6 +24,16 @@ import {
   undoIn,
 } from '../../src/core/session-log.ts'
 import { type Estimator, neurolinkEstimator } from '../../src/core/tokens.ts'
+import {
+  describeCall,
+  describePair,
+  findCall,
+  pairCalls,
+  type ToolCall,
+  type ToolOutput,
+  type ToolRow,
+  withoutOtherIds,
+} from '../../src/core/tool-calls.ts'
 import { View } from '../../src/core/view.ts'
 import { UndertextError } from '../../src/errors.ts'
 import type {
@@ -33,6 +44,7 @@ import type {
   Session,
   Snapshot,
   Storage,
+  ToolCallQuery,
   UsageOutcome,
   UsageReport,
 } from '../../src/storage/storage.ts'
@@ -294,6 +306,61 @@ export class ModelStorage implements Storage {
           standsFor: provenance ? ranges(standsFor(log, row)) : undefined,
         }) as ViewMessage,
     )
+  }
+
+  toolOutput(id: string, callId: string, position: number | undefined): ToolOutput | undefined {
+    const { rows, of, provider } = this.#toolRows(id)
+    const pair = findCall(
+      rows.flatMap((row) => withoutOtherIds(row, (used) => used === callId) ?? []),
+      position,
+    )
+    if (pair === undefined) return undefined
+    const { call, result } = pair
+    const called = call && of.get(call.row.key)![call.entry.part]
+    const answer = result && of.get(result.row.key)![result.entry.part]
+    return {
+      ...describePair(pair, this.#estimator, provider),
+      ...(called?.type === 'tool-call' && { input: structuredClone(called.input) }),
+      ...(answer?.type === 'tool-result' && { output: structuredClone(answer.output) }),
+    }
+  }
+
+  toolCalls(id: string, { after, limit }: ToolCallQuery): ToolCall[] {
+    const { rows, provider } = this.#toolRows(id)
+    const calls = pairCalls(rows)
+      .calls.map((pair) => describeCall(pair, this.#estimator, provider))
+      .filter(({ call }) => call.position > after)
+    const last = calls[limit - 1]?.call.position ?? Number.POSITIVE_INFINITY
+    return calls.filter(({ call }) => call.position <= last)
+  }
+
+  /** All messages with what they call and answer, and their parts by key. */
+  #toolRows(id: string): {
+    rows: ToolRow[]
+    of: Map<number, readonly Part[]>
+    provider: string
+  } {
+    const { log, session } = this.#require(id)
+    const messages = log.rows.filter(({ position }) => position !== undefined)
+    const rows = messages.map((row): ToolRow => {
+      const tags = tagsOf(log, row)
+      const { calls, results } = indexMessage({ content: partsOf(row) }, this.#estimator)
+      const shown = [...tags.shown].map(([part, { compaction }]) => ({ part, compaction }))
+      return {
+        key: row.key,
+        messageId: row.id,
+        position: row.position!,
+        hidden: !isVisible(tags),
+        shown,
+        calls,
+        results,
+      }
+    })
+    return {
+      rows,
+      of: new Map(messages.map((row) => [row.key, partsOf(row)] as const)),
+      provider: session.provider ?? 'openai',
+    }
   }
 
   requireMessages(id: string, messageIds: readonly string[]): void {

@@ -22,6 +22,7 @@ import {
   type StoredSession,
   updateSession,
 } from './sessions.ts'
+import { readToolCalls, readToolOutput } from './tool-calls.ts'
 import { redo, undo } from './undo.ts'
 import { forgetLimit, learnLimit, readLimits, readReadings, recordUsage } from './usage.ts'
 import { verifySession } from './verify.ts'
@@ -45,6 +46,8 @@ export function sqliteStorage(connection: Connection, estimators: Estimators) {
       append(connection, id, messages, expectedPosition, estimators),
     messages: (id, query) => readMessages(connection, id, query),
     view: (id, provenance) => readView(connection, id, provenance),
+    toolOutput: (id, callId, position) => readToolOutput(connection, id, callId, position, estimatorOf),
+    toolCalls: (id, query) => readToolCalls(connection, id, query, estimatorOf),
     pin: (id, messageIds, pinned, authorship) => pinMessages(connection, id, messageIds, pinned, authorship),
     requireMessages: (id, messageIds) => requireMessages(connection, id, messageIds),
     snapshot: (id, provider) => readSnapshot(connection, id, provider, estimators),
