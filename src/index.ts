@@ -62,6 +62,7 @@ export {
 } from './core/estimators/promptfleet-budget.ts'
 export { providerFactor } from './core/estimators/provider-factors.ts'
 export type { LengthUnit } from './core/estimators/text-length.ts'
+export type { ExpandedMessage, ExpandedRow, ExpandedSummary } from './core/expansion.ts'
 export {
   type AggregateFileBudget,
   type AggregateFileBudgetOptions,
@@ -266,7 +267,9 @@ export type {
   AuditLogOptions,
   AuthorshipOptions,
   EffectiveHistoryOptions,
+  ExpandOptions,
   GetMessagesOptions,
+  GetSourcesOptions,
   LimitInput,
   ListCompactionsOptions,
   ListSessionsOptions,

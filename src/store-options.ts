@@ -54,6 +54,11 @@ export const toolCallsSchema = z.strictObject({
   after: z.int().nonnegative().default(0),
   limit: z.int().positive().max(100_000).default(1_000),
 })
+export const expandSchema = z.strictObject({ depth: z.int().positive().default(1) })
+export const sourcesSchema = z.strictObject({
+  after: z.int().nonnegative().default(0),
+  limit: z.int().positive().optional(),
+})
 export const historySchema = z.strictObject({ provenance: z.boolean().default(false) })
 export const authorshipSchema = z.strictObject({
   actor: nameSchema.optional(),
@@ -128,6 +133,8 @@ export type AppendOptions = z.input<typeof appendSchema>
 export type GetMessagesOptions = z.input<typeof messagesSchema>
 export type ToolOutputOptions = z.input<typeof toolOutputSchema>
 export type ListToolCallsOptions = z.input<typeof toolCallsSchema>
+export type ExpandOptions = z.input<typeof expandSchema>
+export type GetSourcesOptions = z.input<typeof sourcesSchema>
 export type EffectiveHistoryOptions = z.input<typeof historySchema>
 export type AuthorshipOptions = z.input<typeof authorshipSchema>
 export type UsageInput = z.input<typeof usageSchema>

@@ -9,6 +9,7 @@ import { estimateOf, estimateRequest } from './core/budget.ts'
 import type { LearnedTokens } from './core/calibration.ts'
 import { headOf } from './core/characters.ts'
 import { check, invalid, nameSchema } from './core/check.ts'
+import type { ExpandedSummary } from './core/expansion.ts'
 import type { NewMessage, StoredMessage, ViewMessage } from './core/message.ts'
 import { messageProblem } from './core/message-check.ts'
 import {
@@ -47,7 +48,10 @@ import {
   compactionsSchema,
   createSchema,
   type EffectiveHistoryOptions,
+  type ExpandOptions,
+  expandSchema,
   type GetMessagesOptions,
+  type GetSourcesOptions,
   historySchema,
   idsSchema,
   type LimitInput,
@@ -65,6 +69,7 @@ import {
   type SessionChange,
   type SessionInput,
   type StatsOptions,
+  sourcesSchema,
   statsSchema,
   type ToolOutputOptions,
   toolCallsSchema,
@@ -265,6 +270,31 @@ export class Store<S extends Storage = Storage> {
    */
   async listToolCalls(sessionId: string, options: ListToolCallsOptions = {}): Promise<ToolCall[]> {
     return this.storage.toolCalls(checkId(sessionId), check(toolCallsSchema, options, 'listToolCalls'))
+  }
+
+  /**
+   * Opens a summary: what its compaction covered, originals, in order, and the summaries among that opened in turn down to
+   * `depth` levels (1). Each row tells its positions, times and tokens, each summary its level and how many messages it stands
+   * for. Works for summaries that are hidden or whose compaction was undone.
+   *
+   * Throws `MESSAGE_NOT_FOUND`, `INVALID_INPUT` for a message that is no summary, `ESTIMATOR_UNKNOWN`.
+   */
+  async expand(sessionId: string, summaryId: string, options: ExpandOptions = {}): Promise<ExpandedSummary> {
+    const { depth } = check(expandSchema, options, 'expand')
+    return this.storage.expand(checkId(sessionId), checkId(summaryId, 'summaryId'), depth)
+  }
+
+  /**
+   * The messages of the log a summary stands for in the end, through all summaries beneath it: originals with their tags, in
+   * order. For the next page pass the last position as `after`. Throws `MESSAGE_NOT_FOUND`, `INVALID_INPUT` for a message that is no summary.
+   */
+  async getSources(
+    sessionId: string,
+    summaryId: string,
+    options: GetSourcesOptions = {},
+  ): Promise<StoredMessage[]> {
+    const { after, limit } = check(sourcesSchema, options, 'getSources')
+    return this.storage.sources(checkId(sessionId), checkId(summaryId, 'summaryId'), { after, limit })
   }
 
   /** Pins messages: no compaction hides or changes them. Answers how many were not pinned before. Throws `MESSAGE_NOT_FOUND`. */

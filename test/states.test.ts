@@ -27,6 +27,8 @@ const VERBS = {
   renderHistory: ({ store }) => store.renderHistory('s', { provider: 'anthropic' }),
   getToolOutput: ({ store }) => store.getToolOutput('s', 'c1'),
   listToolCalls: ({ store }) => store.listToolCalls('s'),
+  expand: async ({ store }) => store.expand('s', await summaryIn(store)),
+  getSources: async ({ store }) => store.getSources('s', await summaryIn(store)),
   pin: ({ store, messageId }) => store.pin('s', [messageId]),
   unpin: ({ store, messageId }) => store.unpin('s', [messageId]),
   hideMessages: ({ store, messageId }) => store.hideMessages('s', [messageId]),
@@ -63,6 +65,12 @@ const VERBS = {
   forgetLimit: ({ store }) => store.forgetLimit('openai'),
   close: ({ store }) => store.close(),
 } satisfies Record<string, (fixture: Fixture) => unknown>
+
+/** The id of the summary among the rows, visible or not; some id where there is none. */
+async function summaryIn(store: Store): Promise<string> {
+  const rows = await store.getMessages('s')
+  return rows.find(({ kind }) => kind === 'summary')?.id ?? 'none'
+}
 type Verb = keyof typeof VERBS
 
 type Outcome = 'works' | 'null' | ErrorCode
@@ -91,6 +99,8 @@ const TABLE: Record<Verb, Cells<typeof STATES>> = {
   renderHistory:                      [NOT_FOUND, 'works',                'works',    'works', 'works', 'works',  CLOSED],
   getToolOutput:                      [NOT_FOUND, 'TOOL_CALL_NOT_FOUND',  'TOOL_CALL_NOT_FOUND', 'TOOL_CALL_NOT_FOUND', 'TOOL_CALL_NOT_FOUND', 'TOOL_CALL_NOT_FOUND', CLOSED],
   listToolCalls:                      [NOT_FOUND, 'works',                'works',    'works', 'works', 'works',  CLOSED],
+  expand:                             [NOT_FOUND, 'MESSAGE_NOT_FOUND',    'works',    'works', 'works', 'works',  CLOSED],
+  getSources:                         [NOT_FOUND, 'MESSAGE_NOT_FOUND',    'works',    'works', 'works', 'works',  CLOSED],
   pin:                                [NOT_FOUND, 'MESSAGE_NOT_FOUND',    'works',    'works', 'works', READONLY, CLOSED],
   unpin:                              [NOT_FOUND, 'MESSAGE_NOT_FOUND',    'works',    'works', 'works', READONLY, CLOSED],
   hideMessages:                       [NOT_FOUND, 'MESSAGE_NOT_FOUND',    'STALE_PLAN', 'works', 'STALE_PLAN', READONLY, CLOSED],

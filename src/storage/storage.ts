@@ -1,5 +1,6 @@
 import type { Estimate, Readings } from '../core/calibration.ts'
 import type { Coverage } from '../core/coverage.ts'
+import type { ExpandedSummary } from '../core/expansion.ts'
 import type { Json, JsonObject } from '../core/json.ts'
 import type { NewMessage, Part, StoredMessage, ViewMessage } from '../core/message.ts'
 import type { CompactionStatus } from '../core/nesting.ts'
@@ -103,6 +104,13 @@ export type ToolCallQuery = {
   readonly after: number
   /** The message in which so many calls are reached is the last one of a page. */
   readonly limit: number
+}
+
+export type SourceQuery = {
+  /** Only messages behind this position. */
+  readonly after: number
+  /** Most messages. */
+  readonly limit: number | undefined
 }
 
 /** The view's index at one moment, and what a plan made on it must name to be committed. */
@@ -298,6 +306,13 @@ export interface Storage {
   toolOutput(id: string, callId: string, position: number | undefined): Awaitable<ToolOutput | undefined>
   /** Calls in the order of the log. Throws `SESSION_NOT_FOUND`, `ESTIMATOR_UNKNOWN`. */
   toolCalls(id: string, query: ToolCallQuery): Awaitable<ToolCall[]>
+  /**
+   * A summary, opened so many levels deep. Throws `SESSION_NOT_FOUND`, `MESSAGE_NOT_FOUND`, `ESTIMATOR_UNKNOWN`, and
+   * `INVALID_INPUT` for a row that is no summary.
+   */
+  expand(id: string, summaryId: string, depth: number): Awaitable<ExpandedSummary>
+  /** The messages of the log a summary stands for, in order. Throws as `expand` does, but for the estimator. */
+  sources(id: string, summaryId: string, query: SourceQuery): Awaitable<StoredMessage[]>
   /** Pins or unpins; answers how many changed. Throws `SESSION_NOT_FOUND`, `MESSAGE_NOT_FOUND`. */
   pin(id: string, messageIds: readonly string[], pinned: boolean, authorship: Authorship): Awaitable<number>
 

@@ -51,13 +51,20 @@ export async function furnish(store: Store): Promise<Furnished> {
     pruneMinimumSavings: 0,
   })
   await store.compactSession('s', { range: { from: 2, to: 8 }, summary: `${SPEECH}in short` })
+  const summary = (await store.getEffectiveHistory('s')).find(({ kind }) => kind === 'summary')!.id
   const undone = (await store.compactSession('s', { range: { from: 9, to: 12 }, summary: SPEECH }))!.runId
   await store.undoCompaction('s', undone)
   const active = (await store.compactSession('s', { ...ONLY.truncate, targetTokens: 900 }))!.runId
-  return { active, undone, ids }
+  return { active, undone, ids, summary }
 }
 
-export type Furnished = { readonly active: string; readonly undone: string; readonly ids: readonly string[] }
+export type Furnished = {
+  readonly active: string
+  readonly undone: string
+  readonly ids: readonly string[]
+  /** The id of the one in force. */
+  readonly summary: string
+}
 
 type Verb = (store: Store, furnished: Furnished) => unknown
 
@@ -71,6 +78,8 @@ export const READS: Readonly<Record<string, Verb>> = {
   renderHistory: (store) => store.renderHistory('s', { provider: 'anthropic' }),
   getToolOutput: (store) => store.getToolOutput('s', 'c3'),
   listToolCalls: (store) => store.listToolCalls('s'),
+  expand: (store, { summary }) => store.expand('s', summary),
+  getSources: (store, { summary }) => store.getSources('s', summary),
   getContextStats: (store) => store.getContextStats('s'),
   needsCompaction: (store) => store.needsCompaction('s'),
   previewCompaction: async (store) => {

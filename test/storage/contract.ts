@@ -2,6 +2,7 @@ import { afterEach, describe } from 'vitest'
 import { describeAppend } from './contract/append.ts'
 import { describeAudit } from './contract/audit.ts'
 import { describeConcurrency } from './contract/concurrency.ts'
+import { describeExpand } from './contract/expand.ts'
 import { describeLossless } from './contract/lossless.ts'
 import { describePreview } from './contract/preview.ts'
 import { describeReading } from './contract/reading.ts'
@@ -56,6 +57,7 @@ export function describeStore(name: string, factory: StoreFactory, keeps: Keeps 
     describePreview(contract)
     describeUndo(contract)
     describeToolCalls(contract)
+    describeExpand(contract)
     describeConcurrency(contract)
     describeAudit(contract)
     describeReadings(contract)

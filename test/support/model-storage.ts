@@ -1,5 +1,6 @@
 import { NOTHING_LEARNED, type Readings } from '../../src/core/calibration.ts'
-import { coverageOf } from '../../src/core/coverage.ts'
+import { coverageOf, holdsRow } from '../../src/core/coverage.ts'
+import type { ExpandedRow, ExpandedSummary } from '../../src/core/expansion.ts'
 import { indexMessage } from '../../src/core/index-message.ts'
 import { canonicalJson, type JsonObject } from '../../src/core/json.ts'
 import { checkLaws, checkStale, rebasePlan } from '../../src/core/laws.ts'
@@ -23,7 +24,13 @@ import {
   tagsOf,
   undoIn,
 } from '../../src/core/session-log.ts'
-import { type Estimator, neurolinkEstimator } from '../../src/core/tokens.ts'
+import {
+  addSizes,
+  type Estimator,
+  measureMessage,
+  neurolinkEstimator,
+  tokensOf,
+} from '../../src/core/tokens.ts'
 import {
   describeCall,
   describePair,
@@ -43,6 +50,7 @@ import type {
   RunCommit,
   Session,
   Snapshot,
+  SourceQuery,
   Storage,
   ToolCallQuery,
   UsageOutcome,
@@ -363,6 +371,66 @@ export class ModelStorage implements Storage {
     }
   }
 
+  expand(id: string, summaryId: string, depth: number): ExpandedSummary {
+    const { log } = this.#require(id)
+    return this.#expanded(id, log, this.#summaryOf(id, summaryId), depth) as ExpandedSummary
+  }
+
+  sources(id: string, summaryId: string, { after, limit }: SourceQuery): StoredMessage[] {
+    const positions = standsFor(this.#require(id).log, this.#summaryOf(id, summaryId))
+    return this.messages(id, { after, before: undefined, limit: undefined, order: 'forward' })
+      .filter(({ position }) => position !== undefined && positions.includes(position))
+      .slice(0, limit)
+  }
+
+  #summaryOf(id: string, summaryId: string): LogRow {
+    this.requireMessages(id, [summaryId])
+    const row = this.#require(id).log.rows.find((one) => one.id === summaryId)!
+    if (row.kind !== 'summary') throw new UndertextError('INVALID_INPUT', { problems: 'no summary' })
+    return row
+  }
+
+  #expanded(id: string, log: SessionLog, row: LogRow, depth: number): ExpandedRow {
+    const { tokensPerConversation } = this.#estimator
+    const provider = this.#require(id).session.provider ?? 'openai'
+    const tokens = (rows: readonly LogRow[]): number => {
+      const sizes = rows.map((one) => measureMessage({ content: partsOf(one) }, this.#estimator))
+      const sum = sizes.reduce((all, one) => addSizes(all, one))
+      return tokensOf(sum, rows.length, this.#estimator, provider) - tokensPerConversation
+    }
+    const positions = standsFor(log, row).sort((a, b) => a - b)
+    const sources = positions.map((position) => log.rows.find((one) => one.position === position)!)
+    const times = sources.map(({ createdAt }) => createdAt)
+    const own = clean({
+      kind: row.kind,
+      id: row.id,
+      role: row.role,
+      content: structuredClone(row.content),
+      metadata: structuredClone(row.metadata),
+      createdAt: row.createdAt,
+      positions: [positions[0]!, positions.at(-1)!],
+      times: [Math.min(...times), Math.max(...times)],
+      tokens: tokens([row]),
+    }) as ExpandedRow
+    if (row.kind === 'message') return own
+    const compaction = log.compactions.find(({ no }) => no === row.insertedBy)!
+    const covered = [...log.rows]
+      .filter((one) => holdsRow(compaction.coverage.hidden, one))
+      .sort((a, b) => a.anchor - b.anchor || a.ordinal - b.ordinal)
+    const children = covered.map((one) => this.#expanded(id, log, one, depth - 1))
+    const summaries = children.filter((one) => one.kind !== 'message')
+    const given = this.#require(id).facts.get(compaction.id)?.params?.level
+    return {
+      ...own,
+      compactionId: compaction.id,
+      level: typeof given === 'number' ? given : Math.max(0, ...summaries.map(({ level }) => level)),
+      messages: positions.length,
+      sourceTokens: tokens(sources),
+      descendants: children.length + summaries.reduce((sum, { descendants }) => sum + descendants, 0),
+      ...(depth > 0 && { children }),
+    } as ExpandedSummary
+  }
+
   requireMessages(id: string, messageIds: readonly string[]): void {
     const { log } = this.#require(id)
     for (const messageId of messageIds) {
@@ -487,6 +555,7 @@ export class ModelStorage implements Storage {
         }
         stored.log = { rows, compactions: [...stored.log.compactions, compaction] }
         stored.facts.set(step.id, {
+          params: plan.params,
           trigger: run.trigger,
           actor: run.actor,
           reason: run.reason,

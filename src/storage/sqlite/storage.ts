@@ -22,6 +22,7 @@ import {
   type StoredSession,
   updateSession,
 } from './sessions.ts'
+import { expandSummary, readSources } from './sources.ts'
 import { readToolCalls, readToolOutput } from './tool-calls.ts'
 import { redo, undo } from './undo.ts'
 import { forgetLimit, learnLimit, readLimits, readReadings, recordUsage } from './usage.ts'
@@ -48,6 +49,8 @@ export function sqliteStorage(connection: Connection, estimators: Estimators) {
     view: (id, provenance) => readView(connection, id, provenance),
     toolOutput: (id, callId, position) => readToolOutput(connection, id, callId, position, estimatorOf),
     toolCalls: (id, query) => readToolCalls(connection, id, query, estimatorOf),
+    expand: (id, summaryId, depth) => expandSummary(connection, id, summaryId, depth, estimatorOf),
+    sources: (id, summaryId, query) => readSources(connection, id, summaryId, query),
     pin: (id, messageIds, pinned, authorship) => pinMessages(connection, id, messageIds, pinned, authorship),
     requireMessages: (id, messageIds) => requireMessages(connection, id, messageIds),
     snapshot: (id, provider) => readSnapshot(connection, id, provider, estimators),
