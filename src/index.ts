@@ -124,7 +124,21 @@ export {
   parseProviderOverflowDetails,
 } from './core/overflow/overflow.ts'
 export type { CompactionKind, CompactionStage } from './core/plan.ts'
+export {
+  type Figure,
+  type FigureSource,
+  type ModelOverrides,
+  type ModelProfile,
+  resolveModelProfile,
+} from './core/profiles.ts'
 export { type Mend, type MendKind, type Rendering, type RenderOptions, renderView } from './core/render.ts'
+export {
+  ANTHROPIC_COMPACTION,
+  ANTHROPIC_EDITS,
+  compactsHistory,
+  contextManagementTypes,
+  OPENAI_COMPACTION,
+} from './core/server-compaction.ts'
 export { CUT_ENDING } from './core/stages/cut.ts'
 export { DEDUP_THRESHOLD } from './core/stages/deduplicate.ts'
 export {
@@ -280,6 +294,7 @@ export type {
   SessionInput,
   StatsOptions,
   ToolOutputOptions,
+  UndoIfFitsOptions,
   UndoOptions,
   UsageInput,
   VerifyOptions,
@@ -292,4 +307,5 @@ export {
   type SummaryRequest,
 } from './summarizers/summarizer.ts'
 export { TOKENIZER_NAMES, type TokenizerName, tokenizerEstimator } from './tokenizers/tokenizer.ts'
+export type { UndoIfFitsResult } from './undo-if-fits.ts'
 export type { OverflowResult, UsageResult } from './usage-result.ts'

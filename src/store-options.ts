@@ -3,6 +3,7 @@ import { type CompactionConfig, compactionConfigSchema } from './compaction/conf
 import { type PendingRequest, requestSchema } from './core/budget.ts'
 import { labelSchema, nameSchema } from './core/check.ts'
 import { type JsonObject, jsonProblem } from './core/json.ts'
+import { COMPACTION_KINDS } from './core/plan.ts'
 import { windowsProblem } from './core/windows.ts'
 import { LIMIT_KINDS } from './storage/storage.ts'
 
@@ -68,6 +69,23 @@ export const undoSchema = z.strictObject({ cascade: z.boolean().default(false), 
 export const statsSchema = z.strictObject({
   threshold: z.number().min(0).max(1).optional(),
   ...requestSchema.shape,
+})
+/** Kinds that people or providers made on purpose: `undoIfFits` leaves them alone. */
+const KEPT_KINDS: ReadonlySet<string> = new Set(['manual', 'provider'])
+export const undoIfFitsSchema = z.strictObject({
+  /** Whose window counts. Default: the session's own, else "openai". */
+  provider: nameSchema.optional(),
+  model: nameSchema.optional(),
+  /** Share of the available input the request may take afterwards. Default 0.6, that of a compaction. */
+  target: z.number().min(0).max(1).optional(),
+  /** Usage at which compaction would be due, which is never reached. Default 0.8. */
+  threshold: z.number().min(0).max(1).optional(),
+  /** What may be undone. Default: all but what was hidden by hand and what the provider did. */
+  kinds: z
+    .array(z.enum(COMPACTION_KINDS))
+    .default(() => COMPACTION_KINDS.filter((kind) => !KEPT_KINDS.has(kind))),
+  ...requestSchema.shape,
+  ...authorshipSchema.shape,
 })
 const tokensSchema = z.int().nonnegative().max(MOST_TOKENS)
 /** A provider's report of one request. */
@@ -141,6 +159,8 @@ export type UsageInput = z.input<typeof usageSchema>
 export type OverflowInput = z.input<typeof overflowSchema>
 export type LimitInput = z.input<typeof limitSchema>
 export type UndoOptions = z.input<typeof undoSchema>
+export type UndoIfFitsOptions = z.input<typeof undoIfFitsSchema>
+export type CheckedUndoIfFits = z.output<typeof undoIfFitsSchema>
 export type StatsOptions = PendingRequest & { readonly threshold?: number | undefined }
 export type PreviewOptions = CompactionConfig & { readonly summarize?: boolean | undefined }
 export type ListCompactionsOptions = z.input<typeof compactionsSchema>

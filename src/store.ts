@@ -74,8 +74,10 @@ import {
   type ToolOutputOptions,
   toolCallsSchema,
   toolOutputSchema,
+  type UndoIfFitsOptions,
   type UndoOptions,
   type UsageInput,
+  undoIfFitsSchema,
   undoSchema,
   updateSchema,
   usageSchema,
@@ -83,6 +85,7 @@ import {
   verifySchema,
 } from './store-options.ts'
 import type { Summarizer } from './summarizers/summarizer.ts'
+import { type UndoIfFitsResult, undoIfFits } from './undo-if-fits.ts'
 import {
   limitNamed,
   type OverflowResult,
@@ -558,6 +561,24 @@ export class Store<S extends Storage = Storage> {
     const { cascade, actor, reason } = check(undoSchema, options, 'redoCompaction')
     const target = checkId(compactionOrRunId, 'compactionOrRunId')
     return this.storage.redo(checkId(sessionId), target, { cascade, actor, reason })
+  }
+
+  /**
+   * Undoes compactions, newest first, as long as the whole request stays within the target (0.6 of the available input) of a model:
+   * for the day a larger one is chosen. Whole compactions, in one transaction; what people hid by hand and what a provider
+   * compacted stays, unless `kinds` names it. Nothing is undone that would make compaction due again. Say what is about to be sent
+   * besides the history, so that it counts. Redoing them, last first, brings back the view there was.
+   *
+   * Throws `ESTIMATOR_UNKNOWN`.
+   */
+  async undoIfFits(sessionId: string, options: UndoIfFitsOptions = {}): Promise<UndoIfFitsResult> {
+    const id = checkId(sessionId)
+    const checked = check(undoIfFitsSchema, options, 'undoIfFits')
+    return undoIfFits(this.storage, id, checked, {
+      session: await this.#requireSession(id),
+      estimatorNamed: (name) => this.#estimatorNamed(name, id),
+      contextWindows: this.#contextWindows,
+    })
   }
 
   /**

@@ -17,6 +17,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   plain: ['core', 'summarizers', 'compaction'],
   'store-options.ts': ['core', 'compaction', 'storage/storage.ts'],
   'stats.ts': ['core', 'compaction/model.ts', 'storage/storage.ts', 'store-options.ts'],
+  'undo-if-fits.ts': ['core', 'compaction/model.ts', 'stats.ts', 'storage/storage.ts', 'store-options.ts'],
   'usage-result.ts': ['core', 'storage/storage.ts'],
   'store.ts': [
     'core',
@@ -25,6 +26,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'storage/storage.ts',
     'store-options.ts',
     'summarizers/summarizer.ts',
+    'undo-if-fits.ts',
     'usage-result.ts',
   ],
   'open.ts': [
@@ -47,6 +49,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'store.ts',
     'store-options.ts',
     'summarizers',
+    'undo-if-fits.ts',
     'usage-result.ts',
     'tokenizers',
   ],

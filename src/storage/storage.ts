@@ -227,6 +227,26 @@ export type UndoOutcome = {
   readonly parts: number
 }
 
+/** Which compactions may be taken out of force, and for which model figures are read. */
+export type UndoWhileRequest = Authorship & {
+  readonly kinds: readonly CompactionKind[]
+  readonly provider: string
+  readonly model: string
+}
+
+/** Says whether a session, as it would be, is still as it must be. */
+export type SessionTest = (figures: SessionFigures, readings: Readings) => boolean
+
+export type UndoWhileOutcome = UndoOutcome & {
+  readonly readings: Readings
+  readonly before: SessionFigures
+  readonly after: SessionFigures
+  /** The one that would have been next and did not pass, and the session as it would have been. */
+  readonly refused: { readonly compactionId: string; readonly figures: SessionFigures } | undefined
+  /** Those of the kinds asked for that others in force build on, of kinds not asked for. */
+  readonly blocked: readonly string[]
+}
+
 /** A claim on a session: nobody else asks a model for the same summary. */
 export type Lease = { readonly runId: string; readonly holder: string; readonly expiresAt: number }
 
@@ -347,6 +367,11 @@ export interface Storage {
   undo(id: string, compactionOrRun: string, request: UndoRequest): Awaitable<UndoOutcome>
   /** Puts it back. Throws `COMPACTION_NOT_FOUND`, `INPUT_NOT_VISIBLE`. */
   redo(id: string, compactionOrRun: string, request: UndoRequest): Awaitable<UndoOutcome>
+  /**
+   * Takes compactions out of force, newest first, as long as the session passes a test afterwards; in one transaction, and what does
+   * not pass is never seen. Throws `SESSION_NOT_FOUND`.
+   */
+  undoWhile(id: string, request: UndoWhileRequest, passes: SessionTest): Awaitable<UndoWhileOutcome>
   compactions(
     id: string,
     query: { run?: string | undefined; id?: string | undefined },

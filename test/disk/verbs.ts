@@ -105,6 +105,7 @@ export const WRITES: Readonly<Record<string, Verb>> = {
   hideMessages: (store, { ids }) => store.hideMessages('s', [ids.at(-4)!]),
   redoCompaction: (store, { active, undone }) =>
     store.undoCompaction('s', active).then(() => store.redoCompaction('s', undone)),
+  undoIfFits: (store) => store.undoIfFits('s', { kinds: ['condense'] }),
   undoCompaction: (store, { undone }) => store.undoCompaction('s', undone),
   compactSession: (store) => store.compactSession('s', { targetTokens: 300, keepRecentTokens: 100 }),
   'compactSession by a model': (store) =>

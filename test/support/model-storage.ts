@@ -49,10 +49,13 @@ import type {
   NamedLimit,
   RunCommit,
   Session,
+  SessionTest,
   Snapshot,
   SourceQuery,
   Storage,
   ToolCallQuery,
+  UndoWhileOutcome,
+  UndoWhileRequest,
   UsageOutcome,
   UsageReport,
 } from '../../src/storage/storage.ts'
@@ -597,6 +600,40 @@ export class ModelStorage implements Storage {
     stored.log = log
     if (taken.length > 0) this.#moved(stored)
     return outcome(taken)
+  }
+
+  undoWhile(id: string, { kinds, provider, model }: UndoWhileRequest, passes: SessionTest): UndoWhileOutcome {
+    const stored = this.#require(id)
+    const readings = this.readings(id, provider, model)
+    const before = this.#counted(stored)
+    const taken: LogCompaction[] = []
+    const blocked: string[] = []
+    let after = before
+    let refused: UndoWhileOutcome['refused']
+    const standing = stored.log.compactions
+      .filter(({ status }) => status === 'active')
+      .sort((a, b) => b.rank - a.rank)
+    for (const { id: compactionId, kind } of passes(before, readings) ? standing : []) {
+      if (!kinds.includes(kind)) continue
+      const compaction = stored.log.compactions.find((one) => one.id === compactionId)!
+      const undone = { ...stored, session: { ...stored.session, viewEpoch: stored.session.viewEpoch + 1 } }
+      try {
+        undone.log = undoIn(id, stored.log, [compaction], false, undefined).log
+      } catch {
+        blocked.push(compactionId)
+        continue
+      }
+      const figures = this.#counted(undone)
+      if (!passes(figures, readings)) {
+        refused = { compactionId, figures }
+        break
+      }
+      stored.log = undone.log
+      stored.session = undone.session
+      taken.push(compaction)
+      after = figures
+    }
+    return { ...outcome(taken), readings, before, after, refused, blocked }
   }
 
   redo(id: string, target: string, { cascade }: { cascade: boolean }): ReturnType<Storage['redo']> {

@@ -25,6 +25,7 @@ import {
 import { expandSummary, readSources } from './sources.ts'
 import { readToolCalls, readToolOutput } from './tool-calls.ts'
 import { redo, undo } from './undo.ts'
+import { undoWhile } from './undo-while.ts'
 import { forgetLimit, learnLimit, readLimits, readReadings, recordUsage } from './usage.ts'
 import { verifySession } from './verify.ts'
 
@@ -66,6 +67,7 @@ export function sqliteStorage(connection: Connection, estimators: Estimators) {
     endAttempts: (snapshot, run, ended) => endAttempts(connection, snapshot, run, ended),
     undo: (id, target, request) => undo(connection, id, target, request),
     redo: (id, target, request) => redo(connection, id, target, request, estimators),
+    undoWhile: (id, request, passes) => undoWhile(connection, id, request, passes),
     compactions: (id, query) => readCompactions(connection, id, query),
     auditLog: (id, query) => readAudit(connection, id, query),
     verify: (id, repair) => verifySession(connection, id, estimatorOf, repair),
