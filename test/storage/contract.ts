@@ -15,6 +15,7 @@ import { describeTruncate } from './contract/stages-truncate.ts'
 import { type Contract, KEEPS_ALL, type Keeps, type StoreFactory } from './contract/support.ts'
 import { describeToolCalls } from './contract/tool-calls.ts'
 import { describeUndo } from './contract/undo.ts'
+import { describeUndoIfFits } from './contract/undo-if-fits.ts'
 
 /**
  * What every storage must do: all verbs of `Store`, over whatever the factory opens. A new backend is done when
@@ -58,6 +59,7 @@ export function describeStore(name: string, factory: StoreFactory, keeps: Keeps 
     describeUndo(contract)
     describeToolCalls(contract)
     describeExpand(contract)
+    describeUndoIfFits(contract)
     describeConcurrency(contract)
     describeAudit(contract)
     describeReadings(contract)
