@@ -123,7 +123,14 @@ export {
   parseProviderOverflowDetails,
 } from './core/overflow/overflow.ts'
 export type { CompactionKind, CompactionStage } from './core/plan.ts'
-export { type Mend, type MendKind, type Rendering, type RenderOptions, renderView } from './core/render.ts'
+export {
+  type Mend,
+  type MendKind,
+  type Rendering,
+  type RenderOptions,
+  renderView,
+  type SummaryPlace,
+} from './core/render.ts'
 export { CUT_ENDING } from './core/stages/cut.ts'
 export { DEDUP_THRESHOLD } from './core/stages/deduplicate.ts'
 export {

@@ -3,6 +3,8 @@ import { type CompactionConfig, compactionConfigSchema } from './compaction/conf
 import { type PendingRequest, requestSchema } from './core/budget.ts'
 import { labelSchema, nameSchema } from './core/check.ts'
 import { type JsonObject, jsonProblem } from './core/json.ts'
+import { SUMMARY_PLACES } from './core/rendering/places.ts'
+import { SUMMARY_PRESETS } from './core/rendering/rows.ts'
 import { windowsProblem } from './core/windows.ts'
 import { LIMIT_KINDS } from './storage/storage.ts'
 
@@ -109,7 +111,8 @@ export const renderSchema = z.strictObject({
   summaryHeader: z.string().optional(),
   markerRole: roleSchema.optional(),
   markerText: z.string().optional(),
-  preset: z.enum(['neurolink', 'neuron', 'nca', 'promptfleet', 'tags']).optional(),
+  summaryPlace: z.enum(SUMMARY_PLACES).optional(),
+  preset: z.enum(SUMMARY_PRESETS).optional(),
   pendingCalls: z.enum(['answer', 'keep']).optional(),
 })
 export const idsSchema = z.array(nameSchema).min(1, 'must name at least one message').max(1_000_000)
