@@ -1,10 +1,14 @@
 import { v7 as uuidv7 } from 'uuid'
 import { z } from 'zod'
 import { Compactor } from './compaction/compactor.ts'
-import { type CompactionConfig, compactionConfigSchema } from './compaction/config.ts'
 import { resolveModel } from './compaction/model.ts'
 import { CompactionPreview } from './compaction/preview.ts'
 import type { CompactionResult } from './compaction/result.ts'
+import { type Configuration, configurationOf } from './config/configuration.ts'
+import { readCall, readPreview } from './config/layers.ts'
+import { type ResolvedConfig, saidOf } from './config/resolve.ts'
+import { runConfig } from './config/run-config.ts'
+import { type Layer, RENDERING_KEYS } from './config/settings.ts'
 import { estimateOf, estimateRequest } from './core/budget.ts'
 import type { LearnedTokens } from './core/calibration.ts'
 import { check, invalid, nameSchema } from './core/check.ts'
@@ -19,7 +23,6 @@ import { canonicalProvider } from './core/providers.ts'
 import { type Rendering, type RenderOptions, renderView } from './core/render.ts'
 import type { Estimator } from './core/tokens.ts'
 import type { Finding } from './core/verify.ts'
-import type { ContextWindows } from './core/windows.ts'
 import { UndertextError } from './errors.ts'
 import { type ContextStats, contextStats } from './stats.ts'
 import type {
@@ -41,6 +44,7 @@ import {
   appendSchema,
   auditSchema,
   authorshipSchema,
+  type CompactOptions,
   compactionsSchema,
   createSchema,
   type EffectiveHistoryOptions,
@@ -56,7 +60,6 @@ import {
   type OverflowInput,
   overflowSchema,
   type PreviewOptions,
-  previewSchema,
   renderSchema,
   type SessionChange,
   type SessionInput,
@@ -70,7 +73,6 @@ import {
   type VerifyOptions,
   verifySchema,
 } from './store-options.ts'
-import type { Summarizer } from './summarizers/summarizer.ts'
 import {
   limitNamed,
   type OverflowResult,
@@ -92,8 +94,8 @@ export type AppendResult = {
 /** What `openStore` was told that concerns all sessions. */
 export type StoreSettings = {
   readonly estimators: Estimators
-  readonly summarizer: Summarizer | undefined
-  readonly contextWindows?: ContextWindows | undefined
+  /** Settings of all sessions, weightiest layer first. */
+  readonly layers?: readonly Layer[]
 }
 
 /**
@@ -108,22 +110,36 @@ export type StoreSettings = {
 export class Store<S extends Storage = Storage> {
   protected readonly storage: S
   readonly #estimators: Estimators
-  readonly #contextWindows: ContextWindows | undefined
+  readonly #configuration: Configuration
   readonly #compactor: Compactor
 
   constructor(storage: S, options: StoreSettings) {
     this.storage = storage
     this.#estimators = options.estimators
-    this.#contextWindows = options.contextWindows
-    this.#compactor = new Compactor(storage, options)
+    this.#configuration = configurationOf(options.layers ?? [])
+    const { modelOf, ofStore } = this.#configuration
+    this.#compactor = new Compactor(storage, { modelOf, contextWindows: ofStore.settings.contextWindows })
   }
 
-  /** Makes a session and answers it. Without an `id` it gets a uuid. Throws `SESSION_EXISTS`. */
+  /**
+   * Makes a session and answers it. Without an `id` it gets a uuid. Settings in its `config` count before the store's
+   * (docs/configuration.md); it is counted by the estimator they name. Throws `SESSION_EXISTS`.
+   */
   async createSession(session: SessionInput = {}): Promise<Session> {
     const { id, ...fields } = check(createSchema, session, 'createSession')
-    return publicSession(
-      await this.storage.createSession(id ?? uuidv7(), fields, this.#estimators.standard.name),
-    )
+    const estimator = this.#estimatorFor(fields.config ?? undefined)
+    return publicSession(await this.storage.createSession(id ?? uuidv7(), fields, estimator))
+  }
+
+  #estimatorFor(config: Session['config']): string {
+    const { standard, byName } = this.#estimators
+    // A copy: settings are remembered by the object, and this one is the caller's.
+    const { settings, sources } = this.#configuration.ofSession(config && { ...config })
+    const isTheStores = settings.estimator === this.#configuration.ofStore.settings.estimator
+    if (isTheStores || sources.estimator === 'default') return standard.name
+    if (!byName.has(settings.estimator))
+      throw invalid('createSession: config: estimator is none that this store was given')
+    return settings.estimator
   }
 
   /** A session with its counters. */
@@ -227,8 +243,35 @@ export class Store<S extends Storage = Storage> {
     const id = checkId(sessionId)
     const { provider, ...rest } = check(renderSchema, options, 'renderHistory')
     const session = await this.#requireSession(id)
-    const chosen = resolveModel(session, provider, undefined).provider
-    return renderView(await this.storage.view(id, false), { ...rest, provider: chosen } as RenderOptions)
+    const chosen = resolveModel(this.#configuration.modelOf(session), provider, undefined).provider
+    const config = this.#configuration.ofSession(session.config)
+    const manner = { preset: config.settings.preset, ...saidOf(config, RENDERING_KEYS) }
+    const shown = { ...manner, ...rest, provider: chosen } as RenderOptions
+    return renderView(await this.storage.view(id, false), shown)
+  }
+
+  /**
+   * The settings in force for the store, or for one session, and which layer each comes from: `session`, `store`
+   * (`openStore`), `environment`, `file`, `preset` or `default`. What is missing scales with the window or does not apply.
+   * Throws `SESSION_NOT_FOUND`.
+   */
+  async getConfig(sessionId?: string): Promise<ResolvedConfig> {
+    if (sessionId === undefined) return copyOf(this.#configuration.ofStore)
+    const session = await this.#requireSession(checkId(sessionId))
+    const { settings, sources } = this.#configuration.ofSession(session.config)
+    const { provider, model } = this.#configuration.modelOf(session)
+    return {
+      settings: {
+        ...settings,
+        ...(provider !== undefined && { provider }),
+        ...(model !== undefined && { model }),
+      },
+      sources: {
+        ...sources,
+        ...(session.provider !== undefined && { provider: 'session' as const }),
+        ...(session.model !== undefined && { model: 'session' as const }),
+      },
+    }
   }
 
   /** Pins messages: no compaction hides or changes them. Answers how many were not pinned before. Throws `MESSAGE_NOT_FOUND`. */
@@ -343,7 +386,8 @@ export class Store<S extends Storage = Storage> {
     if (!isContextOverflowError(error, { provider: named })) return { isOverflow: false }
     // Where nobody says whose request it was, the error does.
     const called = named ?? getContextOverflowProvider(error) ?? undefined
-    const { provider, key, model = '' } = resolveModel(session, called, checked.model)
+    const own = this.#configuration.modelOf(session)
+    const { provider, key, model = '' } = resolveModel(own, called, checked.model)
     const details = parseProviderOverflowDetails(error, { provider })
     const size = sizeNamed(details)
     const limit = limitNamed(details)
@@ -368,7 +412,8 @@ export class Store<S extends Storage = Storage> {
     request: OverflowInput,
     { wentThrough, limit }: Pick<UsageReport, 'wentThrough' | 'limit'>,
   ): Promise<{ readonly usage: UsageResult; readonly learned: LearnedTokens }> {
-    const chosen = resolveModel({ provider, model }, request.provider, request.model)
+    const own = this.#configuration.modelOf({ provider, model })
+    const chosen = resolveModel(own, request.provider, request.model)
     const counting = this.#estimatorNamed(estimator, id)
     const raw = estimateRequest(chosen.key, request, 0, counting)
     const { standing, pending } = estimateOf(raw)
@@ -417,8 +462,8 @@ export class Store<S extends Storage = Storage> {
    */
   async previewCompaction(sessionId: string, config: PreviewOptions = {}): Promise<CompactionPreview | null> {
     const id = checkId(sessionId)
-    const { summarize = false, ...rest } = check(previewSchema, config, 'previewCompaction')
-    return this.#compactor.preview(id, check(compactionConfigSchema, rest, 'previewCompaction'), summarize)
+    const { call, summarize } = readPreview(config, 'previewCompaction')
+    return this.#compactor.preview(id, (session) => runConfig(this.#configuration, session, call), summarize)
   }
 
   /**
@@ -431,14 +476,15 @@ export class Store<S extends Storage = Storage> {
    */
   async compactSession(
     sessionId: string,
-    config: CompactionConfig | CompactionPreview = {},
+    config: CompactOptions | CompactionPreview = {},
   ): Promise<CompactionResult | null> {
     const id = checkId(sessionId)
     if (config instanceof CompactionPreview) {
       if (config.sessionId !== id) throw invalid('compactSession: the preview is of another session')
       return this.#compactor.apply(id, config)
     }
-    return this.#compactor.compact(id, check(compactionConfigSchema, config, 'compactSession'))
+    const call = readCall(config, 'compactSession')
+    return this.#compactor.compact(id, (session) => runConfig(this.#configuration, session, call))
   }
 
   /** The audit: all compactions of a session, or of one run, oldest first, failed ones included. */
@@ -536,14 +582,19 @@ export class Store<S extends Storage = Storage> {
   ): Awaitable<ContextStats | null> {
     return when(this.storage.figures(sessionId), (figures) => {
       if (figures === undefined || figures.messageCount === 0) return null
-      const { key, model: chosen = '' } = resolveModel(figures, provider, model)
+      const { settings } = this.#configuration.ofSession(figures.config)
+      if (!settings.enabled) return null
+      const own = this.#configuration.modelOf(figures)
+      const { key, model: chosen = '' } = resolveModel(own, provider, model)
       return when(this.storage.readings(sessionId, key, chosen), (readings) =>
         contextStats(figures, readings, {
           provider,
           model,
           request,
+          settings,
+          own,
           estimator: this.#estimatorNamed(figures.estimator, sessionId),
-          contextWindows: this.#contextWindows,
+          contextWindows: this.#configuration.ofStore.settings.contextWindows,
         }),
       )
     })
@@ -600,6 +651,10 @@ function checkMessages(messages: unknown): asserts messages is readonly NewMessa
     if (problem !== undefined)
       throw invalid(`messages[${index}]${problem.startsWith('.') ? '' : ' '}${problem}`)
   }
+}
+
+function copyOf({ settings, sources }: ResolvedConfig): ResolvedConfig {
+  return { settings: { ...settings }, sources: { ...sources } }
 }
 
 /** A session without what only the storage needs. */

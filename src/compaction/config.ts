@@ -13,7 +13,7 @@ import type { StageSettings } from '../core/stages/stage.ts'
 import { TRUNCATION_MARKER } from '../core/stages/truncate.ts'
 import type { Estimator } from '../core/tokens.ts'
 import { PATH_ARGUMENTS, READ_TOOLS } from '../core/tool-names.ts'
-import { availableInput } from '../core/windows.ts'
+import { availableInput, lowerLimit } from '../core/windows.ts'
 import { TRIGGERS } from '../storage/storage.ts'
 import { SUMMARY_SECTIONS } from '../summarizers/summarizer.ts'
 import { summarizerSchema } from '../summarizers/summarizer-schema.ts'
@@ -68,6 +68,8 @@ export const compactionConfigSchema = z
     /** Model the window is of. Default: the session's own. */
     model: z.string().optional(),
     ...requestSchema.shape,
+    /** Most tokens of input, whatever the model's window leaves; 0 for no such limit. Source: seed 004. */
+    contextWindowTarget: tokens.optional(),
     /** Share of the available input the whole request is brought down to. Default 0.6. */
     target: share.optional(),
     /** Tokens the history is brought down to, instead of `target`. */
@@ -169,7 +171,8 @@ export function resolveSettings(config: CheckedConfig, subject: RunSubject): Run
     estimator: estimator.name,
     estimate,
   })
-  const available = Math.max(0, availableInput(contextWindow, config.maxTokens, subject.inputLimit))
+  const inputLimit = lowerLimit(subject.inputLimit, config.contextWindowTarget)
+  const available = Math.max(0, availableInput(contextWindow, config.maxTokens, inputLimit))
   const others = expectedTokens(found, { ...estimate, history: 0 })
   const scale = found.ratio * overflowScale(config, expectedTokens(found, estimate))
   const share = Math.floor((config.target ?? DEFAULT_COMPACTION_TARGET) * available)
