@@ -2,6 +2,33 @@ export type { CompactionConfig } from './compaction/config.ts'
 export type { PendingSummary } from './compaction/plan-run.ts'
 export { CompactionPreview, type PlannedCompaction } from './compaction/preview.ts'
 export type { CompactionOutline, CompactionResult, IdleReason } from './compaction/result.ts'
+export type { Environment } from './config/environment.ts'
+export {
+  BLOG_SECTIONS,
+  NCA_AUTO_SUMMARIZE_THRESHOLD,
+  NCA_CONTEXT_WINDOW_TARGET,
+  NCA_SECTIONS,
+  NEURON_PLACEHOLDER,
+  NEURON_SECTIONS,
+  PRESETS,
+} from './config/presets.ts'
+export {
+  DEFAULT_WARNING_LEVELS,
+  type ResolvedConfig,
+  type ResolvedSettings,
+  type TurnSettings,
+} from './config/resolve.ts'
+export {
+  type LayerValues,
+  PRESET_NAMES,
+  type PresetName,
+  SETTING_NAMES,
+  type SettingName,
+  type SettingSource,
+  type Settings,
+} from './config/settings.ts'
+export type { Spellings, SwitchSpellings } from './config/spellings.ts'
+export { MAX_RETAINED_MESSAGES, type StageSetting } from './config/stages.ts'
 export {
   type BudgetBreakdown,
   type BudgetCheckParams,
@@ -265,6 +292,7 @@ export type {
   AppendOptions,
   AuditLogOptions,
   AuthorshipOptions,
+  CompactOptions,
   EffectiveHistoryOptions,
   GetMessagesOptions,
   LimitInput,

@@ -39,7 +39,8 @@ export function runConfig(
 
   // Seed 004: a session that does not summarize by itself does so when it is asked to.
   const isQuiet = call.trigger === 'auto' && !settings.enableAutoSummarize
-  const stages = compositionOf(resolved, isQuiet)
+  // A given range is condensed and nothing else.
+  const stages = call.range === undefined ? compositionOf(resolved, isQuiet) : undefined
   return {
     ...saidOf(resolved, OWN_KEYS),
     ...facts,
