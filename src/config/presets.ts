@@ -68,7 +68,8 @@ export const PRESETS: { readonly [P in PresetName]: LayerValues } = {
   /** Seed 004: the last 50 with a summary of what went, at 75 percent of 32,000 tokens; a warning at 80. */
   nca: {
     estimator: 'nca',
-    stages: [{ stage: 'sliding_window', summarize: true }, 'cut'],
+    // Fewer than 50 where those are too large. Source: checklist S4-U07.
+    stages: [{ stage: 'sliding_window', summarize: true, shrinkToFit: true }, 'cut'],
     contextWindowTarget: NCA_CONTEXT_WINDOW_TARGET,
     maxRetainedMessages: MAX_RETAINED_MESSAGES,
     autoSummarizeThreshold: NCA_AUTO_SUMMARIZE_THRESHOLD,

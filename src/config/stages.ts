@@ -60,14 +60,17 @@ export type StageDefaults = {
   readonly placeholder: unknown
 }
 
-/** Which switch turns a stage off, by its name. Seed 003 calls the switch of the fourth `enableSlidingWindow` too. */
+/** Which switch turns a stage off, by its name. A window is seed 003's fourth stage: its switch is `enableSlidingWindow` too. */
 const SWITCH_OF: ReadonlyMap<string, keyof Switches> = new Map([
   ['prune', 'prune'],
   ['clear_tool_results', 'prune'],
   ['deduplicate', 'deduplicate'],
   ['summarize', 'summarize'],
+  ['summarize_older', 'summarize'],
   ['hierarchical_summaries', 'summarize'],
   ['truncate', 'truncate'],
+  ['sliding_window', 'truncate'],
+  ['priority_based', 'truncate'],
   ['cut', 'cut'],
 ])
 
@@ -83,35 +86,50 @@ export function stagesOf(
   defaults: StageDefaults,
 ): Stage[] {
   return settings.flatMap((setting) => {
-    const spec = typeof setting === 'string' ? { stage: setting } : setting
-    const name = isStage(setting) ? setting.name : (spec as { stage: string }).stage
-    const by = SWITCH_OF.get(name)
-    if (by !== undefined && !switches[by]) return []
-    if (isStage(setting)) return [setting]
-    const { summarize, ...plain } = completed(setting, defaults)
-    if (summarize === undefined) return [made(plain)]
-    if (switches.summarize) return [made({ ...plain, summarize })]
-    return switches.truncate ? [made(plain)] : []
+    if (isStage(setting)) return isOn(setting.name, switches) ? [setting] : []
+    const spec = switched(setting, switches, defaults)
+    return spec === undefined ? [] : [made(spec)]
   })
+}
+
+function isOn(name: string, switches: Switches): boolean {
+  const by = SWITCH_OF.get(name)
+  return by === undefined || switches[by]
+}
+
+/** What a composition says of a stage, as far as it is switched on. */
+function switched(setting: StageSpec, switches: Switches, defaults: StageDefaults): NamedSpec | undefined {
+  const spec = completed(setting, defaults)
+  if (spec.stage === 'composite' && Array.isArray(spec.stages)) {
+    const stages = (spec.stages as StageSpec[]).flatMap((one) => switched(one, switches, defaults) ?? [])
+    return stages.length === 0 ? undefined : { ...spec, stages }
+  }
+  const summarizes = spec.stage === WINDOW_WITH_SUMMARY || spec.summarize === true
+  if (!summarizes) return isOn(spec.stage, switches) ? spec : undefined
+  if (switches.summarize) return spec
+  const { summarize: _, ...plain } = spec
+  return switches.truncate ? { ...plain, stage: WINDOW } : undefined
 }
 
 /** The four of seed 003 with a window of so many messages before the truncation, or another composition likewise. */
 export function withWindow(settings: readonly StageSetting[]): readonly StageSetting[] {
   const names = settings.map((one) => (typeof one === 'string' ? one : 'stage' in one ? one.stage : one.name))
-  if (names.includes(WINDOW)) return settings
+  if (names.includes(WINDOW) || names.includes(WINDOW_WITH_SUMMARY)) return settings
   const at = names.findIndex((name) => name === 'truncate' || name === 'cut')
   return settings.toSpliced(at < 0 ? settings.length : at, 0, WINDOW)
 }
 
 const WINDOW = 'sliding_window'
+const WINDOW_WITH_SUMMARY = 'sliding_window_with_summary'
 
 type NamedSpec = { readonly stage: string; readonly [option: string]: unknown }
 
 function completed(spec: StageSpec, { retained, placeholder }: StageDefaults): NamedSpec {
   const named = typeof spec === 'string' ? { stage: spec } : spec
   const lacks = (...options: string[]): boolean => options.every((option) => !Object.hasOwn(named, option))
-  if (named.stage === WINDOW && lacks('last', 'fitBudget')) return { ...named, last: retained }
-  if (named.stage === 'clear_tool_results' && placeholder !== undefined && lacks('placeholder'))
+  const isWindow = named.stage === WINDOW || named.stage === WINDOW_WITH_SUMMARY
+  if (isWindow && lacks('last', 'fitBudget')) return { ...named, last: retained }
+  if (named.stage === 'clear_tool_results' && typeof placeholder === 'string' && lacks('placeholder'))
     return { ...named, placeholder }
   return named
 }

@@ -26,7 +26,8 @@ export type InsertedRowOptions = {
   readonly preset?: SummaryPreset
 }
 
-type Manner = {
+/** A role, what stands before and behind a summary's text, and where it is shown. */
+export type Manner = {
   readonly role: InsertedRole
   readonly before: string
   readonly after: string
@@ -36,8 +37,8 @@ type Manner = {
 /** Between summaries that stand within a system message. Source: golden PHM-14. */
 const SUMMARY_SEPARATOR = '\n---\n'
 
-/** Source: checklist C-08, S0-40, S0-U08, S2-070, S3-U03, S4-40; golden promptfleet-history-manager. */
-const MANNERS: { readonly [P in SummaryPreset]: Manner } = {
+/** The manner of each preset. Source: checklist C-08, S0-40, S0-U08, S2-070, S3-U03, S4-40; golden promptfleet-history-manager. */
+export const MANNERS: { readonly [P in SummaryPreset]: Manner } = {
   neurolink: { role: 'system', before: 'Previous conversation summary:\n\n', after: '', place: 'inline' },
   neuron: { role: 'user', before: '[Summary of earlier conversation]\n', after: '', place: 'after-system' },
   nca: {
