@@ -14,7 +14,7 @@ export type ContextWarningEvent = {
   readonly percent: number
   /** Tokens of the request, as `getContextStats` has them. */
   readonly tokens: number
-  /** What they are held against: the available input, or the `contextTarget` that was given, when that is less. */
+  /** What they are held against: the available input, or the `contextWindowTarget`, when that is less. */
   readonly availableTokens: number
 }
 

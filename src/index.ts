@@ -2,6 +2,32 @@ export type { CompactionConfig } from './compaction/config.ts'
 export type { PendingSummary } from './compaction/plan-run.ts'
 export { CompactionPreview, type PlannedCompaction } from './compaction/preview.ts'
 export type { CompactionOutline, CompactionResult, IdleReason } from './compaction/result.ts'
+export type { Environment } from './config/environment.ts'
+export {
+  BLOG_SECTIONS,
+  NCA_AUTO_SUMMARIZE_THRESHOLD,
+  NCA_CONTEXT_WINDOW_TARGET,
+  NCA_SECTIONS,
+  NEURON_SECTIONS,
+  PRESETS,
+} from './config/presets.ts'
+export {
+  DEFAULT_WARNING_LEVELS,
+  type ResolvedConfig,
+  type ResolvedSettings,
+  type TurnSettings,
+} from './config/resolve.ts'
+export {
+  type LayerValues,
+  PRESET_NAMES,
+  type PresetName,
+  SETTING_NAMES,
+  type SettingName,
+  type SettingSource,
+  type Settings,
+} from './config/settings.ts'
+export type { Spellings, SwitchSpellings } from './config/spellings.ts'
+export { MAX_RETAINED_MESSAGES, type StageSetting } from './config/stages.ts'
 export {
   type BudgetBreakdown,
   type BudgetCheckParams,
@@ -150,7 +176,14 @@ export {
   type ModelProfile,
   resolveModelProfile,
 } from './core/profiles.ts'
-export { type Mend, type MendKind, type Rendering, type RenderOptions, renderView } from './core/render.ts'
+export {
+  type Mend,
+  type MendKind,
+  type Rendering,
+  type RenderOptions,
+  renderView,
+  type SummaryPlace,
+} from './core/render.ts'
 export {
   ANTHROPIC_COMPACTION,
   ANTHROPIC_EDITS,
@@ -357,6 +390,7 @@ export type {
   AppendOptions,
   AuditLogOptions,
   AuthorshipOptions,
+  CompactOptions,
   EffectiveHistoryOptions,
   ExpandOptions,
   GetMessagesOptions,
@@ -453,7 +487,6 @@ export {
   AFTER_TURN_THRESHOLD,
   type AfterTurnOptions,
   type BeforeTurnOptions,
-  WARNING_LEVELS,
 } from './turn/turn-options.ts'
 export type { UndoIfFitsResult } from './undo-if-fits.ts'
 export type { OverflowResult, UsageResult } from './usage-result.ts'

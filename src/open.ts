@@ -1,6 +1,12 @@
 import { existsSync, type Stats, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { z } from 'zod'
+import { type Environment, FILE_VARIABLE, readEnvironment } from './config/environment.ts'
+import { readConfigFile } from './config/file.ts'
+import { kept, readSettings } from './config/layers.ts'
+import { resolveLayers } from './config/resolve.ts'
+import type { Layer, Settings } from './config/settings.ts'
+import type { Spellings } from './config/spellings.ts'
 import { check, invalid } from './core/check.ts'
 import { BUILT_IN_ESTIMATORS, ESTIMATOR_NAMES, estimatorNamed } from './core/estimators/built-in.ts'
 import { isEstimator } from './core/estimators/estimator-schema.ts'
@@ -56,6 +62,25 @@ const openSchema = z.strictObject({
   contextWindows: contextWindowsSchema.optional(),
   /** Who writes summaries when a call names nobody. Default: the extractive one, which needs no model. */
   summarizer: summarizerSchema.optional(),
+  /** Settings of all sessions (docs/configuration.md). A session's own `config` and a call go before them. */
+  config: z
+    .custom<Settings & Spellings>(
+      (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
+      'must be an object',
+    )
+    .optional(),
+  /** A file of settings, JSON or TOML; `config` and the environment go before it. Default: what `UNDERTEXT_CONFIG` names. */
+  configFile: z.string().min(1).optional(),
+  /** Where variables like `UNDERTEXT_THRESHOLD` are read, once. Default: `process.env`; `false`: nowhere. */
+  env: z
+    .union([
+      z.literal(false),
+      z.custom<Environment>(
+        (value) => typeof value === 'object' && value !== null,
+        'must be an object or false',
+      ),
+    ])
+    .optional(),
 })
 
 export type OpenOptions = z.input<typeof openSchema>
@@ -85,28 +110,61 @@ export async function openStore(
   options: OpenOptions = {},
 ): Promise<SqliteStore> {
   const checked = check(openSchema, options, 'openStore')
-  const estimators = await estimatorsOf(checked)
+  const layers = await layersOf(checked)
+  const estimators = await estimatorsOf(checked, resolveLayers(layers).settings.estimator)
   const connection =
     typeof location === 'string' ? await openFile(location, checked) : adopt(location, checked)
-  return new SqliteStore(sqliteStorage(connection, estimators), {
-    estimators,
-    summarizer: checked.summarizer,
-    contextWindows: checked.contextWindows,
-  })
+  return new SqliteStore(sqliteStorage(connection, estimators), { estimators, layers })
 }
 
-async function estimatorsOf({
-  estimator = 'calibrated',
-  estimators = [],
-}: CheckedOptions): Promise<Estimators> {
-  const standard = await resolveEstimator(estimator)
-  const all = [...BUILT_IN_ESTIMATORS, ...(await Promise.all(estimators.map(resolveEstimator))), standard]
+/** The store-wide settings, weightiest first. Options of `openStore` that are settings stand in the layer of its `config`. */
+async function layersOf(options: CheckedOptions): Promise<Layer[]> {
+  const { config = {}, env = process.env } = options
+  const layers: Layer[] = [{ source: 'store', values: storeLayer(options, config) }]
+  if (env !== false) layers.push({ source: 'environment', values: readEnvironment(env) })
+  const fromVariable = env === false ? undefined : env[FILE_VARIABLE] || undefined
+  const path = options.configFile ?? fromVariable
+  if (path !== undefined) {
+    const what = options.configFile === undefined ? FILE_VARIABLE : 'openStore: configFile'
+    layers.push({ source: 'file', values: await readConfigFile(path, what) })
+  }
+  return layers
+}
+
+function storeLayer(options: CheckedOptions, config: object): Layer['values'] {
+  const { estimator, summarizer, contextWindows } = options
+  const said = {
+    estimator: typeof estimator === 'object' ? estimator.name : estimator,
+    summarizer,
+    contextWindows,
+  }
+  const values = readSettings(config, 'openStore: config')
+  for (const name of ['estimator', 'summarizer', 'contextWindows'] as const) {
+    if (said[name] !== undefined && values[name] !== undefined)
+      throw invalid(`openStore: ${name} is given twice, as an option and in config`)
+  }
+  return { ...values, ...kept(said) }
+}
+
+/** `named` is the estimator the settings name: new sessions are counted by it. */
+async function estimatorsOf(
+  { estimator, estimators = [] }: CheckedOptions,
+  named: string,
+): Promise<Estimators> {
+  const given = await Promise.all(estimators.map(resolveEstimator))
+  const own = given.find(({ name }) => name === named)
+  const standard = typeof estimator === 'object' ? estimator : (own ?? (await resolveEstimator(named)))
+  const all = [...BUILT_IN_ESTIMATORS, ...given, standard]
   return { standard, byName: new Map(all.map((one) => [one.name, one] as const)) }
 }
 
 async function resolveEstimator(estimator: Estimator | string): Promise<Estimator> {
   if (typeof estimator !== 'string') return estimator
-  return estimatorNamed(estimator) ?? (await tokenizerEstimator(estimator))
+  const builtIn = estimatorNamed(estimator)
+  if (builtIn !== undefined) return builtIn
+  if (isTokenizerName(estimator)) return tokenizerEstimator(estimator)
+  const names = [...ESTIMATOR_NAMES, ...TOKENIZER_NAMES].join(', ')
+  throw invalid(`openStore: the estimator of the settings must be one of ${names}, or given as an option`)
 }
 
 async function openFile(location: string, options: CheckedOptions): Promise<Connection> {

@@ -18,10 +18,12 @@ import {
 import { type ModelProfile, profileOf } from './core/profiles.ts'
 import { type Estimator, type Sizes, tokensOf } from './core/tokens.ts'
 import {
+  availableInput,
   type ContextWindow,
   type ContextWindows,
   DEFAULT_OUTPUT_RESERVE_RATIO,
   getOutputReserve,
+  lowerLimit,
   MAX_DEFAULT_OUTPUT_RESERVE,
 } from './core/windows.ts'
 import type { SessionFigures } from './storage/storage.ts'
@@ -65,10 +67,20 @@ export type ContextStats = {
   /** The most the provider takes of input alone, tokens, where an overflow error named it. */
   readonly inputLimit?: number
   readonly outputReserve: { readonly tokens: number; readonly source: 'maxTokens' | 'share' | 'most' }
+  /** What the input is held to by the settings, tokens, where they say so. */
+  readonly contextWindowTarget?: number
   /** The usage at which compaction is due. */
   readonly threshold: number
   /** What the model is taken to be, and where each figure of that comes from. Shared and frozen. */
   readonly profile: ModelProfile
+}
+
+/** The settings stats go by. What the request says counts before them. */
+export type StatsSettings = {
+  readonly threshold?: number | undefined
+  readonly thresholdTokens?: number | undefined
+  readonly maxTokens?: number | undefined
+  readonly contextWindowTarget?: number | undefined
 }
 
 /** A provider's report of a request's size. */
@@ -80,7 +92,7 @@ export type MeasuredTokens = {
   readonly isCurrent: boolean
 }
 
-/** Stats from the counters of a session and the readings of its model. */
+/** Stats from the counters of a session and the readings of its model; `model` is the session's, or the store's for it. */
 export function contextStats(
   figures: SessionFigures,
   readings: Readings,
@@ -88,24 +100,32 @@ export function contextStats(
     readonly provider: string | undefined
     readonly model: string | undefined
     readonly request: StatsOptions
+    readonly settings: StatsSettings
+    /** Whose figures count when nobody says. */
+    readonly own: Pick<SessionFigures, 'provider' | 'model'>
     readonly estimator: Estimator
     readonly contextWindows: ContextWindows | undefined
   },
 ): ContextStats {
-  const { request, estimator } = given
-  const chosen = resolveModel(figures, given.provider, given.model)
+  const { request, settings, estimator } = given
+  const chosen = resolveModel(given.own, given.provider, given.model)
   const history = tokensOf(figures.visibleSizes, figures.visibleCount, estimator, chosen.key)
   const raw = estimateRequest(chosen.key, request, history, estimator)
   const estimate = estimateOf(raw)
   const { viewEpoch } = figures
   const expected = outlook(readings, { viewEpoch, estimator: estimator.name, estimate })
   const contextWindow = windowOf(chosen, figures.config, given.contextWindows, readings.learned.window)
-  const { maxTokens, threshold = DEFAULT_COMPACTION_THRESHOLD } = request
+  const maxTokens = request.maxTokens ?? settings.maxTokens
+  const target = request.contextWindowTarget ?? settings.contextWindowTarget ?? 0
+  const inputLimit = lowerLimit(readings.learned.input, target)
+  const threshold = thresholdOf(request, settings, () =>
+    availableInput(contextWindow.tokens, maxTokens, inputLimit),
+  )
   const budget = weighRequest({
     raw,
     outlook: expected,
     contextWindow: contextWindow.tokens,
-    inputLimit: readings.learned.input,
+    inputLimit,
     maxTokens,
     threshold,
   })
@@ -142,7 +162,18 @@ export function contextStats(
   }
   if (chosen.model !== undefined) stats.model = chosen.model
   if (readings.learned.input !== undefined) stats.inputLimit = readings.learned.input
+  if (target > 0) stats.contextWindowTarget = target
   return stats
+}
+
+/** The usage at which compaction is due: a figure of tokens is brought to the share it is of what is available. */
+function thresholdOf(request: StatsOptions, settings: StatsSettings, available: () => number): number {
+  const { threshold, thresholdTokens } =
+    request.threshold === undefined && request.thresholdTokens === undefined ? settings : request
+  if (thresholdTokens === undefined) return threshold ?? DEFAULT_COMPACTION_THRESHOLD
+  const tokens = available()
+  // With nothing available any request is too large, and usage is 1.
+  return tokens > 0 ? thresholdTokens / tokens : 1
 }
 
 function outputReserve(contextWindow: number, maxTokens: number | undefined): ContextStats['outputReserve'] {

@@ -1,10 +1,14 @@
 import { z } from 'zod'
-import { type CompactionConfig, compactionConfigSchema } from './compaction/config.ts'
+import { readSessionSettings } from './config/layers.ts'
+import type { callSchema } from './config/settings.ts'
+import type { SwitchSpellings } from './config/spellings.ts'
 import { type PendingRequest, requestSchema } from './core/budget.ts'
 import { labelSchema, nameSchema } from './core/check.ts'
 import { type JsonObject, jsonProblem } from './core/json.ts'
 import { COMPACTION_KINDS } from './core/plan.ts'
-import { windowsProblem } from './core/windows.ts'
+import { SUMMARY_PLACES } from './core/rendering/places.ts'
+import { SUMMARY_PRESETS } from './core/rendering/rows.ts'
+import { isUndertextError } from './errors.ts'
 import { LIMIT_KINDS } from './storage/storage.ts'
 
 /* What each verb of the store can be told: type, default and check in one place. A misspelled option is an error. */
@@ -18,11 +22,14 @@ const jsonObject = z.custom<JsonObject>(
   'must be a JSON object',
 )
 
-/** A session's config: any JSON object. A key the store reads must be what it reads it as. */
+/** A session's config: any JSON object. Settings among it must be what they can be (docs/configuration.md). */
 const configSchema = jsonObject.superRefine((config, context) => {
-  if (!Object.hasOwn(config, 'contextWindows')) return
-  const message = windowsProblem(config.contextWindows)
-  if (message !== undefined) context.addIssue({ code: 'custom', path: ['contextWindows'], message })
+  try {
+    readSessionSettings(config, 'settings')
+  } catch (error) {
+    if (!isUndertextError(error, 'INVALID_INPUT')) throw error
+    context.addIssue({ code: 'custom', message: error.facts.problems })
+  }
 })
 
 const fieldsSchema = {
@@ -68,6 +75,10 @@ export const authorshipSchema = z.strictObject({
 export const undoSchema = z.strictObject({ cascade: z.boolean().default(false), ...authorshipSchema.shape })
 export const statsSchema = z.strictObject({
   threshold: z.number().min(0).max(1).optional(),
+  /** Tokens at which compaction is due, instead of `threshold`. */
+  thresholdTokens: z.int().nonnegative().optional(),
+  /** Most tokens of input, whatever the window leaves; 0 for no such limit. */
+  contextWindowTarget: z.int().nonnegative().optional(),
   ...requestSchema.shape,
 })
 /** Kinds that people or providers made on purpose: `undoIfFits` leaves them alone. */
@@ -128,10 +139,6 @@ export const auditSchema = z.strictObject({
 })
 export const compactionsSchema = z.strictObject({ runId: nameSchema.optional() })
 export const verifySchema = z.strictObject({ repair: z.boolean().default(false) })
-export const previewSchema = z.strictObject({
-  ...compactionConfigSchema.shape,
-  summarize: z.boolean().optional(),
-})
 const roleSchema = z.enum(['system', 'user', 'assistant'])
 export const renderSchema = z.strictObject({
   provider: nameSchema.optional(),
@@ -139,7 +146,8 @@ export const renderSchema = z.strictObject({
   summaryHeader: z.string().optional(),
   markerRole: roleSchema.optional(),
   markerText: z.string().optional(),
-  preset: z.enum(['neurolink', 'neuron', 'nca', 'promptfleet', 'tags']).optional(),
+  summaryPlace: z.enum(SUMMARY_PLACES).optional(),
+  preset: z.enum(SUMMARY_PRESETS).optional(),
   pendingCalls: z.enum(['answer', 'keep']).optional(),
 })
 export const idsSchema = z.array(nameSchema).min(1, 'must name at least one message').max(1_000_000)
@@ -161,8 +169,14 @@ export type LimitInput = z.input<typeof limitSchema>
 export type UndoOptions = z.input<typeof undoSchema>
 export type UndoIfFitsOptions = z.input<typeof undoIfFitsSchema>
 export type CheckedUndoIfFits = z.output<typeof undoIfFitsSchema>
-export type StatsOptions = PendingRequest & { readonly threshold?: number | undefined }
-export type PreviewOptions = CompactionConfig & { readonly summarize?: boolean | undefined }
+export type StatsOptions = PendingRequest & {
+  readonly threshold?: number | undefined
+  readonly thresholdTokens?: number | undefined
+  readonly contextWindowTarget?: number | undefined
+}
+/** Seed 003's `CompactionConfig`, its other spellings, and what presets and seed 004 add. */
+export type CompactOptions = z.input<typeof callSchema> & SwitchSpellings
+export type PreviewOptions = CompactOptions & { readonly summarize?: boolean | undefined }
 export type ListCompactionsOptions = z.input<typeof compactionsSchema>
 export type AuditLogOptions = z.input<typeof auditSchema>
 export type VerifyOptions = z.input<typeof verifySchema>

@@ -1,12 +1,16 @@
 import { v7 as uuidv7 } from 'uuid'
 import { z } from 'zod'
 import { Compactor } from './compaction/compactor.ts'
-import { type CompactionConfig, compactionConfigSchema } from './compaction/config.ts'
 import { resolveModel } from './compaction/model.ts'
 import { CompactionPreview } from './compaction/preview.ts'
 import type { CompactionResult } from './compaction/result.ts'
+import { type Configuration, configurationOf } from './config/configuration.ts'
+import { readCall, readPreview } from './config/layers.ts'
+import { type ResolvedConfig, saidOf } from './config/resolve.ts'
+import { runConfig } from './config/run-config.ts'
+import { type Layer, RENDERING_KEYS } from './config/settings.ts'
 import { estimateOf, estimateRequest } from './core/budget.ts'
-import type { LearnedTokens } from './core/calibration.ts'
+import type { LearnedTokens, Readings } from './core/calibration.ts'
 import { headOf } from './core/characters.ts'
 import { check, invalid, nameSchema } from './core/check.ts'
 import type { ExpandedSummary } from './core/expansion.ts'
@@ -28,7 +32,6 @@ import { type Rendering, type RenderOptions, renderView } from './core/render.ts
 import type { Estimator } from './core/tokens.ts'
 import type { ToolCall, ToolOutput } from './core/tool-calls.ts'
 import type { Finding } from './core/verify.ts'
-import type { ContextWindows } from './core/windows.ts'
 import { UndertextError } from './errors.ts'
 import { type CompactionHook, Events, type StoreEventName, type StoreListener } from './events.ts'
 import { type ContextStats, contextStats } from './stats.ts'
@@ -40,6 +43,7 @@ import type {
   Estimators,
   LearnedLimit,
   Session,
+  SessionFigures,
   Storage,
   UndoOutcome,
   UsageReport,
@@ -51,6 +55,7 @@ import {
   appendSchema,
   auditSchema,
   authorshipSchema,
+  type CompactOptions,
   callIdSchema,
   compactionsSchema,
   createSchema,
@@ -71,7 +76,6 @@ import {
   type OverflowInput,
   overflowSchema,
   type PreviewOptions,
-  previewSchema,
   renderSchema,
   type SessionChange,
   type SessionInput,
@@ -91,7 +95,6 @@ import {
   type VerifyOptions,
   verifySchema,
 } from './store-options.ts'
-import type { Summarizer } from './summarizers/summarizer.ts'
 import { toldTurned } from './turn/told-turned.ts'
 import { type AfterTurnResult, type BeforeTurnResult, TurnHooks } from './turn/turn-hooks.ts'
 import {
@@ -122,8 +125,8 @@ export type AppendResult = {
 /** What `openStore` was told that concerns all sessions. */
 export type StoreSettings = {
   readonly estimators: Estimators
-  readonly summarizer: Summarizer | undefined
-  readonly contextWindows?: ContextWindows | undefined
+  /** Settings of all sessions, weightiest layer first. */
+  readonly layers?: readonly Layer[]
 }
 
 /**
@@ -138,7 +141,7 @@ export type StoreSettings = {
 export class Store<S extends Storage = Storage> {
   protected readonly storage: S
   readonly #estimators: Estimators
-  readonly #contextWindows: ContextWindows | undefined
+  readonly #configuration: Configuration
   readonly #compactor: Compactor
   readonly #events = new Events()
   readonly #turns: TurnHooks
@@ -146,10 +149,14 @@ export class Store<S extends Storage = Storage> {
   constructor(storage: S, options: StoreSettings) {
     this.storage = storage
     this.#estimators = options.estimators
-    this.#contextWindows = options.contextWindows
-    this.#compactor = new Compactor(storage, { ...options, events: this.#events })
+    this.#configuration = configurationOf(options.layers ?? [])
+    const { modelOf, ofStore } = this.#configuration
+    const { contextWindows } = ofStore.settings
+    this.#compactor = new Compactor(storage, { modelOf, contextWindows, events: this.#events })
     this.#turns = new TurnHooks(
       {
+        settings: async (id) =>
+          this.#configuration.ofSession((await this.storage.session(id))?.config).settings,
         stats: async (id, provider, model, request) => this.stats(id, provider, model, request),
         compact: (id, config) => this.compactSession(id, config),
         append: (id, messages) => this.append(id, messages),
@@ -158,12 +165,25 @@ export class Store<S extends Storage = Storage> {
     )
   }
 
-  /** Makes a session and answers it. Without an `id` it gets a uuid. Throws `SESSION_EXISTS`. */
+  /**
+   * Makes a session and answers it. Without an `id` it gets a uuid. Settings in its `config` count before the store's
+   * (docs/configuration.md); it is counted by the estimator they name. Throws `SESSION_EXISTS`.
+   */
   async createSession(session: SessionInput = {}): Promise<Session> {
     const { id, ...fields } = check(createSchema, session, 'createSession')
-    return publicSession(
-      await this.storage.createSession(id ?? uuidv7(), fields, this.#estimators.standard.name),
-    )
+    const estimator = this.#estimatorFor(fields.config ?? undefined)
+    return publicSession(await this.storage.createSession(id ?? uuidv7(), fields, estimator))
+  }
+
+  #estimatorFor(config: Session['config']): string {
+    const { standard, byName } = this.#estimators
+    // A copy: settings are remembered by the object, and this one is the caller's.
+    const { settings, sources } = this.#configuration.ofSession(config && { ...config })
+    const isTheStores = settings.estimator === this.#configuration.ofStore.settings.estimator
+    if (isTheStores || sources.estimator === 'default') return standard.name
+    if (!byName.has(settings.estimator))
+      throw invalid('createSession: config: estimator is none that this store was given')
+    return settings.estimator
   }
 
   /** A session with its counters. */
@@ -270,8 +290,35 @@ export class Store<S extends Storage = Storage> {
     const id = checkId(sessionId)
     const { provider, ...rest } = check(renderSchema, options, 'renderHistory')
     const session = await this.#requireSession(id)
-    const chosen = resolveModel(session, provider, undefined).provider
-    return renderView(await this.storage.view(id, false), { ...rest, provider: chosen } as RenderOptions)
+    const chosen = resolveModel(this.#configuration.modelOf(session), provider, undefined).provider
+    const config = this.#configuration.ofSession(session.config)
+    const manner = { preset: config.settings.preset, ...saidOf(config, RENDERING_KEYS) }
+    const shown = { ...manner, ...rest, provider: chosen } as RenderOptions
+    return renderView(await this.storage.view(id, false), shown)
+  }
+
+  /**
+   * The settings in force for the store, or for one session, and which layer each comes from: `session`, `store`
+   * (`openStore`), `environment`, `file`, `preset` or `default`. What is missing scales with the window or does not apply.
+   * Throws `SESSION_NOT_FOUND`.
+   */
+  async getConfig(sessionId?: string): Promise<ResolvedConfig> {
+    if (sessionId === undefined) return copyOf(this.#configuration.ofStore)
+    const session = await this.#requireSession(checkId(sessionId))
+    const { settings, sources } = this.#configuration.ofSession(session.config)
+    const { provider, model } = this.#configuration.modelOf(session)
+    return {
+      settings: {
+        ...settings,
+        ...(provider !== undefined && { provider }),
+        ...(model !== undefined && { model }),
+      },
+      sources: {
+        ...sources,
+        ...(session.provider !== undefined && { provider: 'session' as const }),
+        ...(session.model !== undefined && { model: 'session' as const }),
+      },
+    }
   }
 
   /**
@@ -456,7 +503,8 @@ export class Store<S extends Storage = Storage> {
     if (!isContextOverflowError(error, { provider: named })) return { isOverflow: false }
     // Where nobody says whose request it was, the error does.
     const called = named ?? getContextOverflowProvider(error) ?? undefined
-    const { provider, key, model = '' } = resolveModel(session, called, checked.model)
+    const own = this.#configuration.modelOf(session)
+    const { provider, key, model = '' } = resolveModel(own, called, checked.model)
     const details = parseProviderOverflowDetails(error, { provider })
     const size = sizeNamed(details)
     const limit = limitNamed(details)
@@ -481,7 +529,8 @@ export class Store<S extends Storage = Storage> {
     request: OverflowInput,
     { wentThrough, limit }: Pick<UsageReport, 'wentThrough' | 'limit'>,
   ): Promise<{ readonly usage: UsageResult; readonly learned: LearnedTokens }> {
-    const chosen = resolveModel({ provider, model }, request.provider, request.model)
+    const own = this.#configuration.modelOf({ provider, model })
+    const chosen = resolveModel(own, request.provider, request.model)
     const counting = this.#estimatorNamed(estimator, id)
     const raw = estimateRequest(chosen.key, request, 0, counting)
     const { standing, pending } = estimateOf(raw)
@@ -530,8 +579,8 @@ export class Store<S extends Storage = Storage> {
    */
   async previewCompaction(sessionId: string, config: PreviewOptions = {}): Promise<CompactionPreview | null> {
     const id = checkId(sessionId)
-    const { summarize = false, ...rest } = check(previewSchema, config, 'previewCompaction')
-    return this.#compactor.preview(id, check(compactionConfigSchema, rest, 'previewCompaction'), summarize)
+    const { call, summarize } = readPreview(config, 'previewCompaction')
+    return this.#compactor.preview(id, (session) => runConfig(this.#configuration, session, call), summarize)
   }
 
   /**
@@ -544,14 +593,15 @@ export class Store<S extends Storage = Storage> {
    */
   async compactSession(
     sessionId: string,
-    config: CompactionConfig | CompactionPreview = {},
+    config: CompactOptions | CompactionPreview = {},
   ): Promise<CompactionResult | null> {
     const id = checkId(sessionId)
     if (config instanceof CompactionPreview) {
       if (config.sessionId !== id) throw invalid('compactSession: the preview is of another session')
       return this.#compactor.apply(id, config)
     }
-    return this.#compactor.compact(id, check(compactionConfigSchema, config, 'compactSession'))
+    const call = readCall(config, 'compactSession')
+    return this.#compactor.compact(id, (session) => runConfig(this.#configuration, session, call))
   }
 
   /** The audit: all compactions of a session, or of one run, oldest first, failed ones included. */
@@ -681,12 +731,13 @@ export class Store<S extends Storage = Storage> {
   async undoIfFits(sessionId: string, options: UndoIfFitsOptions = {}): Promise<UndoIfFitsResult> {
     const id = checkId(sessionId)
     const checked = check(undoIfFitsSchema, options, 'undoIfFits')
-    const session = await this.#requireSession(id)
+    const own = this.#configuration.modelOf(await this.#requireSession(id))
+    const chosen = resolveModel(own, checked.provider, checked.model)
     return this.#turned('undone', id, 'undoIfFits', () =>
       undoIfFits(this.storage, id, checked, {
-        session,
-        estimatorNamed: (name) => this.#estimatorNamed(name, id),
-        contextWindows: this.#contextWindows,
+        chosen,
+        statsOf: (figures, readings, request) =>
+          this.#statsOf(id, figures, readings, { provider: chosen.provider, model: chosen.model, request }),
       }),
     )
   }
@@ -733,16 +784,28 @@ export class Store<S extends Storage = Storage> {
   ): Awaitable<ContextStats | null> {
     return when(this.storage.figures(sessionId), (figures) => {
       if (figures === undefined || figures.messageCount === 0) return null
-      const { key, model: chosen = '' } = resolveModel(figures, provider, model)
+      const { settings } = this.#configuration.ofSession(figures.config)
+      if (!settings.enabled) return null
+      const own = this.#configuration.modelOf(figures)
+      const { key, model: chosen = '' } = resolveModel(own, provider, model)
       return when(this.storage.readings(sessionId, key, chosen), (readings) =>
-        contextStats(figures, readings, {
-          provider,
-          model,
-          request,
-          estimator: this.#estimatorNamed(figures.estimator, sessionId),
-          contextWindows: this.#contextWindows,
-        }),
+        this.#statsOf(sessionId, figures, readings, { provider, model, request }),
       )
+    })
+  }
+
+  #statsOf(
+    sessionId: string,
+    figures: SessionFigures,
+    readings: Readings,
+    asked: Pick<Parameters<typeof contextStats>[2], 'provider' | 'model' | 'request'>,
+  ): ContextStats {
+    return contextStats(figures, readings, {
+      ...asked,
+      settings: this.#configuration.ofSession(figures.config).settings,
+      own: this.#configuration.modelOf(figures),
+      estimator: this.#estimatorNamed(figures.estimator, sessionId),
+      contextWindows: this.#configuration.ofStore.settings.contextWindows,
     })
   }
 
@@ -797,6 +860,10 @@ function checkMessages(messages: unknown): asserts messages is readonly NewMessa
     if (problem !== undefined)
       throw invalid(`messages[${index}]${problem.startsWith('.') ? '' : ' '}${problem}`)
   }
+}
+
+function copyOf({ settings, sources }: ResolvedConfig): ResolvedConfig {
+  return { settings: { ...settings }, sources: { ...sources } }
 }
 
 /** A session without what only the storage needs. */

@@ -1,11 +1,9 @@
-import { resolveModel } from './compaction/model.ts'
+import type { ChosenModel } from './compaction/model.ts'
 import { DEFAULT_COMPACTION_TARGET } from './core/budget.ts'
 import type { Readings } from './core/calibration.ts'
-import type { Estimator } from './core/tokens.ts'
-import type { ContextWindows } from './core/windows.ts'
-import { type ContextStats, contextStats } from './stats.ts'
+import type { ContextStats } from './stats.ts'
 import type { SessionFigures, Storage, UndoOutcome } from './storage/storage.ts'
-import type { CheckedUndoIfFits } from './store-options.ts'
+import type { CheckedUndoIfFits, StatsOptions } from './store-options.ts'
 
 /** What `undoIfFits` did. */
 export type UndoIfFitsResult = UndoOutcome & {
@@ -30,22 +28,24 @@ export async function undoIfFits(
   sessionId: string,
   options: CheckedUndoIfFits,
   given: {
-    /** The session as it is now, whose provider counts where none is named. */
-    readonly session: Pick<SessionFigures, 'provider' | 'model'>
-    readonly estimatorNamed: (name: string) => Estimator
-    readonly contextWindows: ContextWindows | undefined
+    /** The model asked for. */
+    readonly chosen: ChosenModel
+    /** How full its context is with such figures. */
+    readonly statsOf: (figures: SessionFigures, readings: Readings, request: StatsOptions) => ContextStats
   },
 ): Promise<UndoIfFitsResult> {
-  const { provider, model, target = DEFAULT_COMPACTION_TARGET, kinds, actor, reason, ...request } = options
-  const chosen = resolveModel(given.session, provider, model)
+  const {
+    provider: _provider,
+    model: _model,
+    target = DEFAULT_COMPACTION_TARGET,
+    kinds,
+    actor,
+    reason,
+    ...request
+  } = options
+  const { chosen } = given
   const statsOf = (figures: SessionFigures, readings: Readings): ContextStats =>
-    contextStats(figures, readings, {
-      provider: chosen.provider,
-      model: chosen.model,
-      request,
-      estimator: given.estimatorNamed(figures.estimator),
-      contextWindows: given.contextWindows,
-    })
+    given.statsOf(figures, readings, request as StatsOptions)
   const limitOf = ({ availableInputTokens }: ContextStats): number =>
     Math.max(0, Math.floor(target * availableInputTokens))
   const fits = (stats: ContextStats): boolean =>

@@ -14,13 +14,12 @@ import type {
   Authorship,
   Lease,
   RunStart,
+  Session,
   Snapshot,
   Storage,
   SummaryRecord,
   Trigger,
 } from '../storage/storage.ts'
-import { extractiveSummarizer } from '../summarizers/extractive.ts'
-import type { Summarizer } from '../summarizers/summarizer.ts'
 import { type CheckedConfig, mayAsk, resolveSettings, waitMsOf } from './config.ts'
 import { resolveModel, windowOf } from './model.ts'
 import { type PlannedRun, planRun, type StartedAttempt, type SummaryMode } from './plan-run.ts'
@@ -38,33 +37,38 @@ const MOST_PLANS = 5
 
 type Running = { readonly config: CheckedConfig; readonly result: Promise<CompactionResult | null> }
 
+/** Fills in what a call says from the settings beneath it; `undefined` where they switch compaction off. */
+export type FillConfig = (session: Session) => CheckedConfig | undefined
+
+/** What concerns all runs of a store. */
+export type CompactorOptions = {
+  readonly contextWindows?: ContextWindows | undefined
+  /** A session's provider and model, the store-wide ones where it has none. */
+  readonly modelOf: (session: Session) => Pick<Session, 'provider' | 'model'>
+  readonly events?: Events | undefined
+}
+
 /** Carries compactions out: reads, plans, asks for summaries, commits. The walk of design 3.5. */
 export class Compactor {
   readonly #storage: Storage
-  readonly #summarizer: Summarizer | undefined
   readonly #contextWindows: ContextWindows | undefined
   readonly #events: Events
+  readonly #modelOf: CompactorOptions['modelOf']
   readonly #running = new Map<string, Running>()
   /** The sessions whose compaction the current call was made in. */
   readonly #inside = new AsyncLocalStorage<ReadonlyMap<string, true>>()
 
-  constructor(
-    storage: Storage,
-    options: {
-      summarizer: Summarizer | undefined
-      contextWindows?: ContextWindows | undefined
-      events?: Events | undefined
-    },
-  ) {
+  constructor(storage: Storage, options: CompactorOptions) {
     this.#storage = storage
-    this.#summarizer = options.summarizer
     this.#contextWindows = options.contextWindows
     this.#events = options.events ?? new Events()
+    this.#modelOf = options.modelOf
   }
 
   /** The same request for the same session shares the run; another one waits until it is done. */
-  async compact(sessionId: string, config: CheckedConfig): Promise<CompactionResult | null> {
-    const filled = this.#fill(config)
+  async compact(sessionId: string, fill: FillConfig): Promise<CompactionResult | null> {
+    const filled = await this.#filled(sessionId, fill)
+    if (filled === undefined) return null
     this.#refuseReentry(sessionId)
     for (
       let current = this.#running.get(sessionId);
@@ -78,12 +82,9 @@ export class Compactor {
     return this.#exclusive(sessionId, filled, () => this.#run(sessionId, filled))
   }
 
-  async preview(
-    sessionId: string,
-    config: CheckedConfig,
-    summarize: boolean,
-  ): Promise<CompactionPreview | null> {
-    const filled = this.#fill(config)
+  async preview(sessionId: string, fill: FillConfig, summarize: boolean): Promise<CompactionPreview | null> {
+    const filled = await this.#filled(sessionId, fill)
+    if (filled === undefined) return null
     if (!summarize || !filled.summarizer!.usesModel)
       return this.#preview(sessionId, filled, this.#start(filled), summarize)
     if ((await this.#snapshot(sessionId, filled)) === undefined) return null
@@ -199,7 +200,7 @@ export class Compactor {
       await this.#storage.requireMessages(sessionId, messageIds)
       const snapshot = await this.#storage.snapshot(
         sessionId,
-        resolveModel(session, undefined, undefined).key,
+        resolveModel(this.#modelOf(session), undefined, undefined).key,
       )
       if (snapshot === undefined) throw new UndertextError('SESSION_NOT_FOUND', { sessionId })
       const plan = manualPlan(sessionId, snapshot, messageIds)
@@ -216,8 +217,9 @@ export class Compactor {
     }
   }
 
-  #fill(config: CheckedConfig): CheckedConfig {
-    return { ...config, summarizer: config.summarizer ?? this.#summarizer ?? extractiveSummarizer }
+  async #filled(sessionId: string, fill: FillConfig): Promise<CheckedConfig | undefined> {
+    const session = await this.#storage.session(sessionId)
+    return session === undefined ? undefined : fill(session)
   }
 
   #start({ trigger = 'manual', actor, reason }: CheckedConfig): RunStart {
@@ -227,7 +229,8 @@ export class Compactor {
   async #snapshot(sessionId: string, config: CheckedConfig): Promise<Snapshot | undefined> {
     const session = await this.#storage.session(sessionId)
     if (session === undefined || session.messageCount === 0) return undefined
-    return this.#storage.snapshot(sessionId, resolveModel(session, config.provider, config.model).key)
+    const chosen = resolveModel(this.#modelOf(session), config.provider, config.model)
+    return this.#storage.snapshot(sessionId, chosen.key)
   }
 
   async #run(sessionId: string, config: CheckedConfig): Promise<CompactionResult | null> {
@@ -332,7 +335,7 @@ export class Compactor {
     telling?: RunTelling,
   ): Promise<PlannedRun> {
     const { session, view } = snapshot
-    const chosen = resolveModel(session, config.provider, config.model)
+    const chosen = resolveModel(this.#modelOf(session), config.provider, config.model)
     const readings = await this.#storage.readings(session.id, chosen.key, chosen.model ?? '')
     const settings = resolveSettings(config, {
       chosen,

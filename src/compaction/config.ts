@@ -13,7 +13,7 @@ import { summarize } from '../core/stages/summarize.ts'
 import { TRUNCATION_MARKER, truncate } from '../core/stages/truncate.ts'
 import type { Estimator } from '../core/tokens.ts'
 import { PATH_ARGUMENTS, READ_TOOLS } from '../core/tool-names.ts'
-import { availableInput } from '../core/windows.ts'
+import { availableInput, lowerLimit } from '../core/windows.ts'
 import { TRIGGERS } from '../storage/storage.ts'
 import { SUMMARY_SECTIONS } from '../summarizers/summarizer.ts'
 import { summarizerSchema } from '../summarizers/summarizer-schema.ts'
@@ -79,11 +79,8 @@ export const compactionConfigSchema = z
     /** Model the window is of. Default: the session's own. */
     model: z.string().optional(),
     ...requestSchema.shape,
-    /**
-     * Tokens a request is held against in place of the available input, when that is more: seed 004's
-     * `context_window_target`.
-     */
-    contextTarget: z.int().positive().optional(),
+    /** Most tokens of input, whatever the model's window leaves; 0 for no such limit. Source: seed 004. */
+    contextWindowTarget: tokens.optional(),
     /** Share of the available input the whole request is brought down to. Default 0.6. */
     target: share.optional(),
     /** Tokens the history is brought down to, instead of `target`. */
@@ -147,8 +144,6 @@ export type RunSettings = {
   readonly targetTokens: number
   /** Most tokens of history with which the whole request still fits, in the estimator's tokens. */
   readonly limitTokens: number
-  /** What usage is a share of: the available input, or less when the caller said so. True tokens. */
-  readonly heldTokens: number
   /** What else is in the request, in true tokens, and how many of those one of the estimator's is worth. */
   readonly othersTokens: number
   readonly scale: number
@@ -185,11 +180,11 @@ export function resolveSettings(config: CheckedConfig, subject: RunSubject): Run
     estimator: estimator.name,
     estimate,
   })
-  const available = Math.max(0, availableInput(contextWindow, config.maxTokens, subject.inputLimit))
+  const inputLimit = lowerLimit(subject.inputLimit, config.contextWindowTarget)
+  const available = Math.max(0, availableInput(contextWindow, config.maxTokens, inputLimit))
   const others = expectedTokens(found, { ...estimate, history: 0 })
   const scale = found.ratio * overflowScale(config, expectedTokens(found, estimate))
-  const held = Math.min(available, config.contextTarget ?? available)
-  const share = Math.floor((config.target ?? DEFAULT_COMPACTION_TARGET) * held)
+  const share = Math.floor((config.target ?? DEFAULT_COMPACTION_TARGET) * available)
   const target = config.targetTokens ?? share - others
   const targetTokens = Math.max(0, Math.floor(target / scale))
   return {
@@ -200,7 +195,6 @@ export function resolveSettings(config: CheckedConfig, subject: RunSubject): Run
       ? Math.min(targetTokens, Math.floor(historyTokens * (1 - OVERFLOW_SHARE)))
       : targetTokens,
     limitTokens: Math.max(0, Math.floor((available - others) / scale)),
-    heldTokens: held,
     othersTokens: others,
     scale,
     stages: resolveStages(config, available, targetTokens),

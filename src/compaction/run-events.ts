@@ -89,12 +89,12 @@ export class RunTelling {
   }
 
   #figures(tokens: number) {
-    const { othersTokens, scale, heldTokens } = this.#settings!
+    const { othersTokens, scale, availableTokens } = this.#settings!
     return {
       sessionId: this.#sessionId,
       runId: this.#start.runId,
       tokensBefore: this.#tokensBefore,
-      percent: percentOf(Math.round(othersTokens + scale * tokens), heldTokens),
+      percent: percentOf(Math.round(othersTokens + scale * tokens), availableTokens),
     }
   }
 

@@ -4,11 +4,13 @@ import { checkMessageList } from './message-list.ts'
 import { providerProfile } from './providers.ts'
 import { cleanContents, settleReasoning } from './rendering/contents.ts'
 import type { Mend } from './rendering/draft.ts'
+import { SUMMARY_PLACES } from './rendering/places.ts'
 import { type InsertedRowOptions, presentRows } from './rendering/rows.ts'
 import { arrangeToolUse } from './rendering/tool-use.ts'
 import { arrangeTurns } from './rendering/turns.ts'
 
 export type { Mend, MendKind } from './rendering/draft.ts'
+export type { SummaryPlace } from './rendering/places.ts'
 export type { InsertedRole, SummaryPreset } from './rendering/rows.ts'
 
 /** For whom a view is rendered, and how summaries and markers are shown. */
@@ -33,6 +35,7 @@ export type Rendering = { readonly messages: Message[]; readonly mends: Mend[] }
  * - A valid view comes out as it is, metadata included, with no mends. Messages that had to be changed, merged or
  *   made up carry no metadata.
  * - No text is lost save that of second results and of reasoning with nothing behind it.
+ * - A summary may stand elsewhere than in the view (`summaryPlace`), and then in one text with others; no row is changed.
  * - A longer view begins with the same messages: when rows are appended that answer no call before them, every
  *   message but the last stays as it was, and the last as well for a provider that does not merge messages. When
  *   appended rows do answer such a call, that holds for the messages before the one with that call. A call that
@@ -44,6 +47,8 @@ export function renderView(view: readonly ViewMessage[], options: RenderOptions)
   checkMessageList(view, 'renderView')
   if (typeof options !== 'object' || options === null) throw invalid('renderView: options must be an object')
   if (typeof options.provider !== 'string') throw invalid('renderView: options.provider must be a text')
+  if (options.summaryPlace !== undefined && !SUMMARY_PLACES.includes(options.summaryPlace))
+    throw invalid(`renderView: options.summaryPlace must be one of ${SUMMARY_PLACES.join(', ')}`)
   const profile = providerProfile(options.provider)
   const mends: Mend[] = []
   const note = (mend: Mend): void => {

@@ -155,6 +155,12 @@ export function availableInput(contextWindow: number, maxTokens?: number, inputL
   return inputLimit === undefined ? left : Math.min(left, inputLimit)
 }
 
+/** The lower of a limit that was learnt and one that was set, tokens; 0 sets none. */
+export function lowerLimit(learned: number | undefined, set: number | undefined): number | undefined {
+  if (set === undefined || set === 0) return learned
+  return learned === undefined ? set : Math.min(learned, set)
+}
+
 /** Tokens a request may take: the window less the output reserve. `overrides` as for `getContextWindowSize`. */
 export function getAvailableInputTokens(
   provider: string,

@@ -16,7 +16,7 @@ import { type ArrayRun, type RunOptions, runStageOnItems, targetOf, tokensIn } f
 export const STRATEGY_SUMMARY_TOKENS = 1_024
 
 /** How a summary looks without a preset: a system message of its text alone. */
-const PLAIN_MANNER = { role: 'system', before: '', after: '' } as const
+const PLAIN_MANNER = { role: 'system', before: '', after: '', place: 'inline' } as const
 
 const PRESETS = Object.keys(MANNERS) as [SummaryPreset, ...SummaryPreset[]]
 

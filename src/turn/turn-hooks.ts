@@ -1,16 +1,18 @@
 import type { CompactionConfig } from '../compaction/config.ts'
 import type { CompactionResult } from '../compaction/result.ts'
-import { DEFAULT_COMPACTION_THRESHOLD } from '../core/budget.ts'
+import type { TurnSettings } from '../config/resolve.ts'
 import type { NewMessage } from '../core/message.ts'
 import { type ContextWarningEvent, type Events, percentOf } from '../events.ts'
 import type { ContextStats } from '../stats.ts'
 import type { StatsOptions } from '../store-options.ts'
 import { type NextStep, nextStep } from './stop-reason.ts'
-import type { CheckedAfter, CheckedBefore } from './turn-options.ts'
+import { AFTER_TURN_THRESHOLD, type CheckedAfter, type CheckedBefore } from './turn-options.ts'
 import { Warnings } from './warnings.ts'
 
 /** What the hooks need of a store. */
 export type TurnPort = {
+  /** The settings in force for a session. */
+  readonly settings: (sessionId: string) => Promise<TurnSettings>
   readonly stats: (
     sessionId: string,
     provider: string | undefined,
@@ -25,7 +27,7 @@ export type TurnPort = {
 export type TurnUsage = {
   /** Tokens of the request. */
   readonly tokens: number
-  /** The available input, or the `contextTarget` that was given, when that is less. */
+  /** The available input, or the `contextWindowTarget`, when that is less. */
   readonly availableTokens: number
   readonly ratio: number
   /** Whole, at most 100. */
@@ -83,19 +85,19 @@ export class TurnHooks {
       ...options,
       systemPrompt: joined([options.systemPrompt, options.persistentContext?.render()]),
     }
+    const settings = await this.#port.settings(sessionId)
     let request = await this.#request(sessionId, asked)
-    const first = usageOf(request.stats, options)
+    const first = usageOf(request.stats)
     if (request.stats === null || first === null)
       return { ...nothing(sessionId), ...said(request), warning: null }
-    const warning = this.#warn(sessionId, first, options.warnAt)
-    const threshold = options.threshold ?? DEFAULT_COMPACTION_THRESHOLD
-    const isDue = options.auto && first.ratio >= threshold
+    const warning = this.#warn(sessionId, first, options.warnAt ?? settings.warningLevels)
+    const isDue = (options.auto ?? settings.auto) && request.stats.shouldCompact
     const run = isDue ? await this.#compact(sessionId, request.asked) : null
     let usage = first
     if (run?.compacted) {
       // What is injected is for the request that goes out, not for the one that was too long.
       request = await this.#request(sessionId, asked)
-      usage = usageOf(request.stats, options) ?? first
+      usage = usageOf(request.stats) ?? first
       this.#warnings.fell(sessionId, usage.ratio)
     }
     return { ...outcome(sessionId, request.stats, { run, first, usage }), ...said(request), warning }
@@ -107,8 +109,10 @@ export class TurnHooks {
     if (messages !== undefined) await this.#port.append(sessionId, messages)
     const next = nextStep(stopReason)
     const final = next === 'final'
-    let stats = await this.#stats(sessionId, options)
-    const first = usageOf(stats, options)
+    const settings = await this.#port.settings(sessionId)
+    const asked = { ...options, threshold: options.threshold ?? afterTurnThreshold(settings) }
+    let stats = await this.#stats(sessionId, asked)
+    const first = usageOf(stats)
     if (stats === null || first === null) return { ...nothing(sessionId), next, final }
     this.#warnings.fell(sessionId, first.ratio)
     if (!final) return { ...outcome(sessionId, stats, { run: null, first, usage: first }), next, final }
@@ -118,12 +122,12 @@ export class TurnHooks {
       position,
       ...(stopReason !== undefined && { stopReason }),
     })
-    const isDue = options.auto && first.ratio >= options.threshold
+    const isDue = (options.auto ?? settings.auto) && stats.shouldCompact
     const run = isDue ? await this.#compact(sessionId, options) : null
     let usage = first
     if (run?.compacted) {
-      stats = await this.#stats(sessionId, options)
-      usage = usageOf(stats, options) ?? first
+      stats = await this.#stats(sessionId, asked)
+      usage = usageOf(stats) ?? first
       this.#warnings.fell(sessionId, usage.ratio)
     }
     return { ...outcome(sessionId, stats, { run, first, usage }), next, final }
@@ -146,7 +150,9 @@ export class TurnHooks {
   }
 
   #stats(sessionId: string, asked: Asked): Promise<ContextStats | null> {
-    return this.#port.stats(sessionId, asked.provider, asked.model, pendingOf(asked))
+    const { threshold } = asked
+    const request = { ...pendingOf(asked), ...(threshold !== undefined && { threshold }) }
+    return this.#port.stats(sessionId, asked.provider, asked.model, request)
   }
 
   #warn(sessionId: string, usage: TurnUsage, levels: readonly number[]): ContextWarningEvent | null {
@@ -159,11 +165,10 @@ export class TurnHooks {
   }
 
   #compact(sessionId: string, asked: Asked): Promise<CompactionResult | null> {
-    const { provider, model, contextTarget, compaction = {} } = asked
+    const { provider, model, compaction = {} } = asked
     return this.#port.compact(sessionId, {
       trigger: 'auto',
       ...compaction,
-      ...(contextTarget !== undefined && { contextTarget }),
       ...(provider !== undefined && { provider }),
       ...(model !== undefined && { model }),
       ...pendingOf(asked),
@@ -185,8 +190,10 @@ function said({ asked, injected }: Request): Pick<BeforeTurnResult, 'systemPromp
 
 /** What is about to be sent besides the history; only what was told. */
 function pendingOf(asked: Asked): StatsOptions {
-  const { maxTokens, systemPrompt, currentPrompt, toolDefinitions, fileAttachments } = asked
+  const { maxTokens, systemPrompt, currentPrompt, toolDefinitions, fileAttachments, contextWindowTarget } =
+    asked
   return {
+    ...(contextWindowTarget !== undefined && { contextWindowTarget }),
     ...(maxTokens !== undefined && { maxTokens }),
     ...(systemPrompt !== undefined && { systemPrompt }),
     ...(currentPrompt !== undefined && { currentPrompt }),
@@ -195,10 +202,15 @@ function pendingOf(asked: Asked): StatsOptions {
   }
 }
 
-function usageOf(stats: ContextStats | null, { contextTarget }: Asked): TurnUsage | null {
+/** Usage at which `afterTurn` compacts: seed 004's percent where it is set. */
+function afterTurnThreshold({ autoSummarizeThreshold }: TurnSettings): number {
+  return autoSummarizeThreshold === undefined ? AFTER_TURN_THRESHOLD : autoSummarizeThreshold / 100
+}
+
+function usageOf(stats: ContextStats | null): TurnUsage | null {
   if (stats === null) return null
   const tokens = stats.estimatedInputTokens
-  const availableTokens = Math.min(stats.availableInputTokens, contextTarget ?? stats.availableInputTokens)
+  const availableTokens = stats.availableInputTokens
   const ratio = availableTokens > 0 ? tokens / availableTokens : 1
   return { tokens, availableTokens, ratio, percent: percentOf(tokens, availableTokens) }
 }

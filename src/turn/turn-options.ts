@@ -6,8 +6,6 @@ import type { NewMessage } from '../core/message.ts'
 import type { PersistentContext } from './persistent-context.ts'
 import type { SystemInjector } from './system-injector.ts'
 
-/** Levels of usage that are warned of. Source: conflict C-29 (seed 003's notice and warning). */
-export const WARNING_LEVELS: readonly number[] = [0.6, 0.8]
 /** Usage at which `afterTurn` compacts. Source: seed 004, `auto_summarize_threshold`. */
 export const AFTER_TURN_THRESHOLD = 0.75
 
@@ -18,13 +16,10 @@ const turnSchema = {
   provider: nameSchema.optional(),
   model: nameSchema.optional(),
   ...requestSchema.shape,
-  /**
-   * Tokens that usage is held against in place of the available input, when that is more: seed 004's
-   * `context_window_target`.
-   */
-  contextTarget: z.int().positive().optional(),
-  /** Whether the history is compacted when it is due. Default true. */
-  auto: z.boolean().default(true),
+  /** Most tokens of input, whatever the window leaves (seed 004's `context_window_target`); 0 for no such limit. Default: the setting. */
+  contextWindowTarget: z.int().nonnegative().optional(),
+  /** Whether the history is compacted when it is due. Default: the setting, which is true by default. */
+  auto: z.boolean().optional(),
   /** Further settings of that compaction, as `compactSession` takes them. */
   compaction: compactionConfigSchema.optional(),
 }
@@ -42,13 +37,10 @@ const contextSchema = z.custom<Pick<PersistentContext, 'render'>>(
 export const beforeTurnSchema = z
   .strictObject({
     ...turnSchema,
-    /** Usage at which compaction is due, as a share. Default 0.8. */
+    /** Usage at which compaction is due, as a share. Default: the setting, 0.8 by default. */
     threshold: share.optional(),
-    /** Levels to warn of, as shares. Default 0.6 and 0.8; an empty list warns of nothing. */
-    warnAt: z
-      .array(z.number().gt(0).max(1))
-      .max(20)
-      .default([...WARNING_LEVELS]),
+    /** Levels to warn of, as shares; an empty list warns of nothing. Default: the setting `warningLevels`, 0.6 and 0.8 by default. */
+    warnAt: z.array(z.number().gt(0).max(1)).max(20).optional(),
     /** Its texts stand at the end of the system prompt of this one request. */
     injector: injectorSchema.optional(),
     /** The turn that is about to begin, for the injector: 1, 2, 3 … */
@@ -64,8 +56,8 @@ export const beforeTurnSchema = z
 /** What `afterTurn` can be told. */
 export const afterTurnSchema = z.strictObject({
   ...turnSchema,
-  /** Usage at which compaction is due, as a share. Default 0.75. */
-  threshold: share.default(AFTER_TURN_THRESHOLD),
+  /** Usage at which compaction is due, as a share. Default: the setting `autoSummarizeThreshold`, else 0.75. */
+  threshold: share.optional(),
   /** What the model answered, to be appended first. Leave it out when it was appended already. */
   messages: z.custom<readonly NewMessage[]>((value) => Array.isArray(value), 'must be a list').optional(),
   /** Why the answer ended, in the provider's words. */

@@ -485,11 +485,6 @@ describe('summaries and markers', () => {
       content: '## Conversation Summary (Earlier Context)\n\nThey talked.',
     },
     {
-      preset: 'promptfleet' as const,
-      role: 'system',
-      content: 'Previously in this conversation:\nThey talked.',
-    },
-    {
       preset: 'tags' as const,
       role: 'system',
       content: '<condensed-summary>\nThey talked.\n</condensed-summary>',

@@ -147,7 +147,7 @@ export async function checkSequence(steps: readonly Step[]): Promise<void> {
   const estimator = estimatorNamed(ESTIMATORS[steps.length % ESTIMATORS.length]!)!
   const estimators = { standard: estimator, byName: new Map([[estimator.name, estimator]]) }
   const real = await openStore(':memory:', { estimator })
-  const model = new Store(new ModelStorage(estimator), { estimators, summarizer: undefined })
+  const model = new Store(new ModelStorage(estimator), { estimators })
   try {
     for (const [index, one] of steps.entries()) {
       const answers = [await outcomeOf(real, one), await outcomeOf(model, one)]

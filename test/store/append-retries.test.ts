@@ -10,7 +10,6 @@ const STORES: Record<string, () => Promise<Store>> = {
   'the model': async () =>
     new Store(new ModelStorage(), {
       estimators: { standard: neurolinkEstimator, byName: new Map() },
-      summarizer: undefined,
     }),
 }
 

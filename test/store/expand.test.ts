@@ -194,7 +194,7 @@ describe('any nesting of condensations, with undos and redos', () => {
         expect((await store.getSources('s', row.id)).map(({ position }) => position)).toEqual(positions)
       }
       // The same compactions, done to the pure model.
-      const model = new Store(new ModelStorage(), { estimators, summarizer: undefined })
+      const model = new Store(new ModelStorage(), { estimators })
       await model.append('s', chat(12))
       const summaries = (await store.getMessages('s')).filter(({ kind }) => kind === 'summary')
       for (const { id } of summaries) {

@@ -47,7 +47,7 @@ test('F3-03 any log, under any compaction: as the pure model has it, and the byt
       async (messages, ranges) => {
         const stores = [
           await openStore(':memory:', { estimator: 'neurolink' }),
-          new Store(new ModelStorage(), { estimators, summarizer: undefined }),
+          new Store(new ModelStorage(), { estimators }),
         ]
         const answers = []
         for (const store of stores) {

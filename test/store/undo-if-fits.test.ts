@@ -149,7 +149,7 @@ describe('undoIfFits, after any compactions', () => {
       fc.asyncProperty(steps, room, async (done, share) => {
         const stores = [
           await openStore(':memory:', { estimator: 'neurolink' }),
-          new Store(new ModelStorage(), { estimators, summarizer: undefined }),
+          new Store(new ModelStorage(), { estimators }),
         ]
         const answers: unknown[] = []
         for (const store of stores) {

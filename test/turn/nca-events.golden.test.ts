@@ -78,15 +78,15 @@ describe.skipIf(path === undefined)('nca-events', () => {
     // What is left besides the newest exchange is the summary: 10 tokens and its text.
     const text = 'x'.repeat(4 * ((summary?.tokensAfter ?? 48) - 38 - 10))
     const summarizer: Summarizer = { name: 'spy', usesModel: true, summarize: () => ({ text }) }
-    const contextTarget = config.context_window_target
+    const contextWindowTarget = config.context_window_target
     await store.append('s', conversation(tokensBeforeTurn))
-    const before = await store.beforeTurn('s', { contextTarget, warnAt: [0.8], auto: false })
+    const before = await store.beforeTurn('s', { contextWindowTarget, warnAt: [0.8], auto: false })
     expect(before.tokensBefore).toBe(tokensBeforeTurn)
 
     at = 'afterTurn'
     const messages = added(tokensAfterTurn - tokensBeforeTurn)
     const after = await store.afterTurn('s', {
-      contextTarget,
+      contextWindowTarget,
       ...(messages.length > 0 && { messages }),
       ...(config.auto_summarize_threshold !== undefined && {
         threshold: config.auto_summarize_threshold / 100,

@@ -2,12 +2,14 @@ import type { JsonObject } from '../json.ts'
 import { type Message, type Part, partsOf, type ViewMessage } from '../message.ts'
 import type { ProviderProfile } from '../providers.ts'
 import { type Draft, draftOf, type Note } from './draft.ts'
+import { partSummaries, type SummaryPlace } from './places.ts'
 
 /** Whose words a summary or a marker can be shown as. */
 export type InsertedRole = 'system' | 'user' | 'assistant'
 
 /** Manners of showing a summary, named after the systems they come from; `tags` puts it between two tags. */
-export type SummaryPreset = 'neurolink' | 'neuron' | 'nca' | 'promptfleet' | 'tags'
+export const SUMMARY_PRESETS = ['neurolink', 'neuron', 'nca', 'promptfleet', 'tags'] as const
+export type SummaryPreset = (typeof SUMMARY_PRESETS)[number]
 
 export type InsertedRowOptions = {
   /** Default: the preset's role, else `system`; `user` where the provider takes no system message inside. */
@@ -18,25 +20,50 @@ export type InsertedRowOptions = {
   readonly markerRole?: InsertedRole
   /** Default: the marker's own content. */
   readonly markerText?: string
+  /** Default: the preset's place. */
+  readonly summaryPlace?: SummaryPlace
   /** Default: `neurolink`. */
   readonly preset?: SummaryPreset
 }
 
-/** A role, and what stands before and behind a summary's text. */
-export type Manner = { readonly role: InsertedRole; readonly before: string; readonly after: string }
+/** A role, what stands before and behind a summary's text, and where it is shown. */
+export type Manner = {
+  readonly role: InsertedRole
+  readonly before: string
+  readonly after: string
+  readonly place: SummaryPlace
+}
 
-/** The manner of each preset. */
+/** Between summaries that stand within a system message. Source: golden PHM-14. */
+const SUMMARY_SEPARATOR = '\n---\n'
+
+/** The manner of each preset. Source: checklist C-08, S0-40, S0-U08, S2-070, S3-U03, S4-40; golden promptfleet-history-manager. */
 export const MANNERS: { readonly [P in SummaryPreset]: Manner } = {
-  neurolink: { role: 'system', before: 'Previous conversation summary:\n\n', after: '' },
-  neuron: { role: 'user', before: '[Summary of earlier conversation]\n', after: '' },
-  nca: { role: 'system', before: '## Conversation Summary (Earlier Context)\n\n', after: '' },
-  promptfleet: { role: 'system', before: 'Previously in this conversation:\n', after: '' },
-  tags: { role: 'system', before: '<condensed-summary>\n', after: '\n</condensed-summary>' },
+  neurolink: { role: 'system', before: 'Previous conversation summary:\n\n', after: '', place: 'inline' },
+  neuron: { role: 'user', before: '[Summary of earlier conversation]\n', after: '', place: 'after-system' },
+  nca: {
+    role: 'system',
+    before: '## Conversation Summary (Earlier Context)\n\n',
+    after: '',
+    place: 'after-system',
+  },
+  promptfleet: {
+    role: 'system',
+    before: 'Previously in this conversation:\n',
+    after: '',
+    place: 'in-system',
+  },
+  tags: {
+    role: 'system',
+    before: '<condensed-summary>\n',
+    after: '\n</condensed-summary>',
+    place: 'inline',
+  },
 }
 
 /**
- * Gives every row of a view the role and the words it is shown with: summaries and markers as the options say,
- * and system messages that are no longer at the head as the user's, where the provider wants that.
+ * Gives every row of a view the role, the place and the words it is shown with: summaries and markers as the options
+ * say, and system messages that are no longer at the head as the user's, where the provider wants that.
  */
 export function presentRows(
   view: readonly ViewMessage[],
@@ -44,11 +71,37 @@ export function presentRows(
   options: InsertedRowOptions,
   note: Note,
 ): Draft[] {
-  let atHead = true
-  return view.map((row) => {
+  const { place, role } = mannerOf(options)
+  const parted = place === 'inline' ? undefined : partSummaries(view)
+  if (parted === undefined) return presentInPlace(view, true, profile, options, note)
+
+  const { leading, summaries, rest } = parted
+  const system = leading.map((row) => draftOf(row.id, plainMessage(row)))
+  const present = (row: ViewMessage): Draft => draftOf(row.id, presentSummary(row, role, options))
+  // A system message behind words of the user would be taken for the user's, so those come first then.
+  const isFirst = place === 'first' && (role === 'system' || profile.systemInside)
+  const head =
+    place === 'in-system'
+      ? withinSystem(system, summaries, options)
+      : isFirst
+        ? [...summaries.map(present), ...system]
+        : [...system, ...summaries.map(present)]
+  const endsHead = place !== 'in-system' && role !== 'system'
+  return [...head, ...presentInPlace(rest, !endsHead, profile, options, note)]
+}
+
+function presentInPlace(
+  rows: readonly ViewMessage[],
+  isHead: boolean,
+  profile: ProviderProfile,
+  options: InsertedRowOptions,
+  note: Note,
+): Draft[] {
+  let atHead = isHead
+  return rows.map((row) => {
     if (row.kind === 'summary') {
       atHead = false
-      return draftOf(row.id, presentSummary(row, profile, options))
+      return draftOf(row.id, presentSummary(row, allowedRole(mannerOf(options).role, profile), options))
     }
     if (row.kind === 'marker') {
       atHead = false
@@ -84,16 +137,44 @@ function sendableMetadata(metadata: JsonObject): JsonObject | undefined {
   return Object.keys(sendable).length === 0 ? undefined : sendable
 }
 
-function presentSummary(row: ViewMessage, profile: ProviderProfile, options: InsertedRowOptions): Message {
-  const { summaryHeader, preset = 'neurolink' } = options
-  const manner = MANNERS[preset]
-  const role = allowedRole(options.summaryRole ?? manner.role, profile)
+function presentSummary(row: ViewMessage, role: InsertedRole, options: InsertedRowOptions): Message {
   const text = textOf(row)
   if (text.trim() === '') return { role, content: text }
+  return withMedia(role, framed(text, options), row)
+}
 
-  const framed =
-    preset === 'tags' || summaryHeader === undefined ? `${manner.before}${text}${manner.after}` : text
-  return withMedia(role, summaryHeader ? `${summaryHeader}\n\n${framed}` : framed, row)
+/** A summary's text under its header, between what the manner puts around it. */
+function framed(text: string, options: InsertedRowOptions): string {
+  const { summaryHeader, preset } = options
+  const { before, after } = mannerOf(options)
+  const within = preset === 'tags' || summaryHeader === undefined ? `${before}${text}${after}` : text
+  return summaryHeader ? `${summaryHeader}\n\n${within}` : within
+}
+
+/** The system messages, the last of them with the summaries behind its own words. */
+function withinSystem(
+  system: readonly Draft[],
+  summaries: readonly ViewMessage[],
+  options: InsertedRowOptions,
+): Draft[] {
+  const block = framed(summaries.map(textOf).join(SUMMARY_SEPARATOR), options)
+  const last = system.at(-1)
+  if (last === undefined || !last.parts.every(({ type }) => type === 'text'))
+    return [...system, draftOf(summaries[0]!.id, { role: 'system', content: block })]
+  const { content } = last.message
+  const joined =
+    typeof content === 'string'
+      ? content.trim() === ''
+        ? block
+        : `${content}\n\n${block}`
+      : [...last.parts, { type: 'text' as const, text: block }]
+  return [...system.slice(0, -1), draftOf(last.id, { role: 'system', content: joined })]
+}
+
+/** The manner asked for, with what the options say otherwise of role and place. */
+function mannerOf({ preset = 'neurolink', summaryRole, summaryPlace }: InsertedRowOptions): Manner {
+  const manner = MANNERS[preset]
+  return { ...manner, role: summaryRole ?? manner.role, place: summaryPlace ?? manner.place }
 }
 
 function presentMarker(row: ViewMessage, profile: ProviderProfile, options: InsertedRowOptions): Message {

@@ -58,8 +58,25 @@ export function readFigures(connection: Connection, id: string): SessionFigures 
     hidden: { condensed: number(10), truncated: number(11), byHand: number(12) },
     activeCompactions: number(13),
     viewEpoch: number(14),
-    config: parseJson(row[15], name),
+    config: parseConfig(row[15], name),
   }
+}
+
+/** Configs by their text: stats stand before every call, and the settings are remembered by the object. */
+const parsedConfigs = new Map<string, JsonObject>()
+const MOST_CONFIGS = 100
+const LONGEST_REMEMBERED = 20_000
+
+/** The same text gives the same object, so nobody may change it. */
+function parseConfig(value: unknown, name: string): JsonObject | undefined {
+  if (value === null) return undefined
+  const before = typeof value === 'string' ? parsedConfigs.get(value) : undefined
+  if (before !== undefined) return before
+  const config = parseJson(value, name)
+  if (config === undefined || typeof value !== 'string' || value.length > LONGEST_REMEMBERED) return config
+  if (parsedConfigs.size >= MOST_CONFIGS) parsedConfigs.clear()
+  parsedConfigs.set(value, config)
+  return config
 }
 
 /** Throws `SESSION_NOT_FOUND`. */

@@ -1,0 +1,79 @@
+import { check, invalid } from '../core/check.ts'
+import { kept } from './layers.ts'
+import { type LayerValues, SETTING_NAMES, type SettingName, settingsSchema } from './settings.ts'
+
+/** Names of variables and their values: `process.env`, or another. */
+export type Environment = { readonly [name: string]: string | undefined }
+
+const PREFIX = 'UNDERTEXT_'
+/** Names a file of settings. */
+export const FILE_VARIABLE = `${PREFIX}CONFIG`
+
+/** Seed 003's variables and command line flags have other names for these. Source: checklist S3-025 to S3-033. */
+const COUNTERPARTS: readonly (readonly [variable: string, SettingName])[] = [
+  [`${PREFIX}MEMORY_ENABLED`, 'enabled'],
+  [`${PREFIX}SUMMARIZATION_ENABLED`, 'enableSummarize'],
+  [`${PREFIX}TOKEN_THRESHOLD`, 'thresholdTokens'],
+  [`${PREFIX}COMPACT_THRESHOLD`, 'threshold'],
+  [`${PREFIX}COMPACTION_ENABLED`, 'auto'],
+]
+
+type Kind = 'boolean' | 'number' | 'text'
+
+/** A variable that is read, and what it sets. */
+export type Variable = { readonly variable: string; readonly setting: SettingName; readonly kind: Kind }
+
+/** Every variable: one for each setting that is a text, a number or a truth value, and seed 003's names. */
+export const VARIABLES: readonly Variable[] = [
+  ...SETTING_NAMES.map((setting) => [variableOf(setting), setting] as const),
+  ...COUNTERPARTS,
+].flatMap(([variable, setting]) => {
+  const kind = kindOf(setting)
+  return kind === undefined ? [] : [{ variable, setting, kind }]
+})
+
+/** `enablePrune` as `UNDERTEXT_ENABLE_PRUNE`. */
+export function variableOf(setting: SettingName): string {
+  return PREFIX + setting.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()
+}
+
+type Described = { readonly def: { readonly type: string; readonly options?: readonly Described[] } }
+
+function kindOf(setting: SettingName): Kind | undefined {
+  const { type, options = [] } = (settingsSchema.shape[setting].def.innerType as Described).def
+  if (type === 'boolean' || type === 'number') return type
+  const isText = type === 'string' || type === 'enum' || options.some(({ def }) => def.type === 'string')
+  return isText ? 'text' : undefined
+}
+
+/**
+ * The settings an environment gives. An empty variable says nothing. Throws `INVALID_INPUT`, which names the variable
+ * and never its value.
+ */
+export function readEnvironment(environment: Environment): LayerValues {
+  const found = new Map<SettingName, { readonly value: unknown; readonly variable: string }>()
+  for (const { variable, setting, kind } of VARIABLES) {
+    const text = environment[variable]
+    if (text === undefined || text === '') continue
+    const value = check(settingsSchema.shape[setting], parsed(text, kind, setting, variable), variable)
+    const before = found.get(setting)
+    if (before !== undefined && before.value !== value)
+      throw invalid(`${before.variable} and ${variable} set the same and differ`)
+    found.set(setting, { value, variable })
+  }
+  return kept(Object.fromEntries([...found].map(([setting, { value }]) => [setting, value])))
+}
+
+function parsed(text: string, kind: Kind, setting: SettingName, variable: string): boolean | number | string {
+  // The one text that can be switched off.
+  if (setting === 'truncationMarker' && text.trim().toLowerCase() === 'false') return false
+  if (kind === 'text') return text
+  const plain = text.trim().toLowerCase()
+  if (kind === 'number') {
+    if (!/^-?\d+(?:\.\d+)?$/.test(plain)) throw invalid(`${variable}: must be a number`)
+    return Number(plain)
+  }
+  if (plain === 'true' || plain === '1') return true
+  if (plain === 'false' || plain === '0') return false
+  throw invalid(`${variable}: must be true or false`)
+}

@@ -1,0 +1,81 @@
+import { PRUNE_PLACEHOLDER } from '../core/stages/prune.ts'
+import type { LayerValues, PresetName } from './settings.ts'
+import { MAX_RETAINED_MESSAGES } from './stages.ts'
+
+/** What a cleared tool result shows in seed 000. Source: checklist S0-28, conflict C-02. */
+export const NEURON_PLACEHOLDER = '[tool result cleared]'
+/** Target size of a context, tokens. Source: seed 004, checklist S4-13. */
+export const NCA_CONTEXT_WINDOW_TARGET = 32_000
+/** Percent of the target at which nca summarizes. Source: seed 004, checklist S4-15. */
+export const NCA_AUTO_SUMMARIZE_THRESHOLD = 75
+
+/** What nca's summaries speak of. Source: seed 004, checklist S4-42 to S4-44. */
+export const NCA_SECTIONS: readonly string[] = [
+  'Key topics and goals discussed',
+  'Important decisions or findings',
+  'Critical context (file paths, variable names, errors)',
+]
+
+/** What neuron's summaries speak of. Source: seed 000, checklist S0-39. */
+export const NEURON_SECTIONS: readonly string[] = ['Key information', 'Decisions made', 'Tool call results']
+
+/** The titles of seed 002. Source: checklist S2-057 to S2-066, conflict C-01: the preset `blog`. */
+export const BLOG_SECTIONS: readonly string[] = [
+  'Key decisions made',
+  'Main topics discussed',
+  "User's primary goal",
+  'Key files or data mentioned',
+  'Action items for the assistant',
+  'Action items for the user',
+  'Unresolved questions',
+  'User preferences or constraints',
+  'Technical discoveries',
+  'Summary of the last few turns',
+]
+
+/**
+ * The layer of settings beneath all that is said, one a system: stages, estimator, thresholds, texts. How a summary is
+ * shown (role, header, place) goes by the preset's name too: `src/core/rendering/rows.ts`.
+ *
+ * Every composition ends with `cut`, which acts only when a request would not fit its window whatever the others did.
+ */
+export const PRESETS: { readonly [P in PresetName]: LayerValues } = {
+  /** Seed 003: the pipeline and the defaults of this package. */
+  neurolink: {},
+
+  /** Seed 000: cheap first, then a window of the last messages with a summary of what went; its examples' counts. */
+  neuron: {
+    estimator: 'neuron',
+    stages: [
+      { stage: 'clear_tool_results', keep: 2 },
+      { stage: 'sliding_window', last: 10, summarize: true },
+      'cut',
+    ],
+    prunePlaceholder: NEURON_PLACEHOLDER,
+    summarySections: NEURON_SECTIONS,
+    /** It warns of nothing; the loop asks before every turn. Source: checklist S0-U01. */
+    warningLevels: [],
+  },
+
+  /** Seed 001: the newest that fit; without a summary, as its history manager has it by default (S1-U10). */
+  promptfleet: {
+    estimator: 'promptfleet',
+    stages: [{ stage: 'sliding_window', fitBudget: true }, 'cut'],
+    prunePlaceholder: PRUNE_PLACEHOLDER,
+    warningLevels: [],
+  },
+
+  /** Seed 004: the last 50 with a summary of what went, at 75 percent of 32,000 tokens; a warning at 80. */
+  nca: {
+    estimator: 'nca',
+    // Fewer than 50 where those are too large. Source: checklist S4-U07.
+    stages: [{ stage: 'sliding_window', summarize: true, shrinkToFit: true }, 'cut'],
+    contextWindowTarget: NCA_CONTEXT_WINDOW_TARGET,
+    maxRetainedMessages: MAX_RETAINED_MESSAGES,
+    autoSummarizeThreshold: NCA_AUTO_SUMMARIZE_THRESHOLD,
+    enableAutoSummarize: true,
+    autoCompactOnFinish: false,
+    warningLevels: [0.8],
+    summarySections: NCA_SECTIONS,
+  },
+}

@@ -1,0 +1,170 @@
+import { SUMMARY_TIMEOUT_MS } from '../compaction/config.ts'
+import { DEFAULT_COMPACTION_TARGET, DEFAULT_COMPACTION_THRESHOLD, DEFAULT_PROVIDER } from '../core/budget.ts'
+import { FILE_READ_BUDGET_PERCENT } from '../core/files/file-budget.ts'
+import { DEDUP_THRESHOLD } from '../core/stages/deduplicate.ts'
+import { PRUNE_PLACEHOLDER, PRUNE_PROTECTED_TOOLS } from '../core/stages/prune.ts'
+import { TRUNCATION_MARKER } from '../core/stages/truncate.ts'
+import { PATH_ARGUMENTS, READ_TOOLS } from '../core/tool-names.ts'
+import { MAX_TOOL_OUTPUT_BYTES, MAX_TOOL_OUTPUT_LINES } from '../core/tool-output/cut-output.ts'
+import type { ContextWindows } from '../core/windows.ts'
+import { SUMMARY_SECTIONS } from '../summarizers/summarizer.ts'
+import { kept } from './layers.ts'
+import { PRESETS } from './presets.ts'
+import {
+  type Layer,
+  type LayerValues,
+  SETTING_NAMES,
+  type SettingName,
+  type SettingSource,
+} from './settings.ts'
+
+/** Usages at which an application is warned. Source: conflict C-29, seed 003's command line. */
+export const DEFAULT_WARNING_LEVELS: readonly number[] = [0.6, 0.8]
+
+/**
+ * What a setting is when nobody says anything. What is missing here scales with the window or is worked out where it is
+ * used.
+ */
+export const DEFAULTS = kept({
+  preset: 'neurolink',
+  estimator: 'calibrated',
+  provider: DEFAULT_PROVIDER,
+  enabled: true,
+  auto: true,
+  threshold: DEFAULT_COMPACTION_THRESHOLD,
+  warningLevels: DEFAULT_WARNING_LEVELS,
+  enableAutoSummarize: true,
+  autoCompactOnFinish: false,
+  target: DEFAULT_COMPACTION_TARGET,
+  enablePrune: true,
+  enableDeduplicate: true,
+  enableSummarize: true,
+  enableTruncate: true,
+  emergencyCut: true,
+  pruneProtectedTools: PRUNE_PROTECTED_TOOLS,
+  prunePlaceholder: PRUNE_PLACEHOLDER,
+  readTools: READ_TOOLS,
+  pathArguments: PATH_ARGUMENTS,
+  deduplicateMinimumSavings: DEDUP_THRESHOLD,
+  deduplicateByText: true,
+  summarySections: SUMMARY_SECTIONS,
+  summaryTimeoutMs: SUMMARY_TIMEOUT_MS,
+  offlineFallback: false,
+  truncationMarker: TRUNCATION_MARKER,
+  maxToolOutputBytes: MAX_TOOL_OUTPUT_BYTES,
+  maxToolOutputLines: MAX_TOOL_OUTPUT_LINES,
+  fileReadBudgetPercent: FILE_READ_BUDGET_PERCENT,
+} satisfies LayerValues) as LayerValues & Defaulted
+
+/** The settings that always have a value. */
+type Defaulted = {
+  readonly [K in
+    | 'preset'
+    | 'estimator'
+    | 'enabled'
+    | 'auto'
+    | 'warningLevels'
+    | 'enableAutoSummarize'
+    | 'autoCompactOnFinish'
+    | 'maxToolOutputBytes'
+    | 'maxToolOutputLines'
+    | 'fileReadBudgetPercent']: Exclude<LayerValues[K], undefined>
+}
+
+/** All settings as they are in force: what is missing scales with the window, or does not apply. */
+export type ResolvedSettings = LayerValues & Defaulted
+
+/** Settings in force, and the layer each comes from. */
+export type ResolvedConfig = {
+  readonly settings: ResolvedSettings
+  readonly sources: { readonly [K in SettingName]: SettingSource }
+}
+
+/** Settings that say the same in two ways: whichever is said with more weight counts, and the other is not in force. */
+const ALTERNATIVES: readonly (readonly SettingName[])[] = [
+  ['threshold', 'thresholdTokens'],
+  ['target', 'targetTokens'],
+  ['keepRecentTokens', 'keepRecentRatio'],
+]
+
+const DEFAULT_LAYER: Layer = { source: 'default', values: DEFAULTS }
+
+/**
+ * Puts layers together, weightiest first: of each setting the first value said. Beneath them stand the layer of the preset
+ * they choose and the defaults. Tables of windows are joined, so that one layer can add a model to another's.
+ *
+ * `autoSummarizeThreshold` is also a `threshold` where none is said with at least its weight: in seed 004 it is the only one.
+ */
+export function resolveLayers(layers: readonly Layer[]): ResolvedConfig {
+  const preset = layers.find(({ values }) => values.preset !== undefined)?.values.preset ?? 'neurolink'
+  const all = [...layers, { source: 'preset' as const, values: PRESETS[preset] }, DEFAULT_LAYER].map(
+    withThreshold,
+  )
+  const settings: Record<string, unknown> = {}
+  const sources: Record<string, SettingSource> = {}
+  for (const name of SETTING_NAMES) {
+    const layer = layerOf(all, name)
+    sources[name] = layer?.source ?? 'default'
+    if (layer !== undefined) settings[name] = layer.values[name]
+  }
+  const windows = all.flatMap(({ values }): readonly ContextWindows[] =>
+    values.contextWindows === undefined ? [] : [values.contextWindows],
+  )
+  if (windows.length > 1)
+    settings.contextWindows = windows.reduceRight((light, heavy) => joined(heavy, light))
+  return { settings: settings as ResolvedSettings, sources: sources as ResolvedConfig['sources'] }
+}
+
+function withThreshold(layer: Layer): Layer {
+  const { autoSummarizeThreshold, threshold, thresholdTokens } = layer.values
+  if (autoSummarizeThreshold === undefined || threshold !== undefined || thresholdTokens !== undefined)
+    return layer
+  return { ...layer, values: { ...layer.values, threshold: autoSummarizeThreshold / 100 } }
+}
+
+/** The weightiest layer that says a setting, unless one with more weight says it otherwise. */
+function layerOf(layers: readonly Layer[], name: SettingName): Layer | undefined {
+  const at = layers.findIndex(({ values }) => values[name] !== undefined)
+  if (at < 0) return undefined
+  const others = ALTERNATIVES.find((names) => names.includes(name))?.filter((other) => other !== name) ?? []
+  const overruled = layers
+    .slice(0, at)
+    .some(({ values }) => others.some((other) => values[other] !== undefined))
+  return overruled ? undefined : layers[at]
+}
+
+function joined(heavy: ContextWindows, light: ContextWindows): ContextWindows {
+  const asModels = (entry: ContextWindows[string]): { readonly [model: string]: number } =>
+    typeof entry === 'number' ? { _default: entry } : entry
+  // Not by assignment: a provider may be called `__proto__`.
+  const providers = new Map(Object.entries(light))
+  for (const [provider, entry] of Object.entries(heavy)) {
+    const below = providers.get(provider)
+    const isWhole = below === undefined || typeof entry === 'number'
+    const models = (): ContextWindows[string] =>
+      Object.fromEntries([...Object.entries(asModels(below!)), ...Object.entries(entry)])
+    providers.set(provider, isWhole ? entry : models())
+  }
+  return Object.fromEntries(providers)
+}
+
+/** What somebody said of each setting, defaults left out: what is handed on to those who have defaults of their own. */
+export function saidOf<K extends SettingName>(
+  { settings, sources }: ResolvedConfig,
+  names: readonly K[],
+): Pick<LayerValues, K> {
+  const said = names.filter((name) => sources[name] !== 'default' && settings[name] !== undefined)
+  return Object.fromEntries(said.map((name) => [name, settings[name]])) as Pick<LayerValues, K>
+}
+
+/** What the hooks around a turn go by. Where `thresholdTokens` is missing, `threshold` is there. */
+export type TurnSettings = Pick<
+  ResolvedSettings,
+  | 'auto'
+  | 'threshold'
+  | 'thresholdTokens'
+  | 'warningLevels'
+  | 'enableAutoSummarize'
+  | 'autoSummarizeThreshold'
+  | 'autoCompactOnFinish'
+>

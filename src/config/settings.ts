@@ -1,0 +1,128 @@
+import { z } from 'zod'
+import { compactionConfigSchema } from '../compaction/config.ts'
+import { nameSchema } from '../core/check.ts'
+import { type JsonObject, jsonProblem } from '../core/json.ts'
+import { SUMMARY_PLACES } from '../core/rendering/places.ts'
+import { contextWindowsSchema } from '../core/windows.ts'
+import { stagesSchema } from './stages.ts'
+
+/** The systems whose manner a store can take on. Source: checklist, "One arrangement that satisfies all five seeds". */
+export const PRESET_NAMES = ['neurolink', 'neuron', 'promptfleet', 'nca'] as const
+export type PresetName = (typeof PRESET_NAMES)[number]
+
+/** What is true of one call alone, and so is no setting. */
+export const CALL_FACTS = [
+  'systemPrompt',
+  'currentPrompt',
+  'toolDefinitions',
+  'fileAttachments',
+  'range',
+  'summary',
+  'trigger',
+  'reportedTokens',
+  'actor',
+  'reason',
+  'waitMs',
+  'signal',
+] as const
+
+const {
+  systemPrompt: _systemPrompt,
+  currentPrompt: _currentPrompt,
+  toolDefinitions: _toolDefinitions,
+  fileAttachments: _fileAttachments,
+  range: _range,
+  summary: _summary,
+  trigger: _trigger,
+  reportedTokens: _reportedTokens,
+  actor: _actor,
+  reason: _reason,
+  waitMs: _waitMs,
+  signal: _signal,
+  stages: _stages,
+  ...compactionShape
+} = compactionConfigSchema.shape as typeof compactionConfigSchema.shape & { readonly stages?: z.ZodType }
+
+/** The settings a compaction reads as they are. */
+export const COMPACTION_KEYS = Object.keys(compactionShape) as (keyof typeof compactionShape)[]
+
+const share = z.number().min(0).max(1)
+const roleSchema = z.enum(['system', 'user', 'assistant'])
+
+/** Kept as it is: what it says is between the application and its provider. */
+const opaqueObject = z.custom<JsonObject>(
+  (value) =>
+    typeof value === 'object' && value !== null && !Array.isArray(value) && jsonProblem(value) === undefined,
+  'must be a JSON object',
+)
+
+/** Settings that a call of `compactSession` can be told besides seed 003's `CompactionConfig`. */
+export const callShape = {
+  preset: z.enum(PRESET_NAMES).optional(),
+  stages: stagesSchema.optional(),
+  maxRetainedMessages: z.int().nonnegative().optional(),
+  enableAutoSummarize: z.boolean().optional(),
+}
+
+/** What `compactSession` and `previewCompaction` are told: what is true of the call, and settings that count for it. */
+export const callSchema = compactionConfigSchema.safeExtend(callShape)
+export type CheckedCall = z.output<typeof callSchema>
+
+/** How summaries and markers are shown. Source: conflicts C-08, C-11. */
+export const renderingShape = {
+  summaryRole: roleSchema.optional(),
+  summaryHeader: z.string().optional(),
+  summaryPlace: z.enum(SUMMARY_PLACES).optional(),
+  markerRole: roleSchema.optional(),
+  markerText: z.string().optional(),
+}
+export const RENDERING_KEYS = Object.keys(renderingShape) as (keyof typeof renderingShape)[]
+
+/** Every setting, whatever layer it stands in. docs/configuration.md says what each does and what it is by default. */
+export const settingsSchema = z.strictObject({
+  ...callShape,
+  ...compactionShape,
+  ...renderingShape,
+  estimator: nameSchema.optional(),
+  enabled: z.boolean().optional(),
+  auto: z.boolean().optional(),
+  threshold: share.optional(),
+  thresholdTokens: z.int().nonnegative().optional(),
+  warningLevels: z.array(share).max(20).optional(),
+  /** Percent, whole. Source: checklist S4-15, S4-17. */
+  autoSummarizeThreshold: z.int().min(0).max(100).optional(),
+  autoCompactOnFinish: z.boolean().optional(),
+  contextWindows: contextWindowsSchema.optional(),
+  maxToolOutputBytes: z.int().nonnegative().optional(),
+  maxToolOutputLines: z.int().nonnegative().optional(),
+  fileReadBudgetPercent: share.optional(),
+  contextManagement: opaqueObject.optional(),
+})
+
+export type Settings = z.input<typeof settingsSchema>
+export type SettingName = keyof Settings
+
+/** All settings by name, in a fixed order. */
+export const SETTING_NAMES = Object.keys(settingsSchema.shape) as SettingName[]
+
+/** What a session's config cannot say: it has columns for these, and JSON holds no summarizer. */
+export const NOT_OF_A_SESSION: ReadonlySet<SettingName> = new Set(['provider', 'model', 'summarizer'])
+
+type Frozen<T> = T extends readonly (infer E)[] ? readonly E[] : T
+
+/** Checked settings of one layer: own keys only, none of them undefined. */
+export type LayerValues = { readonly [K in SettingName]?: Frozen<Exclude<Settings[K], undefined>> }
+
+/** Where a value comes from, weightiest first. */
+export const SETTING_SOURCES = [
+  'call',
+  'session',
+  'store',
+  'environment',
+  'file',
+  'preset',
+  'default',
+] as const
+export type SettingSource = (typeof SETTING_SOURCES)[number]
+
+export type Layer = { readonly source: SettingSource; readonly values: LayerValues }

@@ -1,0 +1,435 @@
+import { expect } from 'vitest'
+import { compactionConfigSchema } from '../../src/compaction/config.ts'
+import type { LayerValues, SettingName } from '../../src/config/settings.ts'
+import { partsOf } from '../../src/core/message.ts'
+import { STAGE_NAMES } from '../../src/core/stages/registry.ts'
+import {
+  type CompactionResult,
+  type CompactOptions,
+  calculateFileTokenBudget,
+  extractiveSummarizer,
+  type NewMessage,
+  type Rendering,
+  type SqliteStore,
+  type Summarizer,
+  type SummaryRequest,
+  TRUNCATION_MARKER,
+  truncateToolOutput,
+} from '../../src/index.ts'
+import { chat, result, say, call as toolCall, units } from '../support/conversation.ts'
+
+/*
+ * Every setting once: a value that is not the default, and what a store does without and with it. A setting without a
+ * case does not compile, and the test fails.
+ */
+
+export const S = 's'
+
+/** A store with a session of `talk`; `call` is what the case's setting is when it is tried per call. */
+export type Trial = { readonly store: SqliteStore; readonly call: CompactOptions }
+
+export type Case = {
+  readonly value: unknown
+  readonly talk?: readonly NewMessage[]
+  readonly see: (trial: Trial) => unknown
+  /** What is seen without and with the value. */
+  readonly expected: readonly [without: unknown, with_: unknown]
+  /** Where the value can stand. Default: store and session; those that a compaction reads, the call too. */
+  readonly layers?: readonly ('store' | 'session' | 'call')[]
+  /** Whether what reads it is there. */
+  readonly isRead?: boolean
+}
+
+/** 20 messages of 100 units: 100 × 1.15 + 4 = 119 tokens each by `neurolink`, and 24. */
+export const TALK = chat(10, 100)
+/** Two outputs of 3,000 units, 3,450 tokens each. */
+const TOOLS = [
+  say('user', 'go'),
+  toolCall('a', 'run'),
+  result('a', units(3_000)),
+  say('assistant', 'and'),
+  toolCall('b', 'run'),
+  result('b', units(3_000)),
+  say('assistant', 'done'),
+]
+const lines = Array.from({ length: 50 }, (_, at) => `line ${at} of the file`).join('\n')
+const READS = [
+  say('user', 'go'),
+  toolCall('a', 'read', { path: 'a.ts' }),
+  result('a', lines),
+  say('assistant', 'and'),
+  toolCall('b', 'read', { path: 'a.ts' }),
+  result('b', lines),
+  say('assistant', 'done'),
+]
+const WORDED = [
+  say('user', 'go'),
+  toolCall('a', 'shell'),
+  result('a', `Read file src/a.ts\n${lines}`),
+  say('assistant', 'and'),
+  toolCall('b', 'shell'),
+  result('b', `Read file src/a.ts\n${lines}`),
+  say('assistant', 'done'),
+]
+/** Larger than gpt-4's window, 8,192, and one turn, so that only a cut helps. */
+const HUGE = [say('user', units(5_000)), say('assistant', units(5_000))]
+
+const PRUNING = { enableDeduplicate: false, enableSummarize: false, enableTruncate: false, targetTokens: 100 }
+const PRUNES = { ...PRUNING, pruneProtectTokens: 0, pruneMinimumSavings: 0 }
+const DEDUPLICATES = { enablePrune: false, enableSummarize: false, enableTruncate: false, targetTokens: 10 }
+const SUMMARIZES = {
+  enablePrune: false,
+  enableDeduplicate: false,
+  enableTruncate: false,
+  targetTokens: 1_000,
+}
+const TRUNCATES = {
+  enablePrune: false,
+  enableDeduplicate: false,
+  enableSummarize: false,
+  targetTokens: 1_000,
+}
+
+function model(answer: (request: SummaryRequest) => string | Promise<string>): Summarizer {
+  return { name: 'spy', usesModel: true, summarize: async (request) => ({ text: await answer(request) }) }
+}
+
+async function run({ store, call }: Trial, options: CompactOptions): Promise<CompactionResult> {
+  return (await store.compactSession(S, { ...options, ...call }))!
+}
+
+const stagesUsed =
+  (options: CompactOptions) =>
+  async (trial: Trial): Promise<unknown> =>
+    (await run(trial, options)).stagesUsed
+
+/** What the summarizer is asked for. */
+async function request(trial: Trial): Promise<SummaryRequest> {
+  let asked: SummaryRequest | undefined
+  const summarizer = model((one) => {
+    asked = one
+    return 'Short.'
+  })
+  await run(trial, { ...SUMMARIZES, summarizer })
+  return asked!
+}
+
+const summarized = (options: CompactOptions) => (trial: Trial) =>
+  run(trial, { ...SUMMARIZES, summarizer: model(() => 'Short.'), ...options })
+
+/** Messages of the log that are visible after a run. */
+async function left(result: Promise<CompactionResult>): Promise<number> {
+  return (await result).messages.filter(({ kind }) => kind === 'message').length
+}
+
+async function stats({ store }: Trial, ...of: [] | [string, string]): Promise<Record<string, unknown>> {
+  return (await store.getContextStats(S, ...of)) as unknown as Record<string, unknown>
+}
+
+const isDue = ({ store }: Trial): unknown => store.needsCompaction(S, 'openai', 'gpt-4')
+const available = async (trial: Trial): Promise<unknown> =>
+  (await stats(trial, 'openai', 'gpt-4')).availableInputTokens
+
+const inForce =
+  (name: SettingName) =>
+  async ({ store }: Trial): Promise<unknown> =>
+    (await store.getConfig(S)).settings[name]
+
+async function withSummary({ store }: Trial): Promise<Rendering['messages']> {
+  await store.compactSession(S, { range: { from: 3, to: 4 }, summary: 'They talked.' })
+  return (await store.renderHistory(S)).messages
+}
+const summaryIn = (messages: Rendering['messages']): number =>
+  messages.findIndex(({ content }) => typeof content === 'string' && content.endsWith('They talked.'))
+
+async function marker(trial: Trial): Promise<Rendering['messages'][number]> {
+  await trial.store.compactSession(S, TRUNCATES)
+  // Behind the first exchange.
+  return (await trial.store.renderHistory(S)).messages[2]!
+}
+
+async function firstOutput(trial: Trial): Promise<unknown> {
+  const { messages } = await run(trial, PRUNES)
+  const [part] = partsOf(messages[2]!)
+  return part?.type === 'tool-result' ? part.output : part
+}
+
+const later = (text: string): Promise<string> =>
+  new Promise((resolve) => setTimeout(() => resolve(text), 100))
+
+export const CASES: { readonly [K in SettingName]-?: Case & { readonly value: LayerValues[K] } } = {
+  preset: {
+    value: 'neuron',
+    layers: ['store', 'session'],
+    see: async (trial) => summaryIn(await withSummary(trial)),
+    // Behind the first exchange, or behind the system messages, of which there are none.
+    expected: [2, 0],
+  },
+  estimator: {
+    value: 'nca',
+    see: async ({ store }) => (await store.getSession(S)).estimator,
+    expected: ['neurolink', 'nca'],
+  },
+  enabled: {
+    value: false,
+    see: async ({ store }) => [
+      (await store.getContextStats(S)) === null,
+      store.needsCompaction(S, 'openai', 'gpt-4', { threshold: 0 }),
+      (await store.compactSession(S)) === null,
+      (await store.previewCompaction(S)) === null,
+    ],
+    expected: [
+      [false, true, false, false],
+      [true, false, true, true],
+    ],
+  },
+  auto: { value: false, see: inForce('auto'), expected: [true, false] },
+  warningLevels: { value: [0.5], see: inForce('warningLevels'), expected: [[0.6, 0.8], [0.5]] },
+  autoCompactOnFinish: { value: true, see: inForce('autoCompactOnFinish'), expected: [false, true] },
+  contextManagement: {
+    value: { edits: [{ type: 'compact_20260112' }] },
+    see: inForce('contextManagement'),
+    expected: [undefined, { edits: [{ type: 'compact_20260112' }] }],
+  },
+
+  // gpt-4: 8,192 less 35 % of it, rounded up, is 5,324. 20 × 119 + 24 = 2,404 is 45 % of that.
+  threshold: { value: 0.45, see: isDue, expected: [false, true] },
+  thresholdTokens: { value: 2_400, see: isDue, expected: [false, true] },
+  autoSummarizeThreshold: { value: 45, see: isDue, expected: [false, true] },
+  maxTokens: { value: 1_000, layers: ['store', 'session'], see: available, expected: [5_324, 7_192] },
+  contextWindowTarget: {
+    value: 2_000,
+    layers: ['store', 'session'],
+    see: available,
+    expected: [5_324, 2_000],
+  },
+  contextWindows: {
+    value: { openai: 50_000 },
+    see: async (trial) => (await stats(trial)).contextWindow,
+    expected: [
+      { tokens: 128_000, source: 'registry', entry: '_default' },
+      expect.objectContaining({ tokens: 50_000, entry: '_default' }),
+    ],
+  },
+  provider: {
+    value: 'anthropic',
+    layers: ['store'],
+    see: async (trial) => (await stats(trial)).provider,
+    expected: ['openai', 'anthropic'],
+  },
+  model: {
+    value: 'gpt-4',
+    layers: ['store'],
+    see: async (trial) => (await stats(trial)).model,
+    expected: [undefined, 'gpt-4'],
+  },
+
+  target: {
+    value: 0.5,
+    see: async (trial) => (await run(trial, { provider: 'openai', model: 'gpt-4' })).targetTokens,
+    // 5,324 × 0.6 and × 0.5, rounded down.
+    expected: [3_194, 2_662],
+  },
+  targetTokens: {
+    value: 1_000,
+    see: async (trial) => (await run(trial, { provider: 'openai', model: 'gpt-4' })).targetTokens,
+    expected: [3_194, 1_000],
+  },
+  stages: {
+    value: ['truncate'],
+    see: stagesUsed({ targetTokens: 1_000 }),
+    expected: [['summarize'], ['truncate']],
+    isRead: Object.hasOwn(compactionConfigSchema.shape, 'stages'),
+  },
+  maxRetainedMessages: {
+    value: 4,
+    see: (trial) => left(run(trial, { ...TRUNCATES, truncationFraction: 0.5 })),
+    // Of 18 messages behind the first pair a half, made even: 8 go. Or the last 4 stay.
+    expected: [12, 4],
+    isRead: STAGE_NAMES.includes('sliding_window'),
+  },
+
+  enablePrune: { value: false, talk: TOOLS, see: stagesUsed(PRUNES), expected: [['prune'], []] },
+  // 6,900 tokens of outputs: a quarter of 83,200 protects more, and a tenth of it, 8,320, is not saved.
+  pruneProtectTokens: {
+    value: 0,
+    talk: TOOLS,
+    see: stagesUsed({ ...PRUNING, pruneMinimumSavings: 0 }),
+    expected: [[], ['prune']],
+  },
+  pruneMinimumSavings: {
+    value: 0,
+    talk: TOOLS,
+    see: stagesUsed({ ...PRUNING, pruneProtectTokens: 0 }),
+    expected: [[], ['prune']],
+  },
+  pruneProtectedTools: { value: ['run'], talk: TOOLS, see: stagesUsed(PRUNES), expected: [['prune'], []] },
+  prunePlaceholder: {
+    value: '(gone)',
+    talk: TOOLS,
+    see: firstOutput,
+    expected: [
+      { type: 'text', value: '[Tool result cleared]' },
+      { type: 'text', value: '(gone)' },
+    ],
+  },
+
+  enableDeduplicate: {
+    value: false,
+    talk: READS,
+    see: stagesUsed(DEDUPLICATES),
+    expected: [['deduplicate'], []],
+  },
+  readTools: { value: ['look'], talk: READS, see: stagesUsed(DEDUPLICATES), expected: [['deduplicate'], []] },
+  pathArguments: {
+    value: ['where'],
+    talk: READS,
+    see: stagesUsed(DEDUPLICATES),
+    expected: [['deduplicate'], []],
+  },
+  // One of two equal reads goes: a half of their size, less what stands in its place.
+  deduplicateMinimumSavings: {
+    value: 0.5,
+    talk: READS,
+    see: stagesUsed(DEDUPLICATES),
+    expected: [['deduplicate'], []],
+  },
+  deduplicateByText: {
+    value: false,
+    talk: WORDED,
+    see: stagesUsed(DEDUPLICATES),
+    expected: [['deduplicate'], []],
+  },
+
+  enableSummarize: { value: false, see: stagesUsed(SUMMARIZES), expected: [['summarize'], []] },
+  enableAutoSummarize: {
+    value: false,
+    see: stagesUsed({ ...SUMMARIZES, trigger: 'auto' }),
+    expected: [['summarize'], []],
+  },
+  summarizer: {
+    value: model(() => 'Short.'),
+    layers: ['store', 'call'],
+    see: async (trial) => {
+      await run(trial, SUMMARIZES)
+      return (await trial.store.listCompactions(S)).map(({ summarizer }) => summarizer)
+    },
+    expected: [[extractiveSummarizer.name], ['spy']],
+  },
+  summarizationProvider: {
+    value: 'vertex',
+    see: async (trial) => (await request(trial)).provider,
+    expected: [undefined, 'vertex'],
+  },
+  summarizationModel: {
+    value: 'gemini-2.5-flash',
+    see: async (trial) => (await request(trial)).model,
+    expected: [undefined, 'gemini-2.5-flash'],
+  },
+  summarySections: {
+    value: ['Only this'],
+    see: async (trial) => (await request(trial)).sections.length,
+    expected: [10, 1],
+  },
+  summaryMaxTokens: {
+    value: 77,
+    see: async (trial) => (await request(trial)).maxTokens <= 77,
+    expected: [false, true],
+  },
+  summaryTimeoutMs: {
+    value: 1,
+    see: async (trial) => {
+      const { failed } = await run(trial, { ...SUMMARIZES, summarizer: model(() => later('Short.')) })
+      return failed.map(({ error }) => error)
+    },
+    expected: [[], ['SUMMARY_TIMEOUT']],
+  },
+  offlineFallback: {
+    value: true,
+    see: async (trial) => {
+      const summarizer = model(() => Promise.reject(new Error('no')))
+      return (await run(trial, { ...SUMMARIZES, summarizer })).stagesUsed
+    },
+    expected: [[], ['summarize']],
+  },
+  // 30 % of 1,000 tokens have room for one turn of 238, 500 for two.
+  keepRecentTokens: { value: 500, see: (trial) => left(summarized({})(trial)), expected: [2, 4] },
+  keepRecentRatio: { value: 0.5, see: (trial) => left(summarized({})(trial)), expected: [2, 10] },
+
+  enableTruncate: { value: false, see: stagesUsed(TRUNCATES), expected: [['truncate'], []] },
+  truncationFraction: {
+    value: 0.5,
+    see: async (trial) => (await left(run(trial, TRUNCATES))) === 12,
+    expected: [false, true],
+  },
+  truncationOrder: {
+    value: 'importance',
+    talk: TALK.with(4, say('user', `You must never delete files. ${units(90)}`)),
+    see: async (trial) =>
+      (await run(trial, TRUNCATES)).messages.some(({ content }) => String(content).startsWith('You must')),
+    expected: [false, true],
+  },
+  truncationMarker: {
+    value: '(cut)',
+    see: async (trial) => (await run(trial, TRUNCATES)).messages[2]!.content,
+    expected: [TRUNCATION_MARKER, '(cut)'],
+  },
+  emergencyCut: {
+    value: false,
+    talk: HUGE,
+    see: async (trial) => (await run(trial, { provider: 'openai', model: 'gpt-4' })).fits,
+    expected: [true, false],
+  },
+
+  summaryRole: {
+    value: 'user',
+    see: async (trial) => (await withSummary(trial))[2]!.role,
+    expected: ['system', 'user'],
+  },
+  summaryHeader: {
+    value: 'Before:',
+    see: async (trial) => (await withSummary(trial))[2]!.content,
+    expected: ['Previous conversation summary:\n\nThey talked.', 'Before:\n\nThey talked.'],
+  },
+  summaryPlace: {
+    value: 'first',
+    see: async (trial) => summaryIn(await withSummary(trial)),
+    expected: [2, 0],
+  },
+  markerRole: {
+    value: 'user',
+    see: async (trial) => (await marker(trial)).role,
+    expected: ['system', 'user'],
+  },
+  markerText: {
+    value: '[…]',
+    see: async (trial) => (await marker(trial)).content,
+    expected: [TRUNCATION_MARKER, '[…]'],
+  },
+
+  // These three are read by functions that know no store; the application hands them on.
+  maxToolOutputBytes: {
+    value: 10,
+    see: async ({ store }) => {
+      const { maxToolOutputBytes: maxBytes } = (await store.getConfig(S)).settings
+      return truncateToolOutput('x'.repeat(100), { maxBytes }).truncated
+    },
+    expected: [false, true],
+  },
+  maxToolOutputLines: {
+    value: 3,
+    see: async ({ store }) => {
+      const { maxToolOutputLines: maxLines } = (await store.getConfig(S)).settings
+      return truncateToolOutput('a\nb\nc\nd', { maxLines }).truncated
+    },
+    expected: [false, true],
+  },
+  fileReadBudgetPercent: {
+    value: 0.5,
+    see: async ({ store }) => {
+      const { fileReadBudgetPercent: percent } = (await store.getConfig(S)).settings
+      return calculateFileTokenBudget(1_000, 0, 0, { percent })
+    },
+    expected: [600, 500],
+  },
+}
