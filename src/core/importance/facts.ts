@@ -5,8 +5,9 @@ import { effectOf, isListingTool } from '../tool-names.ts'
 import { beginsAsError } from '../tool-output/error-text.ts'
 import { isRequest } from '../turns.ts'
 import type { ViewRow } from '../view.ts'
+import { addNames } from './names.ts'
 import type { GroupRole } from './weights.ts'
-import { addNames, asksQuestion, endsInFailure, statesConstraint, statesDecision } from './words.ts'
+import { asksQuestion, endsInFailure, statesConstraint, statesDecision } from './words.ts'
 
 /** What one row says of itself, whatever stands around it. */
 export type RowFacts = {
@@ -23,10 +24,10 @@ export type RowFacts = {
   readonly listings: ReadonlySet<number>
   /** Parts of calls that read files. */
   readonly reads: ReadonlySet<number>
-  /** Names that stand in it, results included. */
-  readonly names: ReadonlySet<string>
   /** Names it refers to: those said, and those in the arguments of calls that do not only read. */
   readonly mentions: ReadonlySet<string>
+  /** Other names that stand in it: in results, and what reads ask for. */
+  readonly names: ReadonlySet<string>
 }
 
 /** What a row is worth by its role. Results that stand in a user's row, as Anthropic has them, are results. */
@@ -62,9 +63,8 @@ export function factsOf(row: ViewRow, parts: readonly Part[]): RowFacts {
   for (const [index, part] of parts.entries()) {
     switch (part.type) {
       case 'text':
-        addNames(part.text, names)
+        addNames(part.text, speaks ? mentions : names)
         if (!speaks) break
-        addNames(part.text, mentions)
         if (asked) constraint ||= statesConstraint(part.text)
         decision ||= statesDecision(part.text)
         asks ||= asksQuestion(part.text)
@@ -72,10 +72,10 @@ export function factsOf(row: ViewRow, parts: readonly Part[]): RowFacts {
       case 'tool-call': {
         const effect = effectOf(part.toolName, part.input)
         const text = textsOf(part.input)
-        addNames(`${part.toolCallId} ${text}`, names)
+        addNames(part.toolCallId, names)
+        addNames(text, effect === 'read' ? names : mentions)
         if (effect === 'write') write = true
         if (effect === 'read') reads.add(index)
-        else addNames(text, mentions)
         if (isListing(part.toolName, part.input)) listings.add(index)
         break
       }

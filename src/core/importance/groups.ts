@@ -55,7 +55,7 @@ export function groupsOf(view: View, contentOf: (row: ViewRow) => readonly Part[
         write: has((row) => row.write),
         answer: indexes.some((index) => answers.has(index)) ? 1 : 0,
         image: has((row) => row.image),
-        referenced: Math.min(MOST_REFERENCES, referencesTo(own, citing)),
+        referenced: referencesTo(own, citing),
         repeatedRead: worth === 'repeatedRead' ? 1 : 0,
         listing: worth === 'listing' ? 1 : 0,
       }
@@ -130,11 +130,15 @@ function answeringRows(view: View, facts: readonly RowFacts[]): ReadonlySet<numb
   return answering
 }
 
-/** How many later groups refer to a group, by the name of its that most of them use. */
+/** How many later groups refer to a group, by the name of its that most of them use; three at most. */
 function referencesTo(own: readonly RowFacts[], citing: ReadonlyMap<string, number>): number {
   let most = 0
-  for (const { names } of own) for (const name of names) most = Math.max(most, citing.get(name) ?? 0)
-  return most
+  for (const { names, mentions } of own) {
+    for (const name of names) most = Math.max(most, citing.get(name) ?? 0)
+    for (const name of mentions) most = Math.max(most, citing.get(name) ?? 0)
+    if (most >= MOST_REFERENCES) return MOST_REFERENCES
+  }
+  return Math.min(MOST_REFERENCES, most)
 }
 
 function cite(own: readonly RowFacts[], citing: Map<string, number>): void {

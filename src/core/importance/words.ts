@@ -40,30 +40,3 @@ export function asksQuestion(text: string): boolean {
 export function endsInFailure(text: string): boolean {
   return /\bexit(?:ed)?(?: with)? (?:code|status):? {0,2}[1-9]\d{0,2}\b/i.test(tailOf(text, 120))
 }
-
-/** Names that tell one thing from another: paths, files, identifiers of code, ids. Plain words do not. */
-const NAME = /[\p{L}\p{N}_$@~/.][\p{L}\p{N}_$@~/.\\-]{3,119}/gu
-
-/** Most names that are taken of one text: a listing has thousands, and each alone says little. */
-const MOST_NAMES = 100
-
-/** Adds the telling names in a text to a set; a path goes by its last step, for who refers to a file rarely repeats the rest. */
-export function addNames(text: string, names: Set<string>): void {
-  const most = names.size + MOST_NAMES
-  for (const [found] of excerpt(text).matchAll(NAME)) {
-    const name = found.replace(/^[.~]{1,2}(?=[/\\])/, '').replace(/[./\\-]{1,10}$/, '')
-    const steps = name.split(/[/\\]/)
-    const last = steps.at(-1)!
-    if (isTelling(last)) names.add(last.toLowerCase())
-    else if (steps.length > 2) names.add(name.toLowerCase())
-    if (names.size >= most) return
-  }
-}
-
-/** `snake_case`, `camelCase`, `a.b`, `id42`; numbers and words are in every text. */
-function isTelling(name: string): boolean {
-  if (name.length < 4 || !/\p{L}/u.test(name)) return false
-  return /[\p{L}\p{N}]_|_[\p{L}\p{N}]|\p{Ll}\p{Lu}|\p{N}|[\p{L}\p{N}][.$@][\p{L}\p{N}]|\p{L}-\p{L}.*-/u.test(
-    name,
-  )
-}
