@@ -199,6 +199,13 @@ describe('a run', () => {
     expect(heard.at(-1)).toMatchObject({ phase: 'failed', code: 'STALE_PLAN' })
   })
 
+  it('has one end, also when it is done and its answer cannot be read any more', async () => {
+    store.on('compaction', ({ phase }) => (phase === 'completed' ? store.close() : undefined))
+    const error = await failureOf(() => store.compactSession('s', { targetTokens: 300 }))
+    expectFailure(error, 'STORE_CLOSED')
+    expect(phases().at(-1)).toBe('completed')
+  })
+
   it('that is planned again, because the view changed, is told of once', async () => {
     const ids = (await store.getMessages('s')).slice(0, 2).map(({ id }) => id)
     let asked = 0
