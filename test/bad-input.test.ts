@@ -80,6 +80,8 @@ const VERBS: Record<string, (store: Store, id: string) => unknown> = {
   needsCompaction: (s, id) => s.needsCompaction(id),
   previewCompaction: (s, id) => s.previewCompaction(id),
   compactSession: (s, id) => s.compactSession(id),
+  beforeTurn: (s, id) => s.beforeTurn(id),
+  afterTurn: (s, id) => s.afterTurn(id),
   listCompactions: (s, id) => s.listCompactions(id),
   getCompaction: (s, id) => s.getCompaction(id, 'x'),
   getAuditLog: (s, id) => s.getAuditLog(id),
@@ -180,6 +182,8 @@ describe('ids that are data', () => {
       'needsCompaction',
       'previewCompaction',
       'compactSession',
+      'beforeTurn',
+      'afterTurn',
     ]
     for (const [verb, act] of Object.entries(VERBS)) {
       if (lenient.includes(verb)) continue
@@ -210,6 +214,8 @@ describe('options', () => {
     needsCompaction: (s, o) => s.needsCompaction('s', undefined, undefined, o),
     previewCompaction: (s, o) => s.previewCompaction('s', o),
     compactSession: (s, o) => s.compactSession('s', o),
+    beforeTurn: (s, o) => s.beforeTurn('s', o),
+    afterTurn: (s, o) => s.afterTurn('s', o),
     listCompactions: (s, o) => s.listCompactions('s', o),
     getAuditLog: (s, o) => s.getAuditLog('s', o),
     undoCompaction: (s, o) => s.undoCompaction('s', 'x', o),

@@ -14,6 +14,12 @@ import { dumpOf, expectFailure, failureOf } from './support/failures.ts'
 
 type Fixture = { readonly store: Store; readonly messageId: string; readonly compactionId: string }
 
+/** A compaction is due. */
+const TURN = {
+  threshold: 0,
+  compaction: { targetTokens: 200, enableSummarize: false, waitMs: 0 },
+} as const
+
 const VERBS = {
   createSession: ({ store }) => store.createSession({ id: 'another' }),
   getSession: ({ store }) => store.getSession('s'),
@@ -51,6 +57,9 @@ const VERBS = {
       targetTokens: 200,
       summarizer: { name: 'm', usesModel: true, summarize: () => ({ text: 'Short.' }) },
     }),
+  beforeTurn: async ({ store }) => (await store.beforeTurn('s', TURN)).run,
+  afterTurn: async ({ store }) => (await store.afterTurn('s', TURN)).run,
+  'afterTurn with an answer': ({ store }) => store.afterTurn('s', { messages: [say('assistant', 'more')] }),
   listCompactions: ({ store }) => store.listCompactions('s'),
   getCompaction: ({ store, compactionId }) => store.getCompaction('s', compactionId),
   getAuditLog: ({ store }) => store.getAuditLog('s'),
@@ -113,6 +122,9 @@ const TABLE: Record<Verb, Cells<typeof STATES>> = {
   compactSession:                     ['null',    'null',                 'works',    'works', BUSY,    READONLY, CLOSED],
   'compactSession by a model':        ['null',    'null',                 'works',    'works', BUSY,    READONLY, CLOSED],
   'compactSession after an overflow': ['null',    'null',                 'works',    'works', 'works', READONLY, CLOSED],
+  beforeTurn:                         ['null',    'null',                 'works',    'works', BUSY,    READONLY, CLOSED],
+  afterTurn:                          ['null',    'null',                 'works',    'works', BUSY,    READONLY, CLOSED],
+  'afterTurn with an answer':         ['works',   'works',                'works',    'works', 'works', READONLY, CLOSED],
   listCompactions:                    [NOT_FOUND, 'works',                'works',    'works', 'works', 'works',  CLOSED],
   getCompaction:                      [NOT_FOUND, 'COMPACTION_NOT_FOUND', 'works',    'works', 'works', 'works',  CLOSED],
   getAuditLog:                        [NOT_FOUND, 'works',                'works',    'works', 'works', 'works',  CLOSED],

@@ -186,6 +186,16 @@ export const VERBS: readonly WritingVerb[] = [
   compacting('the whole pipeline with a model', { ...PIPELINE, summarizer: model('So far.') }, true),
   compacting('condense a range', range(2, 8)),
   {
+    name: 'compact before a turn',
+    act: async (store) => compacted((await store.beforeTurn(S, { threshold: 0, compaction: PIPELINE })).run),
+    again: 'nothing to compact',
+    isLong: true,
+  },
+  {
+    name: 'append and end a turn',
+    act: (store) => store.afterTurn(S, { messages: turn(6), auto: false }),
+  },
+  {
     name: 'preview with a model',
     act: async (store) =>
       compacted(

@@ -83,6 +83,7 @@ export const READS: Readonly<Record<string, Verb>> = {
   getSources: (store, { summary }) => store.getSources('s', summary),
   getContextStats: (store) => store.getContextStats('s'),
   needsCompaction: (store) => store.needsCompaction('s'),
+  beforeTurn: (store) => store.beforeTurn('s', { auto: false }),
   previewCompaction: async (store) => {
     const preview = await store.previewCompaction('s', { targetTokens: 300, keepRecentTokens: 100 })
     return { ...preview, compactions: preview?.compactions.map(({ id: _id, ...one }) => one), messages: 0 }
@@ -116,6 +117,10 @@ export const WRITES: Readonly<Record<string, Verb>> = {
       keepRecentTokens: 0,
       summarizer: { name: 'fake', usesModel: true, summarize: () => ({ text: 'In short.' }) },
     }),
+  'beforeTurn that compacts': (store) =>
+    store.beforeTurn('t', { threshold: 0, compaction: { ...ONLY.truncate, targetTokens: 0 } }),
+  'afterTurn with an answer': (store) =>
+    store.afterTurn('t', { messages: [say('assistant', units(100))], auto: false }),
   reestimate: (store) => store.reestimate('s'),
   recordUsage: (store) => store.recordUsage('s', { inputTokens: 500 }),
   learnLimit: (store) => store.learnLimit({ provider: 'openai', model: units(200), tokens: 500 }),

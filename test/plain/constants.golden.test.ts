@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import {
+  AFTER_TURN_THRESHOLD,
   CHARS_PER_TOKEN,
   CODE_CHARS_PER_TOKEN,
   CUT_ENDING,
@@ -21,13 +22,16 @@ import {
   IMAGE_TOKEN_ESTIMATE,
   KEEP_RECENT_RATIO,
   MAX_DEFAULT_OUTPUT_RESERVE,
+  MAX_MESSAGE_CHARS_FOR_SUMMARY,
   MAX_TOOL_OUTPUT_BYTES,
   MAX_TOOL_OUTPUT_LINES,
+  MEMORY_TOKEN_BUDGET,
   NCA_ATTENTION_PERCENT,
   PRUNE_MINIMUM_SAVINGS,
   PRUNE_PLACEHOLDER,
   PRUNE_PROTECT_TOKENS,
   PRUNE_PROTECTED_TOOLS,
+  RECALL_TOP_K,
   repairToolPairs,
   TOKEN_SAFETY_MARGIN,
   TOKENS_PER_CONVERSATION,
@@ -35,6 +39,7 @@ import {
   TRUNCATION_FRACTION,
   TRUNCATION_MARKER,
   truncateToolOutput,
+  WARNING_LEVELS,
 } from '../../src/index.ts'
 import { sharedPath } from '../support/shared.ts'
 
@@ -100,6 +105,12 @@ const HERE: Readonly<Record<string, (value: never) => unknown>> = {
         }),
       ]),
     ),
+  'S1 recall_top_k': () => RECALL_TOP_K,
+  'S1 memory_token_budget': () => MEMORY_TOKEN_BUDGET,
+  'S3 CLI notice ratio': () => WARNING_LEVELS[0],
+  'S3 CLI warning ratio': () => WARNING_LEVELS[1],
+  'S4 auto_summarize_threshold': () => 100 * AFTER_TURN_THRESHOLD,
+  'S4 max_message_chars_for_summary (source only)': () => MAX_MESSAGE_CHARS_FOR_SUMMARY,
   'S4 warning percent': () => NCA_ATTENTION_PERCENT,
   'S4 divisor tool': () => 35 / (estimateNcaTokens({ role: 'tool', content: 'x'.repeat(35) }) - 10),
   'S4 divisor other': () => 40 / (estimateNcaTokens({ role: 'user', content: 'x'.repeat(40) }) - 10),
@@ -118,8 +129,6 @@ const ELSEWHERE: readonly string[] = [
   'S1 assistant score',
   'S1 tool score',
   'S1 other score',
-  'S1 recall_top_k',
-  'S1 memory_token_budget',
   'S1 strategy kinds',
   'S2 pruned placeholder',
   'S2 pruned placeholder with size',
@@ -131,13 +140,10 @@ const ELSEWHERE: readonly string[] = [
   'S3 no-op message count',
   'S3 dedup placeholder',
   'S3 overflow retry target ratio',
-  'S3 CLI notice ratio',
-  'S3 CLI warning ratio',
   'S3 max sessions in memory',
   'S3 stages',
   'S4 context_window_target',
   'S4 max_retained_messages',
-  'S4 auto_summarize_threshold',
   'S4 enable_auto_summarize',
   'S4 max_notes',
   'S4 auto_compact_on_finish',
@@ -145,7 +151,6 @@ const ELSEWHERE: readonly string[] = [
   'S4 summary header',
   'S4 events',
   'S4 phases',
-  'S4 max_message_chars_for_summary (source only)',
 ]
 
 function counted(content: readonly object[]): number {
