@@ -8,6 +8,8 @@ import type { Summarizer } from '../summarizers/summarizer.ts'
 export type SummaryQuestion = {
   readonly sources: readonly SummarySource[]
   readonly maxTokens: number
+  /** How many summaries deep; `undefined` for one of messages. */
+  readonly level: number | undefined
   readonly sections: readonly string[]
   readonly timeoutMs: number
   readonly estimator: Estimator
@@ -15,24 +17,24 @@ export type SummaryQuestion = {
 }
 
 /**
- * Asks a summarizer once and takes no for an error: rejects with `SUMMARIZER_FAILED` when it throws, takes longer than
- * `timeoutMs` milliseconds, or answers nothing. What it threw is the `cause`.
+ * Asks a summarizer and takes no for an error: rejects with `SUMMARIZER_FAILED` when it throws, takes longer than
+ * `timeoutMs` milliseconds, or answers nothing. Of what it threw only the name is told: its words may quote the
+ * conversation.
  */
 export async function askSummarizer(
   summarizer: Summarizer,
   question: SummaryQuestion,
 ): Promise<WrittenSummary> {
-  const { sources, maxTokens, sections, timeoutMs, estimator, provider } = question
+  const { sources, maxTokens, level, sections, timeoutMs, estimator, provider } = question
   const timeout = new AbortController()
   const timer = setTimeout(() => timeout.abort(), Math.min(timeoutMs, MAX_TIMER_MS))
   const { signal } = timeout
-  const request = { sessionId: '', sections, maxTokens, signal }
+  const request = { sessionId: '', sections, maxTokens, signal, ...(level !== undefined && { level }) }
   let written: WrittenSummary
   try {
     written = await unlessAborted(writeSummary(summarizer, sources, request, estimator, provider), signal)
   } catch (error) {
-    const name = signal.aborted ? 'SUMMARY_TIMEOUT' : errorName(error)
-    throw summarizerFailed(summarizer, name, signal.aborted ? {} : { cause: error })
+    throw summarizerFailed(summarizer, signal.aborted ? 'SUMMARY_TIMEOUT' : errorName(error))
   } finally {
     clearTimeout(timer)
   }
@@ -42,10 +44,6 @@ export async function askSummarizer(
 }
 
 /** `SUMMARIZER_FAILED`, with a code or an error's name as the reason. */
-function summarizerFailed(
-  { name }: Summarizer,
-  error: string,
-  options: ErrorOptions = {},
-): UndertextError<'SUMMARIZER_FAILED'> {
-  return new UndertextError('SUMMARIZER_FAILED', { summarizer: name, error }, options)
+function summarizerFailed({ name }: Summarizer, error: string): UndertextError<'SUMMARIZER_FAILED'> {
+  return new UndertextError('SUMMARIZER_FAILED', { summarizer: name, error })
 }

@@ -44,7 +44,8 @@ export function stageNameOf({ name }: UserStrategy): string {
 
 /**
  * Runs a strategy somebody wrote. It is given messages of its own, and may do with them what it likes. Rejects with
- * `STRATEGY_FAILED` when it throws (that is the `cause`) or answers no list of messages; an error of ours passes as it is.
+ * `STRATEGY_FAILED` when it throws (by the error's name alone: its words may quote the conversation) or answers no list of
+ * messages; an error of ours passes as it is.
  */
 export async function runUserStrategy(
   strategy: UserStrategy,
@@ -58,7 +59,7 @@ export async function runUserStrategy(
     else answer = await strategy.apply(messages, { availableForHistory: budgetOf(target, name) })
   } catch (error) {
     if (isUndertextError(error)) throw error
-    throw new UndertextError('STRATEGY_FAILED', { strategy: name, error: errorName(error) }, { cause: error })
+    throw strategyFailed(strategy, errorName(error))
   }
   const list: unknown = Array.isArray(answer)
     ? answer
@@ -73,7 +74,7 @@ function budgetOf(target: number | undefined, name: string): number {
   return target
 }
 
-/** `STRATEGY_FAILED` with a code as the reason. */
+/** `STRATEGY_FAILED` with a code or an error's name as the reason. */
 export function strategyFailed(strategy: UserStrategy, error: string): UndertextError<'STRATEGY_FAILED'> {
   return new UndertextError('STRATEGY_FAILED', { strategy: stageNameOf(strategy), error })
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { check } from '../check.ts'
-import { type Plan, type PlannedReplacement, savedBy } from '../plan.ts'
+import { type PlannedReplacement, savedBy } from '../plan.ts'
 import { NO_SIZES } from '../tokens.ts'
 import type { PlanningStage } from './stage.ts'
 
@@ -26,7 +26,7 @@ export type ClearToolResultsStageOptions = z.input<typeof optionsSchema>
 export function clearToolResultsStage(
   options: ClearToolResultsStageOptions,
   what = 'clearToolResults',
-): PlanningStage<Plan> {
+): PlanningStage {
   const { keep, placeholder = CLEARED_PLACEHOLDER } = check(optionsSchema, options, what)
   return {
     name: 'clear_tool_results',

@@ -61,7 +61,7 @@ export type SlidingWindowStageOptions = z.input<typeof optionsSchema>
 export function slidingWindowStage(
   options: SlidingWindowStageOptions,
   what = 'slidingWindow',
-): PlanningStage<Plan> | SummarizingStage {
+): PlanningStage | SummarizingStage {
   const checked = check(optionsSchema, options, what)
   if (checked.summarize === true) {
     return {
