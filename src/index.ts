@@ -133,20 +133,6 @@ export {
   PRUNE_PROTECT_TOKENS,
   PRUNE_PROTECTED_TOOLS,
 } from './core/stages/prune.ts'
-export type {
-  BareContext,
-  CompositeStage,
-  InsertDraft,
-  PlanDraft,
-  PlanningStage,
-  ReplacementDraft,
-  SlowPlanningStage,
-  Stage,
-  StageContext,
-  StageSettings,
-  SummarizingStage,
-  SummaryTask,
-} from './core/stages/stage.ts'
 export { TRUNCATION_MARKER } from './core/stages/truncate.ts'
 export {
   CHARS_PER_TOKEN,
