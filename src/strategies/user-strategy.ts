@@ -115,7 +115,7 @@ export function findPlaces(
   given: readonly ChatMessage[],
   returned: readonly ChatMessage[],
 ): (number | undefined)[] {
-  const places = new Array<number | undefined>(returned.length)
+  const places = returned.map((): number | undefined => undefined)
   const taken = new Set<number>()
   const take = (keyOf: (message: ChatMessage) => unknown): void => {
     const free = new Map<unknown, number[]>()
