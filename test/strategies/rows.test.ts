@@ -300,6 +300,8 @@ describe('a sliding window', () => {
     expect(summaries).toEqual([{ text: 'They talked.', standsFor: hidden }])
     expect(hidden).toEqual(Array.from({ length: 16 }, (_, at) => at + 1))
     expect(summarizer.asked).toMatchObject([{ maxTokens: 480 }])
+    // What fits to the token is left alone: it needs no room for a summary.
+    expect(await window.compact(messages, window.tokenEstimate(messages))).toEqual(messages)
   })
 })
 
@@ -330,6 +332,23 @@ describe('clearing of tool results', () => {
       result: { success: true, code: 1 },
     })
     expect(kept).toEqual(messages[3])
+    // Of two calls one was answered, the other waits for its result still.
+    const waiting: ChatMessage[] = [
+      {
+        role: 'assistant',
+        content: ['a', 'b'].map((id) => ({
+          type: 'tool-call',
+          toolCallId: id,
+          toolName: 'run',
+          input: {},
+        })),
+      },
+      {
+        role: 'tool',
+        content: [{ type: 'tool-result', toolCallId: 'a', output: { type: 'text', value: 'out' } }],
+      },
+    ]
+    expect(await clearToolResults({ keep: 0 }).compact(waiting)).toEqual(waiting)
     const custom = await clearToolResults({ keep: 0, placeholder: '…' }).compact(messages)
     expect(custom[1]!.content).toBe('…')
   })

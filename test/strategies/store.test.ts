@@ -60,6 +60,18 @@ describe('a sliding window', () => {
     expect(run!.messages.map(({ kind, position }) => position ?? kind)).toEqual(['summary', 4, 9])
   })
 
+  it('keeps what a message that stays points at', async () => {
+    await using store = await openStore(':memory:', neurolink)
+    const read = (id: string): NewMessage[] => [call(id, 'read', { path: 'a.ts' }), result(id, units(500))]
+    await store.append(S, [say('user', 'Look'), ...read('a'), ...read('b'), say('user', 'Thanks')])
+    await store.compactSession(S, { stages: ['deduplicate'], ...small })
+    const pointing = (await store.getMessages(S)).find(({ replacedParts }) => replacedParts !== undefined)
+    expect(pointing!.position).toBe(3)
+    await store.pin(S, [pointing!.id])
+    const run = await store.compactSession(S, { stages: [slidingWindow({ last: 0 })], ...small })
+    expect(run!.messages.map(({ position }) => position)).toEqual([2, 3, 4, 5])
+  })
+
   it('S1-09 S1-14 by the budget hides as little as fits, and nothing while all fits', async () => {
     await using store = await openStore(':memory:', neurolink)
     await store.append(S, chat(5, 100))
