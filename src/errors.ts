@@ -4,6 +4,7 @@ export interface Failures {
   SESSION_NOT_FOUND: { sessionId: string }
   SESSION_EXISTS: { sessionId: string }
   MESSAGE_NOT_FOUND: { sessionId: string; messageId: string }
+  TOOL_CALL_NOT_FOUND: { sessionId: string; callId: string; position?: number }
   COMPACTION_NOT_FOUND: { sessionId: string; compactionId: string }
   POSITION_CONFLICT: { sessionId: string; expected: number; actual: number }
   IDEMPOTENCY_CONFLICT: { sessionId: string; idempotencyKey: string; messageId: string }
@@ -77,6 +78,8 @@ const SENTENCES: { readonly [C in ErrorCode]: (facts: Failures[C]) => string } =
     `There is a session ${JSON.stringify(sessionId)} already. Use updateSession to change it.`,
   MESSAGE_NOT_FOUND: ({ sessionId, messageId }) =>
     `Session ${JSON.stringify(sessionId)} has no message ${JSON.stringify(messageId)}.`,
+  TOOL_CALL_NOT_FOUND: ({ sessionId, callId, position }) =>
+    `Session ${JSON.stringify(sessionId)} has no tool call ${JSON.stringify(callId)}${position === undefined ? '' : ` whose message stands at position ${position}`}. listToolCalls names them.`,
   COMPACTION_NOT_FOUND: ({ sessionId, compactionId }) =>
     `Session ${JSON.stringify(sessionId)} has no compaction and no run ${JSON.stringify(compactionId)}. listCompactions names them.`,
   POSITION_CONFLICT: ({ sessionId, expected, actual }) =>

@@ -67,7 +67,7 @@ export type CompactionFailedEvent = OfRun & {
 export type CompactionTurnedEvent = {
   readonly phase: 'undone' | 'redone'
   readonly sessionId: string
-  /** The id the verb was given: a compaction's or a run's. */
+  /** The id the verb was given: a compaction's or a run's; `undoIfFits` for that verb. */
   readonly targetId: string
   readonly compactionIds: readonly string[]
   readonly tokensBefore: number

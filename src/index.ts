@@ -62,6 +62,7 @@ export {
 } from './core/estimators/promptfleet-budget.ts'
 export { providerFactor } from './core/estimators/provider-factors.ts'
 export type { LengthUnit } from './core/estimators/text-length.ts'
+export type { ExpandedMessage, ExpandedRow, ExpandedSummary } from './core/expansion.ts'
 export {
   type AggregateFileBudget,
   type AggregateFileBudgetOptions,
@@ -142,7 +143,21 @@ export {
   parseProviderOverflowDetails,
 } from './core/overflow/overflow.ts'
 export type { CompactionKind, CompactionStage } from './core/plan.ts'
+export {
+  type Figure,
+  type FigureSource,
+  type ModelOverrides,
+  type ModelProfile,
+  resolveModelProfile,
+} from './core/profiles.ts'
 export { type Mend, type MendKind, type Rendering, type RenderOptions, renderView } from './core/render.ts'
+export {
+  ANTHROPIC_COMPACTION,
+  ANTHROPIC_EDITS,
+  compactsHistory,
+  contextManagementTypes,
+  OPENAI_COMPACTION,
+} from './core/server-compaction.ts'
 export { CLEARED_PLACEHOLDER } from './core/stages/clear-tool-results.ts'
 export { CUT_ENDING } from './core/stages/cut.ts'
 export { DEDUP_THRESHOLD } from './core/stages/deduplicate.ts'
@@ -158,7 +173,6 @@ export {
   type Placeholder,
   PRUNE_PLACEHOLDER_WITH_SIZE,
 } from './core/stages/placeholder.ts'
-
 export {
   PROTECTED_CLASSES,
   type PriorityStageOptions,
@@ -203,6 +217,7 @@ export {
   TOKENS_PER_CONVERSATION,
   TOKENS_PER_MESSAGE,
 } from './core/tokens.ts'
+export type { ToolCall, ToolCallStatus, ToolOutput, ToolOutputShown, ToolPlace } from './core/tool-calls.ts'
 export { MAX_TOOL_OUTPUT_BYTES, MAX_TOOL_OUTPUT_LINES } from './core/tool-output/cut-output.ts'
 export {
   DEFAULT_MAX_PREVIEW_BYTES,
@@ -343,15 +358,20 @@ export type {
   AuditLogOptions,
   AuthorshipOptions,
   EffectiveHistoryOptions,
+  ExpandOptions,
   GetMessagesOptions,
+  GetSourcesOptions,
   LimitInput,
   ListCompactionsOptions,
   ListSessionsOptions,
+  ListToolCallsOptions,
   OverflowInput,
   PreviewOptions,
   SessionChange,
   SessionInput,
   StatsOptions,
+  ToolOutputOptions,
+  UndoIfFitsOptions,
   UndoOptions,
   UsageInput,
   VerifyOptions,
@@ -398,10 +418,7 @@ export {
   type SummaryRequest,
 } from './summarizers/summarizer.ts'
 export { TOKENIZER_NAMES, type TokenizerName, tokenizerEstimator } from './tokenizers/tokenizer.ts'
-export {
-  compactBeforeTurn,
-  type TurnMessages,
-} from './turn/compact-before-turn.ts'
+export { compactBeforeTurn, type TurnMessages } from './turn/compact-before-turn.ts'
 export {
   buildEnrichedSystem,
   type EnrichedSystemInput,
@@ -438,4 +455,5 @@ export {
   type BeforeTurnOptions,
   WARNING_LEVELS,
 } from './turn/turn-options.ts'
+export type { UndoIfFitsResult } from './undo-if-fits.ts'
 export type { OverflowResult, UsageResult } from './usage-result.ts'

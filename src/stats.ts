@@ -1,4 +1,4 @@
-import { resolveModel, windowOf } from './compaction/model.ts'
+import { type ChosenModel, resolveModel, windowOf } from './compaction/model.ts'
 import {
   type BudgetCheckResult,
   DEFAULT_COMPACTION_THRESHOLD,
@@ -15,6 +15,7 @@ import {
   samplesOf,
   totalOf,
 } from './core/calibration.ts'
+import { type ModelProfile, profileOf } from './core/profiles.ts'
 import { type Estimator, type Sizes, tokensOf } from './core/tokens.ts'
 import {
   type ContextWindow,
@@ -66,6 +67,8 @@ export type ContextStats = {
   readonly outputReserve: { readonly tokens: number; readonly source: 'maxTokens' | 'share' | 'most' }
   /** The usage at which compaction is due. */
   readonly threshold: number
+  /** What the model is taken to be, and where each figure of that comes from. Shared and frozen. */
+  readonly profile: ModelProfile
 }
 
 /** A provider's report of a request's size. */
@@ -135,6 +138,7 @@ export function contextStats(
     contextWindow,
     outputReserve: outputReserve(contextWindow.tokens, maxTokens),
     threshold,
+    profile: knownProfile(chosen, contextWindow, readings.learned.input, estimator, request),
   }
   if (chosen.model !== undefined) stats.model = chosen.model
   if (readings.learned.input !== undefined) stats.inputLimit = readings.learned.input
@@ -146,4 +150,58 @@ function outputReserve(contextWindow: number, maxTokens: number | undefined): Co
   if (maxTokens !== undefined) return { tokens, source: 'maxTokens' }
   const isMost = contextWindow * DEFAULT_OUTPUT_RESERVE_RATIO > MAX_DEFAULT_OUTPUT_RESERVE
   return { tokens, source: isMost ? 'most' : 'share' }
+}
+
+type Known = {
+  readonly contextWindow: ContextWindow
+  readonly learnedInput: number | undefined
+  readonly estimator: Estimator
+  readonly maxTokens: number | undefined
+  readonly threshold: number | undefined
+  readonly profile: ModelProfile
+}
+
+/** The profiles stats named last, by provider and model: a conversation asks for the same one before every call. */
+const known = new Map<string, Known>()
+const MOST_KNOWN = 64
+
+function knownProfile(
+  { key, model }: ChosenModel,
+  contextWindow: ContextWindow,
+  learnedInput: number | undefined,
+  estimator: Estimator,
+  { maxTokens, threshold }: StatsOptions,
+): ModelProfile {
+  const name = `${key}\n${model}`
+  const last = known.get(name)
+  if (
+    last !== undefined &&
+    last.profile.model === model &&
+    last.contextWindow.tokens === contextWindow.tokens &&
+    last.contextWindow.source === contextWindow.source &&
+    last.contextWindow.entry === contextWindow.entry &&
+    last.learnedInput === learnedInput &&
+    last.estimator === estimator &&
+    last.maxTokens === maxTokens &&
+    last.threshold === threshold
+  )
+    return last.profile
+  const profile = profileOf({
+    provider: key,
+    model,
+    contextWindow,
+    learnedInput,
+    estimator,
+    estimatorSource: 'session',
+    overrides: { maxTokens, threshold },
+    isTableGiven: false,
+  })
+  for (const figure of Object.values(profile)) {
+    Object.freeze(figure)
+    if (typeof figure === 'object') Object.freeze(figure.value)
+  }
+  Object.freeze(profile)
+  if (known.size >= MOST_KNOWN) known.clear()
+  known.set(name, { contextWindow, learnedInput, estimator, maxTokens, threshold, profile })
+  return profile
 }

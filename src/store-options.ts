@@ -3,6 +3,7 @@ import { type CompactionConfig, compactionConfigSchema } from './compaction/conf
 import { type PendingRequest, requestSchema } from './core/budget.ts'
 import { labelSchema, nameSchema } from './core/check.ts'
 import { type JsonObject, jsonProblem } from './core/json.ts'
+import { COMPACTION_KINDS } from './core/plan.ts'
 import { windowsProblem } from './core/windows.ts'
 import { LIMIT_KINDS } from './storage/storage.ts'
 
@@ -47,6 +48,18 @@ export const messagesSchema = z.strictObject({
   limit: z.int().positive().optional(),
   order: z.enum(['forward', 'backward']).default('forward'),
 })
+/** A call's id is whatever the provider made it, so any text will do. */
+export const callIdSchema = z.string()
+export const toolOutputSchema = z.strictObject({ position: z.int().positive().optional() })
+export const toolCallsSchema = z.strictObject({
+  after: z.int().nonnegative().default(0),
+  limit: z.int().positive().max(100_000).default(1_000),
+})
+export const expandSchema = z.strictObject({ depth: z.int().positive().default(1) })
+export const sourcesSchema = z.strictObject({
+  after: z.int().nonnegative().default(0),
+  limit: z.int().positive().optional(),
+})
 export const historySchema = z.strictObject({ provenance: z.boolean().default(false) })
 export const authorshipSchema = z.strictObject({
   actor: nameSchema.optional(),
@@ -56,6 +69,23 @@ export const undoSchema = z.strictObject({ cascade: z.boolean().default(false), 
 export const statsSchema = z.strictObject({
   threshold: z.number().min(0).max(1).optional(),
   ...requestSchema.shape,
+})
+/** Kinds that people or providers made on purpose: `undoIfFits` leaves them alone. */
+const KEPT_KINDS: ReadonlySet<string> = new Set(['manual', 'provider'])
+export const undoIfFitsSchema = z.strictObject({
+  /** Whose window counts. Default: the session's own, else "openai". */
+  provider: nameSchema.optional(),
+  model: nameSchema.optional(),
+  /** Share of the available input the request may take afterwards. Default 0.6, that of a compaction. */
+  target: z.number().min(0).max(1).optional(),
+  /** Usage at which compaction would be due, which is never reached. Default 0.8. */
+  threshold: z.number().min(0).max(1).optional(),
+  /** What may be undone. Default: all but what was hidden by hand and what the provider did. */
+  kinds: z
+    .array(z.enum(COMPACTION_KINDS))
+    .default(() => COMPACTION_KINDS.filter((kind) => !KEPT_KINDS.has(kind))),
+  ...requestSchema.shape,
+  ...authorshipSchema.shape,
 })
 const tokensSchema = z.int().nonnegative().max(MOST_TOKENS)
 /** A provider's report of one request. */
@@ -119,12 +149,18 @@ export type SessionChange = z.input<typeof updateSchema>
 export type ListSessionsOptions = z.input<typeof listSchema>
 export type AppendOptions = z.input<typeof appendSchema>
 export type GetMessagesOptions = z.input<typeof messagesSchema>
+export type ToolOutputOptions = z.input<typeof toolOutputSchema>
+export type ListToolCallsOptions = z.input<typeof toolCallsSchema>
+export type ExpandOptions = z.input<typeof expandSchema>
+export type GetSourcesOptions = z.input<typeof sourcesSchema>
 export type EffectiveHistoryOptions = z.input<typeof historySchema>
 export type AuthorshipOptions = z.input<typeof authorshipSchema>
 export type UsageInput = z.input<typeof usageSchema>
 export type OverflowInput = z.input<typeof overflowSchema>
 export type LimitInput = z.input<typeof limitSchema>
 export type UndoOptions = z.input<typeof undoSchema>
+export type UndoIfFitsOptions = z.input<typeof undoIfFitsSchema>
+export type CheckedUndoIfFits = z.output<typeof undoIfFitsSchema>
 export type StatsOptions = PendingRequest & { readonly threshold?: number | undefined }
 export type PreviewOptions = CompactionConfig & { readonly summarize?: boolean | undefined }
 export type ListCompactionsOptions = z.input<typeof compactionsSchema>

@@ -7,7 +7,9 @@ import { CompactionPreview } from './compaction/preview.ts'
 import type { CompactionResult } from './compaction/result.ts'
 import { estimateOf, estimateRequest } from './core/budget.ts'
 import type { LearnedTokens } from './core/calibration.ts'
+import { headOf } from './core/characters.ts'
 import { check, invalid, nameSchema } from './core/check.ts'
+import type { ExpandedSummary } from './core/expansion.ts'
 import {
   type ImportanceOptions,
   importanceSchema,
@@ -24,6 +26,7 @@ import {
 import { canonicalProvider } from './core/providers.ts'
 import { type Rendering, type RenderOptions, renderView } from './core/render.ts'
 import type { Estimator } from './core/tokens.ts'
+import type { ToolCall, ToolOutput } from './core/tool-calls.ts'
 import type { Finding } from './core/verify.ts'
 import type { ContextWindows } from './core/windows.ts'
 import { UndertextError } from './errors.ts'
@@ -48,15 +51,20 @@ import {
   appendSchema,
   auditSchema,
   authorshipSchema,
+  callIdSchema,
   compactionsSchema,
   createSchema,
   type EffectiveHistoryOptions,
+  type ExpandOptions,
+  expandSchema,
   type GetMessagesOptions,
+  type GetSourcesOptions,
   historySchema,
   idsSchema,
   type LimitInput,
   type ListCompactionsOptions,
   type ListSessionsOptions,
+  type ListToolCallsOptions,
   limitSchema,
   listSchema,
   messagesSchema,
@@ -68,9 +76,15 @@ import {
   type SessionChange,
   type SessionInput,
   type StatsOptions,
+  sourcesSchema,
   statsSchema,
+  type ToolOutputOptions,
+  toolCallsSchema,
+  toolOutputSchema,
+  type UndoIfFitsOptions,
   type UndoOptions,
   type UsageInput,
+  undoIfFitsSchema,
   undoSchema,
   updateSchema,
   usageSchema,
@@ -86,6 +100,7 @@ import {
   type BeforeTurnOptions,
   beforeTurnSchema,
 } from './turn/turn-options.ts'
+import { type UndoIfFitsResult, undoIfFits } from './undo-if-fits.ts'
 import {
   limitNamed,
   type OverflowResult,
@@ -257,6 +272,60 @@ export class Store<S extends Storage = Storage> {
     const session = await this.#requireSession(id)
     const chosen = resolveModel(session, provider, undefined).provider
     return renderView(await this.storage.view(id, false), { ...rest, provider: chosen } as RenderOptions)
+  }
+
+  /**
+   * What a tool was given and what it answered, in full, whatever compactions did to it. Ids of calls repeat within a session:
+   * without `position` the newest call counts, else the one whose call or result is the message there.
+   *
+   * Throws `TOOL_CALL_NOT_FOUND`, `ESTIMATOR_UNKNOWN`.
+   */
+  async getToolOutput(
+    sessionId: string,
+    callId: string,
+    options: ToolOutputOptions = {},
+  ): Promise<ToolOutput> {
+    const id = checkId(sessionId)
+    const call = check(callIdSchema, callId, 'getToolOutput: callId')
+    const { position } = check(toolOutputSchema, options, 'getToolOutput')
+    const found = await this.storage.toolOutput(id, call, position)
+    if (found !== undefined) return found
+    const facts = { sessionId: id, callId: headOf(call, 200), ...(position !== undefined && { position }) }
+    throw new UndertextError('TOOL_CALL_NOT_FOUND', facts)
+  }
+
+  /**
+   * The calls of tools in the order of the log, hidden ones included: how each ended, its size, and what the view shows of its
+   * output. A page ends with the message in which `limit` (1,000) calls are reached, so it may hold a few more; for the next
+   * pass the position of the last call's message as `after`. Results without a call are not among them. Throws `ESTIMATOR_UNKNOWN`.
+   */
+  async listToolCalls(sessionId: string, options: ListToolCallsOptions = {}): Promise<ToolCall[]> {
+    return this.storage.toolCalls(checkId(sessionId), check(toolCallsSchema, options, 'listToolCalls'))
+  }
+
+  /**
+   * Opens a summary: what its compaction covered, originals, in order, and the summaries among that opened in turn down to
+   * `depth` levels (1). Each row tells its positions, times and tokens, each summary its level and how many messages it stands
+   * for. Works for summaries that are hidden or whose compaction was undone.
+   *
+   * Throws `MESSAGE_NOT_FOUND`, `INVALID_INPUT` for a message that is no summary, `ESTIMATOR_UNKNOWN`.
+   */
+  async expand(sessionId: string, summaryId: string, options: ExpandOptions = {}): Promise<ExpandedSummary> {
+    const { depth } = check(expandSchema, options, 'expand')
+    return this.storage.expand(checkId(sessionId), checkId(summaryId, 'summaryId'), depth)
+  }
+
+  /**
+   * The messages of the log a summary stands for in the end, through all summaries beneath it: originals with their tags, in
+   * order. For the next page pass the last position as `after`. Throws `MESSAGE_NOT_FOUND`, `INVALID_INPUT` for a message that is no summary.
+   */
+  async getSources(
+    sessionId: string,
+    summaryId: string,
+    options: GetSourcesOptions = {},
+  ): Promise<StoredMessage[]> {
+    const { after, limit } = check(sourcesSchema, options, 'getSources')
+    return this.storage.sources(checkId(sessionId), checkId(summaryId, 'summaryId'), { after, limit })
   }
 
   /** Pins messages: no compaction hides or changes them. Answers how many were not pinned before. Throws `MESSAGE_NOT_FOUND`. */
@@ -544,12 +613,12 @@ export class Store<S extends Storage = Storage> {
     )
   }
 
-  #turned(
+  #turned<T extends UndoOutcome>(
     phase: 'undone' | 'redone',
     sessionId: string,
     targetId: string,
-    work: () => Promise<UndoOutcome>,
-  ): Promise<UndoOutcome> {
+    work: () => Promise<T>,
+  ): Promise<T> {
     const stats = async (): Promise<ContextStats | null> => this.stats(sessionId, undefined, undefined, {})
     return toldTurned(this.#events, { phase, sessionId, targetId }, stats, work)
   }
@@ -599,6 +668,27 @@ export class Store<S extends Storage = Storage> {
    */
   onBeforeCompaction(hook: CompactionHook): () => void {
     return this.#events.addHook(hook)
+  }
+
+  /**
+   * Undoes compactions, newest first, as long as the whole request stays within the target (0.6 of the available input) of a model:
+   * for the day a larger one is chosen. Whole compactions, in one transaction; what people hid by hand and what a provider
+   * compacted stays, unless `kinds` names it. Nothing is undone that would make compaction due again. Say what is about to be sent
+   * besides the history, so that it counts. Redoing them, last first, brings back the view there was.
+   *
+   * Throws `ESTIMATOR_UNKNOWN`.
+   */
+  async undoIfFits(sessionId: string, options: UndoIfFitsOptions = {}): Promise<UndoIfFitsResult> {
+    const id = checkId(sessionId)
+    const checked = check(undoIfFitsSchema, options, 'undoIfFits')
+    const session = await this.#requireSession(id)
+    return this.#turned('undone', id, 'undoIfFits', () =>
+      undoIfFits(this.storage, id, checked, {
+        session,
+        estimatorNamed: (name) => this.#estimatorNamed(name, id),
+        contextWindows: this.#contextWindows,
+      }),
+    )
   }
 
   /**

@@ -28,6 +28,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   ],
   'store-options.ts': ['core', 'compaction', 'storage/storage.ts'],
   'stats.ts': ['core', 'compaction/model.ts', 'storage/storage.ts', 'store-options.ts'],
+  'undo-if-fits.ts': ['core', 'compaction/model.ts', 'stats.ts', 'storage/storage.ts', 'store-options.ts'],
   'usage-result.ts': ['core', 'storage/storage.ts'],
   'store.ts': [
     'core',
@@ -38,6 +39,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'store-options.ts',
     'summarizers/summarizer.ts',
     'turn',
+    'undo-if-fits.ts',
     'usage-result.ts',
   ],
   'open.ts': [
@@ -63,6 +65,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'strategies',
     'summarizers',
     'turn',
+    'undo-if-fits.ts',
     'usage-result.ts',
     'tokenizers',
   ],

@@ -69,6 +69,10 @@ const VERBS: Record<string, (store: Store, id: string) => unknown> = {
   getEffectiveHistory: (s, id) => s.getEffectiveHistory(id),
   getImportance: (s, id) => s.getImportance(id),
   renderHistory: (s, id) => s.renderHistory(id),
+  getToolOutput: (s, id) => s.getToolOutput(id, 'a'),
+  listToolCalls: (s, id) => s.listToolCalls(id),
+  expand: (s, id) => s.expand(id, 'x'),
+  getSources: (s, id) => s.getSources(id, 'x'),
   pin: (s, id) => s.pin(id, ['x']),
   unpin: (s, id) => s.unpin(id, ['x']),
   hideMessages: (s, id) => s.hideMessages(id, ['x']),
@@ -80,6 +84,7 @@ const VERBS: Record<string, (store: Store, id: string) => unknown> = {
   getCompaction: (s, id) => s.getCompaction(id, 'x'),
   getAuditLog: (s, id) => s.getAuditLog(id),
   undoCompaction: (s, id) => s.undoCompaction(id, 'x'),
+  undoIfFits: (s, id) => s.undoIfFits(id),
   redoCompaction: (s, id) => s.redoCompaction(id, 'x'),
   verifySession: (s, id) => s.verifySession(id),
   reestimate: (s, id) => s.reestimate(id),
@@ -194,6 +199,10 @@ describe('options', () => {
     getEffectiveHistory: (s, o) => s.getEffectiveHistory('s', o),
     getImportance: (s, o) => s.getImportance('s', o),
     renderHistory: (s, o) => s.renderHistory('s', o),
+    getToolOutput: (s, o) => s.getToolOutput('s', 'a', o),
+    listToolCalls: (s, o) => s.listToolCalls('s', o),
+    expand: (s, o) => s.expand('s', 'x', o),
+    getSources: (s, o) => s.getSources('s', 'x', o),
     pin: (s, o) => s.pin('s', ['x'], o),
     unpin: (s, o) => s.unpin('s', ['x'], o),
     hideMessages: (s, o) => s.hideMessages('s', ['x'], o),
@@ -204,6 +213,7 @@ describe('options', () => {
     listCompactions: (s, o) => s.listCompactions('s', o),
     getAuditLog: (s, o) => s.getAuditLog('s', o),
     undoCompaction: (s, o) => s.undoCompaction('s', 'x', o),
+    undoIfFits: (s, o) => s.undoIfFits('s', o),
     redoCompaction: (s, o) => s.redoCompaction('s', 'x', o),
     verifySession: (s, o) => s.verifySession('s', o),
   }
@@ -360,6 +370,21 @@ table('messages', 'INVALID_INPUT', {
 })
 
 table('places and pages', 'INVALID_INPUT', {
+  'a call id that is a number': (s) => s.getToolOutput('s', bad(5)),
+  'a call id that is missing': (s) => s.getToolOutput('s', bad(undefined)),
+  'a call at position 0': (s) => s.getToolOutput('s', 'a', { position: 0 }),
+  'a call at a fraction': (s) => s.getToolOutput('s', 'a', { position: 1.5 }),
+  'calls after -1': (s) => s.listToolCalls('s', { after: -1 }),
+  'no calls at all': (s) => s.listToolCalls('s', { limit: 0 }),
+  'a summary whose id is a number': (s) => s.expand('s', bad(5)),
+  'a depth of 0': (s) => s.expand('s', 'x', { depth: 0 }),
+  'a depth that is a fraction': (s) => s.expand('s', 'x', { depth: 1.5 }),
+  'opening what is no summary': async (s) => s.expand('s', (await s.getMessages('s'))[0]!.id),
+  'sources of what is no summary': async (s) => s.getSources('s', (await s.getMessages('s'))[0]!.id),
+  'no sources at all': (s) => s.getSources('s', 'x', { limit: 0 }),
+  'undoing up to twice the window': (s) => s.undoIfFits('s', { target: 2 }),
+  'undoing a kind that is none': (s) => s.undoIfFits('s', { kinds: [bad('whatever')] }),
+  'undoing for an empty model': (s) => s.undoIfFits('s', { model: '' }),
   'after a fraction': (s) => s.getMessages('s', { after: 0.5 }),
   'after NaN': (s) => s.getMessages('s', { after: Number.NaN }),
   'after -1': (s) => s.getMessages('s', { after: -1 }),
@@ -506,6 +531,8 @@ table('ids nobody gave', 'MESSAGE_NOT_FOUND', {
   pin: (s) => s.pin('s', ['nobody']),
   unpin: (s) => s.unpin('s', ['nobody']),
   hide: (s) => s.hideMessages('s', ['nobody']),
+  'to be opened': (s) => s.expand('s', 'nobody'),
+  'to find sources of': (s) => s.getSources('s', 'nobody'),
   'one of several': async (s) => s.pin('s', [(await s.getMessages('s'))[0]!.id, 'nobody']),
   'an id in the form of ours': async (s) => s.pin('s', [`${(await s.getSession('s')).incarnation}:7`]),
   'a position of ours written otherwise': async (s) =>
@@ -513,6 +540,15 @@ table('ids nobody gave', 'MESSAGE_NOT_FOUND', {
   'a position beyond all': async (s) =>
     s.pin('s', [`${(await s.getSession('s')).incarnation}:${'9'.repeat(30)}`]),
   'a summary nobody made': async (s) => s.hideMessages('s', [`${(await s.getSession('s')).incarnation}:s1`]),
+})
+
+table('tool calls nobody made', 'TOOL_CALL_NOT_FOUND', {
+  'an unknown id': (s) => s.getToolOutput('s', 'nobody'),
+  'a known id elsewhere': (s) => s.getToolOutput('s', 'a', { position: 1 }),
+  'an empty id': (s) => s.getToolOutput('s', ''),
+  __proto__: (s) => s.getToolOutput('s', '__proto__'),
+  'ten million characters': (s) => s.getToolOutput('s', 'x'.repeat(10_000_000)),
+  'a lone surrogate': (s) => s.getToolOutput('s', '\ud800'),
 })
 
 table('compactions nobody made', 'COMPACTION_NOT_FOUND', {

@@ -26,6 +26,10 @@ const VERBS = {
   getEffectiveHistory: ({ store }) => store.getEffectiveHistory('s', { provenance: true }),
   getImportance: ({ store }) => store.getImportance('s'),
   renderHistory: ({ store }) => store.renderHistory('s', { provider: 'anthropic' }),
+  getToolOutput: ({ store }) => store.getToolOutput('s', 'c1'),
+  listToolCalls: ({ store }) => store.listToolCalls('s'),
+  expand: async ({ store }) => store.expand('s', await summaryIn(store)),
+  getSources: async ({ store }) => store.getSources('s', await summaryIn(store)),
   pin: ({ store, messageId }) => store.pin('s', [messageId]),
   unpin: ({ store, messageId }) => store.unpin('s', [messageId]),
   hideMessages: ({ store, messageId }) => store.hideMessages('s', [messageId]),
@@ -51,6 +55,7 @@ const VERBS = {
   getCompaction: ({ store, compactionId }) => store.getCompaction('s', compactionId),
   getAuditLog: ({ store }) => store.getAuditLog('s'),
   undoCompaction: ({ store, compactionId }) => store.undoCompaction('s', compactionId),
+  undoIfFits: ({ store }) => store.undoIfFits('s'),
   redoCompaction: ({ store, compactionId }) => store.redoCompaction('s', compactionId),
   verifySession: ({ store }) => store.verifySession('s'),
   'verifySession with repair': ({ store }) => store.verifySession('s', { repair: true }),
@@ -62,6 +67,12 @@ const VERBS = {
   forgetLimit: ({ store }) => store.forgetLimit('openai'),
   close: ({ store }) => store.close(),
 } satisfies Record<string, (fixture: Fixture) => unknown>
+
+/** The id of the summary among the rows, visible or not; some id where there is none. */
+async function summaryIn(store: Store): Promise<string> {
+  const rows = await store.getMessages('s')
+  return rows.find(({ kind }) => kind === 'summary')?.id ?? 'none'
+}
 type Verb = keyof typeof VERBS
 
 type Outcome = 'works' | 'null' | ErrorCode
@@ -89,6 +100,10 @@ const TABLE: Record<Verb, Cells<typeof STATES>> = {
   getEffectiveHistory:                [NOT_FOUND, 'works',                'works',    'works', 'works', 'works',  CLOSED],
   getImportance:                      [NOT_FOUND, 'works',                'works',    'works', 'works', 'works',  CLOSED],
   renderHistory:                      [NOT_FOUND, 'works',                'works',    'works', 'works', 'works',  CLOSED],
+  getToolOutput:                      [NOT_FOUND, 'TOOL_CALL_NOT_FOUND',  'TOOL_CALL_NOT_FOUND', 'TOOL_CALL_NOT_FOUND', 'TOOL_CALL_NOT_FOUND', 'TOOL_CALL_NOT_FOUND', CLOSED],
+  listToolCalls:                      [NOT_FOUND, 'works',                'works',    'works', 'works', 'works',  CLOSED],
+  expand:                             [NOT_FOUND, 'MESSAGE_NOT_FOUND',    'works',    'works', 'works', 'works',  CLOSED],
+  getSources:                         [NOT_FOUND, 'MESSAGE_NOT_FOUND',    'works',    'works', 'works', 'works',  CLOSED],
   pin:                                [NOT_FOUND, 'MESSAGE_NOT_FOUND',    'works',    'works', 'works', READONLY, CLOSED],
   unpin:                              [NOT_FOUND, 'MESSAGE_NOT_FOUND',    'works',    'works', 'works', READONLY, CLOSED],
   hideMessages:                       [NOT_FOUND, 'MESSAGE_NOT_FOUND',    'STALE_PLAN', 'works', 'STALE_PLAN', READONLY, CLOSED],
@@ -102,6 +117,7 @@ const TABLE: Record<Verb, Cells<typeof STATES>> = {
   getCompaction:                      [NOT_FOUND, 'COMPACTION_NOT_FOUND', 'works',    'works', 'works', 'works',  CLOSED],
   getAuditLog:                        [NOT_FOUND, 'works',                'works',    'works', 'works', 'works',  CLOSED],
   undoCompaction:                     [NOT_FOUND, 'COMPACTION_NOT_FOUND', 'works',    'works', 'works', READONLY, CLOSED],
+  undoIfFits:                         [NOT_FOUND, 'works',                'works',    'works', 'works', READONLY, CLOSED],
   redoCompaction:                     [NOT_FOUND, 'COMPACTION_NOT_FOUND', 'works',    'works', 'works', READONLY, CLOSED],
   verifySession:                      [NOT_FOUND, 'works',                'works',    'works', 'works', 'works',  CLOSED],
   'verifySession with repair':        [NOT_FOUND, 'works',                'works',    'works', 'works', READONLY, CLOSED],

@@ -2,16 +2,11 @@ import { z } from 'zod'
 import { DEFAULT_COMPACTION_TARGET, estimateOf, estimateRequest, requestSchema } from '../core/budget.ts'
 import { expectedTokens, type Outlook, outlook, type Readings } from '../core/calibration.ts'
 import { labelSchema, nameSchema } from '../core/check.ts'
+import { scaledFigures } from '../core/scaled-figures.ts'
 import { cut } from '../core/stages/cut.ts'
 import { DEDUP_THRESHOLD, deduplicate } from '../core/stages/deduplicate.ts'
 import type { Placeholder } from '../core/stages/placeholder.ts'
-import {
-  PRUNE_MINIMUM_SAVINGS,
-  PRUNE_PLACEHOLDER,
-  PRUNE_PROTECT_TOKENS,
-  PRUNE_PROTECTED_TOOLS,
-  prune,
-} from '../core/stages/prune.ts'
+import { PRUNE_PLACEHOLDER, PRUNE_PROTECTED_TOOLS, prune } from '../core/stages/prune.ts'
 import { createStage, isStage, type StageSpec, specProblem } from '../core/stages/registry.ts'
 import type { Stage, StageSettings } from '../core/stages/stage.ts'
 import { summarize } from '../core/stages/summarize.ts'
@@ -24,13 +19,6 @@ import { SUMMARY_SECTIONS } from '../summarizers/summarizer.ts'
 import { summarizerSchema } from '../summarizers/summarizer-schema.ts'
 import type { ChosenModel } from './model.ts'
 
-/** Fractions and token counts of settings that scale with the window. Source: checklist C-23 and F5. */
-const PRUNE_PROTECT_SHARE = 0.25
-const PRUNE_MINIMUM_SHARE = 0.1
-const KEEP_RECENT_SHARE = 0.3
-const SUMMARY_SHARE = 0.05
-const SUMMARY_LEAST_TOKENS = 500
-const SUMMARY_MOST_TOKENS = 4_000
 /** What must go, at least, after an overflow that named no size. Source: design 3.6. */
 const OVERFLOW_SHARE = 0.3
 
@@ -256,24 +244,19 @@ function mustShrink({ trigger, reportedTokens }: CheckedConfig, { source }: Outl
 }
 
 function resolveStages(config: CheckedConfig, available: number, targetTokens: number): StageSettings {
-  const summary = Math.floor(available * SUMMARY_SHARE)
+  const scaled = scaledFigures(available, targetTokens)
   return {
-    pruneProtectTokens:
-      config.pruneProtectTokens ??
-      Math.min(PRUNE_PROTECT_TOKENS, Math.floor(available * PRUNE_PROTECT_SHARE)),
-    pruneMinimumSavings:
-      config.pruneMinimumSavings ??
-      Math.min(PRUNE_MINIMUM_SAVINGS, Math.floor(available * PRUNE_MINIMUM_SHARE)),
+    pruneProtectTokens: config.pruneProtectTokens ?? scaled.pruneProtectTokens,
+    pruneMinimumSavings: config.pruneMinimumSavings ?? scaled.pruneMinimumSavings,
     pruneProtectedTools: config.pruneProtectedTools ?? PRUNE_PROTECTED_TOOLS,
     prunePlaceholder: config.prunePlaceholder ?? PRUNE_PLACEHOLDER,
     readTools: config.readTools ?? READ_TOOLS,
     pathArguments: config.pathArguments ?? PATH_ARGUMENTS,
     deduplicateMinimumSavings: config.deduplicateMinimumSavings ?? DEDUP_THRESHOLD,
     deduplicateByText: config.deduplicateByText ?? true,
-    keepRecentTokens: config.keepRecentTokens ?? Math.floor(targetTokens * KEEP_RECENT_SHARE),
+    keepRecentTokens: config.keepRecentTokens ?? scaled.keepRecentTokens,
     keepRecentRatio: config.keepRecentRatio,
-    summaryMaxTokens:
-      config.summaryMaxTokens ?? Math.min(SUMMARY_MOST_TOKENS, Math.max(SUMMARY_LEAST_TOKENS, summary)),
+    summaryMaxTokens: config.summaryMaxTokens ?? scaled.summaryMaxTokens,
     summarySections: config.summarySections ?? SUMMARY_SECTIONS,
     truncationFraction: config.truncationFraction,
     truncationOrder: config.truncationOrder ?? 'oldest',

@@ -93,6 +93,11 @@ export function canonicalProvider(provider: string): string {
   return ALIASES.get(hyphened) ?? (PROFILES.has(hyphened) ? hyphened : name)
 }
 
+/** Whether it is known what a provider accepts. */
+export function isKnownProvider(provider: string): boolean {
+  return PROFILES.has(canonicalProvider(provider))
+}
+
 /** What a provider accepts. Case does not matter; an unknown provider, or none, is taken to accept most. */
 export function providerProfile(provider?: string): ProviderProfile {
   return provider === undefined ? LENIENT : (PROFILES.get(canonicalProvider(provider)) ?? LENIENT)

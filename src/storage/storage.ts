@@ -1,10 +1,12 @@
 import type { Estimate, Readings } from '../core/calibration.ts'
 import type { Coverage } from '../core/coverage.ts'
+import type { ExpandedSummary } from '../core/expansion.ts'
 import type { Json, JsonObject } from '../core/json.ts'
 import type { NewMessage, Part, StoredMessage, ViewMessage } from '../core/message.ts'
 import type { CompactionStatus } from '../core/nesting.ts'
 import type { CompactionKind, PlannedStep } from '../core/plan.ts'
 import type { Estimator, Sizes } from '../core/tokens.ts'
+import type { ToolCall, ToolOutput } from '../core/tool-calls.ts'
 import type { Finding } from '../core/verify.ts'
 import type { View, ViewRow } from '../core/view.ts'
 
@@ -95,6 +97,20 @@ export type MessageQuery = {
   /** Most messages of the log. */
   readonly limit: number | undefined
   readonly order: 'forward' | 'backward'
+}
+
+export type ToolCallQuery = {
+  /** Only calls behind this position. */
+  readonly after: number
+  /** The message in which so many calls are reached is the last one of a page. */
+  readonly limit: number
+}
+
+export type SourceQuery = {
+  /** Only messages behind this position. */
+  readonly after: number
+  /** Most messages. */
+  readonly limit: number | undefined
 }
 
 /** The view's index at one moment, and what a plan made on it must name to be committed. */
@@ -211,6 +227,26 @@ export type UndoOutcome = {
   readonly parts: number
 }
 
+/** Which compactions may be taken out of force, and for which model figures are read. */
+export type UndoWhileRequest = Authorship & {
+  readonly kinds: readonly CompactionKind[]
+  readonly provider: string
+  readonly model: string
+}
+
+/** Says whether a session, as it would be, is still as it must be. */
+export type SessionTest = (figures: SessionFigures, readings: Readings) => boolean
+
+export type UndoWhileOutcome = UndoOutcome & {
+  readonly readings: Readings
+  readonly before: SessionFigures
+  readonly after: SessionFigures
+  /** The one that would have been next and did not pass, and the session as it would have been. */
+  readonly refused: { readonly compactionId: string; readonly figures: SessionFigures } | undefined
+  /** Those of the kinds asked for that others in force build on, of kinds not asked for. */
+  readonly blocked: readonly string[]
+}
+
 /** A claim on a session: nobody else asks a model for the same summary. */
 export type Lease = { readonly runId: string; readonly holder: string; readonly expiresAt: number }
 
@@ -286,6 +322,17 @@ export interface Storage {
   messages(id: string, query: MessageQuery): Awaitable<StoredMessage[]>
   /** The effective history. Throws `SESSION_NOT_FOUND`. */
   view(id: string, provenance: boolean): Awaitable<ViewMessage[]>
+  /** A call by its id, at a position or the newest; `undefined` for an unknown one. Throws `SESSION_NOT_FOUND`, `ESTIMATOR_UNKNOWN`. */
+  toolOutput(id: string, callId: string, position: number | undefined): Awaitable<ToolOutput | undefined>
+  /** Calls in the order of the log. Throws `SESSION_NOT_FOUND`, `ESTIMATOR_UNKNOWN`. */
+  toolCalls(id: string, query: ToolCallQuery): Awaitable<ToolCall[]>
+  /**
+   * A summary, opened so many levels deep. Throws `SESSION_NOT_FOUND`, `MESSAGE_NOT_FOUND`, `ESTIMATOR_UNKNOWN`, and
+   * `INVALID_INPUT` for a row that is no summary.
+   */
+  expand(id: string, summaryId: string, depth: number): Awaitable<ExpandedSummary>
+  /** The messages of the log a summary stands for, in order. Throws as `expand` does, but for the estimator. */
+  sources(id: string, summaryId: string, query: SourceQuery): Awaitable<StoredMessage[]>
   /** Pins or unpins; answers how many changed. Throws `SESSION_NOT_FOUND`, `MESSAGE_NOT_FOUND`. */
   pin(id: string, messageIds: readonly string[], pinned: boolean, authorship: Authorship): Awaitable<number>
 
@@ -320,6 +367,11 @@ export interface Storage {
   undo(id: string, compactionOrRun: string, request: UndoRequest): Awaitable<UndoOutcome>
   /** Puts it back. Throws `COMPACTION_NOT_FOUND`, `INPUT_NOT_VISIBLE`. */
   redo(id: string, compactionOrRun: string, request: UndoRequest): Awaitable<UndoOutcome>
+  /**
+   * Takes compactions out of force, newest first, as long as the session passes a test afterwards; in one transaction, and what does
+   * not pass is never seen. Throws `SESSION_NOT_FOUND`.
+   */
+  undoWhile(id: string, request: UndoWhileRequest, passes: SessionTest): Awaitable<UndoWhileOutcome>
   compactions(
     id: string,
     query: { run?: string | undefined; id?: string | undefined },

@@ -6,12 +6,12 @@ import type { UndoOutcome } from '../storage/storage.ts'
  * An undo or a redo, told to those who listen with the tokens before and after. Where nobody listens, nothing is read.
  * Figures that cannot be read are no reason for the verb to fail: then nothing is told.
  */
-export async function toldTurned(
+export async function toldTurned<T extends UndoOutcome>(
   events: Events,
   told: { readonly phase: 'undone' | 'redone'; readonly sessionId: string; readonly targetId: string },
   stats: () => Promise<ContextStats | null>,
-  work: () => Promise<UndoOutcome>,
-): Promise<UndoOutcome> {
+  work: () => Promise<T>,
+): Promise<T> {
   if (!events.hears('compaction')) return work()
   const before = await statsOrNone(stats)
   const outcome = await work()

@@ -227,6 +227,16 @@ export const VERBS: readonly WritingVerb[] = [
     act: (store, { id }: { id: string }) => store.undoCompaction(S, id, { cascade: true }),
   },
   {
+    name: 'undo what fits',
+    arrange: wholeRun,
+    // The window leaves room for some of it: one step is taken back within the transaction.
+    act: async (store) => {
+      const { changed } = await store.undoIfFits(S, { maxTokens: 126_500 })
+      if (!changed) throw new Error('nothing fits')
+    },
+    again: 'nothing fits',
+  },
+  {
     name: 'redo a compaction',
     arrange: async (store) => {
       const { id } = compacted(await store.compactSession(S, SUMMARIZE))!.compactions[0]!

@@ -33,6 +33,7 @@ export const CODES: readonly string[] = [
   'STORE_TOO_NEW',
   'SESSION_NOT_FOUND',
   'MESSAGE_NOT_FOUND',
+  'TOOL_CALL_NOT_FOUND',
   'COMPACTION_NOT_FOUND',
   'ESTIMATOR_UNKNOWN',
 ]

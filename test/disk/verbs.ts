@@ -51,13 +51,20 @@ export async function furnish(store: Store): Promise<Furnished> {
     pruneMinimumSavings: 0,
   })
   await store.compactSession('s', { range: { from: 2, to: 8 }, summary: `${SPEECH}in short` })
+  const summary = (await store.getEffectiveHistory('s')).find(({ kind }) => kind === 'summary')!.id
   const undone = (await store.compactSession('s', { range: { from: 9, to: 12 }, summary: SPEECH }))!.runId
   await store.undoCompaction('s', undone)
   const active = (await store.compactSession('s', { ...ONLY.truncate, targetTokens: 900 }))!.runId
-  return { active, undone, ids }
+  return { active, undone, ids, summary }
 }
 
-export type Furnished = { readonly active: string; readonly undone: string; readonly ids: readonly string[] }
+export type Furnished = {
+  readonly active: string
+  readonly undone: string
+  readonly ids: readonly string[]
+  /** The id of the one in force. */
+  readonly summary: string
+}
 
 type Verb = (store: Store, furnished: Furnished) => unknown
 
@@ -70,6 +77,10 @@ export const READS: Readonly<Record<string, Verb>> = {
   getEffectiveHistory: (store) => store.getEffectiveHistory('s', { provenance: true }),
   getImportance: (store) => store.getImportance('s'),
   renderHistory: (store) => store.renderHistory('s', { provider: 'anthropic' }),
+  getToolOutput: (store) => store.getToolOutput('s', 'c3'),
+  listToolCalls: (store) => store.listToolCalls('s'),
+  expand: (store, { summary }) => store.expand('s', summary),
+  getSources: (store, { summary }) => store.getSources('s', summary),
   getContextStats: (store) => store.getContextStats('s'),
   needsCompaction: (store) => store.needsCompaction('s'),
   previewCompaction: async (store) => {
@@ -95,6 +106,7 @@ export const WRITES: Readonly<Record<string, Verb>> = {
   hideMessages: (store, { ids }) => store.hideMessages('s', [ids.at(-4)!]),
   redoCompaction: (store, { active, undone }) =>
     store.undoCompaction('s', active).then(() => store.redoCompaction('s', undone)),
+  undoIfFits: (store) => store.undoIfFits('s', { kinds: ['condense'] }),
   undoCompaction: (store, { undone }) => store.undoCompaction('s', undone),
   compactSession: (store) => store.compactSession('s', { targetTokens: 300, keepRecentTokens: 100 }),
   'compactSession by a model': (store) =>

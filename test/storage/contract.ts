@@ -2,6 +2,7 @@ import { afterEach, describe } from 'vitest'
 import { describeAppend } from './contract/append.ts'
 import { describeAudit } from './contract/audit.ts'
 import { describeConcurrency } from './contract/concurrency.ts'
+import { describeExpand } from './contract/expand.ts'
 import { describeLossless } from './contract/lossless.ts'
 import { describePreview } from './contract/preview.ts'
 import { describeReading } from './contract/reading.ts'
@@ -12,7 +13,9 @@ import { describePrune } from './contract/stages-prune.ts'
 import { describeSummarize } from './contract/stages-summarize.ts'
 import { describeTruncate } from './contract/stages-truncate.ts'
 import { type Contract, KEEPS_ALL, type Keeps, type StoreFactory } from './contract/support.ts'
+import { describeToolCalls } from './contract/tool-calls.ts'
 import { describeUndo } from './contract/undo.ts'
+import { describeUndoIfFits } from './contract/undo-if-fits.ts'
 
 /**
  * What every storage must do: all verbs of `Store`, over whatever the factory opens. A new backend is done when
@@ -54,6 +57,9 @@ export function describeStore(name: string, factory: StoreFactory, keeps: Keeps 
     describeTruncate(contract)
     describePreview(contract)
     describeUndo(contract)
+    describeToolCalls(contract)
+    describeExpand(contract)
+    describeUndoIfFits(contract)
     describeConcurrency(contract)
     describeAudit(contract)
     describeReadings(contract)

@@ -1,5 +1,7 @@
 import { NOTHING_LEARNED, type Readings } from '../../src/core/calibration.ts'
-import { coverageOf } from '../../src/core/coverage.ts'
+import { coverageOf, holdsRow } from '../../src/core/coverage.ts'
+import type { ExpandedRow, ExpandedSummary } from '../../src/core/expansion.ts'
+import { indexMessage } from '../../src/core/index-message.ts'
 import { canonicalJson, type JsonObject } from '../../src/core/json.ts'
 import { checkLaws, checkStale, rebasePlan } from '../../src/core/laws.ts'
 import {
@@ -22,7 +24,23 @@ import {
   tagsOf,
   undoIn,
 } from '../../src/core/session-log.ts'
-import { type Estimator, neurolinkEstimator } from '../../src/core/tokens.ts'
+import {
+  addSizes,
+  type Estimator,
+  measureMessage,
+  neurolinkEstimator,
+  tokensOf,
+} from '../../src/core/tokens.ts'
+import {
+  describeCall,
+  describePair,
+  findCall,
+  pairCalls,
+  type ToolCall,
+  type ToolOutput,
+  type ToolRow,
+  withoutOtherIds,
+} from '../../src/core/tool-calls.ts'
 import { View } from '../../src/core/view.ts'
 import { UndertextError } from '../../src/errors.ts'
 import type {
@@ -31,8 +49,13 @@ import type {
   NamedLimit,
   RunCommit,
   Session,
+  SessionTest,
   Snapshot,
+  SourceQuery,
   Storage,
+  ToolCallQuery,
+  UndoWhileOutcome,
+  UndoWhileRequest,
   UsageOutcome,
   UsageReport,
 } from '../../src/storage/storage.ts'
@@ -296,6 +319,121 @@ export class ModelStorage implements Storage {
     )
   }
 
+  toolOutput(id: string, callId: string, position: number | undefined): ToolOutput | undefined {
+    const { rows, of, provider } = this.#toolRows(id)
+    const pair = findCall(
+      rows.flatMap((row) => withoutOtherIds(row, (used) => used === callId) ?? []),
+      position,
+    )
+    if (pair === undefined) return undefined
+    const { call, result } = pair
+    const called = call && of.get(call.row.key)![call.entry.part]
+    const answer = result && of.get(result.row.key)![result.entry.part]
+    return {
+      ...describePair(pair, this.#estimator, provider),
+      ...(called?.type === 'tool-call' && { input: structuredClone(called.input) }),
+      ...(answer?.type === 'tool-result' && { output: structuredClone(answer.output) }),
+    }
+  }
+
+  toolCalls(id: string, { after, limit }: ToolCallQuery): ToolCall[] {
+    const { rows, provider } = this.#toolRows(id)
+    const calls = pairCalls(rows)
+      .calls.map((pair) => describeCall(pair, this.#estimator, provider))
+      .filter(({ call }) => call.position > after)
+    const last = calls[limit - 1]?.call.position ?? Number.POSITIVE_INFINITY
+    return calls.filter(({ call }) => call.position <= last)
+  }
+
+  /** All messages with what they call and answer, and their parts by key. */
+  #toolRows(id: string): {
+    rows: ToolRow[]
+    of: Map<number, readonly Part[]>
+    provider: string
+  } {
+    const { log, session } = this.#require(id)
+    const messages = log.rows.filter(({ position }) => position !== undefined)
+    const rows = messages.map((row): ToolRow => {
+      const tags = tagsOf(log, row)
+      const { calls, results } = indexMessage({ content: partsOf(row) }, this.#estimator)
+      const shown = [...tags.shown].map(([part, { compaction }]) => ({ part, compaction }))
+      return {
+        key: row.key,
+        messageId: row.id,
+        position: row.position!,
+        hidden: !isVisible(tags),
+        shown,
+        calls,
+        results,
+      }
+    })
+    return {
+      rows,
+      of: new Map(messages.map((row) => [row.key, partsOf(row)] as const)),
+      provider: session.provider ?? 'openai',
+    }
+  }
+
+  expand(id: string, summaryId: string, depth: number): ExpandedSummary {
+    const { log } = this.#require(id)
+    return this.#expanded(id, log, this.#summaryOf(id, summaryId), depth) as ExpandedSummary
+  }
+
+  sources(id: string, summaryId: string, { after, limit }: SourceQuery): StoredMessage[] {
+    const positions = standsFor(this.#require(id).log, this.#summaryOf(id, summaryId))
+    return this.messages(id, { after, before: undefined, limit: undefined, order: 'forward' })
+      .filter(({ position }) => position !== undefined && positions.includes(position))
+      .slice(0, limit)
+  }
+
+  #summaryOf(id: string, summaryId: string): LogRow {
+    this.requireMessages(id, [summaryId])
+    const row = this.#require(id).log.rows.find((one) => one.id === summaryId)!
+    if (row.kind !== 'summary') throw new UndertextError('INVALID_INPUT', { problems: 'no summary' })
+    return row
+  }
+
+  #expanded(id: string, log: SessionLog, row: LogRow, depth: number): ExpandedRow {
+    const { tokensPerConversation } = this.#estimator
+    const provider = this.#require(id).session.provider ?? 'openai'
+    const tokens = (rows: readonly LogRow[]): number => {
+      const sizes = rows.map((one) => measureMessage({ content: partsOf(one) }, this.#estimator))
+      const sum = sizes.reduce((all, one) => addSizes(all, one))
+      return tokensOf(sum, rows.length, this.#estimator, provider) - tokensPerConversation
+    }
+    const positions = standsFor(log, row).sort((a, b) => a - b)
+    const sources = positions.map((position) => log.rows.find((one) => one.position === position)!)
+    const times = sources.map(({ createdAt }) => createdAt)
+    const own = clean({
+      kind: row.kind,
+      id: row.id,
+      role: row.role,
+      content: structuredClone(row.content),
+      metadata: structuredClone(row.metadata),
+      createdAt: row.createdAt,
+      positions: [positions[0]!, positions.at(-1)!],
+      times: [Math.min(...times), Math.max(...times)],
+      tokens: tokens([row]),
+    }) as ExpandedRow
+    if (row.kind === 'message') return own
+    const compaction = log.compactions.find(({ no }) => no === row.insertedBy)!
+    const covered = [...log.rows]
+      .filter((one) => holdsRow(compaction.coverage.hidden, one))
+      .sort((a, b) => a.anchor - b.anchor || a.ordinal - b.ordinal)
+    const children = covered.map((one) => this.#expanded(id, log, one, depth - 1))
+    const summaries = children.filter((one) => one.kind !== 'message')
+    const given = this.#require(id).facts.get(compaction.id)?.params?.level
+    return {
+      ...own,
+      compactionId: compaction.id,
+      level: typeof given === 'number' ? given : Math.max(0, ...summaries.map(({ level }) => level)),
+      messages: positions.length,
+      sourceTokens: tokens(sources),
+      descendants: children.length + summaries.reduce((sum, { descendants }) => sum + descendants, 0),
+      ...(depth > 0 && { children }),
+    } as ExpandedSummary
+  }
+
   requireMessages(id: string, messageIds: readonly string[]): void {
     const { log } = this.#require(id)
     for (const messageId of messageIds) {
@@ -420,6 +558,7 @@ export class ModelStorage implements Storage {
         }
         stored.log = { rows, compactions: [...stored.log.compactions, compaction] }
         stored.facts.set(step.id, {
+          params: plan.params,
           trigger: run.trigger,
           actor: run.actor,
           reason: run.reason,
@@ -461,6 +600,40 @@ export class ModelStorage implements Storage {
     stored.log = log
     if (taken.length > 0) this.#moved(stored)
     return outcome(taken)
+  }
+
+  undoWhile(id: string, { kinds, provider, model }: UndoWhileRequest, passes: SessionTest): UndoWhileOutcome {
+    const stored = this.#require(id)
+    const readings = this.readings(id, provider, model)
+    const before = this.#counted(stored)
+    const taken: LogCompaction[] = []
+    const blocked: string[] = []
+    let after = before
+    let refused: UndoWhileOutcome['refused']
+    const standing = stored.log.compactions
+      .filter(({ status }) => status === 'active')
+      .sort((a, b) => b.rank - a.rank)
+    for (const { id: compactionId, kind } of passes(before, readings) ? standing : []) {
+      if (!kinds.includes(kind)) continue
+      const compaction = stored.log.compactions.find((one) => one.id === compactionId)!
+      const undone = { ...stored, session: { ...stored.session, viewEpoch: stored.session.viewEpoch + 1 } }
+      try {
+        undone.log = undoIn(id, stored.log, [compaction], false, undefined).log
+      } catch {
+        blocked.push(compactionId)
+        continue
+      }
+      const figures = this.#counted(undone)
+      if (!passes(figures, readings)) {
+        refused = { compactionId, figures }
+        break
+      }
+      stored.log = undone.log
+      stored.session = undone.session
+      taken.push(compaction)
+      after = figures
+    }
+    return { ...outcome(taken), readings, before, after, refused, blocked }
   }
 
   redo(id: string, target: string, { cascade }: { cascade: boolean }): ReturnType<Storage['redo']> {

@@ -218,6 +218,28 @@ export function readMessages(connection: Connection, id: string, query: MessageQ
   })
 }
 
+/** The messages of the log in some ranges of positions, in order; within the caller's transaction. */
+export function readRange(
+  connection: Connection,
+  session: SessionHead,
+  ranges: readonly PositionRange[],
+): StoredMessage[] {
+  const ids = compactionIds(connection, session.no)
+  const blobOf = blobReader(connection)
+  const messages: StoredMessage[] = []
+  for (const [from, to] of ranges) {
+    const rows = connection.all(
+      `select ${STORED_COLUMNS} from undertext_messages m join undertext_contents c on c.key = m.key
+       where m.session = ? and m.position between ? and ? order by m.position`,
+      session.no,
+      from,
+      to,
+    )
+    for (const row of rows) messages.push(decodeStored(session, row, ids, blobOf))
+  }
+  return messages
+}
+
 function pageOf(last: number, { after, before, limit, order }: MessageQuery): PositionRange | undefined {
   let from = Math.max(1, (after ?? 0) + 1)
   let to = Math.min(last, (before ?? last + 1) - 1)

@@ -1,3 +1,4 @@
+import { mergeRanges } from '../../core/expansion.ts'
 import type { PositionRange } from '../../core/message.ts'
 import { loadCompactions } from './compactions.ts'
 import type { Connection } from './connection.ts'
@@ -33,14 +34,4 @@ export function provenanceOf(
     return positions
   }
   return positionsOf
-}
-
-function mergeRanges(ranges: readonly PositionRange[]): PositionRange[] {
-  const merged: [number, number][] = []
-  for (const [from, to] of [...ranges].sort((a, b) => a[0] - b[0])) {
-    const last = merged.at(-1)
-    if (last !== undefined && from <= last[1] + 1) last[1] = Math.max(last[1], to)
-    else merged.push([from, to])
-  }
-  return merged
 }

@@ -22,7 +22,10 @@ import {
   type StoredSession,
   updateSession,
 } from './sessions.ts'
+import { expandSummary, readSources } from './sources.ts'
+import { readToolCalls, readToolOutput } from './tool-calls.ts'
 import { redo, undo } from './undo.ts'
+import { undoWhile } from './undo-while.ts'
 import { forgetLimit, learnLimit, readLimits, readReadings, recordUsage } from './usage.ts'
 import { verifySession } from './verify.ts'
 
@@ -45,6 +48,10 @@ export function sqliteStorage(connection: Connection, estimators: Estimators) {
       append(connection, id, messages, expectedPosition, estimators),
     messages: (id, query) => readMessages(connection, id, query),
     view: (id, provenance) => readView(connection, id, provenance),
+    toolOutput: (id, callId, position) => readToolOutput(connection, id, callId, position, estimatorOf),
+    toolCalls: (id, query) => readToolCalls(connection, id, query, estimatorOf),
+    expand: (id, summaryId, depth) => expandSummary(connection, id, summaryId, depth, estimatorOf),
+    sources: (id, summaryId, query) => readSources(connection, id, summaryId, query),
     pin: (id, messageIds, pinned, authorship) => pinMessages(connection, id, messageIds, pinned, authorship),
     requireMessages: (id, messageIds) => requireMessages(connection, id, messageIds),
     snapshot: (id, provider) => readSnapshot(connection, id, provider, estimators),
@@ -60,6 +67,7 @@ export function sqliteStorage(connection: Connection, estimators: Estimators) {
     endAttempts: (snapshot, run, ended) => endAttempts(connection, snapshot, run, ended),
     undo: (id, target, request) => undo(connection, id, target, request),
     redo: (id, target, request) => redo(connection, id, target, request, estimators),
+    undoWhile: (id, request, passes) => undoWhile(connection, id, request, passes),
     compactions: (id, query) => readCompactions(connection, id, query),
     auditLog: (id, query) => readAudit(connection, id, query),
     verify: (id, repair) => verifySession(connection, id, estimatorOf, repair),

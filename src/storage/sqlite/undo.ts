@@ -48,7 +48,7 @@ export function undo(connection: Connection, id: string, target: string, request
   })
 }
 
-function undoOne(connection: Connection, session: StoredSession, compaction: StoredCompaction): void {
+export function undoOne(connection: Connection, session: StoredSession, compaction: StoredCompaction): void {
   const { no, kind, coverage } = compaction
   let sizes: Sizes = NO_SIZES
   if (!liftTags(connection, session.no, kind, no, coverage.hidden)) {
@@ -297,7 +297,7 @@ function setRetired(connection: Connection, session: number, ordinal: number, by
   )
 }
 
-function setStatus(
+export function setStatus(
   connection: Connection,
   compaction: StoredCompaction,
   status: 'active' | 'undone',
@@ -312,7 +312,7 @@ function setStatus(
   )
 }
 
-function writeTransition(
+export function writeTransition(
   connection: Connection,
   session: StoredSession,
   compaction: StoredCompaction,
@@ -332,7 +332,7 @@ function note({ reason }: UndoRequest): { reason?: string } {
   return reason === undefined ? {} : { reason }
 }
 
-function outcome(taken: readonly StoredCompaction[]): UndoOutcome {
+export function outcome(taken: readonly StoredCompaction[]): UndoOutcome {
   return {
     changed: true,
     compactionIds: taken.map(({ id }) => id),

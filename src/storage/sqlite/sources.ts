@@ -1,0 +1,254 @@
+import { DEFAULT_PROVIDER } from '../../core/budget.ts'
+import { invalid } from '../../core/check.ts'
+import { decodeCoverage, type RowSet } from '../../core/coverage.ts'
+import {
+  type Beneath,
+  beneath,
+  type Covering,
+  type ExpandedMessage,
+  type ExpandedRow,
+  type ExpandedSummary,
+  levelOf,
+  pageOfRanges,
+  type Sources,
+} from '../../core/expansion.ts'
+import { partsOf, type StoredMessage } from '../../core/message.ts'
+import {
+  addSizes,
+  type Estimator,
+  measureMessage,
+  NO_SIZES,
+  type Sizes,
+  tokensOf,
+} from '../../core/tokens.ts'
+import type { SourceQuery } from '../storage.ts'
+import { blobReader } from './blobs.ts'
+import type { Connection, Row } from './connection.ts'
+import { damaged, decodeContent, parseStoredObject } from './content-codec.ts'
+import { readRange } from './history.ts'
+import { requireKey } from './pins.ts'
+import { decodeKind, decodeRole, rowId } from './row-codec.ts'
+import { requireSession, type StoredSession } from './sessions.ts'
+import { SIZE_TOTALS, sizesOf } from './tagging.ts'
+
+/* Summaries opened: what compactions covered, looked up place by place, never by going through a session. */
+
+/** The rows of a compaction's coverage; exported for the test of their plans. */
+export const SOURCE_QUERIES = {
+  own: `select count(*), min(created_at), max(created_at), ${SIZE_TOTALS} from undertext_messages
+    where session = ? and position between ? and ?`,
+  saved: `select ifnull(sum(r.saved_text), 0), ifnull(sum(r.saved_results), 0), ifnull(sum(r.saved_media), 0)
+    from undertext_messages m, json_each(m.shown) s join undertext_replacements r
+      on r.message = m.key and r.part = s.value ->> 0 and r.compaction = s.value ->> 1
+    where m.session = ? and m.position between ? and ? and m.shown is not null`,
+  inserted: `select inserted_by from undertext_messages where session = ? and position is null and ordinal = ?`,
+  messages: rowsWhere('m.position between ? and ?'),
+  insertedRows: rowsWhere('m.position is null and m.ordinal = ?'),
+} as const
+
+function rowsWhere(condition: string): string {
+  return `select m.key, m.kind, m.role, m.position, m.ordinal, m.anchor, m.id, m.created_at, m.shown is not null, m.inserted_by,
+      c.content, c.blobs, c.metadata, m.size_text, m.size_reasoning, m.size_calls, m.size_results, m.size_media
+    from undertext_messages m join undertext_contents c on c.key = m.key where m.session = ? and ${condition}`
+}
+
+/** A summary with what it stands for, opened so many levels deep. Throws as the port says. */
+export function expandSummary(
+  connection: Connection,
+  id: string,
+  summaryId: string,
+  depth: number,
+  estimatorOf: (session: StoredSession) => Estimator,
+): ExpandedSummary {
+  return connection.read('expand', () => {
+    const session = requireSession(connection, id)
+    const key = requireKey(connection, session, summaryId)
+    const reader = new Reader(connection, session, estimatorOf(session))
+    const root = reader.summary(key)
+    for (let level = 1, open = [root]; level <= depth && open.length > 0; level++)
+      open = open.flatMap((summary) => reader.open(summary))
+    return root.row
+  })
+}
+
+/** The messages of the log a summary stands for, a page of them. Throws as the port says. */
+export function readSources(
+  connection: Connection,
+  id: string,
+  summaryId: string,
+  { after, limit }: SourceQuery,
+): StoredMessage[] {
+  return connection.read('getSources', () => {
+    const session = requireSession(connection, id)
+    const root = summaryRow(connection, session, requireKey(connection, session, summaryId))
+    const { ranges } = beneathOf(connection, session, root).get(root)!
+    return readRange(connection, session, pageOfRanges(ranges, after, limit ?? Number.MAX_SAFE_INTEGER))
+  })
+}
+
+/** The compaction that inserted a summary. Throws `INVALID_INPUT` for a row that is none. */
+function summaryRow(connection: Connection, session: StoredSession, key: number): number {
+  const row = connection.get('select kind, inserted_by from undertext_messages where key = ?', key)!
+  if (decodeKind(row[0]) !== 'summary' || row[1] === null)
+    throw invalid(`this message of session ${JSON.stringify(session.id)} is no summary`)
+  return row[1] as number
+}
+
+function beneathOf(
+  connection: Connection,
+  session: StoredSession,
+  root: number,
+): ReadonlyMap<number, Beneath> {
+  const found = beneath(root, (no) => coveringOf(connection, session, no))
+  if (found === undefined) throw damaged('coverage', `compaction no. ${root}`)
+  return found
+}
+
+function coveringOf(connection: Connection, session: StoredSession, no: number): Covering {
+  const { hidden, params } = compactionOf(connection, no)
+  const inner = hidden.inserted.map(({ ordinal }) => {
+    const row = connection.get(SOURCE_QUERIES.inserted, session.no, ordinal)
+    if (typeof row?.[0] !== 'number') throw damaged('coverage', `compaction no. ${no}`)
+    return row[0]
+  })
+  return { hidden, level: levelOf(params), inner, own: sourcesOf(connection, session.no, hidden) }
+}
+
+type Compaction = {
+  readonly id: string
+  readonly hidden: RowSet
+  readonly params: ReturnType<typeof parseStoredObject> | undefined
+}
+
+function compactionOf(connection: Connection, no: number): Compaction {
+  const row = connection.get('select id, coverage, params from undertext_compactions where no = ?', no)
+  const name = `compaction no. ${no}`
+  if (typeof row?.[0] !== 'string') throw damaged('record', name)
+  try {
+    const { hidden } = decodeCoverage(row[1] as string, undefined)
+    const params = row[2] === null ? undefined : parseStoredObject(row[2], 'record', name)
+    return { id: row[0], hidden, params }
+  } catch {
+    // A parser's own sentence would quote what it read.
+    throw damaged('coverage', name)
+  }
+}
+
+/** The messages of a set of rows together, as they were before any replacement. */
+function sourcesOf(connection: Connection, session: number, { positions }: RowSet): Sources | undefined {
+  let all: Sources | undefined
+  for (const [from, to] of positions) {
+    const [count, earliest, latest, ...totals] = connection.get(SOURCE_QUERIES.own, session, from, to)!
+    if (count === 0) continue
+    const [text, toolResults, media] = connection.get(SOURCE_QUERIES.saved, session, from, to) as number[]
+    const saved = { ...NO_SIZES, text: text!, toolResults: toolResults!, media: media! }
+    const sizes = addSizes(sizesOf(totals), saved)
+    const [first, last] = [earliest as number, latest as number]
+    all = {
+      messages: (all?.messages ?? 0) + (count as number),
+      sizes: addSizes(all?.sizes ?? NO_SIZES, sizes),
+      times: [Math.min(all?.times[0] ?? first, first), Math.max(all?.times[1] ?? last, last)],
+    }
+  }
+  return all
+}
+
+type Open = {
+  readonly row: Omit<ExpandedSummary, 'children'> & { children?: ExpandedRow[] }
+  readonly compaction: number
+}
+
+/** Reads rows beneath one summary. What they stand for was worked out once, for all of them. */
+class Reader {
+  readonly #connection: Connection
+  readonly #session: StoredSession
+  readonly #estimator: Estimator
+  readonly #blobOf: ReturnType<typeof blobReader>
+  #beneath: ReadonlyMap<number, Beneath> = new Map()
+
+  constructor(connection: Connection, session: StoredSession, estimator: Estimator) {
+    this.#connection = connection
+    this.#session = session
+    this.#estimator = estimator
+    this.#blobOf = blobReader(connection)
+  }
+
+  summary(key: number): Open {
+    const compaction = summaryRow(this.#connection, this.#session, key)
+    this.#beneath = beneathOf(this.#connection, this.#session, compaction)
+    const sql = `${rowsWhere('m.key = ?')}`
+    return this.#inserted(this.#connection.get(sql, this.#session.no, key)!)
+  }
+
+  /** Fills in the children of a summary; answers those that can be opened in turn. */
+  open({ row, compaction }: Open): Open[] {
+    const { hidden } = compactionOf(this.#connection, compaction)
+    const rows: Row[] = []
+    const take = (found: readonly Row[]): void => {
+      for (const one of found) rows.push(one)
+    }
+    for (const [from, to] of hidden.positions)
+      take(this.#connection.all(SOURCE_QUERIES.messages, this.#session.no, from, to))
+    for (const { ordinal } of hidden.inserted)
+      take(this.#connection.all(SOURCE_QUERIES.insertedRows, this.#session.no, ordinal))
+    rows.sort((a, b) => (a[5] as number) - (b[5] as number) || (a[4] as number) - (b[4] as number))
+    const opened: Open[] = []
+    row.children = rows.map((stored) => {
+      if (stored[9] === null) return this.#message(stored)
+      const inner = this.#inserted(stored)
+      opened.push(inner)
+      return inner.row
+    })
+    return opened
+  }
+
+  #inserted(row: Row): Open {
+    const compaction = row[9] as number
+    const found = this.#beneath.get(compaction)
+    const first = found?.ranges[0]
+    const last = found?.ranges.at(-1)
+    const kind = decodeKind(row[1])
+    if (found === undefined || first === undefined || last === undefined || kind === 'message')
+      throw damaged('coverage', `compaction no. ${compaction}`)
+    const { level, messages, descendants, sizes, times } = found
+    const summary: Open['row'] = {
+      ...this.#message(row),
+      kind,
+      positions: [first[0], last[1]],
+      times,
+      compactionId: compactionOf(this.#connection, compaction).id,
+      level,
+      messages,
+      sourceTokens: this.#tokens(sizes, messages),
+      descendants,
+    }
+    return { row: summary, compaction }
+  }
+
+  #message(row: Row): ExpandedMessage {
+    const id = rowId(this.#session.incarnation, row[6], row[3], row[4])
+    const content = decodeContent(row[10] as string, row[11] as string | null, this.#blobOf, id)
+    const isReplaced = row[8] === 1
+    const sizes = isReplaced
+      ? measureMessage({ content: partsOf({ content }) }, this.#estimator)
+      : sizesOf(row.slice(13))
+    const position = row[5] as number
+    const createdAt = row[7] as number
+    return {
+      kind: 'message',
+      id,
+      role: decodeRole(row[2]),
+      content,
+      ...(row[12] !== null && { metadata: parseStoredObject(row[12], 'metadata', id) }),
+      createdAt,
+      positions: [position, position],
+      times: [createdAt, createdAt],
+      tokens: this.#tokens(sizes, 1),
+    }
+  }
+
+  #tokens(sizes: Sizes, rows: number): number {
+    const provider = this.#session.provider ?? DEFAULT_PROVIDER
+    return tokensOf(sizes, rows, this.#estimator, provider) - this.#estimator.tokensPerConversation
+  }
+}

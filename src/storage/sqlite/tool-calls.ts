@@ -1,0 +1,169 @@
+import { DEFAULT_PROVIDER } from '../../core/budget.ts'
+import { type Part, partsOf } from '../../core/message.ts'
+import type { Estimator } from '../../core/tokens.ts'
+import {
+  type CalledPair,
+  describeCall,
+  describePair,
+  findCall,
+  pairCalls,
+  type ToolCall,
+  type ToolOutput,
+  type ToolRow,
+  withoutOtherIds,
+} from '../../core/tool-calls.ts'
+import type { ToolCallQuery } from '../storage.ts'
+import { blobReader } from './blobs.ts'
+import type { Connection, Row } from './connection.ts'
+import { damaged, decodeContent, parseStored } from './content-codec.ts'
+import { M_VISIBLE } from './history.ts'
+import { decodeShown, rowId } from './row-codec.ts'
+import { requireSession, type StoredSession } from './sessions.ts'
+import { decodeCalls, decodeResults, skipTools } from './tools-codec.ts'
+
+/*
+ * Calls and results of the log, whatever compactions did to them. Read from the index that planning uses (the `tools`
+ * column); contents are read only of the two messages an output is asked of.
+ */
+
+/** Rows looked at in one go. */
+const PAGE = 200
+
+const TOOL_ROWS = `select m.key, m.position, m.id, m.tools, m.shown, ${M_VISIBLE}
+  from undertext_messages m indexed by undertext_log where m.session = ? and m.tools is not null`
+
+/** The queries, exported for the test of their plans. `instr` finds a few too many: an id may stand in a path as well. */
+export const TOOL_QUERIES = {
+  behind: `${TOOL_ROWS} and m.position > ? order by m.position limit ?`,
+  ofId: `${TOOL_ROWS} and m.position < ? and instr(m.tools, ?) > 0 order by m.position desc limit ?`,
+} as const
+
+type EstimatorOf = (session: StoredSession) => Estimator
+
+/** One call with input and output; `undefined` when the session has none such. Throws `SESSION_NOT_FOUND`, `ESTIMATOR_UNKNOWN`. */
+export function readToolOutput(
+  connection: Connection,
+  id: string,
+  callId: string,
+  position: number | undefined,
+  estimatorOf: EstimatorOf,
+): ToolOutput | undefined {
+  return connection.read('getToolOutput', () => {
+    const session = requireSession(connection, id)
+    const pair = findCall(rowsOfId(connection, session, callId, position === undefined), position)
+    if (pair === undefined) return undefined
+    const { call, result } = pair
+    const called = call && partOf(connection, call.row, call.entry.part, 'tool-call')
+    const answer = result && partOf(connection, result.row, result.entry.part, 'tool-result')
+    return {
+      ...describePair(pair, estimatorOf(session), session.provider ?? DEFAULT_PROVIDER),
+      ...(called !== undefined && { input: called.input }),
+      ...(answer !== undefined && { output: answer.output }),
+    }
+  })
+}
+
+/**
+ * The rows that use an id, in order. For the newest call those from the last row with a call on will do: a result answers the
+ * nearest open call before it, so earlier ones take nothing away from it.
+ */
+function rowsOfId(
+  connection: Connection,
+  session: StoredSession,
+  callId: string,
+  newestOnly: boolean,
+): ToolRow[] {
+  const rows: ToolRow[] = []
+  const needle = JSON.stringify(callId)
+  let hasCall = false
+  for (let before = Number.MAX_SAFE_INTEGER; ; ) {
+    const found = connection.all(TOOL_QUERIES.ofId, session.no, before, needle, PAGE)
+    for (const stored of found) {
+      const row = withoutOtherIds(decodeToolRow(session, stored), (used) => used === callId)
+      before = stored[1] as number
+      if (row === undefined) continue
+      rows.push(row)
+      hasCall ||= row.calls.length > 0
+    }
+    if (found.length < PAGE || (newestOnly && hasCall)) return rows.reverse()
+  }
+}
+
+/** The calls behind a position, by whole messages. Throws `SESSION_NOT_FOUND`, `ESTIMATOR_UNKNOWN`. */
+export function readToolCalls(
+  connection: Connection,
+  id: string,
+  { after, limit }: ToolCallQuery,
+  estimatorOf: EstimatorOf,
+): ToolCall[] {
+  return connection.read('listToolCalls', () => {
+    const session = requireSession(connection, id)
+    const estimator = estimatorOf(session)
+    return pageOfCalls(connection, session, after, limit).map((pair) =>
+      describeCall(pair, estimator, session.provider ?? DEFAULT_PROVIDER),
+    )
+  })
+}
+
+function pageOfCalls(
+  connection: Connection,
+  session: StoredSession,
+  after: number,
+  limit: number,
+): readonly CalledPair[] {
+  const rows: ToolRow[] = []
+  const wanted = new Set<string>()
+  let calls = 0
+  let end = after
+  let last = after
+  // Calls without an answer send us through the rest of the log, so what is fetched at once grows: each round pairs anew.
+  for (let page = PAGE; ; page *= 2) {
+    const found = connection.all(TOOL_QUERIES.behind, session.no, last, page)
+    for (const stored of found) {
+      const row = decodeToolRow(session, stored)
+      last = row.position
+      if (calls < limit) {
+        calls += row.calls.length
+        for (const call of row.calls) wanted.add(call.id)
+        if (row.calls.length > 0) end = row.position
+      }
+      rows.push(row)
+    }
+    const isLast = found.length < page
+    if (calls < limit && !isLast) continue
+    const own = rows.flatMap((row) => withoutOtherIds(row, (used) => wanted.has(used)) ?? [])
+    const pairs = pairCalls(own).calls.filter(({ call }) => call.row.position <= end)
+    if (isLast || pairs.every(({ result }) => result !== undefined)) return pairs
+  }
+}
+
+/** Throws `STORE_CORRUPT`, naming the message. */
+function decodeToolRow(session: StoredSession, row: Row): ToolRow {
+  const [key, position, ownId, tools, shown, isVisible] = row
+  const messageId = rowId(session.incarnation, ownId, position, 0)
+  const values = parseStored(`[${tools}]`, 'index of calls and results', messageId) as unknown[]
+  if (skipTools(values, 0) !== values.length) throw damaged('index of calls and results', messageId)
+  return {
+    key: key as number,
+    messageId,
+    position: position as number,
+    hidden: isVisible !== 1,
+    shown: decodeShown(shown, messageId),
+    calls: decodeCalls(values, 0),
+    results: decodeResults(values, 0),
+  }
+}
+
+function partOf<T extends Part['type']>(
+  connection: Connection,
+  { key, messageId }: ToolRow,
+  index: number,
+  type: T,
+): Extract<Part, { type: T }> {
+  const row = connection.get('select content, blobs from undertext_contents where key = ?', key)
+  if (row === undefined) throw damaged('content', messageId)
+  const content = decodeContent(row[0] as string, row[1] as string | null, blobReader(connection), messageId)
+  const part = partsOf({ content })[index]
+  if (part?.type !== type) throw damaged('index of calls and results', messageId)
+  return part as Extract<Part, { type: T }>
+}

@@ -1,0 +1,74 @@
+import { planUndo } from '../../core/nesting.ts'
+import { UndertextError } from '../../errors.ts'
+import type { SessionFigures, SessionTest, UndoWhileOutcome, UndoWhileRequest } from '../storage.ts'
+import { loadCompactions, type StoredCompaction } from './compactions.ts'
+import type { Connection } from './connection.ts'
+import { readFigures, requireSession } from './sessions.ts'
+import { outcome, setStatus, undoOne, writeTransition } from './undo.ts'
+import { readReadings } from './usage.ts'
+
+/**
+ * Takes compactions out of force, newest first, as long as the session passes a test. Each is really undone and the counters
+ * asked, for what shows again when one goes depends on what else is in force; the one that does not pass is taken back
+ * within the transaction, so that nobody sees it. Throws as the port says.
+ */
+export function undoWhile(
+  connection: Connection,
+  id: string,
+  { kinds, provider, model, ...authorship }: UndoWhileRequest,
+  passes: SessionTest,
+): UndoWhileOutcome {
+  return connection.write('undoIfFits', () => {
+    const session = requireSession(connection, id)
+    const readings = readReadings(connection, id, provider, model)
+    const figuresNow = (): SessionFigures => readFigures(connection, id)!
+    const before = figuresNow()
+    const standing = loadCompactions(connection, session.no)
+      .filter(({ status }) => status === 'active')
+      .sort((a, b) => b.rank - a.rank)
+    const wanted = new Set<string>(kinds)
+    const taken = new Set<StoredCompaction>()
+    const blocked: string[] = []
+    let after = before
+    let refused: UndoWhileOutcome['refused']
+    // What does not fit now fits no better with more in it.
+    for (const compaction of passes(before, readings) ? standing : []) {
+      if (!wanted.has(compaction.kind)) continue
+      const others = standing.filter((one) => !taken.has(one))
+      if (!standsAlone(id, others, compaction)) {
+        blocked.push(compaction.id)
+        continue
+      }
+      connection.run('savepoint undertext_step')
+      undoOne(connection, session, compaction)
+      setStatus(connection, compaction, 'undone', undefined)
+      writeTransition(connection, session, compaction, 'undone', { ...authorship, cascade: false })
+      const figures = figuresNow()
+      if (!passes(figures, readings)) {
+        connection.run('rollback to undertext_step')
+        connection.run('release undertext_step')
+        refused = { compactionId: compaction.id, figures }
+        break
+      }
+      connection.run('release undertext_step')
+      taken.add(compaction)
+      after = figures
+    }
+    return { ...outcome([...taken]), changed: taken.size > 0, readings, before, after, refused, blocked }
+  })
+}
+
+/** Whether nothing in force builds on a compaction. */
+function standsAlone(
+  id: string,
+  standing: readonly StoredCompaction[],
+  compaction: StoredCompaction,
+): boolean {
+  try {
+    planUndo(id, standing, [compaction], false)
+    return true
+  } catch (error) {
+    if (error instanceof UndertextError && error.code === 'HAS_ACTIVE_DEPENDENTS') return false
+    throw error
+  }
+}
