@@ -8,6 +8,8 @@ import type { Summarizer } from '../summarizers/summarizer.ts'
 export type SummaryQuestion = {
   readonly sources: readonly SummarySource[]
   readonly maxTokens: number
+  /** How many summaries deep; `undefined` for one of messages. */
+  readonly level: number | undefined
   readonly sections: readonly string[]
   readonly timeoutMs: number
   readonly estimator: Estimator
@@ -22,11 +24,11 @@ export async function askSummarizer(
   summarizer: Summarizer,
   question: SummaryQuestion,
 ): Promise<WrittenSummary> {
-  const { sources, maxTokens, sections, timeoutMs, estimator, provider } = question
+  const { sources, maxTokens, level, sections, timeoutMs, estimator, provider } = question
   const timeout = new AbortController()
   const timer = setTimeout(() => timeout.abort(), Math.min(timeoutMs, MAX_TIMER_MS))
   const { signal } = timeout
-  const request = { sessionId: '', sections, maxTokens, signal }
+  const request = { sessionId: '', sections, maxTokens, signal, ...(level !== undefined && { level }) }
   let written: WrittenSummary
   try {
     written = await unlessAborted(writeSummary(summarizer, sources, request, estimator, provider), signal)

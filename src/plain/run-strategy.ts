@@ -4,7 +4,7 @@ import { invalid } from '../core/check.ts'
 import { type JsonObject, jsonProblem } from '../core/json.ts'
 import { checkLaws } from '../core/laws.ts'
 import type { Part } from '../core/message.ts'
-import { applyPlan, type Plan, type PlannedStep } from '../core/plan.ts'
+import { applyPlan, type Plan, type PlannedInsert, type PlannedStep } from '../core/plan.ts'
 import { MANNERS, type Manner } from '../core/rendering/rows.ts'
 import type {
   BareContext,
@@ -13,7 +13,7 @@ import type {
   StageContext,
   StageSettings,
   SummarizingStage,
-  SummaryTask,
+  SummaryTaskDraft,
 } from '../core/stages/stage.ts'
 import { condensePlan } from '../core/stages/summarize.ts'
 import { measureMessage } from '../core/tokens.ts'
@@ -128,29 +128,39 @@ async function runSummaries(
 async function condenseTasks(
   items: readonly Item[],
   { view, parts }: ArrayRows,
-  tasks: readonly SummaryTask[],
+  tasks: readonly SummaryTaskDraft[],
   run: ArrayRun,
   options: RunOptions,
 ): Promise<readonly Item[]> {
   const { summarizer, estimator, provider, manner } = options
   const made = new Map<number, Item>()
   let now = view
-  for (const task of tasks) {
+  for (const { rows, level, ...task } of tasks) {
+    // A stage of the application's own may leave the figures to us.
+    const tokens = task.tokens ?? view.tokensOfRows(rows)
+    const most = task.maxTokens ?? Math.max(1, Math.min(options.summaryMaxTokens, Math.floor(tokens / 2)))
     const { text, metadata, answer } = await askSummarizer(summarizer, {
-      sources: task.rows.map((row) => sourceOf(row, items[row.key - 1]!, parts)),
-      maxTokens: run.mustShrink ? task.maxTokens : options.summaryMaxTokens,
+      sources: rows.map((row) => sourceOf(row, items[row.key - 1]!, parts)),
+      maxTokens: run.mustShrink ? most : options.summaryMaxTokens,
+      level,
       sections: options.summarySections,
       timeoutMs: options.summaryTimeoutMs,
       estimator,
       provider,
     })
     const sizes = measureMessage({ content: text }, estimator)
-    if (run.mustShrink && now.tokensOfRow(sizes) >= task.tokens) continue
-    const insert = { kind: 'summary' as const, role: 'system' as const, text, metadata, sizes }
-    const plan = condensePlan(task.rows, insert, {})
+    if (run.mustShrink && now.tokensOfRow(sizes) >= tokens) continue
+    const insert: PlannedInsert = {
+      kind: 'summary',
+      role: 'system',
+      text,
+      metadata: level === undefined ? metadata : { ...metadata, level },
+      sizes,
+    }
+    const plan = condensePlan(rows, insert, {})
     const number = made.size + 1
     const step = stepOf(now, plan, number)
-    const covered = task.rows.flatMap(({ key }) => originsOf(items[key - 1]!))
+    const covered = rows.flatMap(({ key }) => originsOf(items[key - 1]!))
     made.set(-number, insertedItem(insert, covered, { manner, ownText: answer.text }))
     now = step.after
   }

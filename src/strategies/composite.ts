@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { check, invalid } from '../core/check.ts'
 import { compositeStage } from '../core/stages/composite.ts'
 import { isStage } from '../core/stages/registry.ts'
-import type { Stage } from '../core/stages/stage.ts'
+import type { CompositeStage, Stage } from '../core/stages/stage.ts'
 import type { Item } from '../plain/passage.ts'
 import { type ArrayRun, type RunOptions, runStageOnItems, targetOf, tokensIn } from '../plain/run-strategy.ts'
 import {
@@ -39,7 +39,7 @@ export type CompositeOptions = z.input<typeof optionsSchema>
  *
  * A stage for `compactSession`, and a strategy over plain arrays. Throws `INVALID_INPUT`.
  */
-export function composite(options: CompositeOptions): Strategy {
+export function composite(options: CompositeOptions): Strategy<CompositeStage> {
   const checked = check(optionsSchema, options, 'composite')
   const [{ stages }, face] = split(checked, ['stages'])
   const { maxTokens } = checked
@@ -79,7 +79,7 @@ async function passPart(
   throw invalid(`${run.what}: no strategy`)
 }
 
-function isComposite(part: CompositePart): part is Extract<Stage, { stages: unknown }> {
+function isComposite(part: CompositePart): part is CompositeStage {
   return 'stages' in part
 }
 

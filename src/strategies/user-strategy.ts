@@ -65,7 +65,7 @@ function budgetOf(target: number | undefined, name: string): number {
   return target
 }
 
-/** `STRATEGY_FAILED` with a code as the reason. */
+/** `STRATEGY_FAILED` with a code or an error's name as the reason. */
 export function strategyFailed(strategy: UserStrategy, error: string): UndertextError<'STRATEGY_FAILED'> {
   return new UndertextError('STRATEGY_FAILED', { strategy: stageNameOf(strategy), error })
 }
@@ -106,7 +106,7 @@ export function findPlaces(
   given: readonly ChatMessage[],
   returned: readonly ChatMessage[],
 ): (number | undefined)[] {
-  const places = new Array<number | undefined>(returned.length)
+  const places = returned.map((): number | undefined => undefined)
   const taken = new Set<number>()
   const take = (keyOf: (message: ChatMessage) => unknown): void => {
     const free = new Map<unknown, number[]>()

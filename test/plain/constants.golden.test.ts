@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import {
   AFTER_TURN_THRESHOLD,
   CHARS_PER_TOKEN,
+  CLEARED_PLACEHOLDER,
   CODE_CHARS_PER_TOKEN,
   CUT_ENDING,
   createTokenCounter,
@@ -33,6 +34,7 @@ import {
   PRUNE_PROTECTED_TOOLS,
   RECALL_TOP_K,
   repairToolPairs,
+  STRATEGY_KINDS,
   TOKEN_SAFETY_MARGIN,
   TOKENS_PER_CONVERSATION,
   TOKENS_PER_MESSAGE,
@@ -52,6 +54,8 @@ const HERE: Readonly<Record<string, (value: never) => unknown>> = {
   'S0 image tokens': () => counted([{ type: 'image' }]),
   'S0 document tokens': () => counted([{ type: 'document' }]),
   'S0 tokens per message': () => createTokenCounter().estimateMessages([{ role: 'user', content: [] }]),
+  'S0 cleared tool result text': () => CLEARED_PLACEHOLDER,
+  'S1 strategy kinds': () => STRATEGY_KINDS,
   'S2 DEFAULT_COMPACTION_THRESHOLD': () => DEFAULT_COMPACTION_THRESHOLD,
   'S2 minSavingsThreshold': () => DEDUP_THRESHOLD,
   'S2 FILE_READ_BUDGET_PERCENT': () => FILE_READ_BUDGET_PERCENT,
@@ -121,7 +125,6 @@ const HERE: Readonly<Record<string, (value: never) => unknown>> = {
 
 /** What other tests hold (stages, rendering), and what strategies, presets, settings and the command line bring. */
 const ELSEWHERE: readonly string[] = [
-  'S0 cleared tool result text',
   'S0 summary prefix',
   'S0 server compaction strategy',
   'S1 user score',
@@ -129,7 +132,6 @@ const ELSEWHERE: readonly string[] = [
   'S1 assistant score',
   'S1 tool score',
   'S1 other score',
-  'S1 strategy kinds',
   'S2 pruned placeholder',
   'S2 pruned placeholder with size',
   'S2 summary tag',
