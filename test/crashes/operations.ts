@@ -19,6 +19,7 @@ export const KILLED_VERBS = [
   'apply a preview',
   'undo',
   'redo',
+  'undo what fits',
   'pin',
   'unpin',
   'hide by hand',
@@ -43,6 +44,7 @@ export type Operation = {
 export const ENABLING: { readonly [V in KilledVerb]?: readonly KilledVerb[] } = {
   undo: ['prune'],
   redo: ['prune', 'undo'],
+  'undo what fits': ['prune'],
   unpin: ['pin'],
   'append by keys': ['append by keys'],
 }
@@ -156,6 +158,14 @@ export async function prepare(
     case 'unpin':
     case 'hide by hand':
       return prepareByHand(store, operation, verb)
+    case 'undo what fits':
+      // Room for up to four times what is there.
+      return figures(async () => {
+        const room = Math.ceil((stats.estimatedInputTokens * (170 + (picks[0] % 500))) / 100)
+        const maxTokens = Math.max(0, 128_000 - room)
+        const { changed, rows, parts } = await store.undoIfFits(session, { maxTokens })
+        return { changed, rows, parts }
+      })
     case 'reestimate':
       return figures(async () => (await store.reestimate(session)).visibleSizes)
     case 'report usage':

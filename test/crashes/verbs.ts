@@ -241,7 +241,7 @@ export const VERBS: readonly WritingVerb[] = [
     arrange: wholeRun,
     // The window leaves room for some of it: one step is taken back within the transaction.
     act: async (store) => {
-      const { changed } = await store.undoIfFits(S, { maxTokens: 126_500 })
+      const { changed } = await store.undoIfFits(S, { maxTokens: 124_800 })
       if (!changed) throw new Error('nothing fits')
     },
     again: 'nothing fits',

@@ -13,6 +13,7 @@ import {
   DEFAULT_MAX_PREVIEW_BYTES,
   DEFAULT_OUTPUT_RESERVE_RATIO,
   DEFAULT_PROVIDER,
+  DEFAULT_WARNING_LEVELS,
   estimateNcaTokens,
   FILE_FAST_PATH_SIZE,
   FILE_PREVIEW_CHARS,
@@ -41,7 +42,6 @@ import {
   TRUNCATION_FRACTION,
   TRUNCATION_MARKER,
   truncateToolOutput,
-  WARNING_LEVELS,
 } from '../../src/index.ts'
 import { sharedPath } from '../support/shared.ts'
 
@@ -111,8 +111,8 @@ const HERE: Readonly<Record<string, (value: never) => unknown>> = {
     ),
   'S1 recall_top_k': () => RECALL_TOP_K,
   'S1 memory_token_budget': () => MEMORY_TOKEN_BUDGET,
-  'S3 CLI notice ratio': () => WARNING_LEVELS[0],
-  'S3 CLI warning ratio': () => WARNING_LEVELS[1],
+  'S3 CLI notice ratio': () => DEFAULT_WARNING_LEVELS[0],
+  'S3 CLI warning ratio': () => DEFAULT_WARNING_LEVELS[1],
   'S4 auto_summarize_threshold': () => 100 * AFTER_TURN_THRESHOLD,
   'S4 max_message_chars_for_summary (source only)': () => MAX_MESSAGE_CHARS_FOR_SUMMARY,
   'S4 warning percent': () => NCA_ATTENTION_PERCENT,

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { STORE_EVENTS, WARNING_LEVELS } from '../../src/index.ts'
+import { DEFAULT_WARNING_LEVELS, STORE_EVENTS } from '../../src/index.ts'
 import { nextStep } from '../../src/turn/stop-reason.ts'
 import { examplesOf, runAsUser } from '../support/run-as-user.ts'
 
@@ -35,5 +35,5 @@ it('names every event and every stop reason as the code has them', () => {
   expect(rows).toHaveLength(2)
   for (const [, next, reasons] of rows)
     for (const [, reason] of reasons!.matchAll(/`([^`]+)`/g)) expect(nextStep(reason)).toBe(next)
-  expect(PAGE).toContain(`(\`warnAt\`, default ${WARNING_LEVELS.join(' and ')})`)
+  expect(PAGE).toContain(`(\`warnAt\`, default ${DEFAULT_WARNING_LEVELS.join(' and ')})`)
 })

@@ -53,7 +53,7 @@ const SUMMARIZE = { enablePrune: false, enableDeduplicate: false, keepRecentToke
 const three = (tokens: number) => chat(3, tokens - 10)
 
 describe('before a turn', () => {
-  const of1000: BeforeTurnOptions = { contextTarget: 1_000, auto: false }
+  const of1000: BeforeTurnOptions = { contextWindowTarget: 1_000, auto: false }
 
   it('says how full the context is, and does nothing to a session that has room', async () => {
     await store.append('s', three(50))
@@ -122,7 +122,7 @@ describe('before a turn', () => {
     await store.append('s', [say('system', 'Rules.'), ...chat(20, 40)])
     const summarizer = spy()
     const compaction = { ...SUMMARIZE, summarizer }
-    const due = { contextTarget: 2_100, warnAt: [0.8], compaction }
+    const due = { contextWindowTarget: 2_100, warnAt: [0.8], compaction }
     const idle = await store.beforeTurn('s', { ...due, threshold: 1 })
     const off = await store.beforeTurn('s', { ...due, threshold: 0.5, auto: false })
     expect([idle.compacted, off.compacted, summarizer.calls]).toEqual([false, false, 0])
@@ -192,7 +192,7 @@ describe('before a turn', () => {
     const turn = await store.beforeTurn('s', {
       injector,
       turnNumber: 1,
-      contextTarget: 2_000,
+      contextWindowTarget: 2_000,
       compaction: { ...SUMMARIZE, summarizer: spy() },
     })
     expect(turn.compacted).toBe(true)
@@ -202,7 +202,7 @@ describe('before a turn', () => {
 })
 
 describe('after a turn', () => {
-  const of1000: AfterTurnOptions = { contextTarget: 1_000 }
+  const of1000: AfterTurnOptions = { contextWindowTarget: 1_000 }
 
   it('appends the answer and says that it was final', async () => {
     const complete: unknown[] = []
@@ -322,7 +322,7 @@ describe('after a turn', () => {
 
 it('tells an application of both moments, in order', async () => {
   await store.append('s', chat(20, 40))
-  const options = { contextTarget: 2_500, compaction: { ...SUMMARIZE, summarizer: spy() } }
+  const options = { contextWindowTarget: 2_500, compaction: { ...SUMMARIZE, summarizer: spy() } }
   await store.beforeTurn('s', options)
   await store.afterTurn('s', { ...options, messages: [say('assistant', 'Done.')], stopReason: 'stop' })
   expect(heard).toEqual(['warning 0.8', 'started', 'stage', 'completed', 'complete'])
@@ -335,7 +335,7 @@ describe('bad options', () => {
     ['a threshold above 1', { threshold: 1.1 }],
     ['a level of 0', { warnAt: [0] }],
     ['a level above 1', { warnAt: [80] }],
-    ['a contextTarget of 0', { contextTarget: 0 }],
+    ['a contextWindowTarget of 0', { contextWindowTarget: 0 }],
     ['an injector without a turn', { injector }],
     ['an injector that is none', { injector: {}, turnNumber: 1 }],
     ['sections that are none', { persistentContext: {} }],

@@ -81,7 +81,7 @@ export function readSources(
   return connection.read('getSources', () => {
     const session = requireSession(connection, id)
     const root = summaryRow(connection, session, requireKey(connection, session, summaryId))
-    const { ranges } = beneathOf(connection, session, root).get(root)!
+    const { ranges } = beneathOf(connection, session, root, placesOf).get(root)!
     return readRange(connection, session, pageOfRanges(ranges, after, limit ?? Number.MAX_SAFE_INTEGER))
   })
 }
@@ -94,24 +94,27 @@ function summaryRow(connection: Connection, session: StoredSession, key: number)
   return row[1] as number
 }
 
+type SumOf = (connection: Connection, session: number, hidden: RowSet) => Sources | undefined
+
 function beneathOf(
   connection: Connection,
   session: StoredSession,
   root: number,
+  sumOf: SumOf,
 ): ReadonlyMap<number, Beneath> {
-  const found = beneath(root, (no) => coveringOf(connection, session, no))
+  const found = beneath(root, (no) => coveringOf(connection, session, no, sumOf))
   if (found === undefined) throw damaged('coverage', `compaction no. ${root}`)
   return found
 }
 
-function coveringOf(connection: Connection, session: StoredSession, no: number): Covering {
+function coveringOf(connection: Connection, session: StoredSession, no: number, sumOf: SumOf): Covering {
   const { hidden, params } = compactionOf(connection, no)
   const inner = hidden.inserted.map(({ ordinal }) => {
     const row = connection.get(SOURCE_QUERIES.inserted, session.no, ordinal)
     if (typeof row?.[0] !== 'number') throw damaged('coverage', `compaction no. ${no}`)
     return row[0]
   })
-  return { hidden, level: levelOf(params), inner, own: sourcesOf(connection, session.no, hidden) }
+  return { hidden, level: levelOf(params), inner, own: sumOf(connection, session.no, hidden) }
 }
 
 type Compaction = {
@@ -153,6 +156,11 @@ function sourcesOf(connection: Connection, session: number, { positions }: RowSe
   return all
 }
 
+/** The same for whoever asks for places alone: no row is read. */
+function placesOf(_connection: Connection, _session: number, { positions }: RowSet): Sources | undefined {
+  return positions.length === 0 ? undefined : { messages: 0, sizes: NO_SIZES, times: [0, 0] }
+}
+
 type Open = {
   readonly row: Omit<ExpandedSummary, 'children'> & { children?: ExpandedRow[] }
   readonly compaction: number
@@ -175,7 +183,7 @@ class Reader {
 
   summary(key: number): Open {
     const compaction = summaryRow(this.#connection, this.#session, key)
-    this.#beneath = beneathOf(this.#connection, this.#session, compaction)
+    this.#beneath = beneathOf(this.#connection, this.#session, compaction, sourcesOf)
     const sql = `${rowsWhere('m.key = ?')}`
     return this.#inserted(this.#connection.get(sql, this.#session.no, key)!)
   }

@@ -76,8 +76,10 @@ function rowsOfId(
   const rows: ToolRow[] = []
   const needle = JSON.stringify(callId)
   let hasCall = false
-  for (let before = Number.MAX_SAFE_INTEGER; ; ) {
-    const found = connection.all(TOOL_QUERIES.ofId, session.no, before, needle, PAGE)
+  let before = Number.MAX_SAFE_INTEGER
+  // Most ids stand in two rows, a call and its result: more are asked for only when there must be more.
+  for (let page = newestOnly ? 2 : PAGE; ; page = PAGE) {
+    const found = connection.all(TOOL_QUERIES.ofId, session.no, before, needle, page)
     for (const stored of found) {
       const row = withoutOtherIds(decodeToolRow(session, stored), (used) => used === callId)
       before = stored[1] as number
@@ -85,7 +87,7 @@ function rowsOfId(
       rows.push(row)
       hasCall ||= row.calls.length > 0
     }
-    if (found.length < PAGE || (newestOnly && hasCall)) return rows.reverse()
+    if (found.length < page || (newestOnly && hasCall)) return rows.reverse()
   }
 }
 
