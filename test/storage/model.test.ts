@@ -8,8 +8,8 @@ const estimators = {
 }
 
 /** The pure model keeps no audit, no leases, and has nothing that could drift. */
-describeStore(
-  'the pure model',
-  async () => ({ store: new Store(new ModelStorage(), { estimators }) }),
-  { audit: false, leases: false, verify: false },
-)
+describeStore('the pure model', async () => ({ store: new Store(new ModelStorage(), { estimators }) }), {
+  audit: false,
+  leases: false,
+  verify: false,
+})
