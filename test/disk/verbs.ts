@@ -91,6 +91,7 @@ export const READS: Readonly<Record<string, Verb>> = {
   listCompactions: (store) => store.listCompactions('s'),
   getCompaction: (store, { active }) => store.listCompactions('s', { runId: active }),
   getAuditLog: (store) => store.getAuditLog('s'),
+  getConfig: (store) => store.getConfig('s'),
   listLimits: (store) => store.listLimits(),
   verifySession: (store) => store.verifySession('s'),
 }
