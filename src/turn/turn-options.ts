@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { compactionConfigSchema } from '../compaction/config.ts'
+import { NCA_AUTO_SUMMARIZE_THRESHOLD } from '../config/presets.ts'
 import { requestSchema } from '../core/budget.ts'
 import { labelSchema, nameSchema } from '../core/check.ts'
 import type { NewMessage } from '../core/message.ts'
@@ -7,7 +8,7 @@ import type { PersistentContext } from './persistent-context.ts'
 import type { SystemInjector } from './system-injector.ts'
 
 /** Usage at which `afterTurn` compacts. Source: seed 004, `auto_summarize_threshold`. */
-export const AFTER_TURN_THRESHOLD = 0.75
+export const AFTER_TURN_THRESHOLD = NCA_AUTO_SUMMARIZE_THRESHOLD / 100
 
 const share = z.number().min(0).max(1)
 

@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import {
-  AFTER_TURN_THRESHOLD,
   BLOG_SECTIONS,
   CHARS_PER_TOKEN,
   CLEARED_PLACEHOLDER,
@@ -118,7 +117,7 @@ const HERE: Readonly<Record<string, (value: never) => unknown>> = {
   'S1 memory_token_budget': () => MEMORY_TOKEN_BUDGET,
   'S3 CLI notice ratio': () => DEFAULT_WARNING_LEVELS[0],
   'S3 CLI warning ratio': () => DEFAULT_WARNING_LEVELS[1],
-  'S4 auto_summarize_threshold': () => 100 * AFTER_TURN_THRESHOLD,
+  'S4 auto_summarize_threshold': () => NCA_AUTO_SUMMARIZE_THRESHOLD,
   'S4 max_message_chars_for_summary (source only)': () => MAX_MESSAGE_CHARS_FOR_SUMMARY,
   'S2 SUMMARY_SECTIONS': () => BLOG_SECTIONS,
   'S4 context_window_target': () => NCA_CONTEXT_WINDOW_TARGET,

@@ -335,7 +335,7 @@ describe('bad options', () => {
     ['a threshold above 1', { threshold: 1.1 }],
     ['a level of 0', { warnAt: [0] }],
     ['a level above 1', { warnAt: [80] }],
-    ['a contextWindowTarget of 0', { contextWindowTarget: 0 }],
+    ['a contextWindowTarget of -1', { contextWindowTarget: -1 }],
     ['an injector without a turn', { injector }],
     ['an injector that is none', { injector: {}, turnNumber: 1 }],
     ['sections that are none', { persistentContext: {} }],
