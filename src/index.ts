@@ -127,6 +127,11 @@ export { type Mend, type MendKind, type Rendering, type RenderOptions, renderVie
 export { CUT_ENDING } from './core/stages/cut.ts'
 export { DEDUP_THRESHOLD } from './core/stages/deduplicate.ts'
 export {
+  DROP_REASONING_KEEP_TURNS,
+  type DropReasoningOptions,
+  dropReasoning,
+} from './core/stages/drop-reasoning.ts'
+export {
   PRUNE_MINIMUM_SAVINGS,
   PRUNE_PLACEHOLDER,
   PRUNE_PROTECT_TOKENS,

@@ -45,7 +45,47 @@ export function checkLaws(sessionId: string, view: View, plan: Plan): void {
     if (summaries.length > 0) refuse('a summary is hidden only by a summary that covers it', summaries)
   }
 
+  const worded = plan.replace.filter(({ saved, text }) => saved.reasoning !== 0 && text !== '')
+  if (worded.length > 0)
+    refuse(
+      'reasoning is shown as it is or not at all',
+      worded.map(({ row }) => row),
+    )
+  const emptied = plan.replace.filter(({ text }) => text === '')
+  const needing = emptied.length === 0 ? [] : partedReasoning(view, emptied)
+  if (needing.length > 0) refuse('reasoning stays with the tool loop that needs it', needing)
+
   if (plan.requires.length > 0) checkLeans(plan, refuse)
+}
+
+/**
+ * Law 2 for reasoning: rows whose tool loop would be parted from it when nothing is shown in place of these parts.
+ * A loop that is still open needs all of its reasoning; one that is over keeps it or loses it as a whole.
+ */
+export function partedReasoning(
+  view: View,
+  emptied: readonly { readonly row: ViewRow; readonly part: number }[],
+): ViewRow[] {
+  const { turns } = view
+  const open = turns.openLoop
+  const isResult = (row: ViewRow, part: number): boolean => row.results.some((entry) => entry.part === part)
+  const touched = new Set<number>()
+  for (const { row, part } of emptied) if (!isResult(row, part)) touched.add(view.indexOf(row.key)!)
+  const parted: ViewRow[] = []
+  let done = 0
+  for (const index of [...touched].sort((a, b) => a - b)) {
+    const row = view.rows[index]!
+    if (index >= open && row.calls.length > 0) parted.push(row)
+    if (index >= open || index < done || !row.hasReasoning) continue
+    const [from, to] = turns.loopOf(index)
+    done = to
+    for (let at = from; at < to; at++) {
+      const other = view.rows[at]!
+      const isLess = touched.has(at) || other.shown.some(({ part }) => !isResult(other, part))
+      if (other.hasReasoning && !isLess) parted.push(other)
+    }
+  }
+  return parted
 }
 
 /** Law 6: what a plan leans on stays as it is, under this plan too. */

@@ -1,5 +1,5 @@
 import type { Json, JsonObject } from './json.ts'
-import type { Role } from './message.ts'
+import type { ProviderPart, Role, TextPart } from './message.ts'
 import { addSizes, NO_SIZES, type Sizes, subtractSizes } from './tokens.ts'
 import { compareRows, type View, type ViewRow } from './view.ts'
 
@@ -11,12 +11,12 @@ export type CompactionStage = (typeof COMPACTION_STAGES)[number]
 export const COMPACTION_KINDS = ['prune', 'deduplicate', 'condense', 'truncate', 'cut', 'manual'] as const
 export type CompactionKind = (typeof COMPACTION_KINDS)[number]
 
-/** Another text in place of one text part or one tool result. */
+/** Another text in place of one text part or one tool result, or nothing (`''`) in place of reasoning or a provider's part. */
 export type PlannedReplacement = {
   readonly row: ViewRow
   readonly part: number
   readonly text: string
-  /** What showing it saves: the sizes of the original part less those of the text. Only text, toolResults and media count. */
+  /** What showing it saves: the sizes of the original part less those of the text. Tool calls are never replaced. */
   readonly saved: Sizes
   /**
    * When the part shows another replacement until now: what that one saves of the original, and what is taken
@@ -39,6 +39,8 @@ export type PlannedInsert = {
   readonly kind: 'summary' | 'marker'
   readonly role: Role
   readonly text: string
+  /** What the row holds instead of a plain text: a summary that only its provider reads. */
+  readonly content?: readonly (TextPart | ProviderPart)[]
   readonly metadata: JsonObject
   readonly sizes: Sizes
 }
@@ -214,7 +216,12 @@ function insertedRow(plan: Plan, insert: PlannedInsert, key: number, ordinal: nu
   }
 }
 
-/** What a text saves in place of a part that was counted as `original`. */
+/** What an inserted row holds. */
+export function contentOf({ text, content }: PlannedInsert): string | readonly (TextPart | ProviderPart)[] {
+  return content ?? text
+}
+
+/** What a text saves in place of a part that was counted as `original`. Nothing (0 units) saves all of it. */
 export function savedBy(original: Sizes, shownAs: 'text' | 'toolResults', units: number): Sizes {
   return subtractSizes(original, { ...NO_SIZES, [shownAs]: units })
 }

@@ -2,7 +2,7 @@ import { UndertextError } from '../errors.ts'
 import { countRows, holdsRow, spanPlaces } from './coverage.ts'
 import { indexMessage } from './index-message.ts'
 import type { JsonObject } from './json.ts'
-import { checkLaws } from './laws.ts'
+import { checkLaws, partedReasoning } from './laws.ts'
 import { type Part, partsOf, type Role, type RowKind } from './message.ts'
 import { type Nested, planRedo, planUndo } from './nesting.ts'
 import { withReplacements } from './overlay.ts'
@@ -212,6 +212,16 @@ function checkReplaced(
     refuse(
       'these are pinned now',
       pinned.map(({ id }) => id),
+    )
+  const emptied = replacements.flatMap(({ key, part, text }) => {
+    const row = text === '' ? byKey.get(key) : undefined
+    return row === undefined ? [] : [{ row, part }]
+  })
+  const needing = partedReasoning(view, emptied)
+  if (needing.length > 0)
+    refuse(
+      'a tool loop needs the reasoning',
+      needing.map(({ id }) => id),
     )
   if (visible.length === 0) return
   const gone = requires.filter(({ key, part }) => {

@@ -69,6 +69,23 @@ export class Turns {
     return index <= 0 || index >= this.rows.length || this.#depths[index] === 0
   }
 
+  /** The tool loop a row stands in: from its first row to behind its last. A row of no loop stands alone. */
+  loopOf(index: number): readonly [from: number, to: number] {
+    let from = index
+    let to = index + 1
+    if (!isOfLoop(this.rows[index]!)) return [from, to]
+    while (from > 0 && isOfLoop(this.rows[from - 1]!)) from -= 1
+    while (to < this.rows.length && isOfLoop(this.rows[to]!)) to += 1
+    return [from, to]
+  }
+
+  /** Where the tool loop begins that is not over yet: nobody answered or asked behind it. The length when there is none. */
+  get openLoop(): number {
+    let from = this.rows.length
+    while (from > 0 && isOfLoop(this.rows[from - 1]!)) from -= 1
+    return from
+  }
+
   /** All legal cuts, from 0 to the length, ascending. */
   legalCuts(): number[] {
     const cuts: number[] = []
@@ -110,12 +127,19 @@ function loopGroups(rows: readonly ViewRow[], union: Union): void {
   let start = -1
   for (let index = 0; index < rows.length; index++) {
     const row = rows[index]!
-    const calls = row.role === 'assistant' && row.calls.length > 0
-    const answers = row.results.length > 0 && !row.speaks
-    if (!calls && !answers) start = -1
+    if (!isOfLoop(row)) start = -1
     else if (start >= 0) union.unite(start, index)
-    else if (calls && row.hasReasoning) start = index
+    else if (isCalling(row) && row.hasReasoning) start = index
   }
+}
+
+function isCalling({ role, calls }: ViewRow): boolean {
+  return role === 'assistant' && calls.length > 0
+}
+
+/** Whether a row calls tools or brings nothing but their results. */
+function isOfLoop(row: ViewRow): boolean {
+  return isCalling(row) || (row.results.length > 0 && !row.speaks)
 }
 
 /**

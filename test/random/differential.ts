@@ -1,7 +1,15 @@
 import fc from 'fast-check'
 import { expect } from 'vitest'
-import { estimatorNamed, isUndertextError, type NewMessage, openStore, Store } from '../../src/index.ts'
+import {
+  dropReasoning,
+  estimatorNamed,
+  isUndertextError,
+  type NewMessage,
+  openStore,
+  Store,
+} from '../../src/index.ts'
 import { withoutTime } from '../crashes/standing.ts'
+import { applyStage } from '../support/apply-stage.ts'
 import { call, calls, failure, result, say, units } from '../support/conversation.ts'
 import { ModelStorage } from '../support/model-storage.ts'
 
@@ -25,6 +33,7 @@ type Step =
       readonly cascade: boolean
     }
   | { readonly verb: 'report'; readonly percent: number; readonly upTo: number | undefined }
+  | { readonly verb: 'drop'; readonly keepTurns: number }
   | { readonly verb: 'reopen' }
 
 const STAGES = ['prune', 'deduplicate', 'summarize', 'truncate', 'cut', 'all'] as const
@@ -134,6 +143,10 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       upTo: fc.option(fc.nat(), { nil: undefined }),
     }),
   },
+  {
+    weight: 1,
+    arbitrary: fc.record({ verb: fc.constant('drop' as const), keepTurns: fc.constantFrom(1, 2) }),
+  },
   { weight: 1, arbitrary: fc.constant({ verb: 'reopen' as const }) },
 )
 
@@ -215,6 +228,10 @@ async function perform(store: Store, one: Step): Promise<unknown> {
       const inputTokens = Math.floor((stats.estimated * one.percent) / 100)
       const position = one.upTo === undefined ? undefined : one.upTo % (stats.storedMessages + 1)
       return store.recordUsage(SESSION, { inputTokens, position })
+    }
+    case 'drop': {
+      const id = await applyStage(store, dropReasoning({ keepTurns: one.keepTurns }), SESSION)
+      return id === undefined ? 'nothing to drop' : (await store.getCompaction(SESSION, id)).partsReplaced
     }
     case 'reopen':
       return undefined

@@ -8,6 +8,7 @@ import { describeReading } from './contract/reading.ts'
 import { describeReadings } from './contract/readings.ts'
 import { describeSessions } from './contract/sessions.ts'
 import { describeDeduplicate } from './contract/stages-deduplicate.ts'
+import { describeDropReasoning } from './contract/stages-drop-reasoning.ts'
 import { describePrune } from './contract/stages-prune.ts'
 import { describeSummarize } from './contract/stages-summarize.ts'
 import { describeTruncate } from './contract/stages-truncate.ts'
@@ -50,6 +51,7 @@ export function describeStore(name: string, factory: StoreFactory, keeps: Keeps 
     describeReading(contract)
     describePrune(contract)
     describeDeduplicate(contract)
+    describeDropReasoning(contract)
     describeSummarize(contract)
     describeTruncate(contract)
     describePreview(contract)

@@ -9,7 +9,7 @@ import {
   type StoredMessage,
   type ViewMessage,
 } from '../../src/core/message.ts'
-import { applyPlan } from '../../src/core/plan.ts'
+import { applyPlan, contentOf, type PlannedInsert } from '../../src/core/plan.ts'
 import {
   indexView,
   isVisible,
@@ -627,7 +627,7 @@ function insertedRow(
   no: number,
   anchor: number,
   ordinal: number,
-  insert: { kind: 'summary' | 'marker'; role: LogRow['role']; text: string; metadata: JsonObject },
+  insert: PlannedInsert,
   createdAt: number,
 ): LogRow {
   return {
@@ -635,7 +635,7 @@ function insertedRow(
     id: `${incarnation}:s${ordinal}`,
     kind: insert.kind,
     role: insert.role,
-    content: insert.text,
+    content: contentOf(insert),
     metadata: Object.keys(insert.metadata).length === 0 ? undefined : insert.metadata,
     createdAt,
     position: undefined,

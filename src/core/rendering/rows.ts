@@ -43,7 +43,7 @@ export function presentRows(
   note: Note,
 ): Draft[] {
   let atHead = true
-  return view.map((row) => {
+  return view.map(withoutEmptied).map((row) => {
     if (row.kind === 'summary') {
       atHead = false
       return draftOf(row.id, presentSummary(row, profile, options))
@@ -57,6 +57,18 @@ export function presentRows(
     note({ kind: 'role-changed', messageId: row.id })
     return draftOf(row.id, { role: 'user', content: row.content })
   })
+}
+
+/** A row without the parts that are shown as nothing: they say nothing, and are no mend. Results are answers and stay. */
+function withoutEmptied(row: ViewMessage): ViewMessage {
+  const { replacedParts, content } = row
+  if (replacedParts === undefined || typeof content === 'string') return row
+  const replaced = new Set(replacedParts)
+  const isEmptied = (part: Part, index: number): boolean =>
+    (part.type === 'text' || part.type === 'reasoning') && part.text === '' && replaced.has(index)
+  return content.some(isEmptied)
+    ? { ...row, content: content.filter((part, index) => !isEmptied(part, index)) }
+    : row
 }
 
 function plainMessage({ role, content, metadata }: Message): Message {

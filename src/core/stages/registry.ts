@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { check, invalid } from '../check.ts'
 import { cut } from './cut.ts'
 import { deduplicate } from './deduplicate.ts'
+import { dropReasoning } from './drop-reasoning.ts'
 import { prune } from './prune.ts'
 import type { Stage } from './stage.ts'
 import { summarize } from './summarize.ts'
@@ -32,6 +33,7 @@ const MAKERS: ReadonlyMap<string, Maker> = new Map<string, Maker>([
   ['summarize', without(summarize)],
   ['truncate', without(truncate)],
   ['cut', without(cut)],
+  ['drop_reasoning', dropReasoning],
 ])
 
 /** Names that a configuration may use for a stage. */
