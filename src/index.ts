@@ -1,6 +1,7 @@
 export type { CompactionConfig } from './compaction/config.ts'
 export type { PendingSummary } from './compaction/plan-run.ts'
 export { CompactionPreview, type PlannedCompaction } from './compaction/preview.ts'
+export type { BlockOutcome, ProviderCompactionResult } from './compaction/record-provider.ts'
 export type { CompactionOutline, CompactionResult, IdleReason } from './compaction/result.ts'
 export {
   type BudgetBreakdown,
@@ -123,6 +124,7 @@ export {
   parseProviderOverflowDetails,
 } from './core/overflow/overflow.ts'
 export type { CompactionKind, CompactionStage } from './core/plan.ts'
+export type { AppliedEdit } from './core/provider-compaction.ts'
 export { type Mend, type MendKind, type Rendering, type RenderOptions, renderView } from './core/render.ts'
 export { CUT_ENDING } from './core/stages/cut.ts'
 export { DEDUP_THRESHOLD } from './core/stages/deduplicate.ts'
@@ -138,6 +140,7 @@ export {
   PRUNE_PROTECTED_TOOLS,
 } from './core/stages/prune.ts'
 export { TRUNCATION_MARKER } from './core/stages/truncate.ts'
+export { type NextStep, nextStep, STOP_REASONS, type StopReason, stopReasonOf } from './core/stop-reason.ts'
 export {
   CHARS_PER_TOKEN,
   CODE_CHARS_PER_TOKEN,
@@ -198,10 +201,23 @@ export {
   truncateToolOutput,
 } from './files/truncate-tool-output.ts'
 export type { AnthropicBlock, AnthropicConversation, AnthropicMessage } from './formats/anthropic-types.ts'
+export {
+  ANTHROPIC_BETAS,
+  ANTHROPIC_EDITS,
+  type ClearThinkingEdit,
+  type ClearToolUsesEdit,
+  COMPACT_TRIGGER_DEFAULT,
+  COMPACT_TRIGGER_MINIMUM,
+  type CompactEdit,
+  type ContextEdit,
+  type ContextManagement,
+  contextManagement,
+  contextManagementBetas,
+} from './formats/context-management.ts'
 export { detectFormat, type MessageFormat } from './formats/detect.ts'
 export { fromAnthropic } from './formats/from-anthropic.ts'
 export { fromOpenAI } from './formats/from-openai.ts'
-export type { OpenAIMessage, OpenAIPart } from './formats/openai-types.ts'
+export type { OpenAICompaction, OpenAIMessage, OpenAIPart } from './formats/openai-types.ts'
 export { toAnthropic } from './formats/to-anthropic.ts'
 export { toOpenAI } from './formats/to-openai.ts'
 export { type OpenOptions, openStore, SqliteStore } from './open.ts'
@@ -270,6 +286,7 @@ export type {
   ListSessionsOptions,
   OverflowInput,
   PreviewOptions,
+  ProviderCompactionInput,
   SessionChange,
   SessionInput,
   StatsOptions,

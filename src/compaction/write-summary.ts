@@ -1,4 +1,5 @@
 import { headOf, tailOf } from '../core/characters.ts'
+import { withReadableBlocks } from '../core/compaction-block.ts'
 import { type JsonObject, stringifyJson } from '../core/json.ts'
 import { type Message, type Part, partsOf, type RowKind, withOutputText } from '../core/message.ts'
 import {
@@ -82,7 +83,7 @@ export async function writeSummary(
     answer = await summarizer.summarize({
       ...request,
       maxTokens: Math.max(1, textTokens),
-      messages: chunk.map(({ kind, shown }) => ({ ...shown, kind })),
+      messages: chunk.map(({ kind, shown }) => ({ ...withReadableBlocks(shown), kind })),
       files: filesOf(chunk.map(({ original }) => original)),
       ...(previousSummary !== '' && { previousSummary }),
     })
@@ -155,7 +156,7 @@ function ownText(source: SummarySource): string {
 }
 
 function textOf(message: Message): string {
-  return partsOf(message)
+  return partsOf(withReadableBlocks(message))
     .map((part) => (part.type === 'text' ? part.text : ''))
     .join('')
 }

@@ -7,9 +7,22 @@ import { compareRows, type View, type ViewRow } from './view.ts'
 export const COMPACTION_STAGES = ['prune', 'deduplicate', 'summarize', 'truncate'] as const
 export type CompactionStage = (typeof COMPACTION_STAGES)[number]
 
-/** What kind of compaction a plan becomes. `cut` is the emergency cut, `manual` what people hide by hand. */
-export const COMPACTION_KINDS = ['prune', 'deduplicate', 'condense', 'truncate', 'cut', 'manual'] as const
+/** What kind of compaction a plan becomes. `cut` is the emergency cut, `manual` what people hide by hand, `provider` what a provider did by itself. */
+export const COMPACTION_KINDS = [
+  'prune',
+  'deduplicate',
+  'condense',
+  'truncate',
+  'cut',
+  'manual',
+  'provider',
+] as const
 export type CompactionKind = (typeof COMPACTION_KINDS)[number]
+
+/** Whether what a compaction hides is stood for by a summary: then rows carry it as `condenseParent`. */
+export function isCondensing(kind: CompactionKind): boolean {
+  return kind === 'condense' || kind === 'provider'
+}
 
 /** Another text in place of one text part or one tool result, or nothing (`''`) in place of reasoning or a provider's part. */
 export type PlannedReplacement = {
@@ -24,6 +37,8 @@ export type PlannedReplacement = {
    * several parts of a row that are only known together, the first may carry it for all.
    */
   readonly instead?: Sizes
+  /** The part was moved into the row the plan inserts, or its provider ignores it: no law keeps it in its place. */
+  readonly moved?: true
 }
 
 /** A part a plan leans on: the copy that survives a deduplication. */

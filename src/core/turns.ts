@@ -13,6 +13,8 @@ export class Turns {
   readonly #depths: Int32Array
   readonly #pairs: Pairing['pairs']
   #callPlaces: ReadonlyMap<string, CallPlace> | undefined
+  readonly #waiting: readonly number[]
+  #callsInWait: ReadonlySet<number> | undefined
   readonly #calls = new Map<number, ReadonlyMap<number, CallEntry>>()
   /** Indexes of rows with a call that still waits for its result, and all that goes with them. */
   readonly pending: ReadonlySet<number>
@@ -30,7 +32,26 @@ export class Turns {
     this.#groups = new Groups(union, rows.length)
     this.#depths = this.#groups.depths()
     this.unansweredRows = [...new Set(unanswered.map((call) => call.row))]
-    this.pending = pendingRows(rows, new Set(this.unansweredRows), this)
+    this.#waiting = waitingRows(rows, new Set(this.unansweredRows))
+    this.pending = this.#withGroups(this.#waiting)
+  }
+
+  /** Indexes of rows with a call that still waits, and of the results its batch has already; not of the loop before it. */
+  get waiting(): ReadonlySet<number> {
+    if (this.#callsInWait === undefined) {
+      const waiting = new Set(this.#waiting)
+      this.withPartners(waiting)
+      this.#callsInWait = waiting
+    }
+    return this.#callsInWait
+  }
+
+  #withGroups(indexes: readonly number[]): ReadonlySet<number> {
+    const all = new Set<number>()
+    // Groups go in whole, so each is gone through once.
+    for (const index of indexes)
+      if (!all.has(index)) for (const member of this.groupOf(index)) all.add(member)
+    return all
   }
 
   /** The call that the result in part `part` of row `index` answers, if it answers one. */
@@ -62,6 +83,26 @@ export class Turns {
   /** The rows that go with some of these and are not among them, ascending. */
   partedBy(indexes: Iterable<number>): number[] {
     return this.#groups.partedBy(indexes)
+  }
+
+  /** Adds the rows that hold the calls and results of those already in a set, and theirs in turn. Reasoning parts nothing here. */
+  withPartners(indexes: Set<number>): void {
+    const union = new Union(this.rows.length)
+    for (const { call, result } of this.#pairs) union.unite(call.row, result.row)
+    const sets = new Set<number>()
+    for (const index of indexes) sets.add(union.find(index))
+    for (let index = 0; index < this.rows.length; index++) if (sets.has(union.find(index))) indexes.add(index)
+  }
+
+  /** The rows that hold the calls or results of some of these and are not among them, ascending. */
+  partnersMissing(indexes: Iterable<number>): number[] {
+    const given = new Set(indexes)
+    const missing = new Set<number>()
+    for (const { call, result } of this.#pairs) {
+      if (given.has(call.row) && !given.has(result.row)) missing.add(result.row)
+      if (given.has(result.row) && !given.has(call.row)) missing.add(call.row)
+    }
+    return [...missing].sort((a, b) => a - b)
   }
 
   /** Whether a cut may fall before row `index` (0 and the length are legal). */
@@ -143,24 +184,18 @@ function isOfLoop(row: ViewRow): boolean {
 }
 
 /**
- * Rows of calls that still wait, with everything that goes with them: nobody answered, and behind them stands no
- * request and no assistant row without calls. Further calls and their results are no reason to stop waiting: a
- * batch may come as several messages, and be answered in any order.
+ * Rows of calls that still wait: nobody answered, and behind them stands no request and no assistant row without calls.
+ * Further calls and their results are no reason to stop waiting: a batch may come as several messages, and be answered
+ * in any order.
  */
-function pendingRows(
-  rows: readonly ViewRow[],
-  unanswered: ReadonlySet<number>,
-  turns: Turns,
-): ReadonlySet<number> {
-  const pending = new Set<number>()
+function waitingRows(rows: readonly ViewRow[], unanswered: ReadonlySet<number>): number[] {
+  const waiting: number[] = []
   for (let index = rows.length - 1; index >= 0; index--) {
     const row = rows[index]!
-    // Groups go in whole, so each is gone through once.
-    if (unanswered.has(index) && !pending.has(index))
-      for (const member of turns.groupOf(index)) pending.add(member)
+    if (unanswered.has(index)) waiting.push(index)
     if (isRequest(row) || isAnswer(row)) break
   }
-  return pending
+  return waiting
 }
 
 /** Whether the model goes on without calling. A row of results only (of tools the provider runs) is none. */

@@ -4,6 +4,7 @@ import { describeAudit } from './contract/audit.ts'
 import { describeConcurrency } from './contract/concurrency.ts'
 import { describeLossless } from './contract/lossless.ts'
 import { describePreview } from './contract/preview.ts'
+import { describeProvider } from './contract/provider.ts'
 import { describeReading } from './contract/reading.ts'
 import { describeReadings } from './contract/readings.ts'
 import { describeSessions } from './contract/sessions.ts'
@@ -55,6 +56,7 @@ export function describeStore(name: string, factory: StoreFactory, keeps: Keeps 
     describeSummarize(contract)
     describeTruncate(contract)
     describePreview(contract)
+    describeProvider(contract)
     describeUndo(contract)
     describeConcurrency(contract)
     describeAudit(contract)

@@ -9,7 +9,7 @@ import {
   type StoredMessage,
   type ViewMessage,
 } from '../../src/core/message.ts'
-import { applyPlan, contentOf, type PlannedInsert } from '../../src/core/plan.ts'
+import { applyPlan, contentOf, isCondensing, type PlannedInsert } from '../../src/core/plan.ts'
 import {
   indexView,
   isVisible,
@@ -421,6 +421,7 @@ export class ModelStorage implements Storage {
         stored.log = { rows, compactions: [...stored.log.compactions, compaction] }
         stored.facts.set(step.id, {
           trigger: run.trigger,
+          params: step.plan.params,
           actor: run.actor,
           reason: run.reason,
           tokensBefore: step.before.tokens,
@@ -602,8 +603,8 @@ export class ModelStorage implements Storage {
       visibleCount: view.rows.length,
       visibleSizes: view.sizes,
       hidden: {
-        condensed: hiddenBy((kind) => kind === 'condense'),
-        truncated: hiddenBy((kind) => kind !== 'condense' && kind !== 'manual'),
+        condensed: hiddenBy(isCondensing),
+        truncated: hiddenBy((kind) => !isCondensing(kind) && kind !== 'manual'),
         byHand: hiddenBy((kind) => kind === 'manual'),
       },
       activeCompactions: log.compactions.filter(({ status }) => status === 'active').length,

@@ -1,6 +1,7 @@
 import type { JsonObject } from '../json.ts'
 import { type Message, type Part, partsOf, type ViewMessage } from '../message.ts'
-import type { ProviderProfile } from '../providers.ts'
+import { canonicalProvider, type ProviderProfile } from '../providers.ts'
+import { blockFirst, presentBlock, settleBlocks } from './blocks.ts'
 import { type Draft, draftOf, type Note } from './draft.ts'
 
 /** Whose words a summary or a marker can be shown as. */
@@ -39,36 +40,64 @@ const MANNERS: { readonly [P in SummaryPreset]: Manner } = {
 export function presentRows(
   view: readonly ViewMessage[],
   profile: ProviderProfile,
-  options: InsertedRowOptions,
+  options: InsertedRowOptions & { readonly provider: string },
   note: Note,
-): Draft[] {
+): readonly Draft[] {
+  const provider = canonicalProvider(options.provider)
+  const drafts: Draft[] = []
+  const natives: Draft[] = []
   let atHead = true
-  return view.map(withoutEmptied).map((row) => {
-    if (row.kind === 'summary') {
-      atHead = false
-      return draftOf(row.id, presentSummary(row, profile, options))
-    }
-    if (row.kind === 'marker') {
-      atHead = false
-      return draftOf(row.id, presentMarker(row, profile, options))
+  /** Nothing was shown yet that a compaction block could stand for. */
+  let isFirst = true
+
+  const presentInserted = (row: ViewMessage): void => {
+    atHead = false
+    const block = presentBlock(row, provider, note)
+    if (block !== undefined && 'native' in block) {
+      const draft = draftOf(row.id, { role: 'assistant', content: [block.native] })
+      natives.push(draft)
+      drafts.push(draft)
+    } else if (row.kind === 'summary') {
+      const shown = block === undefined ? row : { ...row, content: block.text }
+      drafts.push(draftOf(row.id, presentSummary(shown, profile, options)))
+    } else drafts.push(draftOf(row.id, presentMarker(row, profile, options)))
+  }
+
+  for (const stored of view) {
+    const shown = withoutEmptied(stored)
+    if (shown === undefined) continue
+    const { summary, row } = settleBlocks(shown, isFirst, provider, note)
+    if (summary !== undefined) presentInserted(summary)
+    if (shown.kind === 'summary' || (shown.kind === 'message' && shown.role !== 'system')) isFirst = false
+    if (row === undefined) continue
+    if (row.kind !== 'message') {
+      presentInserted(row)
+      continue
     }
     atHead &&= row.role === 'system'
-    if (row.role !== 'system' || atHead || profile.systemInside) return draftOf(row.id, plainMessage(row))
+    if (row.role !== 'system' || atHead || profile.systemInside) {
+      drafts.push(draftOf(row.id, plainMessage(row)))
+      continue
+    }
     note({ kind: 'role-changed', messageId: row.id })
-    return draftOf(row.id, { role: 'user', content: row.content })
-  })
+    drafts.push(draftOf(row.id, { role: 'user', content: row.content }))
+  }
+  return blockFirst(drafts, natives, note)
 }
 
-/** A row without the parts that are shown as nothing: they say nothing, and are no mend. Results are answers and stay. */
-function withoutEmptied(row: ViewMessage): ViewMessage {
+/**
+ * A row without the parts that are shown as nothing: they say nothing, and are no mend. Results are answers and stay.
+ * `undefined` when nothing is left.
+ */
+function withoutEmptied(row: ViewMessage): ViewMessage | undefined {
   const { replacedParts, content } = row
   if (replacedParts === undefined || typeof content === 'string') return row
   const replaced = new Set(replacedParts)
   const isEmptied = (part: Part, index: number): boolean =>
     (part.type === 'text' || part.type === 'reasoning') && part.text === '' && replaced.has(index)
-  return content.some(isEmptied)
-    ? { ...row, content: content.filter((part, index) => !isEmptied(part, index)) }
-    : row
+  if (!content.some(isEmptied)) return row
+  const left = content.filter((part, index) => !isEmptied(part, index))
+  return left.length === 0 ? undefined : { ...row, content: left }
 }
 
 function plainMessage({ role, content, metadata }: Message): Message {

@@ -59,7 +59,8 @@ export function reasoningRows(view: View, from: number, to: number): ViewRow[] {
   for (let index = from; index < Math.min(to, open); ) {
     const [first, behind] = turns.loopOf(index)
     const loop = rows.slice(first, behind)
-    if (first >= from && loop.some(({ hasReasoning }) => hasReasoning) && loop.every(({ pinned }) => !pinned))
+    const isWithin = first >= from && behind <= to
+    if (isWithin && loop.some(({ hasReasoning }) => hasReasoning) && loop.every(({ pinned }) => !pinned))
       for (const row of loop) if (row.kind === 'message' && row.role === 'assistant') found.push(row)
     index = behind
   }

@@ -120,7 +120,8 @@ function redoOne(
   const { no, kind, coverage } = compaction
   let sizes: Sizes = NO_SIZES
   const rows = countRows(coverage.hidden)
-  if (compaction.partsReplaced > 0) checkReasoning(connection, session, compaction, estimators)
+  const isMoving = kind === 'provider' && coverage.inserted !== undefined
+  if (compaction.partsReplaced > 0 && !isMoving) checkReasoning(connection, session, compaction, estimators)
   if (rows > 0) {
     if (coverage.openCalls) checkPairs(connection, session, compaction, estimators)
     sizes = subtractSizes(sizes, sizesInSpan(connection, session, compaction))
@@ -135,7 +136,8 @@ function redoOne(
     )
   }
   if (compaction.partsReplaced > 0) {
-    checkReplaced(connection, session, compaction)
+    // The parts of a provider's block moved to the row it inserted: no law keeps them in their place.
+    if (!isMoving) checkReplaced(connection, session, compaction)
     sizes = addSizes(sizes, refreshShown(connection, no, true))
   }
   const inserted = coverage.inserted === undefined ? 0 : 1
