@@ -319,6 +319,7 @@ export function describeProvider({ open, openBoth, keeps }: Contract): void {
       await appendAll(store, chat(8, 60))
       await store.compactSession(S, { ...ONLY.truncate, targetTokens: 300, emergencyCut: false })
       expect((await shape(store))[0]).toBe('summary')
+      await appendAll(store, chat(8, 60))
       const summarizer = fakeModel('Closed still.')
       await store.compactSession(S, { ...ONLY.summarize, targetTokens: 0, keepRecentTokens: 60, summarizer })
       expect(summarizer.requests[0]!.previousSummary).toBe('The harbour is closed.')
