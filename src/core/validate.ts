@@ -1,4 +1,4 @@
-import { compactionBlock } from './compaction-block.ts'
+import { compactionBlock, lastBlockOf } from './compaction-block.ts'
 import { type Message, type Part, partsOf } from './message.ts'
 import { checkMessageList, checkProviderName } from './message-list.ts'
 import { type CallRef, pairToolUse, toolUseOf } from './pairing.ts'
@@ -178,10 +178,11 @@ function findIdProblems(messages: readonly Message[], { callIds }: ProviderProfi
   return found
 }
 
-/** Whether a message begins with the provider's own compaction block, which it takes for the beginning of everything. */
-function beginsWithBlock(message: Message, provider: string | undefined): boolean {
-  const block = compactionBlock(partsOf(message)[0])
-  return block !== undefined && provider !== undefined && block.provider === canonicalProvider(provider)
+/** Whether a message holds the provider's own compaction block, which it takes for the beginning of everything. */
+function holdsBlock({ content }: Message, provider: string | undefined): boolean {
+  const last = lastBlockOf(content)
+  if (last === undefined || provider === undefined) return false
+  return compactionBlock((content as readonly Part[])[last])!.provider === canonicalProvider(provider)
 }
 
 function findTurnProblems(
@@ -194,7 +195,7 @@ function findTurnProblems(
   if (
     profile.firstMustBeUser &&
     messages[head]?.role === 'assistant' &&
-    !beginsWithBlock(messages[head], provider)
+    !holdsBlock(messages[head], provider)
   )
     found.push(problem('FIRST_NOT_USER', head))
 

@@ -6,7 +6,7 @@ import {
   UNREADABLE_SUMMARY,
 } from '../compaction-block.ts'
 import type { Part, ViewMessage } from '../message.ts'
-import type { Draft, Note } from './draft.ts'
+import { type Draft, type Note, redraft } from './draft.ts'
 
 /*
  * Blocks of providers that compacted a conversation themselves. One that a compaction recorded stands in a row of its own.
@@ -22,12 +22,12 @@ export type SettledRow = { readonly summary?: ViewMessage; readonly row?: ViewMe
  * before it. A row without blocks is answered as it is.
  */
 export function settleBlocks(row: ViewMessage, isFirst: boolean, provider: string, note: Note): SettledRow {
-  const last = row.kind === 'message' ? lastBlockOf(row.content) : undefined
+  const last = row.kind === 'message' && row.role === 'assistant' ? lastBlockOf(row.content) : undefined
   if (last === undefined) return { row }
   const parts = row.content as readonly Part[]
   const block = compactionBlock(parts[last])!
   if (isFirst && block.provider === provider) return { row }
-  if (!isFirst) note({ kind: 'block-dropped', messageId: row.id })
+  note({ kind: isFirst ? 'block-as-summary' : 'block-dropped', messageId: row.id })
   const rest = parts.filter((part) => compactionBlock(part) === undefined)
   return {
     ...(isFirst && { summary: { ...row, kind: 'summary' as const, content: [parts[last]!] } }),
@@ -53,24 +53,26 @@ function readable(messageId: string, { text }: CompactionBlock, note: Note): str
 }
 
 /**
- * Puts a native block before everything but the system messages at the head: its provider ignores what stands before it,
- * and what is still there (a pinned message) is meant to be seen. Of several blocks the last stands for the others.
+ * Puts a native block before everything but the system messages at the head (`head` of them): its provider ignores what
+ * stands before it, and what is still there (a pinned message) is meant to be seen. Of several blocks the last counts.
  */
 export function blockFirst(
   drafts: readonly Draft[],
   natives: readonly Draft[],
+  head: number,
   note: Note,
 ): readonly Draft[] {
   const block = natives.at(-1)
   if (block === undefined) return drafts
   const at = drafts.indexOf(block)
-  const found = drafts.findIndex(({ message }) => message.role !== 'system')
-  if (found === at && natives.length === 1) return drafts
+  if (at === head) return drafts
   const moved: Draft[] = []
-  for (const draft of drafts.slice(found, at)) {
-    const isBlock = natives.includes(draft)
-    note({ kind: isBlock ? 'block-dropped' : 'moved-behind-block', messageId: draft.id })
-    if (!isBlock) moved.push(draft)
+  for (const draft of drafts.slice(head, at)) {
+    const rest = draft.parts.filter((part) => compactionBlock(part) === undefined)
+    if (rest.length < draft.parts.length) note({ kind: 'block-dropped', messageId: draft.id })
+    if (rest.length === 0 && draft.parts.length > 0) continue
+    note({ kind: 'moved-behind-block', messageId: draft.id })
+    moved.push(rest.length === draft.parts.length ? draft : redraft(draft, draft.message.role, rest))
   }
-  return [...drafts.slice(0, found), block, ...moved, ...drafts.slice(at + 1)]
+  return [...drafts.slice(0, head), block, ...moved, ...drafts.slice(at + 1)]
 }

@@ -47,6 +47,8 @@ export function presentRows(
   const drafts: Draft[] = []
   const natives: Draft[] = []
   let atHead = true
+  /** System messages at the head. */
+  let head = 0
   /** Nothing was shown yet that a compaction block could stand for. */
   let isFirst = true
 
@@ -68,13 +70,14 @@ export function presentRows(
     if (shown === undefined) continue
     const { summary, row } = settleBlocks(shown, isFirst, provider, note)
     if (summary !== undefined) presentInserted(summary)
-    if (shown.kind === 'summary' || (shown.kind === 'message' && shown.role !== 'system')) isFirst = false
+    if (shown.kind !== 'message' || shown.role !== 'system') isFirst = false
     if (row === undefined) continue
     if (row.kind !== 'message') {
       presentInserted(row)
       continue
     }
     atHead &&= row.role === 'system'
+    if (atHead) head += 1
     if (row.role !== 'system' || atHead || profile.systemInside) {
       drafts.push(draftOf(row.id, plainMessage(row)))
       continue
@@ -82,7 +85,7 @@ export function presentRows(
     note({ kind: 'role-changed', messageId: row.id })
     drafts.push(draftOf(row.id, { role: 'user', content: row.content }))
   }
-  return blockFirst(drafts, natives, note)
+  return blockFirst(drafts, natives, head, note)
 }
 
 /**

@@ -1,4 +1,4 @@
-import { compactionBlock } from '../compaction-block.ts'
+import { lastBlockOf } from '../compaction-block.ts'
 import type { Part } from '../message.ts'
 import type { ProviderProfile } from '../providers.ts'
 import { type Draft, draftOf, type Note } from './draft.ts'
@@ -29,7 +29,7 @@ function openWithUser(drafts: readonly Draft[], note: Note): readonly Draft[] {
   const opening = drafts[first]
   if (opening?.message.role !== 'assistant') return drafts
   // The provider of a block takes it for the beginning; no other is shown one.
-  if (compactionBlock(opening.parts[0]) !== undefined) return drafts
+  if (lastBlockOf(opening.parts) !== undefined) return drafts
   note({ kind: 'user-added', messageId: opening.id })
   return drafts.toSpliced(first, 0, draftOf(opening.id, { role: 'user', content: CONTINUATION_TEXT }))
 }
