@@ -1,6 +1,7 @@
 export type { CompactionConfig } from './compaction/config.ts'
 export type { PendingSummary } from './compaction/plan-run.ts'
 export { CompactionPreview, type PlannedCompaction } from './compaction/preview.ts'
+export type { BlockOutcome, ProviderCompactionResult } from './compaction/record-provider.ts'
 export type { CompactionOutline, CompactionResult, IdleReason } from './compaction/result.ts'
 export type { Environment } from './config/environment.ts'
 export {
@@ -176,6 +177,7 @@ export {
   type ModelProfile,
   resolveModelProfile,
 } from './core/profiles.ts'
+export type { AppliedEdit } from './core/provider-compaction.ts'
 export {
   type Mend,
   type MendKind,
@@ -184,16 +186,11 @@ export {
   renderView,
   type SummaryPlace,
 } from './core/render.ts'
-export {
-  ANTHROPIC_COMPACTION,
-  ANTHROPIC_EDITS,
-  compactsHistory,
-  contextManagementTypes,
-  OPENAI_COMPACTION,
-} from './core/server-compaction.ts'
+export { contextManagementTypes } from './core/server-compaction.ts'
 export { CLEARED_PLACEHOLDER } from './core/stages/clear-tool-results.ts'
 export { CUT_ENDING } from './core/stages/cut.ts'
 export { DEDUP_THRESHOLD } from './core/stages/deduplicate.ts'
+export { DROP_REASONING_KEEP_TURNS } from './core/stages/drop-reasoning.ts'
 export {
   FAN_OUT,
   type HierarchicalOptions,
@@ -235,6 +232,7 @@ export type {
   SummaryTaskDraft,
 } from './core/stages/stage.ts'
 export { TRUNCATION_MARKER } from './core/stages/truncate.ts'
+export { type NextStep, nextStep, STOP_REASONS, type StopReason, stopReasonOf } from './core/stop-reason.ts'
 export {
   CHARS_PER_TOKEN,
   CODE_CHARS_PER_TOKEN,
@@ -315,10 +313,23 @@ export {
   truncateToolOutput,
 } from './files/truncate-tool-output.ts'
 export type { AnthropicBlock, AnthropicConversation, AnthropicMessage } from './formats/anthropic-types.ts'
+export {
+  ANTHROPIC_BETAS,
+  ANTHROPIC_EDITS,
+  type ClearThinkingEdit,
+  type ClearToolUsesEdit,
+  COMPACT_TRIGGER_DEFAULT,
+  COMPACT_TRIGGER_MINIMUM,
+  type CompactEdit,
+  type ContextEdit,
+  type ContextManagement,
+  contextManagement,
+  contextManagementBetas,
+} from './formats/context-management.ts'
 export { detectFormat, type MessageFormat } from './formats/detect.ts'
 export { fromAnthropic } from './formats/from-anthropic.ts'
 export { fromOpenAI } from './formats/from-openai.ts'
-export type { OpenAIMessage, OpenAIPart } from './formats/openai-types.ts'
+export type { OpenAICompaction, OpenAIMessage, OpenAIPart } from './formats/openai-types.ts'
 export { toAnthropic } from './formats/to-anthropic.ts'
 export { toOpenAI } from './formats/to-openai.ts'
 export { type OpenOptions, openStore, SqliteStore } from './open.ts'
@@ -401,6 +412,7 @@ export type {
   ListToolCallsOptions,
   OverflowInput,
   PreviewOptions,
+  ProviderCompactionInput,
   SessionChange,
   SessionInput,
   StatsOptions,
@@ -418,6 +430,7 @@ export {
   createStrategy,
   STRATEGY_KINDS,
 } from './strategies/create-strategy.ts'
+export { type DropReasoningOptions, dropReasoning } from './strategies/drop-reasoning.ts'
 export { type PriorityOptions, priority } from './strategies/priority.ts'
 export { type SlidingWindowOptions, slidingWindow } from './strategies/sliding-window.ts'
 export { stageFrom } from './strategies/stage-from.ts'
@@ -480,13 +493,8 @@ export {
 } from './turn/injection-trigger.ts'
 export { assistantMessage, systemMessage, type TextMessage, userMessage } from './turn/messages.ts'
 export { type ContextSection, PersistentContext } from './turn/persistent-context.ts'
-export type { NextStep } from './turn/stop-reason.ts'
 export { type InjectionRule, SystemInjector } from './turn/system-injector.ts'
 export type { AfterTurnResult, BeforeTurnResult, TurnUsage } from './turn/turn-hooks.ts'
-export {
-  AFTER_TURN_THRESHOLD,
-  type AfterTurnOptions,
-  type BeforeTurnOptions,
-} from './turn/turn-options.ts'
+export { AFTER_TURN_THRESHOLD, type AfterTurnOptions, type BeforeTurnOptions } from './turn/turn-options.ts'
 export type { UndoIfFitsResult } from './undo-if-fits.ts'
 export type { OverflowResult, UsageResult } from './usage-result.ts'

@@ -133,6 +133,25 @@ export const limitSchema = z.strictObject({
   /** Of question and answer together, or of the question alone. */
   kind: z.enum(LIMIT_KINDS).default('window'),
 })
+/** What a provider did by itself. */
+export const providerCompactionSchema = z.strictObject({
+  ...authorshipSchema.shape,
+  /** The answer that came of it. Default: the newest message of the view that holds a compaction block. */
+  messageId: nameSchema.optional(),
+  /** Whose tokens the figures are in. Default: the session's own, else "openai". */
+  provider: nameSchema.optional(),
+  /** `context_management.applied_edits` of the answer, as it came. */
+  appliedEdits: z
+    .array(
+      z
+        .looseObject({ type: z.string().min(1).max(200) })
+        .refine((edit) => jsonProblem(edit) === undefined, 'must be JSON'),
+    )
+    .max(1_000)
+    .default([]),
+  /** Tools the request told the provider to leave alone (`exclude_tools`). */
+  excludeTools: z.array(z.string()).max(10_000).default([]),
+})
 export const auditSchema = z.strictObject({
   after: z.int().nonnegative().default(0),
   limit: z.int().positive().max(100_000).default(1_000),
@@ -166,6 +185,7 @@ export type AuthorshipOptions = z.input<typeof authorshipSchema>
 export type UsageInput = z.input<typeof usageSchema>
 export type OverflowInput = z.input<typeof overflowSchema>
 export type LimitInput = z.input<typeof limitSchema>
+export type ProviderCompactionInput = z.input<typeof providerCompactionSchema>
 export type UndoOptions = z.input<typeof undoSchema>
 export type UndoIfFitsOptions = z.input<typeof undoIfFitsSchema>
 export type CheckedUndoIfFits = z.output<typeof undoIfFitsSchema>

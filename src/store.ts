@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { Compactor } from './compaction/compactor.ts'
 import { resolveModel } from './compaction/model.ts'
 import { CompactionPreview } from './compaction/preview.ts'
+import { type ProviderCompactionResult, recordProvider } from './compaction/record-provider.ts'
 import type { CompactionResult } from './compaction/result.ts'
 import { type Configuration, configurationOf } from './config/configuration.ts'
 import { readCall, readPreview } from './config/layers.ts'
@@ -13,6 +14,7 @@ import { estimateOf, estimateRequest } from './core/budget.ts'
 import type { LearnedTokens, Readings } from './core/calibration.ts'
 import { headOf } from './core/characters.ts'
 import { check, invalid, nameSchema } from './core/check.ts'
+import { lastBlockOf } from './core/compaction-block.ts'
 import type { ExpandedSummary } from './core/expansion.ts'
 import {
   type ImportanceOptions,
@@ -27,12 +29,13 @@ import {
   isContextOverflowError,
   parseProviderOverflowDetails,
 } from './core/overflow/overflow.ts'
+import type { AppliedEdit } from './core/provider-compaction.ts'
 import { canonicalProvider } from './core/providers.ts'
 import { type Rendering, type RenderOptions, renderView } from './core/render.ts'
 import type { Estimator } from './core/tokens.ts'
 import type { ToolCall, ToolOutput } from './core/tool-calls.ts'
 import type { Finding } from './core/verify.ts'
-import { UndertextError } from './errors.ts'
+import { isUndertextError, UndertextError } from './errors.ts'
 import { type CompactionHook, Events, type StoreEventName, type StoreListener } from './events.ts'
 import { type ContextStats, contextStats } from './stats.ts'
 import type {
@@ -76,6 +79,8 @@ import {
   type OverflowInput,
   overflowSchema,
   type PreviewOptions,
+  type ProviderCompactionInput,
+  providerCompactionSchema,
   renderSchema,
   type SessionChange,
   type SessionInput,
@@ -120,6 +125,8 @@ export type AppendResult = {
   readonly messages: AppendedMessage[]
   /** The session's last position. */
   readonly position: number
+  /** What was recorded of a provider's compaction block among the messages. */
+  readonly providerCompaction?: ProviderCompactionResult
 }
 
 /** What `openStore` was told that concerns all sessions. */
@@ -232,6 +239,9 @@ export class Store<S extends Storage = Storage> {
    * it is not. A message with an `idempotencyKey` that was used with the same body is not written again; with
    * another body `IDEMPOTENCY_CONFLICT`. An `id` that is taken: `MESSAGE_ID_TAKEN`. A result without its call is
    * accepted, it may be an import; `validateHistory` reports it.
+   *
+   * When an answer holds a block with which its provider compacted the conversation, that is recorded right behind (see
+   * `recordProviderCompaction`); `providerCompaction` says what came of it, and is absent when it could not be recorded now.
    */
   async append(
     sessionId: string,
@@ -257,7 +267,21 @@ export class Store<S extends Storage = Storage> {
       if (!one.existing) isNew = true
     }
     if (!isNew) position = Math.max(position, (await this.#requireSession(id)).messageCount)
-    return { sessionId: id, messages: appended, position }
+    const answer = { sessionId: id, messages: appended, position }
+    const holder = lastWithBlock(messages)
+    if (holder === -1) return answer
+    const providerCompaction = await this.#recordAppended(id, appended[holder]!.id)
+    return providerCompaction === undefined ? answer : { ...answer, providerCompaction }
+  }
+
+  /** The messages are there, whatever becomes of this: without it everything is sent, and it can be recorded later. */
+  async #recordAppended(sessionId: string, messageId: string): Promise<ProviderCompactionResult | undefined> {
+    try {
+      return await this.recordProviderCompaction(sessionId, { messageId })
+    } catch (error) {
+      if (isUndertextError(error)) return undefined
+      throw error
+    }
   }
 
   /**
@@ -438,6 +462,38 @@ export class Store<S extends Storage = Storage> {
     const { actor, reason } = check(authorshipSchema, options, 'hideMessages')
     const compactionId = await this.#compactor.hide(id, ids, { actor, reason })
     return this.getCompaction(id, compactionId)
+  }
+
+  /**
+   * Records what a provider did to the conversation by itself, as compactions of kind `provider`, undoable like all others:
+   *
+   * - A compaction block in an answer stands from now on for everything before it that the laws let be hidden; the view
+   *   shows it as a summary, `renderHistory` gives it back to its provider as it came. Undone, everything is sent again and
+   *   the block is not. `append` does this by itself.
+   * - `appliedEdits` are what the answer's `context_management.applied_edits` says: the oldest results of tools show a
+   *   placeholder, the oldest turns no reasoning, as many as the provider cleared.
+   *
+   * Recording the same again does nothing, also when it was undone. Throws `MESSAGE_NOT_FOUND`, and `STALE_PLAN` when others
+   * will not stop changing the view.
+   */
+  async recordProviderCompaction(
+    sessionId: string,
+    input: ProviderCompactionInput = {},
+  ): Promise<ProviderCompactionResult> {
+    const id = checkId(sessionId)
+    const { messageId, provider, appliedEdits, excludeTools, actor, reason } = check(
+      providerCompactionSchema,
+      input,
+      'recordProviderCompaction',
+    )
+    return recordProvider(this.storage, id, {
+      messageId,
+      provider,
+      appliedEdits: appliedEdits as readonly AppliedEdit[],
+      excludeTools,
+      actor,
+      reason,
+    })
   }
 
   /**
@@ -864,6 +920,13 @@ function checkMessages(messages: unknown): asserts messages is readonly NewMessa
 
 function copyOf({ settings, sources }: ResolvedConfig): ResolvedConfig {
   return { settings: { ...settings }, sources: { ...sources } }
+}
+
+/** The last message that holds a compaction block, or -1. */
+function lastWithBlock(messages: readonly NewMessage[]): number {
+  for (let index = messages.length - 1; index >= 0; index--)
+    if (lastBlockOf(messages[index]!.content) !== undefined) return index
+  return -1
 }
 
 /** A session without what only the storage needs. */

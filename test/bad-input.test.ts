@@ -76,6 +76,7 @@ const VERBS: Record<string, (store: Store, id: string) => unknown> = {
   pin: (s, id) => s.pin(id, ['x']),
   unpin: (s, id) => s.unpin(id, ['x']),
   hideMessages: (s, id) => s.hideMessages(id, ['x']),
+  recordProviderCompaction: (s, id) => s.recordProviderCompaction(id),
   getContextStats: (s, id) => s.getContextStats(id),
   needsCompaction: (s, id) => s.needsCompaction(id),
   previewCompaction: (s, id) => s.previewCompaction(id),
@@ -210,6 +211,7 @@ describe('options', () => {
     pin: (s, o) => s.pin('s', ['x'], o),
     unpin: (s, o) => s.unpin('s', ['x'], o),
     hideMessages: (s, o) => s.hideMessages('s', ['x'], o),
+    recordProviderCompaction: (s, o) => s.recordProviderCompaction('s', o),
     getContextStats: (s, o) => s.getContextStats('s', undefined, undefined, o),
     needsCompaction: (s, o) => s.needsCompaction('s', undefined, undefined, o),
     previewCompaction: (s, o) => s.previewCompaction('s', o),
@@ -424,6 +426,12 @@ table('places and pages', 'INVALID_INPUT', {
   'hiding nothing': (s) => s.hideMessages('s', []),
   'hiding null': (s) => s.hideMessages('s', bad(null)),
   'hiding a lone surrogate': (s) => s.hideMessages('s', ['\ud800']),
+  'edits that are no list': (s) => s.recordProviderCompaction('s', { appliedEdits: bad({}) }),
+  'an edit without a type': (s) => s.recordProviderCompaction('s', { appliedEdits: [bad({ a: 1 })] }),
+  'an edit that is no JSON': (s) =>
+    s.recordProviderCompaction('s', { appliedEdits: [bad({ type: 'x', of: () => 1 })] }),
+  'tools that are numbers': (s) => s.recordProviderCompaction('s', { excludeTools: [bad(1)] }),
+  'a message id with a lone surrogate': (s) => s.recordProviderCompaction('s', { messageId: '\ud800' }),
 })
 
 table('stats and budgets', 'INVALID_INPUT', {
@@ -539,6 +547,7 @@ table('ids nobody gave', 'MESSAGE_NOT_FOUND', {
   hide: (s) => s.hideMessages('s', ['nobody']),
   'to be opened': (s) => s.expand('s', 'nobody'),
   'to find sources of': (s) => s.getSources('s', 'nobody'),
+  'record a block of': (s) => s.recordProviderCompaction('s', { messageId: 'nobody' }),
   'one of several': async (s) => s.pin('s', [(await s.getMessages('s'))[0]!.id, 'nobody']),
   'an id in the form of ours': async (s) => s.pin('s', [`${(await s.getSession('s')).incarnation}:7`]),
   'a position of ours written otherwise': async (s) =>

@@ -1,4 +1,5 @@
 import { outputText, type Part } from '../core/message.ts'
+import { mayShow } from '../core/overlay.ts'
 import { type Plan, type PlannedReplacement, savedBy } from '../core/plan.ts'
 import type {
   InsertDraft,
@@ -7,7 +8,7 @@ import type {
   SummaryTask,
   SummaryTaskDraft,
 } from '../core/stages/stage.ts'
-import { measureMessage, measureOutput, NO_SIZES, type Sizes } from '../core/tokens.ts'
+import { measureMessage, measureOutput, measurePart, NO_SIZES, type Sizes } from '../core/tokens.ts'
 import type { View, ViewRow } from '../core/view.ts'
 
 /** A row as it is stored and as it is shown. */
@@ -128,7 +129,9 @@ function replacementSizes(
 ): Pick<PlannedReplacement, 'saved' | 'instead'> | undefined {
   const [from, now] = [original[part], shown[part]]
   const kind = from?.type
-  if (from === undefined || now === undefined || (kind !== 'text' && kind !== 'tool-result')) return undefined
+  if (from === undefined || now === undefined || !mayShow(from, text)) return undefined
+  // Shown as nothing, all of it is saved.
+  if (kind !== 'text' && kind !== 'tool-result') return { saved: measurePart(from, estimator) }
   const shownAs = kind === 'text' ? 'text' : 'toolResults'
   const measure = (some: string): number =>
     estimator.measureText(some, kind === 'text' ? undefined : 'toolResult')

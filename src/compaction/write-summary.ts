@@ -1,4 +1,5 @@
 import { headOf, tailOf } from '../core/characters.ts'
+import { withReadableBlocks } from '../core/compaction-block.ts'
 import { type JsonObject, stringifyJson } from '../core/json.ts'
 import { type Message, type Part, partsOf, type RowKind, withOutputText } from '../core/message.ts'
 import {
@@ -83,7 +84,7 @@ export async function writeSummary(
     answer = await summarizer.summarize({
       ...request,
       maxTokens: Math.max(1, textTokens),
-      messages: chunk.map((source) => ({ ...withoutDigest(source), kind: source.kind })),
+      messages: chunk.map((source) => ({ ...withReadableBlocks(withoutDigest(source)), kind: source.kind })),
       files: filesOf(chunk.map(({ original }) => original)),
       ...(previousSummary !== '' && { previousSummary }),
     })
@@ -161,7 +162,7 @@ function ownText(source: SummarySource): string {
 }
 
 function textOf(message: Message): string {
-  return partsOf(message)
+  return partsOf(withReadableBlocks(message))
     .map((part) => (part.type === 'text' ? part.text : ''))
     .join('')
 }

@@ -1,5 +1,5 @@
 import { UndertextError } from '../errors.ts'
-import { applyPlan, type Plan, type PlannedStep, spanOf } from './plan.ts'
+import { applyPlan, isCondensing, type Plan, type PlannedStep, spanOf } from './plan.ts'
 import { View, type ViewRow } from './view.ts'
 
 /**
@@ -14,22 +14,29 @@ export function checkLaws(sessionId: string, view: View, plan: Plan): void {
   const refuse = (why: string, rows: readonly ViewRow[]): never => {
     throw new UndertextError('ILLEGAL_BOUNDARY', { sessionId, why, messageIds: rows.map((row) => row.id) })
   }
-  const touched = [...plan.hide, ...plan.replace.map(({ row }) => row)]
-  const gone = [...touched, ...plan.requires.map(({ row }) => row)].filter(
-    (row) => view.indexOf(row.key) === undefined,
-  )
+  // A part that moves to the inserted row is sent all the same, from there.
+  const touched = [...plan.hide, ...plan.replace.filter(({ moved }) => moved !== true).map(({ row }) => row)]
+  const gone = [
+    ...plan.hide,
+    ...plan.replace.map(({ row }) => row),
+    ...plan.requires.map(({ row }) => row),
+  ].filter((row) => view.indexOf(row.key) === undefined)
   if (gone.length > 0) throw stale(sessionId, 'some of its messages are not visible', gone)
 
   const pinned = touched.filter((row) => row.pinned)
   if (pinned.length > 0) refuse('pinned messages stay', pinned)
   const system = touched.filter((row) => row.kind === 'message' && row.role === 'system')
   if (system.length > 0) refuse('system messages stay', system)
-  const pending = touched.filter((row) => turns.pending.has(indexOf(row)))
+  // A provider compacts in the middle of a loop: what waits stays, the loop before it may go.
+  const waits = plan.kind === 'provider' ? turns.waiting : turns.pending
+  const pending = touched.filter((row) => waits.has(indexOf(row)))
   if (pending.length > 0) {
     throw new UndertextError('PENDING_TOOL_CALLS', { sessionId, messageIds: pending.map((row) => row.id) })
   }
 
-  const parted = turns.partedBy(plan.hide.map(indexOf))
+  // A loop may be cut where its provider compacted it: what it still needs stands behind the block.
+  const hidden = plan.hide.map(indexOf)
+  const parted = plan.kind === 'provider' ? turns.partnersMissing(hidden) : turns.partedBy(hidden)
   if (parted.length > 0)
     refuse(
       'they belong to tool calls that would be hidden',
@@ -40,12 +47,52 @@ export function checkLaws(sessionId: string, view: View, plan: Plan): void {
     const { beside } = spanOf(view, plan.hide)
     if (beside.length > 0)
       refuse('a summary stands for messages that follow each other; these lie between', beside)
-  } else {
+  } else if (!isCondensing(plan.kind)) {
     const summaries = plan.hide.filter((row) => row.kind === 'summary')
     if (summaries.length > 0) refuse('a summary is hidden only by a summary that covers it', summaries)
   }
 
+  const worded = plan.replace.filter(({ saved, text }) => saved.reasoning !== 0 && text !== '')
+  if (worded.length > 0)
+    refuse(
+      'reasoning is shown as it is or not at all',
+      worded.map(({ row }) => row),
+    )
+  const emptied = plan.replace.filter(({ text, moved }) => text === '' && moved !== true)
+  const needing = emptied.length === 0 ? [] : partedReasoning(view, emptied)
+  if (needing.length > 0) refuse('reasoning stays with the tool loop that needs it', needing)
+
   if (plan.requires.length > 0) checkLeans(plan, refuse)
+}
+
+/**
+ * Law 2 for reasoning: rows whose tool loop would be parted from it when nothing is shown in place of these parts.
+ * A loop that is still open needs all of its reasoning; one that is over keeps it or loses it as a whole.
+ */
+export function partedReasoning(
+  view: View,
+  emptied: readonly { readonly row: ViewRow; readonly part: number }[],
+): ViewRow[] {
+  const { turns } = view
+  const open = turns.openLoop
+  const isResult = (row: ViewRow, part: number): boolean => row.results.some((entry) => entry.part === part)
+  const touched = new Set<number>()
+  for (const { row, part } of emptied) if (!isResult(row, part)) touched.add(view.indexOf(row.key)!)
+  const parted: ViewRow[] = []
+  let done = 0
+  for (const index of [...touched].sort((a, b) => a - b)) {
+    const row = view.rows[index]!
+    if (index >= open && row.calls.length > 0) parted.push(row)
+    if (index >= open || index < done || !row.hasReasoning) continue
+    const [from, to] = turns.loopOf(index)
+    done = to
+    for (let at = from; at < to; at++) {
+      const other = view.rows[at]!
+      const isLess = touched.has(at) || other.shown.some(({ part }) => !isResult(other, part))
+      if (other.hasReasoning && !isLess) parted.push(other)
+    }
+  }
+  return parted
 }
 
 /** Law 6: what a plan leans on stays as it is, under this plan too. */

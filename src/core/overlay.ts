@@ -1,6 +1,6 @@
 import { type Part, partsOf, withOutputText } from './message.ts'
 
-/** A content with other texts laid over some of its text parts and tool results. A part no text may lie over stays. */
+/** A content with other texts laid over some of its parts. A part no text may lie over stays. */
 export function withReplacements(
   content: string | readonly Part[],
   textOf: (part: number) => string | undefined,
@@ -12,8 +12,29 @@ export function withReplacements(
   })
 }
 
-/** One part with another text laid over it. */
+/**
+ * One part with another text laid over it. Reasoning and what only a provider reads can be shown as nothing, whatever
+ * the text: reasoning loses its signature with it, which is of its text. The part stays, so that no index moves.
+ */
 export function overlaid(part: Part, text: string): Part {
-  if (part.type === 'tool-result') return { ...part, output: withOutputText(part.output, text) }
-  return part.type === 'text' ? { ...part, text } : part
+  switch (part.type) {
+    case 'text':
+      return { ...part, text }
+    case 'tool-result':
+      return { ...part, output: withOutputText(part.output, text) }
+    case 'reasoning':
+      return { type: 'reasoning', text: '' }
+    case 'provider':
+      return { type: 'text', text: '' }
+    case 'image':
+    case 'file':
+    case 'tool-call':
+      return part
+  }
+}
+
+/** Whether a text may be shown in place of a part: any for texts and tool results, nothing at all for the two others. */
+export function mayShow(part: Part, text: string): boolean {
+  if (part.type === 'text' || part.type === 'tool-result') return true
+  return text === '' && (part.type === 'reasoning' || part.type === 'provider')
 }

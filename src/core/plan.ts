@@ -1,5 +1,5 @@
 import type { Json, JsonObject } from './json.ts'
-import type { Role } from './message.ts'
+import type { ProviderPart, Role, TextPart } from './message.ts'
 import { addSizes, NO_SIZES, type Sizes, subtractSizes } from './tokens.ts'
 import { compareRows, type View, type ViewRow } from './view.ts'
 
@@ -8,16 +8,29 @@ export const COMPACTION_STAGES = ['prune', 'deduplicate', 'summarize', 'truncate
 /** The name of a stage: one of these four, or of a further one. */
 export type CompactionStage = (typeof COMPACTION_STAGES)[number] | (string & {})
 
-/** What kind of compaction a plan becomes. `cut` is the emergency cut, `manual` what people hide by hand. */
-export const COMPACTION_KINDS = ['prune', 'deduplicate', 'condense', 'truncate', 'cut', 'manual'] as const
+/** What kind of compaction a plan becomes. `cut` is the emergency cut, `manual` what people hide by hand, `provider` what a provider did by itself. */
+export const COMPACTION_KINDS = [
+  'prune',
+  'deduplicate',
+  'condense',
+  'truncate',
+  'cut',
+  'manual',
+  'provider',
+] as const
 export type CompactionKind = (typeof COMPACTION_KINDS)[number]
 
-/** Another text in place of one text part or one tool result. */
+/** Whether what a compaction hides is stood for by a summary: then rows carry it as `condenseParent`. */
+export function isCondensing(kind: CompactionKind): boolean {
+  return kind === 'condense' || kind === 'provider'
+}
+
+/** Another text in place of one text part or one tool result, or nothing (`''`) in place of reasoning or a provider's part. */
 export type PlannedReplacement = {
   readonly row: ViewRow
   readonly part: number
   readonly text: string
-  /** What showing it saves: the sizes of the original part less those of the text. Only text, toolResults and media count. */
+  /** What showing it saves: the sizes of the original part less those of the text. Tool calls are never replaced. */
   readonly saved: Sizes
   /**
    * When the part shows another replacement until now: what that one saves of the original, and what is taken
@@ -25,6 +38,8 @@ export type PlannedReplacement = {
    * several parts of a row that are only known together, the first may carry it for all.
    */
   readonly instead?: Sizes
+  /** The part was moved into the row the plan inserts, or its provider ignores it: no law keeps it in its place. */
+  readonly moved?: true
 }
 
 /** A part a plan leans on: the copy that survives a deduplication. */
@@ -40,6 +55,8 @@ export type PlannedInsert = {
   readonly kind: 'summary' | 'marker'
   readonly role: Role
   readonly text: string
+  /** What the row holds instead of a plain text: a summary that only its provider reads. */
+  readonly content?: readonly (TextPart | ProviderPart)[]
   readonly metadata: JsonObject
   readonly sizes: Sizes
 }
@@ -215,7 +232,12 @@ function insertedRow(plan: Plan, insert: PlannedInsert, key: number, ordinal: nu
   }
 }
 
-/** What a text saves in place of a part that was counted as `original`. */
+/** What an inserted row holds. */
+export function contentOf({ text, content }: PlannedInsert): string | readonly (TextPart | ProviderPart)[] {
+  return content ?? text
+}
+
+/** What a text saves in place of a part that was counted as `original`. Nothing (0 units) saves all of it. */
 export function savedBy(original: Sizes, shownAs: 'text' | 'toolResults', units: number): Sizes {
   return subtractSizes(original, { ...NO_SIZES, [shownAs]: units })
 }

@@ -7,11 +7,11 @@ import { canonicalProvider } from './providers.ts'
  */
 
 /** Edits of Anthropic's API that clear parts of a request before the model reads it. */
-export const ANTHROPIC_EDITS = ['clear_tool_uses_20250919', 'clear_thinking_20251015'] as const
+const CLEARING_EDITS = ['clear_tool_uses_20250919', 'clear_thinking_20251015'] as const
 /** Anthropic's edit that summarizes. */
-export const ANTHROPIC_COMPACTION = 'compact_20260112'
+const ANTHROPIC_COMPACTION = 'compact_20260112'
 /** OpenAI's type of context management, which compacts into an opaque item. */
-export const OPENAI_COMPACTION = 'compaction'
+const OPENAI_COMPACTION = 'compaction'
 
 const COMPACTIONS: ReadonlySet<string> = new Set([ANTHROPIC_COMPACTION, OPENAI_COMPACTION])
 const CLAUDE_HOSTS: ReadonlySet<string> = new Set(['anthropic', 'bedrock', 'vertex'])
@@ -29,10 +29,10 @@ export function contextManagementTypes(provider: string, model?: string): readon
   const name = canonicalProvider(provider)
   if (OPENAI_HOSTS.has(name)) return [OPENAI_COMPACTION]
   if (!CLAUDE_HOSTS.has(name)) return []
-  if (model === undefined) return name === 'anthropic' ? [...ANTHROPIC_EDITS, ANTHROPIC_COMPACTION] : []
+  if (model === undefined) return name === 'anthropic' ? [...CLEARING_EDITS, ANTHROPIC_COMPACTION] : []
   const version = claudeVersion(model)
   if (version === undefined || version < EDITS_FROM) return []
-  return version < COMPACTS_FROM ? ANTHROPIC_EDITS : [...ANTHROPIC_EDITS, ANTHROPIC_COMPACTION]
+  return version < COMPACTS_FROM ? CLEARING_EDITS : [...CLEARING_EDITS, ANTHROPIC_COMPACTION]
 }
 
 /** Whether one of these types summarizes, and does not only clear. */

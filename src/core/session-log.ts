@@ -2,11 +2,11 @@ import { UndertextError } from '../errors.ts'
 import { countRows, holdsRow, spanPlaces } from './coverage.ts'
 import { indexMessage } from './index-message.ts'
 import type { JsonObject } from './json.ts'
-import { checkLaws } from './laws.ts'
+import { checkLaws, partedReasoning } from './laws.ts'
 import { type Part, partsOf, type Role, type RowKind } from './message.ts'
 import { type Nested, planRedo, planUndo } from './nesting.ts'
 import { withReplacements } from './overlay.ts'
-import type { CompactionKind } from './plan.ts'
+import { type CompactionKind, isCondensing } from './plan.ts'
 import { type Estimator, measureMessage } from './tokens.ts'
 import { compareRows, type Lean, View, type ViewRow } from './view.ts'
 
@@ -65,8 +65,8 @@ export function tagsOf(log: SessionLog, row: LogRow): LogTags {
   }
   const inForce = row.insertedBy === undefined || active.some(({ no }) => no === row.insertedBy)
   return {
-    condenseParent: hiding?.kind === 'condense' ? hiding.no : undefined,
-    truncationParent: hiding !== undefined && hiding.kind !== 'condense' ? hiding.no : undefined,
+    condenseParent: hiding !== undefined && isCondensing(hiding.kind) ? hiding.no : undefined,
+    truncationParent: hiding !== undefined && !isCondensing(hiding.kind) ? hiding.no : undefined,
     retiredBy: inForce ? undefined : row.insertedBy,
     shown: new Map([...shown].sort((a, b) => a[0] - b[0])),
   }
@@ -201,10 +201,12 @@ function checkCovered(
 /** Laws 3 and 6 for the rows it replaces parts of: hidden ones do not count, the original shows when they come back. */
 function checkReplaced(
   view: View,
-  { replacements, requires }: LogCompaction,
+  { kind, coverage, replacements, requires }: LogCompaction,
   refuse: Refuse,
   nameOf: (key: number) => string,
 ): void {
+  // The parts of a provider's block moved to the row it inserted: no law keeps them in their place.
+  if (kind === 'provider' && coverage.inserted !== undefined) return
   const byKey = new Map(view.rows.map((row) => [row.key, row] as const))
   const visible = replacements.flatMap(({ key }) => byKey.get(key) ?? [])
   const pinned = visible.filter((row) => row.pinned)
@@ -212,6 +214,16 @@ function checkReplaced(
     refuse(
       'these are pinned now',
       pinned.map(({ id }) => id),
+    )
+  const emptied = replacements.flatMap(({ key, part, text }) => {
+    const row = text === '' ? byKey.get(key) : undefined
+    return row === undefined ? [] : [{ row, part }]
+  })
+  const needing = partedReasoning(view, emptied)
+  if (needing.length > 0)
+    refuse(
+      'a tool loop needs the reasoning',
+      needing.map(({ id }) => id),
     )
   if (visible.length === 0) return
   const gone = requires.filter(({ key, part }) => {

@@ -1,4 +1,5 @@
 import { invalid } from './check.ts'
+import { compactionBlock } from './compaction-block.ts'
 import { estimatorNamed } from './estimators/built-in.ts'
 import { isEstimator } from './estimators/estimator-schema.ts'
 import { neurolinkEstimator } from './estimators/neurolink.ts'
@@ -183,7 +184,11 @@ function measureItem(item: ToolResultContent, estimator: Estimator, kind: TextKi
     case 'file':
       return measureFile(item.data, item.mediaType, estimator, kind)
     case 'provider':
-      return { ...NO_SIZES, text: estimator.measureText(stringifyJson(item.data), kind) }
+      // A readable compaction block counts as its text. Source: seed 000.
+      return {
+        ...NO_SIZES,
+        text: estimator.measureText(compactionBlock(item)?.text ?? stringifyJson(item.data), kind),
+      }
   }
 }
 

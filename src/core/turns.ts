@@ -13,6 +13,8 @@ export class Turns {
   readonly #depths: Int32Array
   readonly #pairs: Pairing['pairs']
   #callPlaces: ReadonlyMap<string, CallPlace> | undefined
+  readonly #waiting: readonly number[]
+  #callsInWait: ReadonlySet<number> | undefined
   readonly #calls = new Map<number, ReadonlyMap<number, CallEntry>>()
   /** Indexes of rows with a call that still waits for its result, and all that goes with them. */
   readonly pending: ReadonlySet<number>
@@ -30,7 +32,26 @@ export class Turns {
     this.#groups = new Groups(union, rows.length)
     this.#depths = this.#groups.depths()
     this.unansweredRows = [...new Set(unanswered.map((call) => call.row))]
-    this.pending = pendingRows(rows, new Set(this.unansweredRows), this)
+    this.#waiting = waitingRows(rows, new Set(this.unansweredRows))
+    this.pending = this.#withGroups(this.#waiting)
+  }
+
+  /** Indexes of rows with a call that still waits, and of the results its batch has already; not of the loop before it. */
+  get waiting(): ReadonlySet<number> {
+    if (this.#callsInWait === undefined) {
+      const waiting = new Set(this.#waiting)
+      this.withPartners(waiting)
+      this.#callsInWait = waiting
+    }
+    return this.#callsInWait
+  }
+
+  #withGroups(indexes: readonly number[]): ReadonlySet<number> {
+    const all = new Set<number>()
+    // Groups go in whole, so each is gone through once.
+    for (const index of indexes)
+      if (!all.has(index)) for (const member of this.groupOf(index)) all.add(member)
+    return all
   }
 
   /** The call that the result in part `part` of row `index` answers, if it answers one. */
@@ -64,9 +85,46 @@ export class Turns {
     return this.#groups.partedBy(indexes)
   }
 
+  /** Adds the rows that hold the calls and results of those already in a set, and theirs in turn. Reasoning parts nothing here. */
+  withPartners(indexes: Set<number>): void {
+    const union = new Union(this.rows.length)
+    for (const { call, result } of this.#pairs) union.unite(call.row, result.row)
+    const sets = new Set<number>()
+    for (const index of indexes) sets.add(union.find(index))
+    for (let index = 0; index < this.rows.length; index++) if (sets.has(union.find(index))) indexes.add(index)
+  }
+
+  /** The rows that hold the calls or results of some of these and are not among them, ascending. */
+  partnersMissing(indexes: Iterable<number>): number[] {
+    const given = new Set(indexes)
+    const missing = new Set<number>()
+    for (const { call, result } of this.#pairs) {
+      if (given.has(call.row) && !given.has(result.row)) missing.add(result.row)
+      if (given.has(result.row) && !given.has(call.row)) missing.add(call.row)
+    }
+    return [...missing].sort((a, b) => a - b)
+  }
+
   /** Whether a cut may fall before row `index` (0 and the length are legal). */
   isLegalCut(index: number): boolean {
     return index <= 0 || index >= this.rows.length || this.#depths[index] === 0
+  }
+
+  /** The tool loop a row stands in: from its first row to behind its last. A row of no loop stands alone. */
+  loopOf(index: number): readonly [from: number, to: number] {
+    let from = index
+    let to = index + 1
+    if (!isOfLoop(this.rows[index]!)) return [from, to]
+    while (from > 0 && isOfLoop(this.rows[from - 1]!)) from -= 1
+    while (to < this.rows.length && isOfLoop(this.rows[to]!)) to += 1
+    return [from, to]
+  }
+
+  /** Where the tool loop begins that is not over yet: nobody answered or asked behind it. The length when there is none. */
+  get openLoop(): number {
+    let from = this.rows.length
+    while (from > 0 && isOfLoop(this.rows[from - 1]!)) from -= 1
+    return from
   }
 
   /** All legal cuts, from 0 to the length, ascending. */
@@ -110,33 +168,34 @@ function loopGroups(rows: readonly ViewRow[], union: Union): void {
   let start = -1
   for (let index = 0; index < rows.length; index++) {
     const row = rows[index]!
-    const calls = row.role === 'assistant' && row.calls.length > 0
-    const answers = row.results.length > 0 && !row.speaks
-    if (!calls && !answers) start = -1
+    if (!isOfLoop(row)) start = -1
     else if (start >= 0) union.unite(start, index)
-    else if (calls && row.hasReasoning) start = index
+    else if (isCalling(row) && row.hasReasoning) start = index
   }
 }
 
+function isCalling({ role, calls }: ViewRow): boolean {
+  return role === 'assistant' && calls.length > 0
+}
+
+/** Whether a row calls tools or brings nothing but their results. */
+function isOfLoop(row: ViewRow): boolean {
+  return isCalling(row) || (row.results.length > 0 && !row.speaks)
+}
+
 /**
- * Rows of calls that still wait, with everything that goes with them: nobody answered, and behind them stands no
- * request and no assistant row without calls. Further calls and their results are no reason to stop waiting: a
- * batch may come as several messages, and be answered in any order.
+ * Rows of calls that still wait: nobody answered, and behind them stands no request and no assistant row without calls.
+ * Further calls and their results are no reason to stop waiting: a batch may come as several messages, and be answered
+ * in any order.
  */
-function pendingRows(
-  rows: readonly ViewRow[],
-  unanswered: ReadonlySet<number>,
-  turns: Turns,
-): ReadonlySet<number> {
-  const pending = new Set<number>()
+function waitingRows(rows: readonly ViewRow[], unanswered: ReadonlySet<number>): number[] {
+  const waiting: number[] = []
   for (let index = rows.length - 1; index >= 0; index--) {
     const row = rows[index]!
-    // Groups go in whole, so each is gone through once.
-    if (unanswered.has(index) && !pending.has(index))
-      for (const member of turns.groupOf(index)) pending.add(member)
+    if (unanswered.has(index)) waiting.push(index)
     if (isRequest(row) || isAnswer(row)) break
   }
-  return pending
+  return waiting
 }
 
 /** Whether the model goes on without calling. A row of results only (of tools the provider runs) is none. */

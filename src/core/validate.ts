@@ -1,7 +1,8 @@
+import { compactionBlock, lastBlockOf } from './compaction-block.ts'
 import { type Message, type Part, partsOf } from './message.ts'
 import { checkMessageList, checkProviderName } from './message-list.ts'
 import { type CallRef, pairToolUse, toolUseOf } from './pairing.ts'
-import { CALL_ID_FORMS, type ProviderProfile, providerProfile } from './providers.ts'
+import { CALL_ID_FORMS, canonicalProvider, type ProviderProfile, providerProfile } from './providers.ts'
 
 /** What can be wrong with a history, as a sentence for people. */
 const SENTENCES = {
@@ -49,7 +50,7 @@ export function validateHistory(messages: readonly Message[], provider?: string)
     ...findContentProblems(messages, profile),
     ...findToolProblems(messages),
     ...findIdProblems(messages, profile),
-    ...findTurnProblems(messages, profile),
+    ...findTurnProblems(messages, profile, provider),
   ]
   return found.sort((a, b) => a.index - b.index)
 }
@@ -177,10 +178,25 @@ function findIdProblems(messages: readonly Message[], { callIds }: ProviderProfi
   return found
 }
 
-function findTurnProblems(messages: readonly Message[], profile: ProviderProfile): Problem[] {
+/** Whether a message holds the provider's own compaction block, which it takes for the beginning of everything. */
+function holdsBlock({ content }: Message, provider: string | undefined): boolean {
+  const last = lastBlockOf(content)
+  if (last === undefined || provider === undefined) return false
+  return compactionBlock((content as readonly Part[])[last])!.provider === canonicalProvider(provider)
+}
+
+function findTurnProblems(
+  messages: readonly Message[],
+  profile: ProviderProfile,
+  provider: string | undefined,
+): Problem[] {
   const found: Problem[] = []
   const head = messages.findIndex(({ role }) => role !== 'system')
-  if (profile.firstMustBeUser && messages[head]?.role === 'assistant')
+  if (
+    profile.firstMustBeUser &&
+    messages[head]?.role === 'assistant' &&
+    !holdsBlock(messages[head], provider)
+  )
     found.push(problem('FIRST_NOT_USER', head))
 
   for (const [index, message] of messages.entries()) {

@@ -32,7 +32,7 @@ type Calls = { names: Map<string, string>; legacyCounts: Map<string, number>; le
 /**
  * Messages of OpenAI's in the neutral form, ready to be appended. `developer` becomes the role `system`,
  * `function` the role `tool`; calls of the old kind get an id made from the function's name. Arguments that are
- * no JSON stay a string. Each result learns the name of its tool from the nearest earlier call with its id.
+ * no JSON stay a string. A `compaction` item of the Responses API becomes an assistant message. Each result learns the name of its tool from the nearest earlier call with its id.
  * Nothing given is changed; values are shared with it.
  *
  * Throws `INVALID_INPUT`, with the place and without the text, for a message the API has no meaning for.
@@ -46,6 +46,11 @@ export function fromOpenAI(input: readonly object[]): Message[] {
 
 function fromMessage(message: JsonObject, path: string, calls: Calls): Message {
   const { role, content, ...extra } = message
+  // The Responses API puts its compaction into the list as an item of its own, which nobody speaks.
+  if (role === undefined && message.type === 'compaction') {
+    stringAt(message.encrypted_content, `${path}.encrypted_content`)
+    return { role: 'assistant', content: [opaque(message)] }
+  }
   switch (role) {
     case 'tool':
       return { role: 'tool', content: [fromToolMessage(message, path, calls)] }

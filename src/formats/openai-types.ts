@@ -22,6 +22,9 @@ export const OPENAI = 'openai'
 /** A part of content: its type, and whatever fields that type has. */
 export type OpenAIPart = { type: string; [field: string]: Json | undefined }
 
+/** What the Responses API leaves of what it compacted: an item of its own, to be sent back as it is. */
+export type OpenAICompaction = { type: 'compaction'; role?: never; [field: string]: Json | undefined }
+
 /** A message of Chat Completions, with any further fields an answer or a transcript carries. */
 export type OpenAIMessage = {
   role: 'system' | 'developer' | 'user' | 'assistant' | 'tool' | 'function'

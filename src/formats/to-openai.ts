@@ -1,4 +1,5 @@
 import { invalid } from '../core/check.ts'
+import { compactionBlock } from '../core/compaction-block.ts'
 import { canonicalJson, type Json, type JsonObject, stringifyJson } from '../core/json.ts'
 import {
   type FilePart,
@@ -6,13 +7,14 @@ import {
   type Message,
   outputText,
   type Part,
+  type ProviderPart,
   type ToolCallPart,
   type ToolResultContent,
   type ToolResultOutput,
   type ToolResultPart,
 } from '../core/message.ts'
 import { checkMessageList } from '../core/message-list.ts'
-import { OPENAI, type OpenAIMessage, type OpenAIPart } from './openai-types.ts'
+import { OPENAI, type OpenAICompaction, type OpenAIMessage, type OpenAIPart } from './openai-types.ts'
 import { isEmpty, isObject, isResult, keptFor, mediaOf, parsedArguments, runsOf, textBlocks } from './wire.ts'
 
 /**
@@ -22,12 +24,17 @@ import { isEmpty, isObject, isResult, keptFor, mediaOf, parsedArguments, runsOf,
  * message says; a result within an assistant message parts it in two. JSON and failures are sent as text, an
  * image or file within a result as a word in its place, a file known only by its address as that address. Not
  * sent: parts of other providers, reasoning, images and files that are not a user's, messages left with
- * nothing, and metadata other than `metadata.openai`. Throws `INVALID_INPUT` for a part of an unknown type.
+ * nothing, and metadata other than `metadata.openai`. OpenAI's own compaction becomes an item of the list. Throws `INVALID_INPUT` for a part of an unknown type.
  */
-export function toOpenAI(messages: readonly Message[]): OpenAIMessage[] {
+export function toOpenAI(messages: readonly Message[]): (OpenAIMessage | OpenAICompaction)[] {
   checkMessageList(messages, 'toOpenAI')
-  return messages.flatMap((message) => {
-    if (message.role === 'assistant') return toAssistant(message)
+  return messages.flatMap((message): (OpenAIMessage | OpenAICompaction)[] => {
+    if (message.role === 'assistant') {
+      const items = compactionsOf(message)
+      if (items.length === 0) return toAssistant(message)
+      const rest = (message.content as readonly Part[]).filter((part) => !isCompaction(part))
+      return rest.length === 0 ? items : [...items, ...toAssistant({ ...message, content: rest })]
+    }
     if (typeof message.content === 'string') return [toSpoken(message, message.content)]
     const rest = message.content.filter((part) => !isResult(part))
     const parts = rest.flatMap((part) => toPart(part, message.role !== 'system') ?? [])
@@ -38,6 +45,18 @@ export function toOpenAI(messages: readonly Message[]): OpenAIMessage[] {
       ...(speaks ? [toSpoken(message, parts)] : []),
     ]
   })
+}
+
+/** OpenAI's own blocks, each an item of the list. */
+function compactionsOf({ content }: Message): OpenAICompaction[] {
+  if (typeof content === 'string') return []
+  return content.flatMap((part) =>
+    isCompaction(part) ? [{ ...(part.data as JsonObject), type: 'compaction' as const }] : [],
+  ) as OpenAICompaction[]
+}
+
+function isCompaction(part: Part): part is ProviderPart {
+  return part.type === 'provider' && part.provider === OPENAI && compactionBlock(part) !== undefined
 }
 
 function toSpoken({ role, metadata }: Message, content: string | OpenAIPart[]): OpenAIMessage {

@@ -1,5 +1,5 @@
 import { withReplacements } from '../core/overlay.ts'
-import type { Plan, PlannedInsert, PlannedReplacement } from '../core/plan.ts'
+import { isCondensing, type Plan, type PlannedInsert, type PlannedReplacement } from '../core/plan.ts'
 import type { ViewRow } from '../core/view.ts'
 import type { ChatMessage } from './chat-message.ts'
 import { isVisible } from './effective-history.ts'
@@ -48,7 +48,7 @@ export function applySteps(messages: readonly ChatMessage[], steps: readonly Arr
       entry.shown = showing(entry.shown, part, text)
     }
     for (const { key } of plan.hide) {
-      byKey.get(key)!.tags = plan.kind === 'condense' ? { condenseParent: id } : { truncationParent: id }
+      byKey.get(key)!.tags = isCondensing(plan.kind) ? { condenseParent: id } : { truncationParent: id }
     }
     if (plan.insert === undefined || inserted === undefined) continue
     const message = insertedMessage(plan.insert, id)

@@ -79,6 +79,19 @@ const inserted: fc.Arbitrary<Row[]> = fc
   .record({ kind: fc.constantFrom('summary' as const, 'marker' as const), content: words })
   .map((row) => [{ ...row, role: 'user' }])
 
+/** What a provider leaves of a conversation it compacted: readable by all, or by itself only. */
+const compacted: fc.Arbitrary<Part> = fc.constantFrom<Part[]>(
+  { type: 'provider', provider: 'anthropic', data: { type: 'compaction', content: 'so far' } },
+  { type: 'provider', provider: 'openai', data: { type: 'compaction', encrypted_content: 'x' } },
+)
+const blocks: fc.Arbitrary<Row[]> = fc
+  .record({ block: compacted, inserted: fc.boolean(), early: fc.array(text, { maxLength: 1 }), lead: text })
+  .map(({ block, inserted: isRow, early, lead }) => [
+    isRow
+      ? { kind: 'summary', role: 'assistant', content: [block] }
+      : { kind: 'message', role: 'assistant', content: [...early, block, lead] },
+  ])
+
 const say = (role: Role): fc.Arbitrary<Row[]> =>
   fc
     .constantFrom({}, { metadata: { mine: true } })
@@ -122,6 +135,7 @@ const scene: fc.Arbitrary<Row[]> = fc.oneof(
   { weight: 4, arbitrary: say('assistant') },
   { weight: 1, arbitrary: inserted },
   { weight: 1, arbitrary: say('system') },
+  { weight: 1, arbitrary: blocks },
   { weight: 2, arbitrary: wild },
 )
 

@@ -1,4 +1,5 @@
 import { type CompactionConfig, isUndertextError, type NewMessage, type Store } from '../../src/index.ts'
+import { storageOf } from '../support/apply-stage.ts'
 import { call, calls, result, say, units } from '../support/conversation.ts'
 
 /* What a process does until it is killed: verbs with their random choices, the same on every store in the same state. */
@@ -23,6 +24,9 @@ export const KILLED_VERBS = [
   'pin',
   'unpin',
   'hide by hand',
+  'say a block',
+  'record a block',
+  'record edits',
   'reestimate',
   'report usage',
   'learn a limit',
@@ -46,6 +50,7 @@ export const ENABLING: { readonly [V in KilledVerb]?: readonly KilledVerb[] } = 
   redo: ['prune', 'undo'],
   'undo what fits': ['prune'],
   unpin: ['pin'],
+  'record a block': ['say a block'],
   'append by keys': ['append by keys'],
 }
 
@@ -148,9 +153,24 @@ export async function prepare(
       return { position, existing: appended.filter(({ existing }) => existing).length }
     })
   }
+  // Past the store, which would record it in a second transaction.
+  if (verb === 'say a block') {
+    return figures(async () => {
+      const [said] = await storageOf(store).append(session, [blockOf(operation)], undefined)
+      return said!.position
+    })
+  }
   const stats = await store.getContextStats(session)
   if (stats === null) return undefined
   switch (verb) {
+    case 'record a block':
+      return figures(async () => recordOutline(await store.recordProviderCompaction(session)))
+    case 'record edits': {
+      const cleared = { type: 'clear_tool_uses_20250919', cleared_tool_uses: 1 + (picks[0] % 40) }
+      return figures(async () =>
+        recordOutline(await store.recordProviderCompaction(session, { appliedEdits: [cleared] })),
+      )
+    }
     case 'undo':
     case 'redo':
       return prepareUndo(store, operation, verb)
@@ -211,6 +231,21 @@ export async function prepare(
       return figures(async () => outline(await store.compactSession(session, config)))
     }
   }
+}
+
+function blockOf({ number }: Operation): NewMessage {
+  const data = { type: 'compaction', content: `#${number} so far ${units(20)}` }
+  return {
+    role: 'assistant',
+    content: [
+      { type: 'provider', provider: 'anthropic', data },
+      { type: 'text', text: `#${number} goes on` },
+    ],
+  }
+}
+
+function recordOutline(result: Awaited<ReturnType<Store['recordProviderCompaction']>>): unknown {
+  return [result.recorded ? ['provider'] : [], result.block, result.tokensBefore, result.tokensAfter]
 }
 
 /** A range of some turns that are visible, from a request to the one behind its end. */

@@ -1,5 +1,6 @@
 import type { CompactionConfig, NewMessage, Store, Summarizer } from '../../src/index.ts'
 import type { Database } from '../../src/storage/sqlite/driver.ts'
+import { storageOf } from '../support/apply-stage.ts'
 import { call, calls, result, say, units } from '../support/conversation.ts'
 import { CANARY } from '../support/failures.ts'
 
@@ -73,6 +74,20 @@ const PIPELINE = {
   summaryMaxTokens: 100,
   maxTokens: 127_800,
 } as const
+
+/** An answer in which the provider compacted what was before it. */
+const BLOCK: NewMessage = {
+  role: 'assistant',
+  content: [
+    {
+      type: 'provider',
+      provider: 'anthropic',
+      data: { type: 'compaction', content: `${CANARY} so far ${units(20)}` },
+    },
+    { type: 'text', text: CANARY },
+  ],
+}
+const CLEARED = { type: 'clear_tool_uses_20250919', cleared_tool_uses: 3 }
 
 /** A summarizer that counts as a model. It answers at once, never, or with an error. */
 function model(answer: string | Error): Summarizer {
@@ -162,6 +177,16 @@ export const VERBS: readonly WritingVerb[] = [
     arrange: (store) => idsAt(store, 2, 3, 4),
     act: (store, ids) => store.hideMessages(S, ids),
     again: 'STALE_PLAN',
+  },
+  {
+    name: "record a provider's block",
+    // Past the store, which would record it at once.
+    arrange: async (store) => (await storageOf(store).append(S, [BLOCK], undefined))[0]!.id,
+    act: (store, messageId) => store.recordProviderCompaction(S, { messageId }),
+  },
+  {
+    name: "record a provider's edits",
+    act: (store) => store.recordProviderCompaction(S, { appliedEdits: [CLEARED] }),
   },
   compacting('prune', PRUNE),
   compacting('deduplicate', { ...ONLY, enableDeduplicate: true, deduplicateMinimumSavings: 0 }),

@@ -83,6 +83,7 @@ function workOf(kind: CompactionKind, done: readonly CompactionOutline[], tense:
     case 'cut':
       return `${verb('shorten', 'shortened')} ${counted(replaced, 'long content')}`
     case 'manual':
+    case 'provider':
       return `${verb('hide', 'hid')} ${counted(hidden, 'message')}`
   }
 }

@@ -106,6 +106,10 @@ export const WRITES: Readonly<Record<string, Verb>> = {
   pin: (store, { ids }) => store.pin('s', [ids.at(-1)!]),
   unpin: (store, { ids }) => store.unpin('s', [ids[0]!]),
   hideMessages: (store, { ids }) => store.hideMessages('s', [ids.at(-4)!]),
+  recordProviderCompaction: (store) =>
+    store.recordProviderCompaction('s', {
+      appliedEdits: [{ type: 'clear_tool_uses_20250919', cleared_tool_uses: 30 }],
+    }),
   redoCompaction: (store, { active, undone }) =>
     store.undoCompaction('s', active).then(() => store.redoCompaction('s', undone)),
   undoIfFits: (store) => store.undoIfFits('s', { kinds: ['condense'] }),

@@ -132,6 +132,10 @@ describe('a process that holds the write lock', () => {
       pin: () => store.pin('s', [ids[40]!]),
       unpin: () => store.unpin('s', [ids[40]!]),
       hideMessages: () => store.hideMessages('s', [ids[20]!]),
+      recordProviderCompaction: () =>
+        store.recordProviderCompaction('s', {
+          appliedEdits: [{ type: 'clear_tool_uses_20250919', cleared_tool_uses: 90 }],
+        }),
       undoCompaction: () => store.undoCompaction('s', active),
       redoCompaction: () => store.redoCompaction('s', undone),
       compactSession: () => store.compactSession('s', { ...ONLY.truncate, targetTokens: 600 }),

@@ -1,7 +1,18 @@
 import fc from 'fast-check'
 import { expect } from 'vitest'
-import { estimatorNamed, isUndertextError, type NewMessage, openStore, Store } from '../../src/index.ts'
+import {
+  dropReasoning,
+  estimatorNamed,
+  isUndertextError,
+  type NewMessage,
+  openStore,
+  type ProviderCompactionResult,
+  Store,
+  toAnthropic,
+  validateHistory,
+} from '../../src/index.ts'
 import { withoutTime } from '../crashes/standing.ts'
+import { applyStage, storageOf } from '../support/apply-stage.ts'
 import { call, calls, failure, result, say, units } from '../support/conversation.ts'
 import { ModelStorage } from '../support/model-storage.ts'
 
@@ -25,6 +36,16 @@ type Step =
       readonly cascade: boolean
     }
   | { readonly verb: 'report'; readonly percent: number; readonly upTo: number | undefined }
+  | { readonly verb: 'drop'; readonly keepTurns: number }
+  | {
+      readonly verb: 'block'
+      readonly size: number
+      readonly calls: boolean
+      readonly early: boolean
+      readonly recorded: boolean
+    }
+  | { readonly verb: 'record' }
+  | { readonly verb: 'edits'; readonly results: number; readonly turns: number; readonly block: boolean }
   | { readonly verb: 'reopen' }
 
 const STAGES = ['prune', 'deduplicate', 'summarize', 'truncate', 'cut', 'all'] as const
@@ -134,6 +155,30 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       upTo: fc.option(fc.nat(), { nil: undefined }),
     }),
   },
+  {
+    weight: 1,
+    arbitrary: fc.record({ verb: fc.constant('drop' as const), keepTurns: fc.constantFrom(1, 2) }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      verb: fc.constant('block' as const),
+      size: fc.integer({ min: 1, max: 20 }),
+      calls: fc.boolean(),
+      early: fc.boolean(),
+      recorded: fc.boolean(),
+    }),
+  },
+  { weight: 1, arbitrary: fc.constant({ verb: 'record' as const }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      verb: fc.constant('edits' as const),
+      results: fc.nat({ max: 8 }),
+      turns: fc.nat({ max: 4 }),
+      block: fc.boolean(),
+    }),
+  },
   { weight: 1, arbitrary: fc.constant({ verb: 'reopen' as const }) },
 )
 
@@ -154,6 +199,7 @@ export async function checkSequence(steps: readonly Step[]): Promise<void> {
       expect(answers[0], `step ${index} ${one.verb}`).toEqual(answers[1])
       expect(await stateOf(real), `after step ${index} ${one.verb}`).toEqual(await stateOf(model))
       await checkOwn(real, index)
+      if (RENDERED.has(one.verb)) await checkRendering(real, index)
     }
     await checkUndoAll(real)
   } finally {
@@ -216,9 +262,50 @@ async function perform(store: Store, one: Step): Promise<unknown> {
       const position = one.upTo === undefined ? undefined : one.upTo % (stats.storedMessages + 1)
       return store.recordUsage(SESSION, { inputTokens, position })
     }
+    case 'block': {
+      const answer = blockMessage(one)
+      if (!one.recorded) return (await storageOf(store).append(SESSION, [answer], undefined))[0]!.position
+      return recordFacts((await store.append(SESSION, [answer])).providerCompaction)
+    }
+    case 'record':
+      return recordFacts(await store.recordProviderCompaction(SESSION))
+    case 'edits': {
+      const appliedEdits = [
+        { type: 'clear_thinking_20251015', cleared_thinking_turns: one.turns },
+        { type: 'clear_tool_uses_20250919', cleared_tool_uses: one.results },
+        ...(one.block ? [{ type: 'compact_20260112' }] : []),
+      ]
+      const excludeTools = one.results % 3 === 0 ? ['search'] : []
+      return recordFacts(await store.recordProviderCompaction(SESSION, { appliedEdits, excludeTools }))
+    }
+    case 'drop': {
+      const id = await applyStage(store, dropReasoning({ keepTurns: one.keepTurns }), SESSION)
+      return id === undefined ? 'nothing to drop' : (await store.getCompaction(SESSION, id)).partsReplaced
+    }
     case 'reopen':
       return undefined
   }
+}
+
+/** An answer in which a provider compacted: perhaps with words before the block, perhaps in the middle of a loop. */
+function blockMessage({ size, calls: isCalling, early }: Extract<Step, { verb: 'block' }>): NewMessage {
+  const data = { type: 'compaction', content: units(size, 's') }
+  return {
+    role: 'assistant',
+    content: [
+      ...(early ? [{ type: 'text' as const, text: units(2, 'e') }] : []),
+      { type: 'provider', provider: 'anthropic', data },
+      ...(isCalling
+        ? [{ type: 'tool-call' as const, toolCallId: 'call_0', toolName: 'run', input: {} }]
+        : [{ type: 'text' as const, text: units(3, 'b') }]),
+    ],
+  }
+}
+
+function recordFacts(result: ProviderCompactionResult | undefined): unknown {
+  if (result === undefined) return undefined
+  const { recorded, block, edits, tokensBefore, tokensAfter, compactionIds } = result
+  return { recorded, block, edits, tokensBefore, tokensAfter, count: compactionIds.length }
 }
 
 async function compact(
@@ -345,6 +432,31 @@ async function checkOwn(store: Store, index: number): Promise<void> {
   const { findings } = await store.verifySession(SESSION)
   // A result may come after its call was hidden; that is no damage.
   expect(findings, `verifySession after step ${index}`).toEqual([])
+}
+
+/** Verbs after which a compaction block may stand elsewhere. */
+const RENDERED: ReadonlySet<Step['verb']> = new Set([
+  'block',
+  'record',
+  'edits',
+  'undo',
+  'redo',
+  'hide',
+  'pin',
+])
+
+/** The rendering is valid, and holds no block that makes its provider ignore something. */
+async function checkRendering(store: Store, index: number): Promise<void> {
+  if ((await store.getContextStats(SESSION)) === null) return
+  const { messages } = await store.renderHistory(SESSION, { provider: 'anthropic' })
+  expect(validateHistory(messages, 'anthropic'), `rendering after step ${index}`).toEqual([])
+  const sent = toAnthropic(messages).messages
+  const holding = sent.flatMap(({ content }, at) =>
+    typeof content !== 'string' && content.some(({ type }) => type === 'compaction') ? [at] : [],
+  )
+  const before = sent.slice(0, holding[0] ?? 0).map(({ content }) => content)
+  expect(holding.length, `blocks after step ${index}`).toBeLessThan(2)
+  expect(before, `before the block after step ${index}`).toEqual([])
 }
 
 /** Undoing everything, newest first, shows every message of the log as it was appended. */

@@ -5,10 +5,12 @@ import { describeConcurrency } from './contract/concurrency.ts'
 import { describeExpand } from './contract/expand.ts'
 import { describeLossless } from './contract/lossless.ts'
 import { describePreview } from './contract/preview.ts'
+import { describeProvider } from './contract/provider.ts'
 import { describeReading } from './contract/reading.ts'
 import { describeReadings } from './contract/readings.ts'
 import { describeSessions } from './contract/sessions.ts'
 import { describeDeduplicate } from './contract/stages-deduplicate.ts'
+import { describeDropReasoning } from './contract/stages-drop-reasoning.ts'
 import { describePrune } from './contract/stages-prune.ts'
 import { describeSummarize } from './contract/stages-summarize.ts'
 import { describeTruncate } from './contract/stages-truncate.ts'
@@ -53,9 +55,11 @@ export function describeStore(name: string, factory: StoreFactory, keeps: Keeps 
     describeReading(contract)
     describePrune(contract)
     describeDeduplicate(contract)
+    describeDropReasoning(contract)
     describeSummarize(contract)
     describeTruncate(contract)
     describePreview(contract)
+    describeProvider(contract)
     describeUndo(contract)
     describeToolCalls(contract)
     describeExpand(contract)

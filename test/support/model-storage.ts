@@ -11,7 +11,7 @@ import {
   type StoredMessage,
   type ViewMessage,
 } from '../../src/core/message.ts'
-import { applyPlan } from '../../src/core/plan.ts'
+import { applyPlan, contentOf, isCondensing, type PlannedInsert } from '../../src/core/plan.ts'
 import {
   indexView,
   isVisible,
@@ -558,8 +558,8 @@ export class ModelStorage implements Storage {
         }
         stored.log = { rows, compactions: [...stored.log.compactions, compaction] }
         stored.facts.set(step.id, {
-          params: plan.params,
           trigger: run.trigger,
+          params: step.plan.params,
           actor: run.actor,
           reason: run.reason,
           tokensBefore: step.before.tokens,
@@ -775,8 +775,8 @@ export class ModelStorage implements Storage {
       visibleCount: view.rows.length,
       visibleSizes: view.sizes,
       hidden: {
-        condensed: hiddenBy((kind) => kind === 'condense'),
-        truncated: hiddenBy((kind) => kind !== 'condense' && kind !== 'manual'),
+        condensed: hiddenBy(isCondensing),
+        truncated: hiddenBy((kind) => !isCondensing(kind) && kind !== 'manual'),
         byHand: hiddenBy((kind) => kind === 'manual'),
       },
       activeCompactions: log.compactions.filter(({ status }) => status === 'active').length,
@@ -800,7 +800,7 @@ function insertedRow(
   no: number,
   anchor: number,
   ordinal: number,
-  insert: { kind: 'summary' | 'marker'; role: LogRow['role']; text: string; metadata: JsonObject },
+  insert: PlannedInsert,
   createdAt: number,
 ): LogRow {
   return {
@@ -808,7 +808,7 @@ function insertedRow(
     id: `${incarnation}:s${ordinal}`,
     kind: insert.kind,
     role: insert.role,
-    content: insert.text,
+    content: contentOf(insert),
     metadata: Object.keys(insert.metadata).length === 0 ? undefined : insert.metadata,
     createdAt,
     position: undefined,

@@ -13,6 +13,10 @@ import { type Message, type Part, partsOf, type Role } from '../message.ts'
  * - `empty-message-dropped`, `empty-text-dropped`: left out since it says nothing.
  * - `merged`: a message was joined to the one before it, or reasoning to the message it leads to.
  * - `role-changed`: a system message, or words in a tool message, became the user's.
+ * - `block-dropped`: a provider's compaction block was left out, since what it stands for is shown, or a later one counts.
+ * - `block-as-summary`: another provider's block in a message became a summary before it.
+ * - `block-unreadable`: in place of a block that only another provider can read stands a text that says so.
+ * - `moved-behind-block`: a message was put behind the block of a provider that ignores what stands before it.
  * - `user-added`, `assistant-added`: a short message was put in where the provider wants somebody to speak.
  */
 export type MendKind =
@@ -27,6 +31,10 @@ export type MendKind =
   | 'empty-text-dropped'
   | 'merged'
   | 'role-changed'
+  | 'block-dropped'
+  | 'block-as-summary'
+  | 'block-unreadable'
+  | 'moved-behind-block'
   | 'user-added'
   | 'assistant-added'
 

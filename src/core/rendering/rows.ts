@@ -1,6 +1,7 @@
 import type { JsonObject } from '../json.ts'
 import { type Message, type Part, partsOf, type ViewMessage } from '../message.ts'
-import type { ProviderProfile } from '../providers.ts'
+import { canonicalProvider, type ProviderProfile } from '../providers.ts'
+import { blockFirst, presentBlock, settleBlocks } from './blocks.ts'
 import { type Draft, draftOf, type Note } from './draft.ts'
 import { partSummaries, type SummaryPlace } from './places.ts'
 
@@ -68,12 +69,13 @@ export const MANNERS: { readonly [P in SummaryPreset]: Manner } = {
 export function presentRows(
   view: readonly ViewMessage[],
   profile: ProviderProfile,
-  options: InsertedRowOptions,
+  options: InsertedRowOptions & { readonly provider: string },
   note: Note,
-): Draft[] {
+): readonly Draft[] {
   const { place, role } = mannerOf(options)
   const parted = place === 'inline' ? undefined : partSummaries(view)
-  if (parted === undefined) return presentInPlace(view, true, profile, options, note)
+  if (parted === undefined)
+    return presentInPlace(view, { atHead: true, isFirst: true }, profile, options, note)
 
   const { leading, summaries, rest } = parted
   const system = leading.map((row) => draftOf(row.id, plainMessage(row)))
@@ -87,31 +89,86 @@ export function presentRows(
         ? [...summaries.map(present), ...system]
         : [...system, ...summaries.map(present)]
   const endsHead = place !== 'in-system' && role !== 'system'
-  return [...head, ...presentInPlace(rest, !endsHead, profile, options, note)]
+  return [
+    ...head,
+    ...presentInPlace(rest, { atHead: !endsHead, isFirst: summaries.length === 0 }, profile, options, note),
+  ]
+}
+
+/** What stands before the rows that are shown in their places. */
+type Start = {
+  /** Whether system messages alone do. */
+  readonly atHead: boolean
+  /** Whether nothing was shown yet that a compaction block could stand for. */
+  readonly isFirst: boolean
 }
 
 function presentInPlace(
   rows: readonly ViewMessage[],
-  isHead: boolean,
+  start: Start,
   profile: ProviderProfile,
-  options: InsertedRowOptions,
+  options: InsertedRowOptions & { readonly provider: string },
   note: Note,
-): Draft[] {
-  let atHead = isHead
-  return rows.map((row) => {
-    if (row.kind === 'summary') {
-      atHead = false
-      return draftOf(row.id, presentSummary(row, allowedRole(mannerOf(options).role, profile), options))
-    }
-    if (row.kind === 'marker') {
-      atHead = false
-      return draftOf(row.id, presentMarker(row, profile, options))
+): readonly Draft[] {
+  const provider = canonicalProvider(options.provider)
+  const drafts: Draft[] = []
+  const natives: Draft[] = []
+  let { atHead } = start
+  /** System messages at the head. */
+  let head = 0
+  let { isFirst } = start
+
+  const presentInserted = (row: ViewMessage): void => {
+    atHead = false
+    const block = presentBlock(row, provider, note)
+    if (block !== undefined && 'native' in block) {
+      const draft = draftOf(row.id, { role: 'assistant', content: [block.native] })
+      natives.push(draft)
+      drafts.push(draft)
+    } else if (row.kind === 'summary') {
+      const shown = block === undefined ? row : { ...row, content: block.text }
+      drafts.push(
+        draftOf(row.id, presentSummary(shown, allowedRole(mannerOf(options).role, profile), options)),
+      )
+    } else drafts.push(draftOf(row.id, presentMarker(row, profile, options)))
+  }
+
+  for (const stored of rows) {
+    const shown = withoutEmptied(stored)
+    if (shown === undefined) continue
+    const { summary, row } = settleBlocks(shown, isFirst, provider, note)
+    if (summary !== undefined) presentInserted(summary)
+    if (shown.kind !== 'message' || shown.role !== 'system') isFirst = false
+    if (row === undefined) continue
+    if (row.kind !== 'message') {
+      presentInserted(row)
+      continue
     }
     atHead &&= row.role === 'system'
-    if (row.role !== 'system' || atHead || profile.systemInside) return draftOf(row.id, plainMessage(row))
+    if (atHead) head += 1
+    if (row.role !== 'system' || atHead || profile.systemInside) {
+      drafts.push(draftOf(row.id, plainMessage(row)))
+      continue
+    }
     note({ kind: 'role-changed', messageId: row.id })
-    return draftOf(row.id, { role: 'user', content: row.content })
-  })
+    drafts.push(draftOf(row.id, { role: 'user', content: row.content }))
+  }
+  return blockFirst(drafts, natives, head, note)
+}
+
+/**
+ * A row without the parts that are shown as nothing: they say nothing, and are no mend. Results are answers and stay.
+ * `undefined` when nothing is left.
+ */
+function withoutEmptied(row: ViewMessage): ViewMessage | undefined {
+  const { replacedParts, content } = row
+  if (replacedParts === undefined || typeof content === 'string') return row
+  const replaced = new Set(replacedParts)
+  const isEmptied = (part: Part, index: number): boolean =>
+    (part.type === 'text' || part.type === 'reasoning') && part.text === '' && replaced.has(index)
+  if (!content.some(isEmptied)) return row
+  const left = content.filter((part, index) => !isEmptied(part, index))
+  return left.length === 0 ? undefined : { ...row, content: left }
 }
 
 function plainMessage({ role, content, metadata }: Message): Message {

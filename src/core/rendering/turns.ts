@@ -1,3 +1,4 @@
+import { lastBlockOf } from '../compaction-block.ts'
 import type { Part } from '../message.ts'
 import type { ProviderProfile } from '../providers.ts'
 import { type Draft, draftOf, type Note } from './draft.ts'
@@ -27,6 +28,8 @@ function openWithUser(drafts: readonly Draft[], note: Note): readonly Draft[] {
   const first = drafts.findIndex(({ message }) => message.role !== 'system')
   const opening = drafts[first]
   if (opening?.message.role !== 'assistant') return drafts
+  // The provider of a block takes it for the beginning; no other is shown one.
+  if (lastBlockOf(opening.parts) !== undefined) return drafts
   note({ kind: 'user-added', messageId: opening.id })
   return drafts.toSpliced(first, 0, draftOf(opening.id, { role: 'user', content: CONTINUATION_TEXT }))
 }

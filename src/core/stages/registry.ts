@@ -5,6 +5,7 @@ import { type ClearToolResultsStageOptions, clearToolResultsStage } from './clea
 import { compositeStage } from './composite.ts'
 import { cut } from './cut.ts'
 import { deduplicate } from './deduplicate.ts'
+import { dropReasoningStage } from './drop-reasoning.ts'
 import { hierarchicalSummaries } from './hierarchical.ts'
 import { type PriorityStageOptions, priorityStage } from './priority.ts'
 import { prune } from './prune.ts'
@@ -71,6 +72,7 @@ const MAKERS: ReadonlyMap<string, Maker> = new Map<string, Maker>([
   ['composite', makeComposite],
   // The options are checked by the stage itself.
   ['priority_based', (options, what) => priorityStage(options as PriorityStageOptions, what)],
+  ['drop_reasoning', (options) => dropReasoningStage(options)],
 ])
 
 /** Names that a configuration may use for a stage. */

@@ -1,6 +1,7 @@
 import { type Coverage, coverageOf, encodeCoverage, type RowSet } from '../../core/coverage.ts'
 import { stringifyJson } from '../../core/json.ts'
 import { recheckSteps } from '../../core/laws.ts'
+import { contentOf } from '../../core/plan.ts'
 import { addSizes, NO_SIZES, type Sizes, subtractSizes } from '../../core/tokens.ts'
 import { sumSizes } from '../../core/view.ts'
 import { UndertextError } from '../../errors.ts'
@@ -169,7 +170,7 @@ function insertRow(
   connection.run(
     'insert into undertext_contents (key, content, metadata) values (?, ?, ?)',
     key,
-    JSON.stringify(insert.text),
+    JSON.stringify(contentOf(insert)),
     Object.keys(insert.metadata).length === 0 ? null : stringifyJson(insert.metadata),
   )
   return key

@@ -84,7 +84,8 @@ function recount(
   const parts = partsOf({ content })
   const replacements = connection
     .all(
-      `select r.compaction, r.part, r.text, c.status, r.saved_text, r.saved_results, r.saved_media
+      `select r.compaction, r.part, r.text, c.status, r.saved_text, r.saved_reasoning, r.saved_results,
+         r.saved_media
        from undertext_replacements r
        left join undertext_compactions c on c.no = r.compaction where r.message = ? order by r.part, r.compaction`,
       key,
@@ -96,7 +97,11 @@ function recount(
       const shownText = parseStoredText(text, 'replacement', key)
       const units = estimator.measureText(shownText, isResult ? 'toolResult' : 'text')
       const saved = savedBy(sizes, isResult ? 'toolResults' : 'text', units)
-      const isRight = stored[0] === saved.text && stored[1] === saved.toolResults && stored[2] === saved.media
+      const isRight =
+        stored[0] === saved.text &&
+        stored[1] === saved.reasoning &&
+        stored[2] === saved.toolResults &&
+        stored[3] === saved.media
       return {
         compaction: compaction as number,
         part: part as number,

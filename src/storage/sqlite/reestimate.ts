@@ -41,9 +41,10 @@ export function writeRecounted(
   )
   for (const { compaction, part, saved } of replacements) {
     connection.run(
-      `update undertext_replacements set saved_text = ?, saved_results = ?, saved_media = ?
+      `update undertext_replacements set saved_text = ?, saved_reasoning = ?, saved_results = ?, saved_media = ?
        where compaction = ? and message = ? and part = ?`,
       saved.text,
+      saved.reasoning,
       saved.toolResults,
       saved.media,
       compaction,

@@ -25,13 +25,14 @@ export function insertReplacements(
       lastJson = JSON.stringify(replacement.text)
     }
     connection.run(
-      `insert into undertext_replacements (compaction, message, part, text, saved_text, saved_results, saved_media)
-       values (?, ?, ?, ?, ?, ?, ?)`,
+      `insert into undertext_replacements (compaction, message, part, text, saved_text, saved_reasoning, saved_results, saved_media)
+       values (?, ?, ?, ?, ?, ?, ?, ?)`,
       compaction,
       keyOf(replacement),
       replacement.part,
       lastJson,
       replacement.saved.text,
+      replacement.saved.reasoning,
       replacement.saved.toolResults,
       replacement.saved.media,
     )
@@ -85,12 +86,12 @@ function visibleTotals(
     ? 'undertext_replacements r'
     : '(select distinct compaction, message from undertext_replacements) r'
   const row = connection.get(
-    `select total(${column}text), total(${column}results), total(${column}media)
+    `select total(${column}text), total(${column}reasoning), total(${column}results), total(${column}media)
      from ${rows} join undertext_messages m on m.key = r.message where r.compaction = ? and ${M_VISIBLE}`,
     compaction,
   )
-  const [text, toolResults, media] = row as [number, number, number]
-  return { ...NO_SIZES, text, toolResults, media }
+  const [text, reasoning, toolResults, media] = row as [number, number, number, number]
+  return { ...NO_SIZES, text, reasoning, toolResults, media }
 }
 
 /** The numbers of the other compactions of the session that are in force and replace something. */
@@ -129,9 +130,10 @@ function setAlone(
   const sign = inForce ? '-' : '+'
   connection.run(
     `update undertext_messages set shown = r.shown, size_text = size_text ${sign} r.saved_text,
+       size_reasoning = size_reasoning ${sign} r.saved_reasoning,
        size_results = size_results ${sign} r.saved_results, size_media = size_media ${sign} r.saved_media
      from (select message, ${inForce ? shown : 'null'} as shown, sum(saved_text) as saved_text,
-             sum(saved_results) as saved_results, sum(saved_media) as saved_media
+             sum(saved_reasoning) as saved_reasoning, sum(saved_results) as saved_results, sum(saved_media) as saved_media
            from undertext_replacements where compaction = ? group by message) r
      where undertext_messages.key = r.message and r.message not in (select value from json_each(?))`,
     compaction,
@@ -144,6 +146,7 @@ function setAlone(
  * order, the second looked up.
  */
 const EXCHANGEABLE = `select mine.message, mine.part, mine.saved_text - other.saved_text as text,
+    mine.saved_reasoning - other.saved_reasoning as reasoning,
     mine.saved_results - other.saved_results as results, mine.saved_media - other.saved_media as media
   from undertext_replacements mine cross join undertext_replacements other
     on other.compaction = ? and other.message = mine.message and other.part = mine.part
@@ -162,7 +165,8 @@ function exchange(connection: Connection, compaction: number, inForce: boolean, 
     `update undertext_messages
      set shown = replace(shown, '[' || pair.part || ',' || cast(? as integer) || ']',
          '[' || pair.part || ',' || cast(? as integer) || ']'),
-       size_text = size_text ${sign} pair.text, size_results = size_results ${sign} pair.results,
+       size_text = size_text ${sign} pair.text, size_reasoning = size_reasoning ${sign} pair.reasoning,
+       size_results = size_results ${sign} pair.results,
        size_media = size_media ${sign} pair.media
      from (${EXCHANGEABLE}) pair where undertext_messages.key = pair.message`,
     from,
@@ -189,15 +193,18 @@ function setNewest(
   rows: readonly number[],
 ): void {
   // SQLite's rule for bare columns beside max(): they are of the row that holds it.
-  const newest = `select r.message, r.part, max(r.compaction) as by, r.saved_text, r.saved_results, r.saved_media
+  const newest = `select r.message, r.part, max(r.compaction) as by, r.saved_text, r.saved_reasoning, r.saved_results,
+      r.saved_media
     from json_each(?) k join undertext_replacements r on r.message = k.value
     where r.compaction in (select value from json_each(?)) group by r.message, r.part`
-  const totals = `sum(saved_text) as saved_text, sum(saved_results) as saved_results, sum(saved_media) as saved_media`
+  const totals = `sum(saved_text) as saved_text, sum(saved_reasoning) as saved_reasoning,
+    sum(saved_results) as saved_results, sum(saved_media) as saved_media`
   const keys = JSON.stringify(rows)
   const [without, including] = [JSON.stringify(others), JSON.stringify([...others, compaction])]
   connection.run(
     `update undertext_messages set shown = after.shown,
        size_text = size_text + before.saved_text - after.saved_text,
+       size_reasoning = size_reasoning + before.saved_reasoning - after.saved_reasoning,
        size_results = size_results + before.saved_results - after.saved_results,
        size_media = size_media + before.saved_media - after.saved_media
      from (select message, ${totals} from (${newest}) group by message) before

@@ -167,7 +167,7 @@ export const compactions = sqliteTable(
   ],
 )
 
-/** Texts shown in place of a text part or a tool result. Its rows are the coverage of replacing compactions. */
+/** Texts shown in place of parts, empty for reasoning and providers' parts. Its rows are the coverage of replacing compactions. */
 export const replacements = sqliteTable(
   'undertext_replacements',
   {
@@ -178,6 +178,7 @@ export const replacements = sqliteTable(
     text: text().notNull(),
     /** What showing it saves, in sizes: the original's less its own. */
     savedText: integer('saved_text').notNull(),
+    savedReasoning: integer('saved_reasoning').notNull().default(0),
     savedResults: integer('saved_results').notNull(),
     savedMedia: integer('saved_media').notNull(),
   },

@@ -1,5 +1,5 @@
 import { countRows, type RowSet } from '../../core/coverage.ts'
-import type { CompactionKind } from '../../core/plan.ts'
+import { type CompactionKind, isCondensing } from '../../core/plan.ts'
 import { type Sizes, SizesSum } from '../../core/tokens.ts'
 import type { Connection } from './connection.ts'
 import { VISIBLE } from './history.ts'
@@ -12,14 +12,14 @@ import { VISIBLE } from './history.ts'
 
 /** The column that holds the hiding parent of a kind of compaction. */
 export function parentColumn(kind: CompactionKind): 'condense_parent' | 'truncation_parent' {
-  return kind === 'condense' ? 'condense_parent' : 'truncation_parent'
+  return isCondensing(kind) ? 'condense_parent' : 'truncation_parent'
 }
 
 /** The counter of a session that counts what a kind of compaction hid. */
 export function hiddenCounter(
   kind: CompactionKind,
 ): 'hidden_condensed' | 'hidden_truncated' | 'hidden_by_hand' {
-  if (kind === 'condense') return 'hidden_condensed'
+  if (isCondensing(kind)) return 'hidden_condensed'
   return kind === 'manual' ? 'hidden_by_hand' : 'hidden_truncated'
 }
 

@@ -1,5 +1,5 @@
 import { countRows, holdsRow, spanPlaces } from '../../core/coverage.ts'
-import { checkLaws } from '../../core/laws.ts'
+import { checkLaws, partedReasoning } from '../../core/laws.ts'
 import { planRedo, planUndo } from '../../core/nesting.ts'
 import { lastUndoneOf } from '../../core/session-log.ts'
 import { addSizes, NO_SIZES, type Sizes, subtractSizes } from '../../core/tokens.ts'
@@ -120,6 +120,8 @@ function redoOne(
   const { no, kind, coverage } = compaction
   let sizes: Sizes = NO_SIZES
   const rows = countRows(coverage.hidden)
+  const isMoving = kind === 'provider' && coverage.inserted !== undefined
+  if (compaction.partsReplaced > 0 && !isMoving) checkReasoning(connection, session, compaction, estimators)
   if (rows > 0) {
     if (coverage.openCalls) checkPairs(connection, session, compaction, estimators)
     sizes = subtractSizes(sizes, sizesInSpan(connection, session, compaction))
@@ -134,7 +136,8 @@ function redoOne(
     )
   }
   if (compaction.partsReplaced > 0) {
-    checkReplaced(connection, session, compaction)
+    // The parts of a provider's block moved to the row it inserted: no law keeps them in their place.
+    if (!isMoving) checkReplaced(connection, session, compaction)
     sizes = addSizes(sizes, refreshShown(connection, no, true))
   }
   const inserted = coverage.inserted === undefined ? 0 : 1
@@ -200,6 +203,31 @@ function checkPairs(
       throw error
     throw notVisible(session, compaction, 'a law would not hold', error.facts.messageIds)
   }
+}
+
+/** Nothing is shown in place of reasoning a tool loop needs now. Rare, so the whole view is looked at. */
+function checkReasoning(
+  connection: Connection,
+  session: StoredSession,
+  compaction: StoredCompaction,
+  estimators: Estimators,
+): void {
+  const emptied = connection.all(
+    `select message, part from undertext_replacements where compaction = ? and text = '""'`,
+    compaction.no,
+  )
+  if (emptied.length === 0) return
+  const view = viewIndex(connection, session, '', estimators)
+  const parted = partedReasoning(
+    view,
+    emptied.flatMap(([key, part]) => {
+      const index = view.indexOf(key as number)
+      return index === undefined ? [] : [{ row: view.rows[index]!, part: part as number }]
+    }),
+  )
+  if (parted.length === 0) return
+  const ids = parted.map(({ id }) => id)
+  throw notVisible(session, compaction, 'a tool loop needs the reasoning', ids)
 }
 
 /** What a deduplication leans on must be there and whole, unless nothing it replaced is visible either. */

@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { holdsRow, type RowSet } from '../../core/coverage.ts'
 import type { MessageIndex } from '../../core/index-message.ts'
 import { pairToolUse } from '../../core/pairing.ts'
+import { isCondensing } from '../../core/plan.ts'
 import type { Estimator } from '../../core/tokens.ts'
 import type { Finding, FindingCode } from '../../core/verify.ts'
 import { writeAudit } from './audit.ts'
@@ -216,7 +217,7 @@ class Check {
     for (const { no, kind, status, coverage } of this.#compactions) {
       if (status === 'active') {
         each(coverage.hidden, (tags) => {
-          if (kind === 'condense') tags.condenseParent = no
+          if (isCondensing(kind)) tags.condenseParent = no
           else tags.truncationParent = no
         })
       } else if (coverage.inserted !== undefined) {

@@ -1,0 +1,1 @@
+ALTER TABLE `undertext_replacements` ADD `saved_reasoning` integer DEFAULT 0 NOT NULL;

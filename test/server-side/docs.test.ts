@@ -1,0 +1,26 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, it } from 'vitest'
+import { examplesOf, runAsUser } from '../support/run-as-user.ts'
+
+const PAGE = readFileSync(join(import.meta.dirname, '..', '..', 'docs', 'server-side.md'), 'utf8')
+
+it('S0-77 S0-89 has a page whose examples do what they say', async () => {
+  const blocks = examplesOf(PAGE)
+  expect(blocks.length).toBe(3)
+  const printed = await Promise.all(blocks.map((code) => runAsUser(code)))
+  expect(printed.map((lines) => lines.trim().split('\n'))).toEqual([
+    [
+      '{"edits":[{"type":"clear_tool_uses_20250919","trigger":{"type":"input_tokens","value":100000},"keep":{"type":"tool_uses","value":3},"exclude_tools":["memory"]},{"type":"compact_20260112","trigger":{"type":"input_tokens","value":150000}}]}',
+      'compact-2026-01-12,context-management-2025-06-27',
+      '[{"type":"compaction","compact_threshold":200000}]',
+    ],
+    [
+      'recorded continue',
+      '[{"role":"assistant","content":[{"type":"compaction","content":"A trip to Porto: four days, one at the sea, 900 euros."}]}]',
+      '3',
+    ],
+    ['1 false', 'true'],
+  ])
+  expect(PAGE).toMatch(/\| on the provider's side \|/)
+})
