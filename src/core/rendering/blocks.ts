@@ -6,6 +6,7 @@ import {
   UNREADABLE_SUMMARY,
 } from '../compaction-block.ts'
 import type { Part, ViewMessage } from '../message.ts'
+import { canonicalProvider } from '../providers.ts'
 import { type Draft, type Note, redraft } from './draft.ts'
 
 /*
@@ -33,6 +34,13 @@ export function settleBlocks(row: ViewMessage, isFirst: boolean, provider: strin
     ...(isFirst && { summary: { ...row, kind: 'summary' as const, content: [parts[last]!] } }),
     ...(rest.length > 0 && { row: { ...row, content: rest } }),
   }
+}
+
+/** Whether a row holds a block that this provider wrote. */
+export function holdsBlock({ content }: ViewMessage, provider: string): boolean {
+  if (typeof content === 'string') return false
+  const last = lastBlockOf(content)
+  return last !== undefined && compactionBlock(content[last]!)?.provider === canonicalProvider(provider)
 }
 
 /** How a summary row that holds a block is shown to a provider: as the block itself, or as a text. */
