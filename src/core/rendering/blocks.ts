@@ -36,11 +36,17 @@ export function settleBlocks(row: ViewMessage, isFirst: boolean, provider: strin
   }
 }
 
-/** Whether a row holds a block that this provider wrote. */
-export function holdsBlock({ content }: ViewMessage, provider: string): boolean {
-  if (typeof content === 'string') return false
-  const last = lastBlockOf(content)
-  return last !== undefined && compactionBlock(content[last]!)?.provider === canonicalProvider(provider)
+/**
+ * Whether a view is sent with a block of this provider in it: one that a compaction recorded, or one in the first message. A
+ * block in a message that is appended later is neither, so appending changes nothing here.
+ */
+export function beginsWithBlock(view: readonly ViewMessage[], provider: string): boolean {
+  const name = canonicalProvider(provider)
+  if (view.some((row) => blockOfSummary(row)?.provider === name)) return true
+  const first = view.find(({ kind, role }) => kind !== 'message' || role !== 'system')
+  if (first?.kind !== 'message' || typeof first.content === 'string') return false
+  const last = lastBlockOf(first.content)
+  return last !== undefined && compactionBlock(first.content[last])?.provider === name
 }
 
 /** How a summary row that holds a block is shown to a provider: as the block itself, or as a text. */

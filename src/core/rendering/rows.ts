@@ -1,7 +1,7 @@
 import type { JsonObject } from '../json.ts'
 import { type Message, type Part, partsOf, type ViewMessage } from '../message.ts'
 import { canonicalProvider, type ProviderProfile } from '../providers.ts'
-import { blockFirst, holdsBlock, presentBlock, settleBlocks } from './blocks.ts'
+import { beginsWithBlock, blockFirst, presentBlock, settleBlocks } from './blocks.ts'
 import { type Draft, draftOf, type Note } from './draft.ts'
 import { partSummaries, type SummaryPlace } from './places.ts'
 
@@ -74,7 +74,7 @@ export function presentRows(
 ): readonly Draft[] {
   const { place, role } = mannerOf(options)
   // What stands before a block its provider ignores, so nothing is moved there.
-  const isInline = place === 'inline' || view.some((row) => holdsBlock(row, options.provider))
+  const isInline = place === 'inline' || beginsWithBlock(view, options.provider)
   const parted = isInline ? undefined : partSummaries(view)
   if (parted === undefined)
     return presentInPlace(view, { atHead: true, isFirst: true }, profile, options, note)
