@@ -22,7 +22,6 @@ import type { ChosenModel } from './model.ts'
 /** Fractions and token counts of settings that scale with the window. Source: checklist C-23 and F5. */
 const PRUNE_PROTECT_SHARE = 0.25
 const PRUNE_MINIMUM_SHARE = 0.1
-const KEEP_RECENT_SHARE = 0.3
 const SUMMARY_SHARE = 0.05
 const SUMMARY_LEAST_TOKENS = 500
 const SUMMARY_MOST_TOKENS = 4_000
@@ -221,15 +220,25 @@ function resolveStages(config: CheckedConfig, available: number, targetTokens: n
     pathArguments: config.pathArguments ?? PATH_ARGUMENTS,
     deduplicateMinimumSavings: config.deduplicateMinimumSavings ?? DEDUP_THRESHOLD,
     deduplicateByText: config.deduplicateByText ?? true,
-    keepRecentTokens: config.keepRecentTokens ?? Math.floor(targetTokens * KEEP_RECENT_SHARE),
+    keepRecentTokens: config.keepRecentTokens,
     keepRecentRatio: config.keepRecentRatio,
     summaryMaxTokens:
-      config.summaryMaxTokens ?? Math.min(SUMMARY_MOST_TOKENS, Math.max(SUMMARY_LEAST_TOKENS, summary)),
+      config.summaryMaxTokens ??
+      (config.summarizer?.usesModel === true
+        ? Math.min(SUMMARY_MOST_TOKENS, Math.max(SUMMARY_LEAST_TOKENS, summary))
+        : offlineSummaryTokens(targetTokens)),
     summarySections: config.summarySections ?? SUMMARY_SECTIONS,
     truncationFraction: config.truncationFraction,
     truncationMarker:
       config.truncationMarker === false ? undefined : (config.truncationMarker ?? TRUNCATION_MARKER),
   }
+}
+
+/** Most tokens of a summary that no model writes, and so costs nothing but its room. */
+function offlineSummaryTokens(targetTokens: number): number {
+  const S = Number(process.env.SS ?? 0.35), M = Number(process.env.SM ?? 24000)
+  const least = Math.min(SUMMARY_LEAST_TOKENS, Math.ceil(targetTokens / 2))
+  return Math.max(1, Math.min(M, Math.max(least, Math.floor(targetTokens * S))))
 }
 
 export function waitMsOf(config: CheckedConfig): number {

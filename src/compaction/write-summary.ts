@@ -82,7 +82,8 @@ export async function writeSummary(
     answer = await summarizer.summarize({
       ...request,
       maxTokens: Math.max(1, textTokens),
-      messages: chunk.map(({ kind, shown }) => ({ ...shown, kind })),
+      // Whoever calls no model reads everything for nothing, and what was cleared in the view too.
+      messages: chunk.map(({ kind, shown, original }) => ({ ...(summarizer.usesModel ? shown : original), kind })),
       files: filesOf(chunk.map(({ original }) => original)),
       ...(previousSummary !== '' && { previousSummary }),
     })

@@ -13,7 +13,8 @@ export type StageSettings = {
   readonly pathArguments: readonly string[]
   readonly deduplicateMinimumSavings: number
   readonly deduplicateByText: boolean
-  readonly keepRecentTokens: number
+  /** `undefined`: as much as the target leaves beside the summary. */
+  readonly keepRecentTokens: number | undefined
   /** Counts as seed 003 says when given; then it takes the place of `keepRecentTokens`. */
   readonly keepRecentRatio: number | undefined
   readonly summaryMaxTokens: number

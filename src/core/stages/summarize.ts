@@ -1,6 +1,6 @@
 import type { Plan, PlannedInsert } from '../plan.ts'
 import type { View, ViewRow } from '../view.ts'
-import { findCut, keepSurvivors, keepsGroups } from './cut-point.ts'
+import { findCut, findFillingCut, keepSurvivors, keepsGroups } from './cut-point.ts'
 import type { BareContext, SummarizingStage, SummaryTask } from './stage.ts'
 
 /** Histories this short are left alone. Source: seed 003. */
@@ -20,14 +20,14 @@ const MINIMUM_FURTHER_TOKENS = 200
 export function planSummaries(view: View, context: BareContext): SummaryTask[] {
   const { settings } = context
   if (view.rows.length <= MINIMUM_MESSAGES) return []
+  const room = context.targetTokens - settings.summaryMaxTokens - tokensThatStay(view)
+  const { keepRecentTokens, keepRecentRatio } = settings
   const cut =
-    settings.keepRecentRatio === undefined
-      ? findCut(
-          view,
-          settings.keepRecentTokens,
-          context.targetTokens - settings.summaryMaxTokens - tokensThatStay(view),
-        )
-      : cutByRatio(view, settings.keepRecentRatio)
+    keepRecentRatio !== undefined
+      ? cutByRatio(view, keepRecentRatio)
+      : keepRecentTokens === undefined
+        ? findFillingCut(view, Math.max(0, room))
+        : findCut(view, keepRecentTokens, room)
   return coverableRuns(view, cut)
     .map((rows) => ({ rows, tokens: view.tokensOfRows(rows) }))
     .filter(({ rows, tokens }, at) => isWorthIt(rows) && (at === 0 || tokens >= MINIMUM_FURTHER_TOKENS))

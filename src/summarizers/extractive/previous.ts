@@ -1,4 +1,5 @@
-import { type FileFacts, readFile, readReads } from './files.ts'
+import { readFile, readNames, readReads } from './file-lines.ts'
+import type { FileFacts } from './files.ts'
 import { isWrittenRule, type Rule, readRule, rulesInSummary } from './rules.ts'
 import { readTerms, type Terms } from './terms.ts'
 import { isDefaultTitle, type Topic, topicOf, topicsOf } from './titles.ts'
@@ -43,7 +44,7 @@ export function readPrevious(texts: readonly string[], titles: readonly string[]
       let root = ''
       for (const item of items) {
         const list = readTerms(item)
-        const file = readFile(item)
+        const file = readFile(item) ?? readNames(item)
         const reads = readReads(item)
         const rooted = (one: FileFacts) => (isAbsolute(one.path) ? one : { ...one, path: root + one.path })
         if (holdsRules(topic, item)) rules.push(readRule(item))

@@ -1,16 +1,8 @@
 import type { SummaryRequest } from '../summarizer.ts'
 import { shorten } from '../text.ts'
 import type { Conversation } from './conversation.ts'
-import {
-  commonRoot,
-  type FileFacts,
-  filesIn,
-  isModified,
-  mergeFiles,
-  weightOfFile,
-  writeFile,
-  writeReads,
-} from './files.ts'
+import { definedNames, writeFile, writeNames, writeReads } from './file-lines.ts'
+import { commonRoot, type FileFacts, filesIn, isModified, mergeFiles, weightOfFile } from './files.ts'
 import type { Bullet } from './fit.ts'
 import type { Previous } from './previous.ts'
 import { problemsIn } from './problems.ts'
@@ -114,16 +106,18 @@ const MAX_READS = 40
 function fileBullets({ calls }: Conversation, previous: Previous, files: readonly FileFacts[]): Bullet[] {
   const latest = files.reduce((max, { last }) => Math.max(max, last), 0)
   const byWeight = files.toSorted((a, b) => weightOfFile(b, latest) - weightOfFile(a, latest))
-  const modified = byWeight.filter(isModified)
-  const reads = byWeight.filter((file) => !isModified(file)).slice(0, MAX_READS)
-  const root = commonRoot([...modified, ...reads].map(({ path }) => path))
+  const told = byWeight.filter((file) => isModified(file) || file.outline.defines.size > 0)
+  const others = byWeight.filter((file) => !told.includes(file))
+  const reads = others.filter((file) => file.reads > 0).slice(0, MAX_READS)
+  const root = commonRoot([...told, ...reads].map(({ path }) => path))
   const shown = (path: string) =>
     root !== undefined && path.startsWith(root) ? path.slice(root.length) : path
 
   const bullets: Bullet[] = []
   if (root !== undefined) bullets.push({ text: `Root: \`${root}\``, rank: 0, isIntro: true })
-  for (const [i, file] of modified.entries()) {
-    bullets.push({ text: writeFile(file, shown(file.path)), rank: Math.max(500, 920 - 10 * i), cut: 'prose' })
+  for (const [i, file] of told.entries()) {
+    const rank = isModified(file) ? 920 : 860
+    bullets.push({ text: writeFile(file, shown(file.path)), rank: Math.max(500, rank - 10 * i), cut: 'list' })
   }
   if (reads.length > 0) {
     bullets.push({
@@ -131,6 +125,11 @@ function fileBullets({ calls }: Conversation, previous: Previous, files: readonl
       rank: 720,
       cut: 'list',
     })
+  }
+  const names = new Set(told.flatMap(({ outline }) => definedNames(outline)))
+  for (const [i, file] of byWeight.entries()) {
+    const text = writeNames(file, shown(file.path), names)
+    if (text !== '') bullets.push({ text, rank: Math.max(480, 760 - 10 * i), cut: 'list' })
   }
   for (const [i, change] of shellChanges(calls).entries()) {
     bullets.push({ text: `Shell: \`${change}\``, rank: 700 + i })
