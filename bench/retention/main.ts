@@ -40,11 +40,13 @@ function table(figures: readonly Figures[]): string {
   const lines = names.map((name) => {
     const cells = SHARES.map((share) => {
       const found = figures.find((one) => one.contestant === name && one.share === share)!
-      return `${found.retention.toFixed(3)}  ${found.loss.toFixed(2).padStart(5)}  ${found.filled.toFixed(2)} ${found.fullest.toFixed(2)}`
+      const { retention, loss, within, lossWithin, filled, fullest } = found
+      const own = `${retention.toFixed(3)}  ${loss.toFixed(2).padStart(5)}`
+      return `${own}  ${String(within).padStart(4)} ${lossWithin.toFixed(2).padStart(5)}  ${filled.toFixed(2)} ${fullest.toFixed(2)}`
     })
     const milliseconds = figures.find((one) => one.contestant === name)!.milliseconds
     return `${name.padEnd(width)}  ${cells.join('   |  ')}  ${milliseconds.toFixed(0).padStart(5)}\n`
   })
-  const heads = SHARES.map((share) => `${share * 100} %: kept, loss, filled, most`.padEnd(27)).join('| ')
+  const heads = SHARES.map((share) => `${share * 100} %: kept, loss; within: loss; filled`.padEnd(38)).join('| ')
   return `\n${first.file}, ${first.cuts} cuts, ${first.used} identifiers\n${' '.repeat(width + 2)}${heads} ms\n${lines.join('')}`
 }

@@ -25,11 +25,21 @@ export type Figures = {
   readonly retention: number
   /** What it lost over what the first contestant lost. */
   readonly loss: number
+  /** Cuts at which its view was within the budget, and the two figures above over these alone. */
+  readonly within: number
+  readonly retentionWithin: number
+  readonly lossWithin: number
   /** Tokens of the views over the tokens allowed, all cuts together, and the largest of one. */
   readonly filled: number
   readonly fullest: number
   /** Milliseconds for one compaction, on average. */
   readonly milliseconds: number
+}
+
+type Kept = { readonly used: number; readonly kept: number; readonly tokens: number; readonly budget: number }
+
+function sum(all: readonly Kept[], what: keyof Kept): number {
+  return all.reduce((total, one) => total + one[what], 0)
 }
 
 type Cut = { readonly before: readonly ChatMessage[]; readonly wanted: readonly string[] }
@@ -61,24 +71,26 @@ export async function measure(file: File, contestants: readonly Contestant[]): P
   const cuts = file.conversations.flatMap(cutsOf)
   const figures: Figures[] = []
   for (const share of SHARES) {
-    let lostByFirst: number | undefined
+    let first: readonly Kept[] | undefined
     for (const { name, compact } of contestants) {
-      let [used, kept, tokens, allowed, fullest, milliseconds] = [0, 0, 0, 0, 0, 0]
+      const all: Kept[] = []
+      let milliseconds = 0
       for (const { before, wanted } of cuts) {
         const budget = Math.floor(tokensOf(before) * share)
         const start = performance.now()
         const view = await compact(before, budget)
         milliseconds += performance.now() - start
         const words = new Words(textOf(view))
-        used += wanted.length
-        kept += wanted.filter((identifier) => words.has(identifier)).length
-        const own = tokensOf(view)
-        tokens += own
-        allowed += budget
-        fullest = Math.max(fullest, own / budget)
+        const kept = wanted.filter((identifier) => words.has(identifier)).length
+        all.push({ used: wanted.length, kept, tokens: tokensOf(view), budget })
       }
-      const lost = used - kept
-      lostByFirst ??= lost
+      first ??= all
+      const baseline = first
+      const isWithin = all.map(({ tokens, budget }) => tokens <= budget)
+      const [used, kept] = [sum(all, 'used'), sum(all, 'kept')]
+      const within = all.filter((_, at) => isWithin[at])
+      const [usedWithin, keptWithin] = [sum(within, 'used'), sum(within, 'kept')]
+      const firstWithin = sum(baseline.filter((_, at) => isWithin[at]), 'kept')
       figures.push({
         file: file.name,
         contestant: name,
@@ -87,9 +99,12 @@ export async function measure(file: File, contestants: readonly Contestant[]): P
         used,
         kept,
         retention: kept / used,
-        loss: lost / lostByFirst,
-        filled: tokens / allowed,
-        fullest,
+        loss: (used - kept) / (used - sum(baseline, 'kept')),
+        within: within.length,
+        retentionWithin: keptWithin / usedWithin,
+        lossWithin: (usedWithin - keptWithin) / (usedWithin - firstWithin),
+        filled: sum(all, 'tokens') / sum(all, 'budget'),
+        fullest: Math.max(...all.map(({ tokens, budget }) => tokens / budget)),
         milliseconds: milliseconds / cuts.length,
       })
     }

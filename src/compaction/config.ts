@@ -25,6 +25,14 @@ const PRUNE_MINIMUM_SHARE = 0.1
 const SUMMARY_SHARE = 0.05
 const SUMMARY_LEAST_TOKENS = 500
 const SUMMARY_MOST_TOKENS = 4_000
+/**
+ * Offline: half of a target of up to 16,000 tokens, and a tenth of what is beyond, at most 16,000 more. What a session's
+ * files define and its calls did grows slower than the session. Source: measured, docs/summaries.md.
+ */
+const OFFLINE_SUMMARY_SHARE = 0.5
+const OFFLINE_FULL_TARGET = 16_000
+const OFFLINE_MORE_SHARE = 0.1
+const OFFLINE_MORE_TOKENS = 16_000
 /** What must go, at least, after an overflow that named no size. Source: design 3.6. */
 const OVERFLOW_SHARE = 0.3
 
@@ -234,11 +242,11 @@ function resolveStages(config: CheckedConfig, available: number, targetTokens: n
   }
 }
 
-/** Most tokens of a summary that no model writes, and so costs nothing but its room. */
+/** Most tokens of a summary that no model writes: it costs nothing but its room, and what it leaves the tail takes. */
 function offlineSummaryTokens(targetTokens: number): number {
-  const S = Number(process.env.SS ?? 0.35), M = Number(process.env.SM ?? 24000)
-  const least = Math.min(SUMMARY_LEAST_TOKENS, Math.ceil(targetTokens / 2))
-  return Math.max(1, Math.min(M, Math.max(least, Math.floor(targetTokens * S))))
+  const full = Math.min(targetTokens, OFFLINE_FULL_TARGET)
+  const more = targetTokens - full
+  return Math.max(1, Math.floor(full * OFFLINE_SUMMARY_SHARE + Math.min(OFFLINE_MORE_TOKENS, more * OFFLINE_MORE_SHARE)))
 }
 
 export function waitMsOf(config: CheckedConfig): number {

@@ -12,7 +12,7 @@ import { oneLine, shorten } from './text.ts'
 const SHARES: { readonly [T in Topic | 'earlier']: number } = {
   request: 0.13,
   concepts: 0.06,
-  files: 0.4,
+  files: 0.6,
   problems: 0.08,
   pending: 0.08,
   evolution: 0.13,

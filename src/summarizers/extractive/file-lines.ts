@@ -9,10 +9,10 @@ import { type Definition, noOutline, type Outline } from './outline.ts'
  */
 
 /** Most definitions, members of one, modules and names told of one file. */
-const MAX_DEFINES = 60
-const MAX_MEMBERS = 40
+const MAX_DEFINES = 150
+const MAX_MEMBERS = 120
 const MAX_MODULES = 40
-const MAX_USES = 120
+const MAX_USES = 500
 
 /** A file as a line: path, what was done, what it defines, what it says of itself. */
 export function writeFile(file: FileFacts, path = file.path): string {

@@ -113,8 +113,8 @@ function isWhole({ name, input }: Call): boolean {
 }
 
 /** Units of one file's texts that are searched for names, of one text, and of all texts. */
-const FILE_UNITS = 120_000
-const TEXT_UNITS = 40_000
+const FILE_UNITS = 200_000
+const TEXT_UNITS = 120_000
 const ALL_UNITS = 2_000_000
 
 /** What the newest texts of each file tell, those that tools showed and those they were told to write. */

@@ -25,7 +25,7 @@ export type Outline = {
 const LINE_UNITS = 300
 const IMPORT_LINES = 80
 /** Most members told of one definition, and most definitions of one text. */
-const MAX_MEMBERS = 80
+const MAX_MEMBERS = 150
 const MAX_DEFINITIONS = 200
 
 /** Words before a definition, and the words of definition. */
