@@ -23,7 +23,9 @@ export function filesToMeasure(named: readonly string[]): string[] {
  */
 export function readConversations(path: string): File {
   const text = readFileSync(path, 'utf8').trim()
-  const values = path.endsWith('.json') ? listed(JSON.parse(text)) : text.split('\n').map((line) => JSON.parse(line) as unknown)
+  const values = path.endsWith('.json')
+    ? listed(JSON.parse(text))
+    : text.split('\n').map((line) => JSON.parse(line) as unknown)
   const name = basename(path)
   const lists = values.map(messagesIn)
   const conversations = lists.every((list) => list !== undefined)

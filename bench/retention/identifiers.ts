@@ -60,7 +60,8 @@ export class Words {
   has(identifier: string): boolean {
     if (/^\w+$/.test(identifier)) return this.#words.has(identifier)
     for (let at = this.#text.indexOf(identifier); at >= 0; at = this.#text.indexOf(identifier, at + 1)) {
-      if (!/\w/.test(this.#text[at - 1] ?? '') && !/\w/.test(this.#text[at + identifier.length] ?? '')) return true
+      if (!/\w/.test(this.#text[at - 1] ?? '') && !/\w/.test(this.#text[at + identifier.length] ?? ''))
+        return true
     }
     return false
   }

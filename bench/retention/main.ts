@@ -47,6 +47,8 @@ function table(figures: readonly Figures[]): string {
     const milliseconds = figures.find((one) => one.contestant === name)!.milliseconds
     return `${name.padEnd(width)}  ${cells.join('   |  ')}  ${milliseconds.toFixed(0).padStart(5)}\n`
   })
-  const heads = SHARES.map((share) => `${share * 100} %: kept, loss; within: loss; filled`.padEnd(38)).join('| ')
+  const heads = SHARES.map((share) => `${share * 100} %: kept, loss; within: loss; filled`.padEnd(38)).join(
+    '| ',
+  )
   return `\n${first.file}, ${first.cuts} cuts, ${first.used} identifiers\n${' '.repeat(width + 2)}${heads} ms\n${lines.join('')}`
 }

@@ -50,7 +50,10 @@ function cutsOf({ messages }: Conversation): Cut[] {
     message.role === 'assistant' && at >= LEAST_BEFORE && isComplete(messages, at) ? [at] : [],
   )
   const stride = Math.max(1, places.length / MOST_CUTS)
-  const chosen = places.length <= MOST_CUTS ? places : Array.from({ length: MOST_CUTS }, (_, i) => places[Math.floor(i * stride)]!)
+  const chosen =
+    places.length <= MOST_CUTS
+      ? places
+      : Array.from({ length: MOST_CUTS }, (_, i) => places[Math.floor(i * stride)]!)
   return chosen.flatMap((at) => {
     const before = messages.slice(0, at)
     const known = new Words(textOf(before))
@@ -90,7 +93,10 @@ export async function measure(file: File, contestants: readonly Contestant[]): P
       const [used, kept] = [sum(all, 'used'), sum(all, 'kept')]
       const within = all.filter((_, at) => isWithin[at])
       const [usedWithin, keptWithin] = [sum(within, 'used'), sum(within, 'kept')]
-      const firstWithin = sum(baseline.filter((_, at) => isWithin[at]), 'kept')
+      const firstWithin = sum(
+        baseline.filter((_, at) => isWithin[at]),
+        'kept',
+      )
       figures.push({
         file: file.name,
         contestant: name,

@@ -30,7 +30,8 @@ function stringsIn(value: unknown): string[] {
   if (typeof value !== 'object' || value === null) return []
   const found: string[] = []
   for (const [name, inner] of Object.entries(value)) {
-    if (name === 'type' || name === 'toolCallId' || name === 'providerOptions' || name === 'signature') continue
+    if (name === 'type' || name === 'toolCallId' || name === 'providerOptions' || name === 'signature')
+      continue
     for (const text of stringsIn(inner)) found.push(text)
   }
   return found

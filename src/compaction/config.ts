@@ -30,6 +30,7 @@ const SUMMARY_MOST_TOKENS = 4_000
  * files define and its calls did grows slower than the session. Source: measured, docs/summaries.md.
  */
 const OFFLINE_SUMMARY_SHARE = 0.5
+const OFFLINE_MOST_SHARE = 0.75
 const OFFLINE_FULL_TARGET = 16_000
 const OFFLINE_MORE_SHARE = 0.1
 const OFFLINE_MORE_TOKENS = 16_000
@@ -214,7 +215,6 @@ function mustShrink({ trigger, reportedTokens }: CheckedConfig, { source }: Outl
 }
 
 function resolveStages(config: CheckedConfig, available: number, targetTokens: number): StageSettings {
-  const summary = Math.floor(available * SUMMARY_SHARE)
   return {
     pruneProtectTokens:
       config.pruneProtectTokens ??
@@ -230,11 +230,7 @@ function resolveStages(config: CheckedConfig, available: number, targetTokens: n
     deduplicateByText: config.deduplicateByText ?? true,
     keepRecentTokens: config.keepRecentTokens,
     keepRecentRatio: config.keepRecentRatio,
-    summaryMaxTokens:
-      config.summaryMaxTokens ??
-      (config.summarizer?.usesModel === true
-        ? Math.min(SUMMARY_MOST_TOKENS, Math.max(SUMMARY_LEAST_TOKENS, summary))
-        : offlineSummaryTokens(targetTokens)),
+    ...summaryTokens(config, available, targetTokens),
     summarySections: config.summarySections ?? SUMMARY_SECTIONS,
     truncationFraction: config.truncationFraction,
     truncationMarker:
@@ -242,11 +238,24 @@ function resolveStages(config: CheckedConfig, available: number, targetTokens: n
   }
 }
 
-/** Most tokens of a summary that no model writes: it costs nothing but its room, and what it leaves the tail takes. */
-function offlineSummaryTokens(targetTokens: number): number {
+/** What a tail leaves to the summary, and the most a summary may take when the tail needs less than it might. */
+function summaryTokens(
+  { summaryMaxTokens, summarizer }: CheckedConfig,
+  available: number,
+  targetTokens: number,
+): Pick<StageSettings, 'summaryRoomTokens' | 'summaryMaxTokens'> {
+  if (summaryMaxTokens !== undefined) return { summaryRoomTokens: summaryMaxTokens, summaryMaxTokens }
+  if (summarizer?.usesModel === true) {
+    const share = Math.floor(available * SUMMARY_SHARE)
+    const most = Math.min(SUMMARY_MOST_TOKENS, Math.max(SUMMARY_LEAST_TOKENS, share))
+    return { summaryRoomTokens: most, summaryMaxTokens: most }
+  }
   const full = Math.min(targetTokens, OFFLINE_FULL_TARGET)
-  const more = targetTokens - full
-  return Math.max(1, Math.floor(full * OFFLINE_SUMMARY_SHARE + Math.min(OFFLINE_MORE_TOKENS, more * OFFLINE_MORE_SHARE)))
+  const more = Math.min(OFFLINE_MORE_TOKENS, (targetTokens - full) * OFFLINE_MORE_SHARE)
+  return {
+    summaryRoomTokens: Math.floor(full * OFFLINE_SUMMARY_SHARE + more),
+    summaryMaxTokens: Math.max(SUMMARY_LEAST_TOKENS, Math.floor(full * OFFLINE_MOST_SHARE + more)),
+  }
 }
 
 export function waitMsOf(config: CheckedConfig): number {

@@ -83,7 +83,10 @@ export async function writeSummary(
       ...request,
       maxTokens: Math.max(1, textTokens),
       // Whoever calls no model reads everything for nothing, and what was cleared in the view too.
-      messages: chunk.map(({ kind, shown, original }) => ({ ...(summarizer.usesModel ? shown : original), kind })),
+      messages: chunk.map(({ kind, shown, original }) => ({
+        ...(summarizer.usesModel ? shown : original),
+        kind,
+      })),
       files: filesOf(chunk.map(({ original }) => original)),
       ...(previousSummary !== '' && { previousSummary }),
     })

@@ -57,7 +57,7 @@ function summaryText(request: SummaryRequest): string {
   const earlierTexts = [previousSummary, ...conversation.summaries].filter((text) => text.trim() !== '')
   const titles = titlesOf(request.sections)
   const previous = readPrevious(earlierTexts, titles)
-  const sections = arrange(titles, bulletsByTopic(conversation, previous, request.files), previous)
+  const sections = arrange(titles, bulletsByTopic(conversation, previous, request.files, max), previous)
   const text = fitSections(sections, max)
   if (text !== '' || messages.length === 0) return text
   // Nothing was said that could replace what was current before.

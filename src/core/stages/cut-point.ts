@@ -27,7 +27,8 @@ export function findFillingCut(view: View, roomTokens: number): number {
   const { rows, turns } = view
   const atTurn = findCut(view, roomTokens, roomTokens)
   if (view.tokensOfRows(rows.slice(atTurn)) >= roomTokens * FILLED_SHARE) return atTurn
-  for (let index = tailStart(view, roomTokens); index < atTurn; index++) if (turns.isLegalCut(index)) return index
+  for (let index = tailStart(view, roomTokens); index < atTurn; index++)
+    if (turns.isLegalCut(index)) return index
   return atTurn
 }
 

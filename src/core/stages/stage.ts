@@ -17,6 +17,8 @@ export type StageSettings = {
   readonly keepRecentTokens: number | undefined
   /** Counts as seed 003 says when given; then it takes the place of `keepRecentTokens`. */
   readonly keepRecentRatio: number | undefined
+  /** What a tail that fills the target leaves to the summary, tokens. */
+  readonly summaryRoomTokens: number
   readonly summaryMaxTokens: number
   readonly summarySections: readonly string[]
   /** Counts as seed 003 says when given; else stage 4 works by tokens. */

@@ -87,7 +87,9 @@ export function writeNames({ outline }: FileFacts, path: string, told: Set<strin
     told.add(module)
     modules.push(fresh.length === 0 ? `\`${module}\`` : `${fresh.join(', ')} from \`${module}\``)
   }
-  const uses = byCount(outline.uses).filter((name) => !told.has(name)).slice(0, MAX_USES)
+  const uses = byCount(outline.uses)
+    .filter((name) => !told.has(name))
+    .slice(0, MAX_USES)
   for (const name of uses) told.add(name)
   const parts = [
     ...(modules.length === 0 ? [] : [`imports ${modules.join(', ')}`]),

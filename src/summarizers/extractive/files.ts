@@ -65,7 +65,16 @@ function at(files: Map<string, FileFacts>, path: string): FileFacts {
 }
 
 export function noFacts(path: string): FileFacts {
-  return { path, created: false, edits: 0, reads: 0, changed: false, outline: noOutline(), about: '', last: 0 }
+  return {
+    path,
+    created: false,
+    edits: 0,
+    reads: 0,
+    changed: false,
+    outline: noOutline(),
+    about: '',
+    last: 0,
+  }
 }
 
 export function isModified({ created, edits, changed }: FileFacts): boolean {

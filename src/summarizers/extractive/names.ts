@@ -12,7 +12,9 @@ const LONGEST = 60
 /** Whether a name says something by itself: humps, underscores or digits within, as programs name things. */
 export function isTellingName(name: string): boolean {
   return (
-    name.length >= SHORTEST && name.length <= LONGEST && /[a-z0-9][A-Z]|[A-Za-z0-9]_[A-Za-z0-9]|[A-Z]{2}[a-z]/.test(name)
+    name.length >= SHORTEST &&
+    name.length <= LONGEST &&
+    /[a-z0-9][A-Z]|[A-Za-z0-9]_[A-Za-z0-9]|[A-Z]{2}[a-z]/.test(name)
   )
 }
 
@@ -36,7 +38,9 @@ export function countNames(text: string, counts: Map<string, number>): void {
         isWord = !isDigit
       } else if (!isCompound && (isUpper || c === 0x5f)) {
         const before = text.charCodeAt(i - 1)
-        isCompound = isUpper ? (before >= 0x61 && before <= 0x7a) || (before >= 0x30 && before <= 0x39) : i > start
+        isCompound = isUpper
+          ? (before >= 0x61 && before <= 0x7a) || (before >= 0x30 && before <= 0x39)
+          : i > start
       }
       continue
     }

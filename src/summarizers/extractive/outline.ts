@@ -134,7 +134,8 @@ function firstWord(text: string): { readonly word: string; readonly rest: string
     // "const fn" and "static async def" are modifiers before a word of definition; "const x" is one itself.
     const next = /^[a-z]+/.exec(text.slice(at + whole.length, at + whole.length + 12))?.[0] ?? ''
     const leads = MODIFIERS.has(word) || (VALUES.has(word) && (FUNCTIONS.has(next) || next === 'enum'))
-    if (!leads || (word === 'static' && !/^[a-z]/.test(next))) return { word, rest: text.slice(at + whole.length) }
+    if (!leads || (word === 'static' && !/^[a-z]/.test(next)))
+      return { word, rest: text.slice(at + whole.length) }
     at += whole.length
   }
   return { word: '', rest: '' }
@@ -205,7 +206,10 @@ function readImport(statement: string, { imports }: Outline): void {
   if (!imports.has(module) && imports.size >= MAX_MODULES) return
   imports.set(module, names)
   const listed = python?.[2] ?? /\{([^}]*)\}/.exec(text)?.[1] ?? ''
-  const first = quoted === undefined ? '' : (/^import\s+(?:type\s+)?(?:\*\s+as\s+)?([A-Za-z_$][\w$]*)/.exec(text)?.[1] ?? '')
+  const first =
+    quoted === undefined
+      ? ''
+      : (/^import\s+(?:type\s+)?(?:\*\s+as\s+)?([A-Za-z_$][\w$]*)/.exec(text)?.[1] ?? '')
   for (const item of [first, ...listed.split(',')]) {
     const name = /([A-Za-z_$][\w$]*)\s*$/.exec(item.trim())?.[1]
     if (name !== undefined && !KEYWORDS.has(name) && names.size < MAX_IMPORTED) names.add(name)

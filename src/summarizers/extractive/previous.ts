@@ -1,3 +1,4 @@
+import { type Fact, readFacts } from './facts.ts'
 import { readFile, readNames, readReads } from './file-lines.ts'
 import type { FileFacts } from './files.ts'
 import { isWrittenRule, type Rule, readRule, rulesInSummary } from './rules.ts'
@@ -9,6 +10,7 @@ export type Previous = {
   readonly rules: readonly Rule[]
   readonly terms: Terms
   readonly files: readonly FileFacts[]
+  readonly facts: readonly Fact[]
   /** Lines of each topic that are none of the above, as they stand. */
   readonly lines: ReadonlyMap<Topic, readonly string[]>
   /** What no section held: text of other tools and models. */
@@ -32,6 +34,7 @@ export function readPrevious(texts: readonly string[], titles: readonly string[]
   const rules: Rule[] = []
   const terms = new Map<string, string[]>()
   const files: FileFacts[] = []
+  const facts: Fact[] = []
   const lines = new Map<Topic, string[]>()
   const earlier: string[] = []
   const wanted = new Map(topicsOf(titles).map((topic, i) => [titles[i], topic]))
@@ -46,9 +49,11 @@ export function readPrevious(texts: readonly string[], titles: readonly string[]
         const list = readTerms(item)
         const file = readFile(item) ?? readNames(item)
         const reads = readReads(item)
+        const known = readFacts(item)
         const rooted = (one: FileFacts) => (isAbsolute(one.path) ? one : { ...one, path: root + one.path })
         if (holdsRules(topic, item)) rules.push(readRule(item))
         else if (list !== undefined) terms.set(list[0], [...(terms.get(list[0]) ?? []), ...list[1]])
+        else if (known !== undefined) facts.push(...known)
         else if (ROOT.test(item)) root = ROOT.exec(item)?.[1] ?? ''
         else if (file !== undefined) files.push(rooted(file))
         else if (reads.length > 0) files.push(...reads.map(rooted))
@@ -60,7 +65,7 @@ export function readPrevious(texts: readonly string[], titles: readonly string[]
       }
     }
   }
-  return { rules, terms, files, lines, earlier }
+  return { rules, terms, files, facts, lines, earlier }
 }
 
 /** Rules stand in sections of their own, or as quotations in the one that takes them in. */

@@ -1,12 +1,14 @@
 import type { SummaryRequest } from '../summarizer.ts'
 import { shorten } from '../text.ts'
 import type { Conversation } from './conversation.ts'
+import { factsIn, writeFacts } from './facts.ts'
 import { definedNames, writeFile, writeNames, writeReads } from './file-lines.ts'
 import { commonRoot, type FileFacts, filesIn, isModified, mergeFiles, weightOfFile } from './files.ts'
 import type { Bullet } from './fit.ts'
 import type { Previous } from './previous.ts'
 import { problemsIn } from './problems.ts'
 import { informative } from './requests.ts'
+import { resultsIn } from './results.ts'
 import { distinctRules, type Rule, rulesIn, writeRule } from './rules.ts'
 import { commits, shellChanges } from './shell.ts'
 import { currentBullets, evolutionBullets, requestBullets } from './story.ts'
@@ -19,15 +21,17 @@ export function bulletsByTopic(
   conversation: Conversation,
   previous: Previous,
   listed: SummaryRequest['files'],
+  max: number,
 ): ReadonlyMap<Topic, readonly Bullet[]> {
+  const told = new Set<string>()
   const files = mergeFiles(previous.files, filesIn(conversation.calls, listed))
   const rules = distinctRules([...previous.rules, ...rulesIn(conversation.said)])
   const isDecision = ({ weight, by }: Rule) => weight < 3 && by !== 'Earlier'
   const isSilent = conversation.said.length === 0 && conversation.calls.length === 0
   return new Map<Topic, readonly Bullet[]>([
     ['request', requests(conversation, previous)],
-    ['concepts', concepts(conversation, previous)],
-    ['files', fileBullets(conversation, previous, files)],
+    ['files', fileBullets(conversation, previous, files, told)],
+    ['concepts', concepts(conversation, previous, told, max)],
     ['problems', problems(conversation, previous)],
     ['pending', pending(conversation, previous)],
     ['evolution', evolution(conversation, previous)],
@@ -76,7 +80,10 @@ function shortenQuote(text: string, max: number): string {
   return text.endsWith('"') ? `${shorten(text.slice(0, -1), max - 1)}"` : shorten(text, max)
 }
 
-function concepts(conversation: Conversation, previous: Previous): Bullet[] {
+/** Part of a summary's room that its line of facts may take. */
+const FACTS_SHARE = 0.3
+
+function concepts(conversation: Conversation, previous: Previous, told: Set<string>, max: number): Bullet[] {
   const terms = mergeTerms(previous.terms, termsIn(conversation))
   const ranks: Record<string, number> = {
     'Working directory': 780,
@@ -94,8 +101,22 @@ function concepts(conversation: Conversation, previous: Previous): Bullet[] {
         cut: 'list',
       }),
     )
-  return [...lists, ...older(carried(previous, 'concepts'), 600)]
+  const facts = writeFacts(factsIn(conversation, previous.facts), max * FACTS_SHARE)
+  const results = resultsIn(conversation, told)
+  const keys = new Set(results.map(({ key }) => key))
+  const carriedOn = carried(previous, 'concepts').filter((line) => !keys.has(RESULT.exec(line)?.[1] ?? ''))
+  return [
+    ...(facts === '' ? [] : [{ text: facts, rank: 965, cut: 'list', vital: true } as const]),
+    ...lists,
+    ...older(carriedOn, 600),
+    ...results
+      .map(({ text }, i): Bullet => ({ text, rank: Math.max(450, 730 - 5 * i), cut: 'list' }))
+      .reverse(),
+  ]
 }
+
+/** The call in a line about what it answered. */
+const RESULT = /^(.{1,120}?) (?:gave|showed) /
 
 /** A line with nothing but a path. */
 const PATH_LINE = /^`([^`]+)`$/
@@ -103,19 +124,24 @@ const PATH_LINE = /^`([^`]+)`$/
 /** Most files that were only read that are named. */
 const MAX_READS = 40
 
-function fileBullets({ calls }: Conversation, previous: Previous, files: readonly FileFacts[]): Bullet[] {
+function fileBullets(
+  { calls }: Conversation,
+  previous: Previous,
+  files: readonly FileFacts[],
+  told: Set<string>,
+): Bullet[] {
   const latest = files.reduce((max, { last }) => Math.max(max, last), 0)
   const byWeight = files.toSorted((a, b) => weightOfFile(b, latest) - weightOfFile(a, latest))
-  const told = byWeight.filter((file) => isModified(file) || file.outline.defines.size > 0)
-  const others = byWeight.filter((file) => !told.includes(file))
+  const described = byWeight.filter((file) => isModified(file) || file.outline.defines.size > 0)
+  const others = byWeight.filter((file) => !described.includes(file))
   const reads = others.filter((file) => file.reads > 0).slice(0, MAX_READS)
-  const root = commonRoot([...told, ...reads].map(({ path }) => path))
+  const root = commonRoot([...described, ...reads].map(({ path }) => path))
   const shown = (path: string) =>
     root !== undefined && path.startsWith(root) ? path.slice(root.length) : path
 
   const bullets: Bullet[] = []
   if (root !== undefined) bullets.push({ text: `Root: \`${root}\``, rank: 0, isIntro: true })
-  for (const [i, file] of told.entries()) {
+  for (const [i, file] of described.entries()) {
     const rank = isModified(file) ? 920 : 860
     bullets.push({ text: writeFile(file, shown(file.path)), rank: Math.max(500, rank - 10 * i), cut: 'list' })
   }
@@ -126,9 +152,9 @@ function fileBullets({ calls }: Conversation, previous: Previous, files: readonl
       cut: 'list',
     })
   }
-  const names = new Set(told.flatMap(({ outline }) => definedNames(outline)))
+  for (const { outline, path } of files) for (const name of [path, ...definedNames(outline)]) told.add(name)
   for (const [i, file] of byWeight.entries()) {
-    const text = writeNames(file, shown(file.path), names)
+    const text = writeNames(file, shown(file.path), told)
     if (text !== '') bullets.push({ text, rank: Math.max(480, 760 - 10 * i), cut: 'list' })
   }
   for (const [i, change] of shellChanges(calls).entries()) {
