@@ -30,7 +30,7 @@ const SUMMARY_MOST_TOKENS = 4_000
  * files define and its calls did grows slower than the session. Source: measured, docs/summaries.md.
  */
 const OFFLINE_SUMMARY_SHARE = 0.5
-const OFFLINE_MOST_SHARE = 0.75
+const OFFLINE_MOST_SHARE = 0.9
 const OFFLINE_FULL_TARGET = 16_000
 const OFFLINE_MORE_SHARE = 0.1
 const OFFLINE_MORE_TOKENS = 16_000

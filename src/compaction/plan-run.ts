@@ -159,7 +159,7 @@ class RunPlanner {
     }
     const { summary } = this.#config
     if (summary === undefined) return this.#condense(task)
-    const written = givenSummary(summary, await this.#sourcesOf(rows), task.maxTokens)
+    const written = givenSummary(summary, await this.#sourcesOf(rows))
     this.#accept(task, written, uuidv7(), { summarizer: 'given' })
   }
 

@@ -11,11 +11,20 @@ import {
   tokensOf,
   tokensOfText,
 } from '../core/tokens.ts'
-import { type Digest, digestToolCalls, filesOf, mergeDigests, renderDigest } from '../summarizers/digest.ts'
+import {
+  boundDigest,
+  type Digest,
+  digestToolCalls,
+  filesOf,
+  mergeDigests,
+  renderDigest,
+} from '../summarizers/digest.ts'
 import type { Summarizer, SummaryAnswer, SummaryRequest } from '../summarizers/summarizer.ts'
 
 /** Share of a summary's tokens that its digest of tool calls may take. Source: checklist F3. */
 const DIGEST_SHARE = 0.25
+/** A summary of fewer tokens gives its digest a smaller share: what it is about comes first. */
+const FULL_DIGEST_TOKENS = 400
 /** What is kept of each end of a text that alone is too long for a summarizer, as a share of its room. */
 const END_SHARE = 0.4
 /** Most of a summarizer's input that the summary so far may take: what is new needs room too. */
@@ -66,8 +75,8 @@ export async function writeSummary(
     .flatMap((source) => memoryOf(source)?.digest ?? [])
     .concat(digestToolCalls(originals))
     .reduce(mergeDigests)
-  const rendered = renderDigest(digest, Math.floor(request.maxTokens * DIGEST_SHARE))
-  const textTokens = request.maxTokens - (rendered.text === '' ? 0 : estimateTokens(rendered.text))
+  const rendered = renderForSummary(digest, request.maxTokens)
+  const textTokens = request.maxTokens - (rendered === '' ? 0 : estimateTokens(rendered))
 
   let previousSummary = earlier.map(ownText).join('\n\n')
   let answer: SummaryAnswer = { text: previousSummary }
@@ -97,11 +106,11 @@ export async function writeSummary(
     cost += answer.cost ?? 0
   }
 
-  const text = rendered.text === '' ? answer.text : `${answer.text}\n\n${rendered.text}`
+  const text = rendered === '' ? answer.text : `${answer.text}\n\n${rendered}`
   const memory = {
     isSummary: true,
     textLength: answer.text.length,
-    digest: rendered.digest as unknown as JsonObject,
+    digest: boundDigest(digest) as unknown as JsonObject,
   }
   return {
     text,
@@ -114,12 +123,17 @@ export async function writeSummary(
   }
 }
 
+/** The digest behind a summary's text. One that could only say how many calls it leaves out is not worth its room. */
+function renderForSummary(digest: Digest, maxTokens: number): string {
+  const { text, digest: shown } = renderDigest(
+    digest,
+    Math.floor(maxTokens * DIGEST_SHARE * Math.min(1, maxTokens / FULL_DIGEST_TOKENS)),
+  )
+  return shown.entries.length === 0 && digest.entries.length > 0 ? '' : text
+}
+
 /** A summary whose text the caller gave: the digest is added all the same, and says what was done. */
-export function givenSummary(
-  text: string,
-  sources: readonly SummarySource[],
-  maxTokens: number,
-): WrittenSummary {
+export function givenSummary(text: string, sources: readonly SummarySource[]): WrittenSummary {
   const digest = digestToolCalls(
     sources.filter(({ kind }) => kind === 'message').map(({ original }) => original),
   )
@@ -127,10 +141,13 @@ export function givenSummary(
     .flatMap((source) => memoryOf(source)?.digest ?? [])
     .concat(digest)
     .reduce(mergeDigests)
-  const rendered = renderDigest(merged, Math.floor(maxTokens * DIGEST_SHARE))
   return {
     text,
-    metadata: { isSummary: true, textLength: text.length, digest: rendered.digest as unknown as JsonObject },
+    metadata: {
+      isSummary: true,
+      textLength: text.length,
+      digest: boundDigest(merged) as unknown as JsonObject,
+    },
     answer: { text },
   }
 }

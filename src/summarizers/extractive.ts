@@ -11,8 +11,8 @@ import { oneLine, shorten } from './text.ts'
 /** Part of the room each topic may take while others are waiting. */
 const SHARES: { readonly [T in Topic | 'earlier']: number } = {
   request: 0.13,
-  concepts: 0.06,
-  files: 0.6,
+  concepts: 0.15,
+  files: 0.5,
   problems: 0.08,
   pending: 0.08,
   evolution: 0.13,

@@ -49,18 +49,40 @@ export function factsIn({ calls, said }: Conversation, earlier: readonly Fact[])
       const fact = known.get(value) ?? known.get(value.replace(/^[$#]/, ''))
       if (fact !== undefined) mention(fact, at, 2)
       else if (/^\$/.test(value) || value.length >= 5)
-        known.set(value, { name: 'mentioned', mentions: 1, last: at })
+        known.set(value, { name: MENTIONED, mentions: 1, last: at })
     }
   }
+  const alike = new Map<string, number>()
+  for (const { name } of known.values()) alike.set(name, (alike.get(name) ?? 0) + 1)
   return [...known]
     .map(([value, { name, mentions, last }]) => ({
       name,
       value,
-      weight: Math.min(10, mentions) + (6 * last) / end,
+      // What came up often and lately, what looks like a key, and what is one of few of its name: not one of forty prices.
+      weight:
+        Math.min(6, mentions) +
+        (3 * last) / end +
+        kindWeight(name, value) +
+        6 / Math.sqrt(alike.get(name) ?? 1) -
+        (name === MENTIONED ? 2 : 0),
     }))
     .sort((a, b) => b.weight - a.weight || (a.value < b.value ? -1 : 1))
     .slice(0, MAX_FACTS)
 }
+
+/** Keys matter most, then money; addresses and moments least. */
+function kindWeight(name: string, value: string): number {
+  if (/@|T\d\d:/.test(value)) return -2
+  if (KEY.test(value)) return 3
+  return MONEY.test(name) || value.startsWith('$') ? 2 : 0
+}
+
+const MONEY = /amount|price|total|cost|fee|fare|balance|paid|sum\b/i
+
+/** The name of what was only spoken of. */
+const MENTIONED = 'mentioned'
+/** Letters and digits together, or a word of capitals. */
+const KEY = /^(?=.{5})(?:[^\d]*[A-Za-z_][\w-]*\d|\d+[A-Za-z]|[A-Z]{5})/
 
 function mention(fact: Known, at: number, times: number): void {
   fact.mentions += times
@@ -73,7 +95,7 @@ function addCall(call: Call, known: Map<string, Known>): number {
     const fact = known.get(value)
     if (fact === undefined) known.set(value, { name, mentions: times, last: at })
     else {
-      if (fact.name === 'mentioned') fact.name = name
+      if (fact.name === MENTIONED) fact.name = name
       mention(fact, at, times)
     }
   }

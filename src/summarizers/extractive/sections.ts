@@ -81,9 +81,16 @@ function shortenQuote(text: string, max: number): string {
 }
 
 /** Part of a summary's room that its line of facts may take. */
-const FACTS_SHARE = 0.3
+const FACTS_SHARE = 0.4
+/** Of a summary of a few lines they are the larger part. */
+const MOST_FACTS_SHARE = 0.6
+const FEW_FACTS = 600
 
 function concepts(conversation: Conversation, previous: Previous, told: Set<string>, max: number): Bullet[] {
+  const facts = writeFacts(
+    factsIn(conversation, previous.facts),
+    Math.max(max * FACTS_SHARE, Math.min(FEW_FACTS, max * MOST_FACTS_SHARE)),
+  )
   const terms = mergeTerms(previous.terms, termsIn(conversation))
   const ranks: Record<string, number> = {
     'Working directory': 780,
@@ -93,6 +100,7 @@ function concepts(conversation: Conversation, previous: Previous, told: Set<stri
     Terms: 740,
   }
   const lists = [...terms]
+    .map(([label, items]) => [label, items.filter((item) => !facts.includes(item))] as const)
     .filter(([, items]) => items.length > 0)
     .map(
       ([label, items]): Bullet => ({
@@ -101,12 +109,11 @@ function concepts(conversation: Conversation, previous: Previous, told: Set<stri
         cut: 'list',
       }),
     )
-  const facts = writeFacts(factsIn(conversation, previous.facts), max * FACTS_SHARE)
   const results = resultsIn(conversation, told)
   const keys = new Set(results.map(({ key }) => key))
   const carriedOn = carried(previous, 'concepts').filter((line) => !keys.has(RESULT.exec(line)?.[1] ?? ''))
   return [
-    ...(facts === '' ? [] : [{ text: facts, rank: 965, cut: 'list', vital: true } as const]),
+    ...(facts === '' ? [] : [{ text: facts, rank: 965, cut: 'list', isSized: true } as const]),
     ...lists,
     ...older(carriedOn, 600),
     ...results
