@@ -18,6 +18,27 @@ const by = (name: string, config: ArrayCompactionConfig): Contestant => ({
   },
 })
 
+/** The same, done several times on the way: each round on what the one before left and the messages since. */
+const inRounds = ({ name, compact }: Contestant, rounds: number): Contestant => ({
+  name: `${name}, ${rounds} rounds`,
+  async compact(messages, budget) {
+    let view: readonly ChatMessage[] = []
+    for (let round = 1; round <= rounds; round++) {
+      const from = roundStart(messages, (round - 1) / rounds)
+      const to = roundStart(messages, round / rounds)
+      view = await compact([...view, ...messages.slice(from, to)], Math.floor((budget * round) / rounds))
+    }
+    return view
+  },
+})
+
+/** Where a share of the messages ends, not between a call and its result. */
+function roundStart(messages: readonly ChatMessage[], share: number): number {
+  let at = Math.floor(messages.length * share)
+  while (at < messages.length && messages[at]!.role === 'tool') at++
+  return at
+}
+
 const OFF: ArrayCompactionConfig = {
   enablePrune: false,
   enableDeduplicate: false,
@@ -29,6 +50,8 @@ const OFF: ArrayCompactionConfig = {
 export const CONTESTANTS: readonly Contestant[] = [
   { name: 'window', compact: async (messages, budget) => newestWindow(messages, budget) },
   by('default', {}),
+  inRounds(by('default', {}), 2),
+  inRounds(by('default', {}), 3),
   by('prune', { ...OFF, enablePrune: true }),
   by('deduplicate', { ...OFF, enableDeduplicate: true }),
   by('summarize', { ...OFF, enableSummarize: true }),

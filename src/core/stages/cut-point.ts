@@ -26,7 +26,13 @@ const FILLED_SHARE = 0.75
 export function findFillingCut(view: View, roomTokens: number): number {
   const { rows, turns } = view
   const atTurn = findCut(view, roomTokens, roomTokens)
-  if (view.tokensOfRows(rows.slice(atTurn)) >= roomTokens * FILLED_SHARE) return atTurn
+  const tokens = view.tokensOfRows(rows.slice(atTurn))
+  // Nothing fits: the newest group alone stays, not the whole turn it belongs to.
+  if (tokens > roomTokens) {
+    for (let index = rows.length - 1; index > atTurn; index--) if (turns.isLegalCut(index)) return index
+    return atTurn
+  }
+  if (tokens >= roomTokens * FILLED_SHARE) return atTurn
   for (let index = tailStart(view, roomTokens); index < atTurn; index++)
     if (turns.isLegalCut(index)) return index
   return atTurn

@@ -22,6 +22,8 @@ const MINIMUM_FURTHER_TOKENS = 200
 export function planSummaries(view: View, context: BareContext): SummaryTask[] {
   const { settings } = context
   if (view.rows.length <= MINIMUM_MESSAGES) return []
+  // A target above what the window takes would only be cut down to it afterwards.
+  const target = Math.min(context.targetTokens, context.limitTokens)
   const stays = tokensThatStay(view)
   const { keepRecentTokens, keepRecentRatio } = settings
   const isFilling = keepRecentRatio === undefined && keepRecentTokens === undefined
@@ -30,13 +32,13 @@ export function planSummaries(view: View, context: BareContext): SummaryTask[] {
       ? cutByRatio(view, keepRecentRatio)
       : keepRecentTokens !== undefined
         ? findCut(view, keepRecentTokens, context.targetTokens - settings.summaryMaxTokens - stays)
-        : findFillingCut(view, Math.max(0, context.targetTokens - settings.summaryRoomTokens - stays))
+        : findFillingCut(view, Math.max(0, target - settings.summaryRoomTokens - stays))
   const tasks = coverableRuns(view, cut)
     .map((rows) => ({ rows, tokens: view.tokensOfRows(rows) }))
     .filter(({ rows, tokens }, at) => isWorthIt(rows) && (at === 0 || tokens >= MINIMUM_FURTHER_TOKENS))
   const covered = tasks.reduce((sum, { tokens }) => sum + tokens, 0)
   const framing = tasks.length * view.estimator.tokensPerMessage
-  const left = ownTokens(view, context.targetTokens - (view.tokens - covered) - framing)
+  const left = ownTokens(view, target - (view.tokens - covered) - framing)
   return tasks.map((task) => {
     // What the rest of the view leaves, each summary by what it stands for; one of a few words says nothing.
     const room = isFilling
