@@ -83,6 +83,8 @@ export async function writeSummary(
   let [inputTokens, outputTokens, cost] = [0, 0, 0]
   const scale = new Scale(estimator, request.provider ?? provider)
   const most = summarizer.maxInputTokens ?? Number.POSITIVE_INFINITY
+  // Whoever calls no model reads everything for nothing, what was cleared in the view too.
+  const readsAll = !summarizer.usesModel && summarizer.maxInputTokens === undefined
   for (let from = 0; from < rest.length; ) {
     previousSummary = fitText(previousSummary, (text) => scale.ofText(text) <= most * PREVIOUS_SHARE)
     const { chunk, next } = takeChunk(rest, from, most - scale.ofText(previousSummary), scale)
@@ -91,11 +93,7 @@ export async function writeSummary(
     answer = await summarizer.summarize({
       ...request,
       maxTokens: Math.max(1, textTokens),
-      // Whoever calls no model reads everything for nothing, and what was cleared in the view too.
-      messages: chunk.map(({ kind, shown, original }) => ({
-        ...(summarizer.usesModel ? shown : original),
-        kind,
-      })),
+      messages: chunk.map(({ kind, shown, original }) => ({ ...(readsAll ? original : shown), kind })),
       files: filesOf(chunk.map(({ original }) => original)),
       ...(previousSummary !== '' && { previousSummary }),
     })

@@ -101,6 +101,7 @@ export function writeNames({ outline }: FileFacts, path: string, told: Set<strin
 /** Names of several words first, the most frequent of them in front. */
 function byCount(uses: ReadonlyMap<string, number>): string[] {
   return [...uses]
+    .filter(([name, count]) => count > 1 || isTellingName(name))
     .map(([name, count]) => ({ name, weight: (isTellingName(name) ? 1_000 : 0) + Math.min(count, 900) }))
     .sort((a, b) => b.weight - a.weight)
     .map(({ name }) => name)

@@ -186,8 +186,8 @@ export function mergeFiles(
   earlier: readonly FileFacts[],
   later: ReadonlyMap<string, FileFacts>,
 ): FileFacts[] {
-  const merged = new Map(earlier.map((file) => [file.path, file]))
-  for (const file of later.values()) {
+  const merged = new Map<string, FileFacts>()
+  for (const file of [...earlier, ...later.values()]) {
     const before = merged.get(file.path)
     merged.set(file.path, before === undefined ? file : joined(before, file))
   }

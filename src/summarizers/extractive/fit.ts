@@ -141,11 +141,11 @@ class Fitter {
   }
 
   /** Whether what a bullet quotes stands in a bullet taken before: short of room, nothing is said twice. */
-  #isTold({ text }: Bullet): boolean {
+  #isTold({ text, vital }: Bullet): boolean {
     const [, quote] = QUOTE.exec(text) ?? []
     if (quote === undefined) return false
     const key = headOf(quote, 80)
-    if (this.#quotes.has(key)) return true
+    if (this.#quotes.has(key) && vital !== true) return true
     this.#quotes.add(key)
     return false
   }
