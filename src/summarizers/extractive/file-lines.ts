@@ -1,5 +1,5 @@
 import type { FileFacts } from './files.ts'
-import { noFacts } from './files.ts'
+import { isProse, noFacts } from './files.ts'
 import { isTellingName } from './names.ts'
 import { type Definition, noOutline, type Outline } from './outline.ts'
 
@@ -14,13 +14,43 @@ const MAX_MEMBERS = 120
 const MAX_MODULES = 40
 const MAX_USES = 500
 
-/** A file as a line: path, what was done, what it defines, what it says of itself. */
-export function writeFile(file: FileFacts, path = file.path): string {
+/**
+ * A file as lines: path, what was done, what it defines, what it says of itself; and, in a second one, the definitions
+ * for which `room` units of the first were too few. The second is empty when there are none.
+ */
+export function writeFile(
+  file: FileFacts,
+  path = file.path,
+  room = Number.POSITIVE_INFINITY,
+): readonly [line: string, more: string] {
   const parts = [`\`${path}\``, deeds(file)]
-  const defines = [...file.outline.defines.values()].slice(0, MAX_DEFINES).map(writeDefinition)
-  if (defines.length > 0) parts.push(`defines ${defines.join(', ')}`)
+  const [defines, more] = share([...file.outline.defines.values()].slice(0, MAX_DEFINES), room)
+  if (defines.length > 0) parts.push(`defines ${defines.map(writeDefinition).join(', ')}`)
   if (file.about !== '') parts.push(`"${file.about}"`)
-  return parts.join(' — ')
+  return [
+    parts.join(' — '),
+    more.length === 0 ? '' : `\`${path}\` also defines ${more.map(writeDefinition).join(', ')}`,
+  ]
+}
+
+/** Definitions that take at most about `room` units, and the others; one with many members may stand in both. */
+function share(all: readonly Definition[], room: number): readonly [Definition[], Definition[]] {
+  const first: Definition[] = []
+  const rest: Definition[] = []
+  let left = room
+  for (const definition of all) {
+    left -= definition.kind.length + definition.name.length + (definition.value?.length ?? 0) + 4
+    if (left < 0 && first.length > 0) {
+      rest.push(definition)
+      continue
+    }
+    let kept = 0
+    while (kept < definition.members.length && left >= 0) left -= definition.members[kept++]!.length + 2
+    first.push({ ...definition, members: definition.members.slice(0, kept) })
+    if (kept < definition.members.length)
+      rest.push({ ...definition, members: definition.members.slice(kept, MAX_MEMBERS) })
+  }
+  return [first, rest]
 }
 
 function deeds({ created, edits, reads, changed }: FileFacts): string {
@@ -93,7 +123,7 @@ export function writeNames({ outline }: FileFacts, path: string, told: Set<strin
   for (const name of uses) told.add(name)
   const parts = [
     ...(modules.length === 0 ? [] : [`imports ${modules.join(', ')}`]),
-    ...(uses.length === 0 ? [] : [`uses ${uses.join(', ')}`]),
+    ...(uses.length === 0 ? [] : [`${isProse(path) ? 'names' : 'uses'} ${uses.join(', ')}`]),
   ]
   return parts.length === 0 ? '' : `\`${path}\` ${parts.join('; ')}`
 }
@@ -112,17 +142,28 @@ export function definedNames({ defines }: Outline): string[] {
   return [...defines.values()].flatMap(({ name, members }) => [name, ...members])
 }
 
-/** A file from a line that `writeNames` wrote. */
+/** A file from a line that `writeNames` wrote, or the second that `writeFile` did. */
 export function readNames(line: string): FileFacts | undefined {
-  const [, path, rest = ''] = /^`([^`]+)` ((?:imports |uses )[^\n]*)$/.exec(line) ?? []
+  const [, path, rest = ''] = /^`([^`]+)` ((?:imports |uses |names |also defines )[^\n]*)$/.exec(line) ?? []
   if (path === undefined) return undefined
+  if (rest.startsWith('also defines '))
+    return { ...noFacts(path), outline: { ...noOutline(), defines: readDefinitions(rest.slice(13)) } }
   const outline = noOutline()
-  const [, imports = '', uses = ''] = /^(?:imports (.*?))?(?:; )?(?:uses (.*))?$/.exec(rest) ?? []
+  const [imports, uses] = importsAndUses(rest)
   for (const [, names = '', module = ''] of imports.matchAll(/(?:([^`]*) from )?`([^`]+)`(?:, )?/g)) {
     outline.imports.set(module, new Set(names.split(', ').filter((name) => name !== '')))
   }
-  for (const name of uses.split(', ')) if (name !== '') outline.uses.set(name, 1)
+  // A name that was told once is told again.
+  for (const name of uses.split(', ')) if (name !== '') outline.uses.set(name, 2)
   return { ...noFacts(path), outline }
+}
+
+function importsAndUses(text: string): readonly [imports: string, uses: string] {
+  const isImports = text.startsWith('imports ')
+  const end = isImports ? text.indexOf('; ') : 0
+  const imports = isImports ? text.slice(8, end < 0 ? undefined : end) : ''
+  const uses = isImports && end < 0 ? '' : text.slice(isImports ? end + 2 : 0).replace(/^(?:uses|names) /, '')
+  return [imports, uses]
 }
 
 const READS = 'Read: '

@@ -2,6 +2,7 @@ import { headOf } from '../../core/characters.ts'
 import type { Json } from '../../core/json.ts'
 import { type Call, isObject, outputHead } from '../calls.ts'
 import { cleanLine, oneLine, shorten } from '../text.ts'
+import { countNames, countPaths } from './names.ts'
 import { mergeOutlines, noOutline, type Outline, readOutline } from './outline.ts'
 
 /** What happened to one file. */
@@ -141,16 +142,24 @@ function outlineFiles(files: ReadonlyMap<string, FileFacts>, calls: readonly Cal
       const left = Math.min(room, TEXT_UNITS, FILE_UNITS - (looked.get(file.path) ?? 0))
       if (left <= 0) break
       const code = headOf(text, left)
-      readOutline(code, file.outline)
+      if (isProse(file.path)) {
+        countPaths(code, file.outline.uses)
+        countNames(code, file.outline.uses)
+      } else readOutline(code, file.outline)
       looked.set(file.path, (looked.get(file.path) ?? 0) + code.length)
       room -= code.length
     }
   }
 }
 
-/** The rest of a text or data file is not code. */
+/** Whether a file is written for people: what it names is not what it defines. */
+export function isProse(path: string): boolean {
+  return /\.(?:mdx?|rst|adoc|txt)$/i.test(path)
+}
+
+/** Data and markup hold no code. */
 function isCode(path: string): boolean {
-  return !/\.(?:txt|jsonl?|lock|csv|tsv|log|svg|html|css|min\.js|map)$/i.test(path)
+  return !/\.(?:jsonl?|lock|csv|tsv|log|svg|html|css|min\.js|map)$/i.test(path)
 }
 
 /** The file's text in a result; of what was written, all but what it takes the place of. */

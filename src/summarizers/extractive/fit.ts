@@ -27,6 +27,15 @@ export type Section = {
 const LEAST_SHARE = 160
 const LEAST_CUT = 60
 
+/** Below so many units not every section can have a place. */
+const SHORT = 2_400
+/** Share from which a section counts as large. */
+const LARGE_SHARE = 0.3
+
+function size({ share }: Section): number {
+  return share >= LARGE_SHARE ? 1 : 0
+}
+
 /** How many times its share a section may take for its vital bullets. */
 const VITAL_SHARES = 2
 
@@ -51,7 +60,9 @@ export function fitSections(sections: readonly Section[], max: number): string {
       ({ vital }) => vital === true,
     )
   }
-  for (const section of fitter.byImportance) fitter.fill(section, Math.max(max * section.share, LEAST_SHARE))
+  // Where there is room for all, the small sections come before the large ones that could take everything.
+  const order = max < SHORT ? fitter.byImportance : fitter.byImportance.toSorted((a, b) => size(a) - size(b))
+  for (const section of order) fitter.fill(section, Math.max(max * section.share, LEAST_SHARE))
   fitter.fillRest()
 
   const text = fitter.text()

@@ -14,7 +14,7 @@ export function isTellingName(name: string): boolean {
   return (
     name.length >= SHORTEST &&
     name.length <= LONGEST &&
-    /[a-z0-9][A-Z]|[A-Za-z0-9]_[A-Za-z0-9]|[A-Z]{2}[a-z]/.test(name)
+    /[\w.]\/[\w.]|[a-z0-9][A-Z]|[A-Za-z0-9]_[A-Za-z0-9]|[A-Z]{2}[a-z]/.test(name)
   )
 }
 
@@ -51,5 +51,19 @@ export function countNames(text: string, counts: Map<string, number>): void {
       }
     }
     start = -1
+  }
+}
+
+/** Paths, and names of files of usual kinds. */
+export const PATHS =
+  /(?:[\w@.~-]{0,60}\/){1,12}[\w@.-]{2,60}|\b[\w-]{1,60}\.(?:[cm]?[jt]sx?|jsonl?|md|txt|py|rs|go|java|kt|rb|php|cs|cpp|[ch]|sql|ya?ml|toml|lock|sh|css|html|vue|svelte|csv|log|env)\b/g
+
+/** Counts the paths and files that a text names. */
+export function countPaths(text: string, counts: Map<string, number>): void {
+  for (const [match] of text.matchAll(PATHS)) {
+    const path = match.replace(/[.-]+$/, '')
+    // "and/or" is none.
+    if (path.length > LONGEST * 2 || !/\.\w|\/.*\//.test(path)) continue
+    counts.set(path, (counts.get(path) ?? 0) + 2)
   }
 }

@@ -3,7 +3,7 @@ import { type Call, isObject, outputHead } from '../calls.ts'
 import { oneLine, shorten } from '../text.ts'
 import { type Conversation, callLabel, errorLine } from './conversation.ts'
 import { dataOf } from './facts.ts'
-import { countNames } from './names.ts'
+import { countNames, countPaths } from './names.ts'
 
 /** What calls answered, those about files aside. */
 export type Result = { readonly text: string; readonly key: string; readonly at: number }
@@ -78,19 +78,16 @@ function tellCell(value: Json | undefined, depth: number): string {
   return typeof value === 'object' && value !== null ? `(${text})` : text
 }
 
-const FILE = /(?:[\w@.~-]{0,60}\/){0,12}[\w@-][\w.-]{0,60}\.[A-Za-z]{1,5}\b/g
 /** Most names told of one answer. */
 const MAX_NAMES = 40
 
 function namesIn(call: Call, told: Set<string>): string[] {
   const text = outputHead(call.result!.output, ONE_UNITS)
-  const names = new Set<string>()
-  for (const [path] of text.matchAll(FILE)) names.add(path)
-  const counts = new Map<string, number>()
-  countNames(text, counts)
-  for (const name of counts.keys()) names.add(name)
+  const names = new Map<string, number>()
+  countPaths(text, names)
+  countNames(text, names)
   const fresh: string[] = []
-  for (const name of names) {
+  for (const name of names.keys()) {
     if (told.has(name) || fresh.length >= MAX_NAMES) continue
     told.add(name)
     fresh.push(name)

@@ -30,7 +30,7 @@ export function bulletsByTopic(
   const isSilent = conversation.said.length === 0 && conversation.calls.length === 0
   return new Map<Topic, readonly Bullet[]>([
     ['request', requests(conversation, previous)],
-    ['files', fileBullets(conversation, previous, files, told)],
+    ['files', fileBullets(conversation, previous, files, told, max)],
     ['concepts', concepts(conversation, previous, told, max)],
     ['problems', problems(conversation, previous)],
     ['pending', pending(conversation, previous)],
@@ -128,6 +128,10 @@ const RESULT = /^(.{1,120}?) (?:gave|showed) /
 /** A line with nothing but a path. */
 const PATH_LINE = /^`([^`]+)`$/
 
+/** Units of one file's first line, as a part of the room and at least. */
+const FILE_SHARE = 0.02
+const LEAST_FILE_UNITS = 160
+
 /** Most files that were only read that are named. */
 const MAX_READS = 40
 
@@ -136,6 +140,7 @@ function fileBullets(
   previous: Previous,
   files: readonly FileFacts[],
   told: Set<string>,
+  max: number,
 ): Bullet[] {
   const latest = files.reduce((max, { last }) => Math.max(max, last), 0)
   const byWeight = files.toSorted((a, b) => weightOfFile(b, latest) - weightOfFile(a, latest))
@@ -148,9 +153,14 @@ function fileBullets(
 
   const bullets: Bullet[] = []
   if (root !== undefined) bullets.push({ text: `Root: \`${root}\``, rank: 0, isIntro: true })
+  // Short of room every file has a line before one has all of its names.
+  const room = Math.max(LEAST_FILE_UNITS, max * FILE_SHARE)
+  const more: Bullet[] = []
   for (const [i, file] of described.entries()) {
+    const [line, rest] = writeFile(file, shown(file.path), room)
     const rank = isModified(file) ? 920 : 860
-    bullets.push({ text: writeFile(file, shown(file.path)), rank: Math.max(500, rank - 10 * i), cut: 'list' })
+    bullets.push({ text: line, rank: Math.max(500, rank - 10 * i), cut: 'list' })
+    if (rest !== '') more.push({ text: rest, rank: Math.max(490, 800 - 10 * i), cut: 'list' })
   }
   if (reads.length > 0) {
     bullets.push({
@@ -159,6 +169,7 @@ function fileBullets(
       cut: 'list',
     })
   }
+  for (const bullet of more) bullets.push(bullet)
   for (const { outline, path } of files) for (const name of [path, ...definedNames(outline)]) told.add(name)
   for (const [i, file] of byWeight.entries()) {
     const text = writeNames(file, shown(file.path), told)
