@@ -29,7 +29,7 @@ const SUMMARY_MOST_TOKENS = 4_000
  * Offline: half of a target of up to 16,000 tokens, and a tenth of what is beyond, at most 16,000 more. What a session's
  * files define and its calls did grows slower than the session. Source: measured, docs/summaries.md.
  */
-const OFFLINE_SUMMARY_SHARE = 0.5
+const OFFLINE_SUMMARY_SHARE = 0.6
 const OFFLINE_MOST_SHARE = 0.9
 const OFFLINE_FULL_TARGET = 16_000
 const OFFLINE_MORE_SHARE = 0.1

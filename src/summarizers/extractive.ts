@@ -12,7 +12,7 @@ import { oneLine, shorten } from './text.ts'
 const SHARES: { readonly [T in Topic | 'earlier']: number } = {
   request: 0.11,
   concepts: 0.1,
-  files: 0.45,
+  files: 0.55,
   problems: 0.06,
   pending: 0.06,
   evolution: 0.09,

@@ -8,7 +8,7 @@ export const MINIMUM_MESSAGES = 4
 /** Fewest recent messages kept when a ratio is given. Source: seed 003. */
 const MINIMUM_RECENT_MESSAGES = 4
 /** A summary that fills what is left of the target may take this at least, tokens. */
-const LEAST_SUMMARY_TOKENS = 60
+const LEAST_SUMMARY_TOKENS = 64
 /** A further range between pinned messages is not worth a summary below this, tokens. */
 const MINIMUM_FURTHER_TOKENS = 200
 

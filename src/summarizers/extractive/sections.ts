@@ -83,7 +83,7 @@ function shortenQuote(text: string, max: number): string {
 /** Part of a summary's room that its line of facts may take. */
 const FACTS_SHARE = 0.4
 /** Of a summary of a few lines they are the larger part. */
-const MOST_FACTS_SHARE = 0.7
+const MOST_FACTS_SHARE = 0.8
 const FEW_FACTS = 600
 
 function concepts(conversation: Conversation, previous: Previous, told: Set<string>, max: number): Bullet[] {
