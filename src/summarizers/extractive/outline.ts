@@ -46,7 +46,7 @@ const NAMED = /^(?:\*\s*)?(?:\(([^()]{0,80})\)\s*)?([A-Za-z_$][\w$]*)\s*(.{0,80}
 const LITERAL = /^(?::[^=]{1,40})?=\s*(-?\d[\w.]{0,20}|"[^"]{1,40}"|'[^']{1,40}')\s*[;,]?\s*$/
 /** Of a line of members: the name that is called or declared, behind at most three words. */
 const METHOD = /^(?:[\w.<>[\]?*&]{1,40}\s+){0,3}[#*]?([A-Za-z_$][\w$]{1,60})\s*(?:<[^<>()]{0,40}>)?\(/
-const FIELD = /^(?:\w{1,12}\s+){0,3}#?([A-Za-z_$][\w$]{1,60})[?!]?\s*[:=]/
+const FIELD = /^(?:[\w<>[\],.]{1,40}\s+){0,4}#?([A-Za-z_$][\w$]{1,60})[?!]?\s*[:=;]/
 /** A number of a line in front of it, as tools that show files write it. */
 const NUMBERED = /^\s{0,8}\d{1,7}(?:\t|→|\| ?|: |:(?=\S))/
 
