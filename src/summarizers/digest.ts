@@ -146,12 +146,13 @@ function joined(earlier: DigestEntry, later: DigestEntry): DigestEntry {
   }
 }
 
-function lineOf({ name, target, status, count, first, tokens }: DigestEntry): string {
+function lineOf({ name, target, status, count, first, tokens, effect }: DigestEntry): string {
   const call = `${name}${target === undefined ? '' : ` ${target}`}${times(count)}`
   // "Wrote src/a.ts" says nothing that the line does not say already.
-  const isNews = first !== undefined && (status !== 'ok' || target === undefined || !first.includes(target))
+  const isEcho =
+    effect !== 'other' && status === 'ok' && target !== undefined && first?.includes(target) === true
   const size = tokens === 0 ? [] : [`${tokens} ${tokens === 1 ? 'token' : 'tokens'}`]
-  return `- ${[call, status, ...size, ...(isNews ? [first] : [])].join(' · ')}`.toWellFormed()
+  return `- ${[call, status, ...size, ...(first === undefined || isEcho ? [] : [first])].join(' · ')}`.toWellFormed()
 }
 
 function times(count: number): string {
