@@ -41,8 +41,9 @@ function table(figures: readonly Figures[]): string {
     const cells = SHARES.map((share) => {
       const found = figures.find((one) => one.contestant === name && one.share === share)!
       const { retention, loss, within, lossWithin, filled, fullest } = found
-      const own = `${retention.toFixed(3)}  ${loss.toFixed(2).padStart(5)}`
-      return `${own}  ${String(within).padStart(4)} ${lossWithin.toFixed(2).padStart(5)}  ${filled.toFixed(2)} ${fullest.toFixed(2)}`
+      const figure = (value: number) => (Number.isFinite(value) ? value.toFixed(2) : '–').padStart(5)
+      const own = `${retention.toFixed(3)}  ${figure(loss)}`
+      return `${own}  ${String(within).padStart(4)} ${figure(lossWithin)}  ${filled.toFixed(2)} ${fullest.toFixed(2)}`
     })
     const milliseconds = figures.find((one) => one.contestant === name)!.milliseconds
     return `${name.padEnd(width)}  ${cells.join('   |  ')}  ${milliseconds.toFixed(0).padStart(5)}\n`

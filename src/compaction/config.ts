@@ -26,10 +26,11 @@ const SUMMARY_SHARE = 0.05
 const SUMMARY_LEAST_TOKENS = 500
 const SUMMARY_MOST_TOKENS = 4_000
 /**
- * Offline: half of a target of up to 16,000 tokens, and a tenth of what is beyond, at most 16,000 more. What a session's
+ * Offline: six tenths of a target of up to 16,000 tokens, and a tenth of what is beyond, at most 16,000 more. What a session's
  * files define and its calls did grows slower than the session. Source: measured, docs/summaries.md.
  */
 const OFFLINE_SUMMARY_SHARE = 0.6
+/** Of the first 16,000, where the tail needs less than it might: its groups are not parted. */
 const OFFLINE_MOST_SHARE = 0.9
 const OFFLINE_FULL_TARGET = 16_000
 const OFFLINE_MORE_SHARE = 0.1
@@ -80,7 +81,7 @@ export const compactionConfigSchema = z
     target: share.optional(),
     /** Tokens the history is brought down to, instead of `target`. */
     targetTokens: tokens.optional(),
-    /** Tokens of the newest turns that are never summarized. Default 30 % of the target. */
+    /** Tokens of the newest turns that are never summarized. Default: what the target leaves beside the summary. */
     keepRecentTokens: tokens.optional(),
     /** What a pruned output shows. */
     prunePlaceholder: z.string().min(1).optional(),
@@ -96,7 +97,10 @@ export const compactionConfigSchema = z
     summarizer: summarizerSchema.optional(),
     /** Titles of the sections asked for. Default: the ten. */
     summarySections: z.array(z.string().min(1)).min(1).optional(),
-    /** Most tokens of a summary. Default 5 % of the available input, between 500 and 4,000. */
+    /**
+     * Most tokens of a summary. Default with a model: 5 % of the available input, between 500 and 4,000. Without one it fills
+     * what the tail leaves of the target: `docs/summaries.md`.
+     */
     summaryMaxTokens: z.int().positive().optional(),
     /** How long a summarizer may take for one summary, milliseconds. Default 120,000. */
     summaryTimeoutMs: z.int().positive().optional(),

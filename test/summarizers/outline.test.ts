@@ -49,6 +49,7 @@ let local = 5`,
     [
       'Python',
       `from os import path
+MAX_AGE = 30
 class Store(Base):
     """A store."""
     def __init__(self, name):
@@ -61,7 +62,7 @@ class Store(Base):
         return 1
 def open_store(name: str) -> Store:
     limit = 3`,
-      'defines class Store (__init__, load, inner, size), open_store',
+      'defines MAX_AGE = 30, class Store (__init__, load, inner, size), open_store',
     ],
     [
       'Rust',

@@ -44,6 +44,8 @@ const IMPORTS = new Set(['import', 'from', 'use', 'require', 'using', 'include']
 /** A name behind a word of definition, what is between them (`*`, a receiver) and what follows. */
 const NAMED = /^(?:\*\s*)?(?:\(([^()]{0,80})\)\s*)?([A-Za-z_$][\w$]*)\s*(.{0,80})/
 const LITERAL = /^(?::[^=]{1,40})?=\s*(-?\d[\w.]{0,20}|"[^"]{1,40}"|'[^']{1,40}')\s*[;,]?\s*$/
+const CONSTANT =
+  /^([A-Z][A-Z0-9_]{2,60})(?::[^=]{1,40})?\s*=\s*(-?\d[\w.]{0,20}|"[^"]{1,40}"|'[^']{1,40}')\s*;?$/
 /** Of a line of members: the name that is called or declared, behind at most three words. */
 const METHOD = /^(?:[\w.<>[\]?*&]{1,40}\s+){0,3}[#*]?([A-Za-z_$][\w$]{1,60})\s*(?:<[^<>()]{0,40}>)?\(/
 const FIELD = /^(?:[\w<>[\],.]{1,40}\s+){0,4}#?([A-Za-z_$][\w$]{1,60})[?!]?\s*[:=;]/
@@ -117,6 +119,9 @@ export function readOutline(code: string, outline: Outline): void {
       // A function of a shell.
       const shell = /^([A-Za-z_]\w{1,60})\(\)\s*\{/.exec(text)?.[1]
       if (shell !== undefined && indent === 0) put(outline, { name: shell, kind: '', members: [] })
+      // A constant of a language without a word for it.
+      const [, name, value] = (indent === 0 && CONSTANT.exec(text)) || []
+      if (name !== undefined && value !== undefined) put(outline, { name, kind: '', members: [], value })
       continue
     }
     if (container.inner === 0) container.inner = indent
