@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { DEFAULT_COMPACTION_TARGET, estimateOf, estimateRequest, requestSchema } from '../core/budget.ts'
 import { expectedTokens, type Outlook, outlook, type Readings } from '../core/calibration.ts'
 import { labelSchema, nameSchema } from '../core/check.ts'
-import { scaledFigures } from '../core/scaled-figures.ts'
+import { offlineSummaryTokens, scaledFigures } from '../core/scaled-figures.ts'
 import { cut } from '../core/stages/cut.ts'
 import { DEDUP_THRESHOLD, deduplicate } from '../core/stages/deduplicate.ts'
 import type { Placeholder } from '../core/stages/placeholder.ts'
@@ -85,7 +85,7 @@ export const compactionConfigSchema = z
     target: share.optional(),
     /** Tokens the history is brought down to, instead of `target`. */
     targetTokens: tokens.optional(),
-    /** Tokens of the newest turns that are never summarized. Default 30 % of the target. */
+    /** Tokens of the newest turns that are never summarized. Default: what the target leaves beside the summary. */
     keepRecentTokens: tokens.optional(),
     /** What a pruned output shows: a text, with `{tokens}` and `{tool}` filled in, or a function that makes one. */
     prunePlaceholder: z.union([z.string().min(1), placeholderSchema]).optional(),
@@ -101,7 +101,10 @@ export const compactionConfigSchema = z
     summarizer: summarizerSchema.optional(),
     /** Titles of the sections asked for. Default: the ten. */
     summarySections: z.array(z.string().min(1)).min(1).optional(),
-    /** Most tokens of a summary. Default 5 % of the available input, between 500 and 4,000. */
+    /**
+     * Most tokens of a summary. Default with a model: 5 % of the available input, between 500 and 4,000. Without one it fills
+     * what the tail leaves of the target: `docs/summaries.md`.
+     */
     summaryMaxTokens: z.int().positive().optional(),
     /** How long a summarizer may take for one summary, milliseconds. Default 120,000. */
     summaryTimeoutMs: z.int().positive().optional(),
@@ -248,15 +251,29 @@ function resolveStages(config: CheckedConfig, available: number, targetTokens: n
     pathArguments: config.pathArguments ?? PATH_ARGUMENTS,
     deduplicateMinimumSavings: config.deduplicateMinimumSavings ?? DEDUP_THRESHOLD,
     deduplicateByText: config.deduplicateByText ?? true,
-    keepRecentTokens: config.keepRecentTokens ?? scaled.keepRecentTokens,
+    keepRecentTokens: config.keepRecentTokens,
     keepRecentRatio: config.keepRecentRatio,
-    summaryMaxTokens: config.summaryMaxTokens ?? scaled.summaryMaxTokens,
+    ...summaryTokens(config, available, targetTokens),
     summarySections: config.summarySections ?? SUMMARY_SECTIONS,
     truncationFraction: config.truncationFraction,
     truncationOrder: config.truncationOrder ?? 'oldest',
     truncationMarker:
       config.truncationMarker === false ? undefined : (config.truncationMarker ?? TRUNCATION_MARKER),
   }
+}
+
+/** What a tail leaves to the summary, and the most a summary may take when the tail needs less than it might. */
+function summaryTokens(
+  { summaryMaxTokens, summarizer }: CheckedConfig,
+  available: number,
+  targetTokens: number,
+): Pick<StageSettings, 'summaryRoomTokens' | 'summaryMaxTokens'> {
+  if (summaryMaxTokens !== undefined) return { summaryRoomTokens: summaryMaxTokens, summaryMaxTokens }
+  if (summarizer?.usesModel === true) {
+    const most = scaledFigures(available, targetTokens).summaryMaxTokens
+    return { summaryRoomTokens: most, summaryMaxTokens: most }
+  }
+  return offlineSummaryTokens(targetTokens)
 }
 
 export function waitMsOf(config: CheckedConfig): number {

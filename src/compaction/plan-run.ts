@@ -188,7 +188,7 @@ class RunPlanner {
       if (await this.#condense(task)) this.#used.add('summarize')
       return
     }
-    const written = givenSummary(summary, await this.#sourcesOf(rows), task.maxTokens)
+    const written = givenSummary(summary, await this.#sourcesOf(rows))
     if (this.#accept(task, written, uuidv7(), { summarizer: 'given' })) this.#used.add('summarize')
   }
 
@@ -271,7 +271,7 @@ class RunPlanner {
     const tokens = this.#view.tokensOfRows(plan.hide)
     const task = { rows: plan.hide, tokens, maxTokens: tokens }
     const { text, metadata } = plan.insert!
-    const written = givenSummary(text, await this.#sourcesOf(plan.hide), tokens)
+    const written = givenSummary(text, await this.#sourcesOf(plan.hide))
     const whole = { ...written, metadata: { ...metadata, ...written.metadata } }
     if (this.#accept(task, whole, uuidv7(), { summarizer: stage.name }, plan)) this.#used.add(stage.name)
   }

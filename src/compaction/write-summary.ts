@@ -12,11 +12,20 @@ import {
   tokensOf,
   tokensOfText,
 } from '../core/tokens.ts'
-import { type Digest, digestToolCalls, filesOf, mergeDigests, renderDigest } from '../summarizers/digest.ts'
+import {
+  boundDigest,
+  type Digest,
+  digestToolCalls,
+  filesOf,
+  mergeDigests,
+  renderDigest,
+} from '../summarizers/digest.ts'
 import type { Summarizer, SummaryAnswer, SummaryRequest } from '../summarizers/summarizer.ts'
 
 /** Share of a summary's tokens that its digest of tool calls may take. Source: checklist F3. */
 const DIGEST_SHARE = 0.25
+/** A summary of fewer tokens gives its digest a smaller share: what it is about comes first. */
+const FULL_DIGEST_TOKENS = 400
 /** What is kept of each end of a text that alone is too long for a summarizer, as a share of its room. */
 const END_SHARE = 0.4
 /** Most of a summarizer's input that the summary so far may take: what is new needs room too. */
@@ -68,14 +77,18 @@ export async function writeSummary(
     .flatMap((source) => memoryOf(source)?.digest ?? [])
     .concat(digestToolCalls(originals))
     .reduce(mergeDigests)
-  const rendered = renderDigest(digest, Math.floor(request.maxTokens * DIGEST_SHARE))
-  const textTokens = request.maxTokens - (rendered.text === '' ? 0 : estimateTokens(rendered.text))
+  const rendered = renderForSummary(digest, request.maxTokens)
+  const textTokens = request.maxTokens - (rendered === '' ? 0 : estimateTokens(rendered))
 
   let previousSummary = earlier.map(ownText).join('\n\n')
   let answer: SummaryAnswer = { text: previousSummary }
   let [inputTokens, outputTokens, cost] = [0, 0, 0]
   const scale = new Scale(estimator, request.provider ?? provider)
   const most = summarizer.maxInputTokens ?? Number.POSITIVE_INFINITY
+  // Whoever calls no model reads everything for nothing, what was cleared in the view too.
+  const readsAll = !summarizer.usesModel && summarizer.maxInputTokens === undefined
+  const read = (source: SummarySource): Message =>
+    withReadableBlocks(readsAll && source.kind !== 'summary' ? source.original : withoutDigest(source))
   for (let from = 0; from < rest.length; ) {
     previousSummary = fitText(previousSummary, (text) => scale.ofText(text) <= most * PREVIOUS_SHARE)
     const { chunk, next } = takeChunk(rest, from, most - scale.ofText(previousSummary), scale)
@@ -84,7 +97,7 @@ export async function writeSummary(
     answer = await summarizer.summarize({
       ...request,
       maxTokens: Math.max(1, textTokens),
-      messages: chunk.map((source) => ({ ...withReadableBlocks(withoutDigest(source)), kind: source.kind })),
+      messages: chunk.map((source) => ({ ...read(source), kind: source.kind })),
       files: filesOf(chunk.map(({ original }) => original)),
       ...(previousSummary !== '' && { previousSummary }),
     })
@@ -95,11 +108,11 @@ export async function writeSummary(
     cost += answer.cost ?? 0
   }
 
-  const text = rendered.text === '' ? answer.text : `${answer.text}\n\n${rendered.text}`
+  const text = rendered === '' ? answer.text : `${answer.text}\n\n${rendered}`
   const memory = {
     isSummary: true,
     textLength: answer.text.length,
-    digest: rendered.digest as unknown as JsonObject,
+    digest: boundDigest(digest) as unknown as JsonObject,
   }
   return {
     text,
@@ -112,12 +125,17 @@ export async function writeSummary(
   }
 }
 
+/** The digest behind a summary's text. One that could only say how many calls it leaves out is not worth its room. */
+function renderForSummary(digest: Digest, maxTokens: number): string {
+  const { text, digest: shown } = renderDigest(
+    digest,
+    Math.floor(maxTokens * DIGEST_SHARE * Math.min(1, maxTokens / FULL_DIGEST_TOKENS)),
+  )
+  return shown.entries.length === 0 && digest.entries.length > 0 ? '' : text
+}
+
 /** A summary whose text the caller gave: the digest is added all the same, and says what was done. */
-export function givenSummary(
-  text: string,
-  sources: readonly SummarySource[],
-  maxTokens: number,
-): WrittenSummary {
+export function givenSummary(text: string, sources: readonly SummarySource[]): WrittenSummary {
   const digest = digestToolCalls(
     sources.filter(({ kind }) => kind === 'message').map(({ original }) => original),
   )
@@ -125,10 +143,13 @@ export function givenSummary(
     .flatMap((source) => memoryOf(source)?.digest ?? [])
     .concat(digest)
     .reduce(mergeDigests)
-  const rendered = renderDigest(merged, Math.floor(maxTokens * DIGEST_SHARE))
   return {
     text,
-    metadata: { isSummary: true, textLength: text.length, digest: rendered.digest as unknown as JsonObject },
+    metadata: {
+      isSummary: true,
+      textLength: text.length,
+      digest: boundDigest(merged) as unknown as JsonObject,
+    },
     answer: { text },
   }
 }

@@ -3,15 +3,25 @@ import { PRUNE_MINIMUM_SAVINGS, PRUNE_PROTECT_TOKENS } from './stages/prune.ts'
 /** Fractions and token counts of settings that scale with the window. Source: checklist C-23 and F5. */
 const PRUNE_PROTECT_SHARE = 0.25
 const PRUNE_MINIMUM_SHARE = 0.1
-const KEEP_RECENT_SHARE = 0.3
 const SUMMARY_SHARE = 0.05
 const SUMMARY_LEAST_TOKENS = 500
 const SUMMARY_MOST_TOKENS = 4_000
+/**
+ * Offline: six tenths of a target of up to 16,000 tokens, and a tenth of what is beyond, at most 16,000 more. What a session's
+ * files define and its calls did grows slower than the session. Source: measured, docs/summaries.md.
+ */
+const OFFLINE_SUMMARY_SHARE = 0.6
+/** Of the first 16,000, where the tail needs less than it might: its groups are not parted. */
+const OFFLINE_MOST_SHARE = 0.9
+const OFFLINE_FULL_TARGET = 16_000
+const OFFLINE_MORE_SHARE = 0.1
+const OFFLINE_MORE_TOKENS = 16_000
 
 /** Settings of the stages that scale, tokens. */
 export type ScaledFigures = {
   readonly pruneProtectTokens: number
   readonly pruneMinimumSavings: number
+  /** What the target leaves beside a model's summary. */
   readonly keepRecentTokens: number
   readonly summaryMaxTokens: number
 }
@@ -24,14 +34,28 @@ export type ScaleSource = 'share' | 'most' | 'least'
  * take, `targetTokens` what the history is to come down to. Source: checklist F5.
  */
 export function scaledFigures(availableTokens: number, targetTokens: number): ScaledFigures {
+  const summaryMaxTokens = Math.min(
+    SUMMARY_MOST_TOKENS,
+    Math.max(SUMMARY_LEAST_TOKENS, shareOf(availableTokens, SUMMARY_SHARE)),
+  )
   return {
     pruneProtectTokens: Math.min(PRUNE_PROTECT_TOKENS, shareOf(availableTokens, PRUNE_PROTECT_SHARE)),
     pruneMinimumSavings: Math.min(PRUNE_MINIMUM_SAVINGS, shareOf(availableTokens, PRUNE_MINIMUM_SHARE)),
-    keepRecentTokens: shareOf(targetTokens, KEEP_RECENT_SHARE),
-    summaryMaxTokens: Math.min(
-      SUMMARY_MOST_TOKENS,
-      Math.max(SUMMARY_LEAST_TOKENS, shareOf(availableTokens, SUMMARY_SHARE)),
-    ),
+    keepRecentTokens: Math.max(0, targetTokens - summaryMaxTokens),
+    summaryMaxTokens,
+  }
+}
+
+/** What a tail leaves to a summary that costs nothing, and the most it may take when the tail needs less than it might, tokens. */
+export function offlineSummaryTokens(targetTokens: number): {
+  readonly summaryRoomTokens: number
+  readonly summaryMaxTokens: number
+} {
+  const full = Math.min(targetTokens, OFFLINE_FULL_TARGET)
+  const more = Math.min(OFFLINE_MORE_TOKENS, (targetTokens - full) * OFFLINE_MORE_SHARE)
+  return {
+    summaryRoomTokens: Math.floor(full * OFFLINE_SUMMARY_SHARE + more),
+    summaryMaxTokens: Math.max(SUMMARY_LEAST_TOKENS, Math.floor(full * OFFLINE_MOST_SHARE + more)),
   }
 }
 

@@ -31,6 +31,7 @@ export const SEED_SETTINGS: StageSettings = {
   deduplicateByText: true,
   keepRecentTokens: 0,
   keepRecentRatio: KEEP_RECENT_RATIO,
+  summaryRoomTokens: 0,
   summaryMaxTokens: 0,
   summarySections: [],
   truncationFraction: TRUNCATION_FRACTION,

@@ -76,6 +76,23 @@ export function renderDigest(digest: Digest, maxTokens: number): { text: string;
   return { text: text.length <= max ? text : '', digest: short }
 }
 
+/** Most entries a summary remembers: some 250 KB. Source: checklist F3-01, and a bound to what a row may hold. */
+const MAX_ENTRIES = 1_000
+
+/** A digest as a summary remembers it: whole, unless it has too many entries; then the least important are counted. */
+export function boundDigest({ entries, omitted }: Digest): Digest {
+  if (entries.length <= MAX_ENTRIES) return { entries, omitted }
+  const kept = new Set(
+    entries
+      .map((entry, age) => ({ entry, age, rank: importance(entry) }))
+      .sort((a, b) => b.rank - a.rank || b.age - a.age)
+      .slice(0, MAX_ENTRIES)
+      .map(({ entry }) => entry),
+  )
+  const gone = entries.reduce((sum, entry) => (kept.has(entry) ? sum : sum + entry.count), omitted)
+  return { entries: entries.filter((entry) => kept.has(entry)), omitted: gone }
+}
+
 /** Paths that tools read and changed, each once, in order of first use. Calls that failed do not count. */
 export function filesOf(
   messages: readonly Message[],
@@ -130,10 +147,13 @@ function joined(earlier: DigestEntry, later: DigestEntry): DigestEntry {
   }
 }
 
-function lineOf({ name, target, status, count, first, tokens }: DigestEntry): string {
+function lineOf({ name, target, status, count, first, tokens, effect }: DigestEntry): string {
   const call = `${name}${target === undefined ? '' : ` ${target}`}${times(count)}`
+  // "Wrote src/a.ts" says nothing that the line does not say already.
+  const isEcho =
+    effect !== 'other' && status === 'ok' && target !== undefined && first?.includes(target) === true
   const size = tokens === 0 ? [] : [`${tokens} ${tokens === 1 ? 'token' : 'tokens'}`]
-  return `- ${[call, status, ...size, ...(first === undefined ? [] : [first])].join(' · ')}`.toWellFormed()
+  return `- ${[call, status, ...size, ...(first === undefined || isEcho ? [] : [first])].join(' · ')}`.toWellFormed()
 }
 
 function times(count: number): string {

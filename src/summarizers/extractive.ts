@@ -10,16 +10,16 @@ import { oneLine, shorten } from './text.ts'
 
 /** Part of the room each topic may take while others are waiting. */
 const SHARES: { readonly [T in Topic | 'earlier']: number } = {
-  request: 0.13,
-  concepts: 0.06,
-  files: 0.12,
-  problems: 0.08,
-  pending: 0.08,
-  evolution: 0.13,
-  current: 0.08,
-  next: 0.03,
-  required: 0.04,
-  rules: 0.14,
+  request: 0.11,
+  concepts: 0.1,
+  files: 0.55,
+  problems: 0.06,
+  pending: 0.06,
+  evolution: 0.09,
+  current: 0.06,
+  next: 0.02,
+  required: 0.03,
+  rules: 0.12,
   decisions: 0.05,
   questions: 0.02,
   earlier: 0.04,
@@ -57,7 +57,7 @@ function summaryText(request: SummaryRequest): string {
   const earlierTexts = [previousSummary, ...conversation.summaries].filter((text) => text.trim() !== '')
   const titles = titlesOf(request.sections)
   const previous = readPrevious(earlierTexts, titles)
-  const sections = arrange(titles, bulletsByTopic(conversation, previous, request.files), previous)
+  const sections = arrange(titles, bulletsByTopic(conversation, previous, request.files, max), previous)
   const text = fitSections(sections, max)
   if (text !== '' || messages.length === 0) return text
   // Nothing was said that could replace what was current before.

@@ -105,7 +105,7 @@ it('S3-152 S3-U11 of the rows of a store is that store’s view, before and afte
     )
     const ids = (messages: readonly { readonly id: string }[]): string[] => messages.map(({ id }) => id)
     const viewOf = async (): Promise<string[]> => ids(await store.getEffectiveHistory('s'))
-    const { runId } = (await store.compactSession('s', { targetTokens: 1_500 }))!
+    const { runId } = (await store.compactSession('s', { targetTokens: 1_500, keepRecentTokens: 450 }))!
     await store.compactSession('s', { targetTokens: 600, enableSummarize: false })
     expect(await viewOf()).not.toHaveLength(60)
     expect(ids(getEffectiveHistory(await store.getMessages('s')))).toEqual(await viewOf())

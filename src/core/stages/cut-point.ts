@@ -16,6 +16,28 @@ export function findCut(view: View, keepTokens: number, roomTokens: number): num
   return newest
 }
 
+/** Share of its room that a tail of whole turns must fill, or the cut falls inside a turn. */
+const FILLED_SHARE = 0.75
+
+/**
+ * Where the tail begins that takes as much of `roomTokens` as it can: at a turn's start, or between the calls of a
+ * turn where whole turns would leave too much of the room unused.
+ */
+export function findFillingCut(view: View, roomTokens: number): number {
+  const { rows, turns } = view
+  const atTurn = findCut(view, roomTokens, roomTokens)
+  const tokens = view.tokensOfRows(rows.slice(atTurn))
+  // Nothing fits: the newest group alone stays, not the whole turn it belongs to.
+  if (tokens > roomTokens) {
+    for (let index = rows.length - 1; index > atTurn; index--) if (turns.isLegalCut(index)) return index
+    return atTurn
+  }
+  if (tokens >= roomTokens * FILLED_SHARE) return atTurn
+  for (let index = tailStart(view, roomTokens); index < atTurn; index++)
+    if (turns.isLegalCut(index)) return index
+  return atTurn
+}
+
 /** The first index from which the rest of the view takes at most `tokens`. */
 function tailStart(view: View, tokens: number): number {
   let sum = 0

@@ -10,6 +10,8 @@ export const LEAF_TOKENS = 20_000
 export const LEAF_MESSAGES = 8
 /** How many neighbouring summaries of one level become one of the next. Source: checklist F1. */
 export const FAN_OUT = 4
+/** Share of the target that the kept tail may take where nothing is said: the summaries want room too. Source: checklist F5. */
+const TAIL_SHARE = 0.3
 /** How often one run looks for more to do; each round stands for at least one more level or batch. */
 const MOST_ROUNDS = 32
 
@@ -53,7 +55,8 @@ export function hierarchicalSummaries(options: HierarchicalOptions = {}): Summar
 function leafTasks(view: View, context: BareContext, options: Options): SummaryTaskDraft[] {
   const { keepRecentTokens, summaryMaxTokens } = context.settings
   const room = context.targetTokens - summaryMaxTokens - tokensThatStay(view)
-  const cut = findCut(view, keepRecentTokens, room)
+  const tail = keepRecentTokens ?? Math.floor(context.targetTokens * TAIL_SHARE)
+  const cut = findCut(view, tail, room)
   return coverableRuns(view, cut)
     .flatMap(messageRuns)
     .flatMap((run) => chunks(view, run, options))

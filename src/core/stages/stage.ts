@@ -14,9 +14,12 @@ export type StageSettings = {
   readonly pathArguments: readonly string[]
   readonly deduplicateMinimumSavings: number
   readonly deduplicateByText: boolean
-  readonly keepRecentTokens: number
+  /** `undefined`: as much as the target leaves beside the summary. */
+  readonly keepRecentTokens: number | undefined
   /** Counts as seed 003 says when given; then it takes the place of `keepRecentTokens`. */
   readonly keepRecentRatio: number | undefined
+  /** What a tail that fills the target leaves to the summary, tokens. */
+  readonly summaryRoomTokens: number
   readonly summaryMaxTokens: number
   readonly summarySections: readonly string[]
   /** Counts as seed 003 says when given; else stage 4 works by tokens. */

@@ -1,12 +1,14 @@
 import type { Plan, PlannedInsert } from '../plan.ts'
 import type { View, ViewRow } from '../view.ts'
-import { findCut, keepSurvivors, keepsGroups } from './cut-point.ts'
+import { findCut, findFillingCut, keepSurvivors, keepsGroups } from './cut-point.ts'
 import type { BareContext, SummarizingStage, SummaryTask } from './stage.ts'
 
 /** Histories this short are left alone. Source: seed 003. */
 export const MINIMUM_MESSAGES = 4
 /** Fewest recent messages kept when a ratio is given. Source: seed 003. */
 const MINIMUM_RECENT_MESSAGES = 4
+/** A summary that fills what is left of the target may take this at least, tokens. */
+const LEAST_SUMMARY_TOKENS = 64
 /** A further range between pinned messages is not worth a summary below this, tokens. */
 const MINIMUM_FURTHER_TOKENS = 200
 
@@ -20,22 +22,40 @@ const MINIMUM_FURTHER_TOKENS = 200
 export function planSummaries(view: View, context: BareContext): SummaryTask[] {
   const { settings } = context
   if (view.rows.length <= MINIMUM_MESSAGES) return []
+  // A target above what the window takes would only be cut down to it afterwards.
+  const target = Math.min(context.targetTokens, context.limitTokens)
+  const stays = tokensThatStay(view)
+  const { keepRecentTokens, keepRecentRatio } = settings
+  const isFilling = keepRecentRatio === undefined && keepRecentTokens === undefined
   const cut =
-    settings.keepRecentRatio === undefined
-      ? findCut(
-          view,
-          settings.keepRecentTokens,
-          context.targetTokens - settings.summaryMaxTokens - tokensThatStay(view),
-        )
-      : cutByRatio(view, settings.keepRecentRatio)
-  return coverableRuns(view, cut)
+    keepRecentRatio !== undefined
+      ? cutByRatio(view, keepRecentRatio)
+      : keepRecentTokens !== undefined
+        ? findCut(view, keepRecentTokens, context.targetTokens - settings.summaryMaxTokens - stays)
+        : findFillingCut(view, Math.max(0, target - settings.summaryRoomTokens - stays))
+  const tasks = coverableRuns(view, cut)
     .map((rows) => ({ rows, tokens: view.tokensOfRows(rows) }))
     .filter(({ rows, tokens }, at) => isWorthIt(rows) && (at === 0 || tokens >= MINIMUM_FURTHER_TOKENS))
-    .map((task) => ({
-      ...task,
-      maxTokens: Math.max(1, Math.min(settings.summaryMaxTokens, Math.floor(task.tokens / 2))),
-    }))
+  const covered = tasks.reduce((sum, { tokens }) => sum + tokens, 0)
+  const framing = tasks.length * view.estimator.tokensPerMessage
+  const left = ownTokens(view, target - (view.tokens - covered) - framing)
+  return tasks.map((task) => {
+    // What the rest of the view leaves, each summary by what it stands for; one of a few words says nothing.
+    const room = isFilling
+      ? Math.max(LEAST_SUMMARY_TOKENS, Math.floor((left * task.tokens) / covered))
+      : Number.POSITIVE_INFINITY
+    const half = Math.floor(task.tokens / 2)
+    return { ...task, maxTokens: Math.max(1, Math.min(settings.summaryMaxTokens, room, half)) }
+  })
 }
+
+/** Tokens as a provider counts them, in those of no provider: summarizers count in these. */
+function ownTokens({ estimator, provider }: View, tokens: number): number {
+  return Math.floor((tokens * estimator.toTokens(MANY_UNITS)) / estimator.toTokens(MANY_UNITS, provider))
+}
+
+/** So many that rounding does not show in the ratio of two figures for them. */
+const MANY_UNITS = 1_000_000
 
 /** Stage 3 as a value. */
 export const summarize: SummarizingStage = { name: 'summarize', summaries: planSummaries }

@@ -1,7 +1,9 @@
 import { headOf } from '../../core/characters.ts'
 import type { Json } from '../../core/json.ts'
-import { type Call, isObject } from '../calls.ts'
+import { type Call, isObject, outputHead } from '../calls.ts'
 import { cleanLine, oneLine, shorten } from '../text.ts'
+import { countNames, countPaths } from './names.ts'
+import { mergeOutlines, noOutline, type Outline, readOutline } from './outline.ts'
 
 /** What happened to one file. */
 export type FileFacts = {
@@ -11,8 +13,8 @@ export type FileFacts = {
   reads: number
   /** Whether it was changed in a way that was not seen. */
   changed: boolean
-  /** Names defined in what was written, newest kept. */
-  defines: readonly string[]
+  /** What its texts tell, newest first. */
+  readonly outline: Outline
   /** What the file says of itself in its first lines. */
   about: string
   /** Order of last use, higher is later. */
@@ -27,7 +29,6 @@ export function filesIn(
   const files = new Map<string, FileFacts>()
   for (const path of listed.modified) at(files, path).changed = true
   for (const path of listed.read) at(files, path)
-  let room = CODE_UNITS
   for (const [i, call] of calls.entries()) {
     if (call.effect === 'other' || call.result?.failed === true) continue
     for (const path of call.paths) {
@@ -37,13 +38,13 @@ export function filesIn(
         file.reads++
         continue
       }
-      const code = writtenText(call.input)
-      if (isWhole(call)) file.created = true
-      else file.edits++
-      if (room > 0) describe(file, code, isWhole(call))
-      room -= Math.min(code.length, CODE_PER_CALL)
+      if (isWhole(call)) {
+        file.created = true
+        file.about = aboutOf(headOf(writtenText(call.input), ABOUT_UNITS))
+      } else file.edits++
     }
   }
+  outlineFiles(files, calls)
   for (const path of listed.read) {
     const file = at(files, path)
     if (!isModified(file) && file.reads === 0) file.reads = 1
@@ -51,12 +52,12 @@ export function filesIn(
   return files
 }
 
-/** Units of written code that are searched for names: in one call and in all. */
-const CODE_PER_CALL = 4_000
-const CODE_UNITS = 1_000_000
+function keyOf(path: string): string {
+  return oneLine(path).replaceAll('`', "'")
+}
 
 function at(files: Map<string, FileFacts>, path: string): FileFacts {
-  const key = oneLine(path).replaceAll('`', "'")
+  const key = keyOf(path)
   const known = files.get(key)
   if (known !== undefined) return known
   const file = noFacts(key)
@@ -64,8 +65,17 @@ function at(files: Map<string, FileFacts>, path: string): FileFacts {
   return file
 }
 
-function noFacts(path: string): FileFacts {
-  return { path, created: false, edits: 0, reads: 0, changed: false, defines: [], about: '', last: 0 }
+export function noFacts(path: string): FileFacts {
+  return {
+    path,
+    created: false,
+    edits: 0,
+    reads: 0,
+    changed: false,
+    outline: noOutline(),
+    about: '',
+    last: 0,
+  }
 }
 
 export function isModified({ created, edits, changed }: FileFacts): boolean {
@@ -100,6 +110,9 @@ function writtenText(input: Json): string {
   return ''
 }
 
+/** Units at a file's beginning in which it may say what it is. */
+const ABOUT_UNITS = 600
+
 /** Whether a call writes a file as a whole. */
 function isWhole({ name, input }: Call): boolean {
   if (!isObject(input)) return false
@@ -109,40 +122,66 @@ function isWhole({ name, input }: Call): boolean {
   return (hasContent && !/edit|replace|insert|append|patch|diff/i.test(name)) || input.command === 'create'
 }
 
-const DEFINITION =
-  /^[ \t]{0,4}(?:export |default |public |private |static |async |abstract |pub )*(?:class|function|interface|type|enum|struct|trait|def|fn|func)\s+([A-Za-z_]\w{2,60})/gm
-const METHOD =
-  /^(?:\t|[ ]{2,4})(?:public |private |static |async |get |set )*([a-z]\w{2,60})\((.*)\{[ \t]*$/gm
-const KEYWORDS = new Set([
-  'if',
-  'for',
-  'while',
-  'switch',
-  'catch',
-  'return',
-  'function',
-  'constructor',
-  'with',
-])
+/** Units of one file's texts that are searched for names, of one text, and of all texts. */
+const FILE_UNITS = 200_000
+const TEXT_UNITS = 120_000
+const ALL_UNITS = 2_000_000
 
-const MAX_DEFINES = 12
+/** What the newest texts of each file tell, those that tools showed and those they were told to write. */
+function outlineFiles(files: ReadonlyMap<string, FileFacts>, calls: readonly Call[]): void {
+  let room = ALL_UNITS
+  const looked = new Map<string, number>()
+  for (let i = calls.length - 1; i >= 0 && room > 0; i--) {
+    const call = calls[i]!
+    if (call.effect === 'other' || call.result?.failed === true) continue
+    // A text of several files is none of one of them.
+    if (call.paths.length !== 1) continue
+    const file = files.get(keyOf(call.paths[0]!))
+    if (file === undefined || !isCode(file.path)) continue
+    for (const text of textsOf(call)) {
+      const left = Math.min(room, TEXT_UNITS, FILE_UNITS - (looked.get(file.path) ?? 0))
+      if (left <= 0) break
+      const code = headOf(text, left)
+      if (isProse(file.path)) {
+        countPaths(code, file.outline.uses)
+        countNames(code, file.outline.uses)
+      } else readOutline(code, file.outline)
+      looked.set(file.path, (looked.get(file.path) ?? 0) + code.length)
+      room -= code.length
+    }
+  }
+}
 
-function describe(file: FileFacts, written: string, isWholeFile: boolean): void {
-  const code = headOf(written, CODE_PER_CALL)
-  if (isWholeFile) file.about = aboutOf(code)
-  // The rest of a Markdown or data file is not code.
-  if (/\.(?:md|txt|json|ya?ml|toml|csv|html|css)$/i.test(file.path)) return
-  const methods = [...code.matchAll(METHOD)].filter(([, , rest]) => !rest?.includes('=>'))
-  const names = [...code.matchAll(DEFINITION), ...methods]
-    .map(([, name]) => name ?? '')
-    .filter((name) => !KEYWORDS.has(name))
-  if (names.length === 0) return
-  file.defines = [...new Set([...file.defines, ...names])].slice(-MAX_DEFINES)
+/** Whether a file is written for people: what it names is not what it defines. */
+export function isProse(path: string): boolean {
+  return /\.(?:mdx?|rst|adoc|txt)$/i.test(path)
+}
+
+/** Data and markup hold no code. */
+function isCode(path: string): boolean {
+  return !/\.(?:jsonl?|lock|csv|tsv|log|svg|html|css|min\.js|map)$/i.test(path)
+}
+
+/** The file's text in a result; of what was written, all but what it takes the place of. */
+function textsOf({ effect, input, result }: Call): string[] {
+  if (effect === 'read') return result === undefined ? [] : [outputHead(result.output, TEXT_UNITS)]
+  return writtenTexts(input, 0)
+}
+
+function writtenTexts(value: Json | undefined, depth: number): string[] {
+  if (typeof value === 'string') return [value]
+  if (typeof value !== 'object' || value === null || depth > 2) return []
+  const texts: string[] = []
+  for (const [name, inner] of Object.entries(value).slice(0, 100)) {
+    if (/^old|^search$|path|^command$|^file$/i.test(name)) continue
+    for (const text of writtenTexts(inner as Json, depth + 1)) texts.push(text)
+  }
+  return texts
 }
 
 /** The first comment line or heading of a file. */
 function aboutOf(code: string): string {
-  for (const line of headOf(code, 600).split('\n').slice(0, 8)) {
+  for (const line of code.split('\n').slice(0, 8)) {
     const [, comment] = /^\s*(?:\/\*\*?|\*(?!\/)|\/\/|#+|--|"""|<!--)\s*(.*)$/.exec(line) ?? []
     const text = cleanLine((comment ?? '').replace(/(?:\*\/|-->|""")\s*$/, ''))
     if (text.length >= 8 && !/^!|eslint|copyright|licen[cs]e|@ts-|coding[:=]/i.test(text))
@@ -151,65 +190,13 @@ function aboutOf(code: string): string {
   return ''
 }
 
-/** A file as a line: path, what was done, what it defines, what it says of itself. */
-export function writeFile(file: FileFacts, path = file.path): string {
-  const parts = [`\`${path}\``, deeds(file)]
-  if (file.defines.length > 0) parts.push(`defines ${file.defines.join(', ')}`)
-  if (file.about !== '') parts.push(`"${file.about}"`)
-  return parts.join(' — ')
-}
-
-function deeds({ created, edits, reads, changed }: FileFacts): string {
-  const done: string[] = []
-  if (created) done.push('written')
-  if (edits > 0) done.push(`${edits} ${edits === 1 ? 'edit' : 'edits'}`)
-  if (done.length === 0 && changed) done.push('changed')
-  if (reads > 0) done.push(`${reads} ${reads === 1 ? 'read' : 'reads'}`)
-  return done.join(', ')
-}
-
-/** A file from a line that `writeFile` wrote. */
-export function readFile(line: string): FileFacts | undefined {
-  const [, path, done, rest = ''] =
-    /^`([^`]+)` — ((?:(?:written|changed|\d+ edits?|\d+ reads?)(?:, )?)+)(.*)$/s.exec(line) ?? []
-  if (path === undefined || done === undefined) return undefined
-  const parts = rest.split(' — ')
-  const defines = parts.find((part) => part.startsWith('defines '))
-  const about = parts.find((part) => part.startsWith('"'))
-  return {
-    path,
-    created: done.includes('written'),
-    changed: done.includes('changed'),
-    edits: Number(/(\d+) edit/.exec(done)?.[1] ?? 0),
-    reads: Number(/(\d+) read/.exec(done)?.[1] ?? 0),
-    defines: defines === undefined ? [] : defines.slice(8).replace(/…$/, '').split(', '),
-    about: about?.replace(/^"|"$/g, '') ?? '',
-    last: 0,
-  }
-}
-
-const READS = 'Read: '
-
-/** Files that were only read, as one line. */
-export function writeReads(files: readonly FileFacts[]): string {
-  return READS + files.map(({ path, reads }) => `\`${path}\`${reads > 1 ? ` ×${reads}` : ''}`).join(', ')
-}
-
-/** Files from a line that `writeReads` wrote. */
-export function readReads(line: string): FileFacts[] {
-  if (!line.startsWith(`${READS}\``)) return []
-  return [...line.matchAll(/`([^`]+)`(?: ×(\d+))?/g)].map(([, path = '', reads]) => {
-    return { ...noFacts(path), reads: Number(reads ?? 1) }
-  })
-}
-
 /** Files of an earlier summary with those of a later conversation. */
 export function mergeFiles(
   earlier: readonly FileFacts[],
   later: ReadonlyMap<string, FileFacts>,
 ): FileFacts[] {
-  const merged = new Map(earlier.map((file) => [file.path, file]))
-  for (const file of later.values()) {
+  const merged = new Map<string, FileFacts>()
+  for (const file of [...earlier, ...later.values()]) {
     const before = merged.get(file.path)
     merged.set(file.path, before === undefined ? file : joined(before, file))
   }
@@ -223,7 +210,7 @@ function joined(before: FileFacts, after: FileFacts): FileFacts {
     changed: before.changed || after.changed,
     edits: before.edits + after.edits,
     reads: before.reads + after.reads,
-    defines: [...new Set([...before.defines, ...after.defines])].slice(-MAX_DEFINES),
+    outline: mergeOutlines(after.outline, before.outline),
     about: after.about === '' ? before.about : after.about,
     last: after.last,
   }

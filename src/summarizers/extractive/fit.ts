@@ -10,6 +10,8 @@ export type Bullet = {
   readonly cut?: 'prose' | 'list'
   /** Goes in before the shares of the sections count. */
   readonly vital?: boolean
+  /** Its length was chosen by the room there is: it goes in before all others. */
+  readonly isSized?: boolean
   /** Belongs to the section's heading: shown whenever the section is. */
   readonly isIntro?: boolean
 }
@@ -24,6 +26,15 @@ export type Section = {
 /** Least units worth starting a section's share with, and worth shortening a bullet to. */
 const LEAST_SHARE = 160
 const LEAST_CUT = 60
+
+/** Below so many units not every section can have a place. */
+const SHORT = 2_400
+/** Share from which a section counts as large. */
+const LARGE_SHARE = 0.3
+
+function size({ share }: Section): number {
+  return share >= LARGE_SHARE ? 1 : 0
+}
 
 /** How many times its share a section may take for its vital bullets. */
 const VITAL_SHARES = 2
@@ -40,13 +51,18 @@ export function fitSections(sections: readonly Section[], max: number): string {
 
   const fitter = new Fitter(filled, max)
   for (const section of fitter.byImportance) {
+    fitter.fill(section, max, ({ isSized }) => isSized === true)
+  }
+  for (const section of fitter.byImportance) {
     fitter.fill(
       section,
       Math.max(max * section.share * VITAL_SHARES, LEAST_SHARE),
       ({ vital }) => vital === true,
     )
   }
-  for (const section of fitter.byImportance) fitter.fill(section, Math.max(max * section.share, LEAST_SHARE))
+  // Where there is room for all, the small sections come before the large ones that could take everything.
+  const order = max < SHORT ? fitter.byImportance : fitter.byImportance.toSorted((a, b) => size(a) - size(b))
+  for (const section of order) fitter.fill(section, Math.max(max * section.share, LEAST_SHARE))
   fitter.fillRest()
 
   const text = fitter.text()
@@ -55,12 +71,16 @@ export function fitSections(sections: readonly Section[], max: number): string {
   return first === undefined ? '' : shorten(first.text, max)
 }
 
+/** What a line quotes, where it is long enough to be known by. */
+const QUOTE = /^[^"]{0,40}"([^"]{24,})/
+
 class Fitter {
   readonly byImportance: readonly Section[]
   readonly #sections: readonly Section[]
   readonly #ranked = new Map<Section, readonly Bullet[]>()
   readonly #chosen = new Map<Section, Map<Bullet, string>>()
   readonly #used = new Map<Section, number>()
+  readonly #quotes = new Set<string>()
   #room: number
 
   constructor(sections: readonly Section[], max: number) {
@@ -125,9 +145,20 @@ class Fitter {
     const fixed = before === undefined ? frame + BULLET_COST : -before.length
     const text = cutTo(bullet, room - fixed)
     if (text === undefined || text.length <= (before?.length ?? 0)) return
+    if (before === undefined && this.#isTold(bullet)) return
     chosen.set(bullet, text)
     this.#room -= fixed + text.length
     this.#used.set(section, this.#usedBy(section) + fixed + text.length)
+  }
+
+  /** Whether what a bullet quotes stands in a bullet taken before: short of room, nothing is said twice. */
+  #isTold({ text, vital }: Bullet): boolean {
+    const [, quote] = QUOTE.exec(text) ?? []
+    if (quote === undefined) return false
+    const key = headOf(quote, 80)
+    if (this.#quotes.has(key) && vital !== true) return true
+    this.#quotes.add(key)
+    return false
   }
 
   #usedBy(section: Section): number {
@@ -139,8 +170,9 @@ function cutTo(bullet: Bullet, max: number): string | undefined {
   if (bullet.text.length <= max) return bullet.text
   if (bullet.cut === undefined || max < LEAST_CUT) return undefined
   if (bullet.cut === 'prose') return shorten(bullet.text, max)
-  const comma = headOf(bullet.text, max + 1).lastIndexOf(', ')
-  return comma < LEAST_CUT / 2 ? undefined : bullet.text.slice(0, comma)
+  const head = headOf(bullet.text, max + 1)
+  const end = Math.max(head.lastIndexOf(', '), head.lastIndexOf('; '))
+  return end < LEAST_CUT / 2 ? undefined : bullet.text.slice(0, end)
 }
 
 /** `- ` and the line's end. */

@@ -1,4 +1,6 @@
-import { type FileFacts, readFile, readReads } from './files.ts'
+import { type Fact, readFacts } from './facts.ts'
+import { readFile, readNames, readReads } from './file-lines.ts'
+import type { FileFacts } from './files.ts'
 import { isWrittenRule, type Rule, readRule, rulesInSummary } from './rules.ts'
 import { readTerms, type Terms } from './terms.ts'
 import { isDefaultTitle, type Topic, topicOf, topicsOf } from './titles.ts'
@@ -8,6 +10,7 @@ export type Previous = {
   readonly rules: readonly Rule[]
   readonly terms: Terms
   readonly files: readonly FileFacts[]
+  readonly facts: readonly Fact[]
   /** Lines of each topic that are none of the above, as they stand. */
   readonly lines: ReadonlyMap<Topic, readonly string[]>
   /** What no section held: text of other tools and models. */
@@ -31,6 +34,7 @@ export function readPrevious(texts: readonly string[], titles: readonly string[]
   const rules: Rule[] = []
   const terms = new Map<string, string[]>()
   const files: FileFacts[] = []
+  const facts: Fact[] = []
   const lines = new Map<Topic, string[]>()
   const earlier: string[] = []
   const wanted = new Map(topicsOf(titles).map((topic, i) => [titles[i], topic]))
@@ -43,11 +47,13 @@ export function readPrevious(texts: readonly string[], titles: readonly string[]
       let root = ''
       for (const item of items) {
         const list = readTerms(item)
-        const file = readFile(item)
+        const file = readFile(item) ?? readNames(item)
         const reads = readReads(item)
+        const known = readFacts(item)
         const rooted = (one: FileFacts) => (isAbsolute(one.path) ? one : { ...one, path: root + one.path })
         if (holdsRules(topic, item)) rules.push(readRule(item))
         else if (list !== undefined) terms.set(list[0], [...(terms.get(list[0]) ?? []), ...list[1]])
+        else if (known !== undefined) facts.push(...known)
         else if (ROOT.test(item)) root = ROOT.exec(item)?.[1] ?? ''
         else if (file !== undefined) files.push(rooted(file))
         else if (reads.length > 0) files.push(...reads.map(rooted))
@@ -59,7 +65,7 @@ export function readPrevious(texts: readonly string[], titles: readonly string[]
       }
     }
   }
-  return { rules, terms, files, lines, earlier }
+  return { rules, terms, files, facts, lines, earlier }
 }
 
 /** Rules stand in sections of their own, or as quotations in the one that takes them in. */

@@ -1,20 +1,14 @@
 import type { SummaryRequest } from '../summarizer.ts'
 import { shorten } from '../text.ts'
 import type { Conversation } from './conversation.ts'
-import {
-  commonRoot,
-  type FileFacts,
-  filesIn,
-  isModified,
-  mergeFiles,
-  weightOfFile,
-  writeFile,
-  writeReads,
-} from './files.ts'
+import { factsIn, writeFacts } from './facts.ts'
+import { definedNames, writeFile, writeNames, writeReads } from './file-lines.ts'
+import { commonRoot, type FileFacts, filesIn, isModified, mergeFiles, weightOfFile } from './files.ts'
 import type { Bullet } from './fit.ts'
 import type { Previous } from './previous.ts'
 import { problemsIn } from './problems.ts'
 import { informative } from './requests.ts'
+import { resultsIn } from './results.ts'
 import { distinctRules, type Rule, rulesIn, writeRule } from './rules.ts'
 import { commits, shellChanges } from './shell.ts'
 import { currentBullets, evolutionBullets, requestBullets } from './story.ts'
@@ -27,15 +21,17 @@ export function bulletsByTopic(
   conversation: Conversation,
   previous: Previous,
   listed: SummaryRequest['files'],
+  max: number,
 ): ReadonlyMap<Topic, readonly Bullet[]> {
+  const told = new Set<string>()
   const files = mergeFiles(previous.files, filesIn(conversation.calls, listed))
   const rules = distinctRules([...previous.rules, ...rulesIn(conversation.said)])
   const isDecision = ({ weight, by }: Rule) => weight < 3 && by !== 'Earlier'
   const isSilent = conversation.said.length === 0 && conversation.calls.length === 0
   return new Map<Topic, readonly Bullet[]>([
     ['request', requests(conversation, previous)],
-    ['concepts', concepts(conversation, previous)],
-    ['files', fileBullets(conversation, previous, files)],
+    ['files', fileBullets(conversation, previous, files, told, max)],
+    ['concepts', concepts(conversation, previous, told, max)],
     ['problems', problems(conversation, previous)],
     ['pending', pending(conversation, previous)],
     ['evolution', evolution(conversation, previous)],
@@ -84,7 +80,17 @@ function shortenQuote(text: string, max: number): string {
   return text.endsWith('"') ? `${shorten(text.slice(0, -1), max - 1)}"` : shorten(text, max)
 }
 
-function concepts(conversation: Conversation, previous: Previous): Bullet[] {
+/** Part of a summary's room that its line of facts may take. */
+const FACTS_SHARE = 0.4
+/** Of a summary of a few lines they are the larger part. */
+const MOST_FACTS_SHARE = 0.8
+const FEW_FACTS = 600
+
+function concepts(conversation: Conversation, previous: Previous, told: Set<string>, max: number): Bullet[] {
+  const facts = writeFacts(
+    factsIn(conversation, previous.facts),
+    Math.max(max * FACTS_SHARE, Math.min(FEW_FACTS, max * MOST_FACTS_SHARE)),
+  )
   const terms = mergeTerms(previous.terms, termsIn(conversation))
   const ranks: Record<string, number> = {
     'Working directory': 780,
@@ -94,6 +100,7 @@ function concepts(conversation: Conversation, previous: Previous): Bullet[] {
     Terms: 740,
   }
   const lists = [...terms]
+    .map(([label, items]) => [label, items.filter((item) => !facts.includes(item))] as const)
     .filter(([, items]) => items.length > 0)
     .map(
       ([label, items]): Bullet => ({
@@ -102,28 +109,58 @@ function concepts(conversation: Conversation, previous: Previous): Bullet[] {
         cut: 'list',
       }),
     )
-  return [...lists, ...older(carried(previous, 'concepts'), 600)]
+  const results = resultsIn(conversation, told)
+  const keys = new Set(results.map(({ key }) => key))
+  const carriedOn = carried(previous, 'concepts').filter((line) => !keys.has(RESULT.exec(line)?.[1] ?? ''))
+  return [
+    ...(facts === '' ? [] : [{ text: facts, rank: 965, cut: 'list', isSized: true } as const]),
+    ...lists,
+    ...older(carriedOn, 600),
+    ...results
+      .map(({ text }, i): Bullet => ({ text, rank: Math.max(450, 730 - 5 * i), cut: 'list' }))
+      .reverse(),
+  ]
 }
+
+/** The call in a line about what it answered. */
+const RESULT = /^(.{1,120}?) (?:gave|showed) /
 
 /** A line with nothing but a path. */
 const PATH_LINE = /^`([^`]+)`$/
 
+/** Units of one file's first line, as a part of the room and at least. */
+const FILE_SHARE = 0.02
+const LEAST_FILE_UNITS = 160
+
 /** Most files that were only read that are named. */
 const MAX_READS = 40
 
-function fileBullets({ calls }: Conversation, previous: Previous, files: readonly FileFacts[]): Bullet[] {
+function fileBullets(
+  { calls }: Conversation,
+  previous: Previous,
+  files: readonly FileFacts[],
+  told: Set<string>,
+  max: number,
+): Bullet[] {
   const latest = files.reduce((max, { last }) => Math.max(max, last), 0)
   const byWeight = files.toSorted((a, b) => weightOfFile(b, latest) - weightOfFile(a, latest))
-  const modified = byWeight.filter(isModified)
-  const reads = byWeight.filter((file) => !isModified(file)).slice(0, MAX_READS)
-  const root = commonRoot([...modified, ...reads].map(({ path }) => path))
+  const described = byWeight.filter((file) => isModified(file) || file.outline.defines.size > 0)
+  const others = byWeight.filter((file) => !described.includes(file))
+  const reads = others.filter((file) => file.reads > 0).slice(0, MAX_READS)
+  const root = commonRoot([...described, ...reads].map(({ path }) => path))
   const shown = (path: string) =>
     root !== undefined && path.startsWith(root) ? path.slice(root.length) : path
 
   const bullets: Bullet[] = []
   if (root !== undefined) bullets.push({ text: `Root: \`${root}\``, rank: 0, isIntro: true })
-  for (const [i, file] of modified.entries()) {
-    bullets.push({ text: writeFile(file, shown(file.path)), rank: Math.max(500, 920 - 10 * i), cut: 'prose' })
+  // Short of room every file has a line before one has all of its names.
+  const room = Math.max(LEAST_FILE_UNITS, max * FILE_SHARE)
+  const more: Bullet[] = []
+  for (const [i, file] of described.entries()) {
+    const [line, rest] = writeFile(file, shown(file.path), room)
+    const rank = isModified(file) ? 920 : 860
+    bullets.push({ text: line, rank: Math.max(500, rank - 10 * i), cut: 'list' })
+    if (rest !== '') more.push({ text: rest, rank: Math.max(490, 800 - 10 * i), cut: 'list' })
   }
   if (reads.length > 0) {
     bullets.push({
@@ -131,6 +168,12 @@ function fileBullets({ calls }: Conversation, previous: Previous, files: readonl
       rank: 720,
       cut: 'list',
     })
+  }
+  for (const bullet of more) bullets.push(bullet)
+  for (const { outline, path } of files) for (const name of [path, ...definedNames(outline)]) told.add(name)
+  for (const [i, file] of byWeight.entries()) {
+    const text = writeNames(file, shown(file.path), told)
+    if (text !== '') bullets.push({ text, rank: Math.max(480, 760 - 10 * i), cut: 'list' })
   }
   for (const [i, change] of shellChanges(calls).entries()) {
     bullets.push({ text: `Shell: \`${change}\``, rank: 700 + i })

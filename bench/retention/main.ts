@@ -1,0 +1,55 @@
+import { parseArgs } from 'node:util'
+import { CONTESTANTS } from './contestants.ts'
+import { filesToMeasure, readConversations } from './conversations.ts'
+import { type Figures, measure, SHARES } from './measure.ts'
+
+/*
+ * How much of what is needed later a compacted view still holds. `--json` prints the figures as one line a file;
+ * `--only a,b` measures these contestants and the baseline; other arguments name files of conversations.
+ */
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { json: { type: 'boolean', default: false }, only: { type: 'string' } },
+})
+
+const wanted = values.only?.split(',')
+const contestants = CONTESTANTS.filter(({ name }, at) => at === 0 || (wanted?.includes(name) ?? true))
+const paths = filesToMeasure(positionals)
+if (paths.length === 0) {
+  process.stdout.write(
+    'Nothing to measure: name files of conversations, or set UNDERTEXT_SHARED to the folder with the corpus.\n',
+  )
+}
+for (const path of paths) {
+  try {
+    const figures = await measure(readConversations(path), contestants)
+    process.stdout.write(values.json ? `${JSON.stringify(figures)}\n` : table(figures))
+  } catch (error) {
+    process.stderr.write(`${path} cannot be measured: ${error instanceof Error ? error.message : error}\n`)
+    process.exitCode = 2
+  }
+}
+
+/** A line a contestant: retention, loss over the baseline's and tokens used, at each share. */
+function table(figures: readonly Figures[]): string {
+  const [first] = figures
+  if (first === undefined) return ''
+  const names = [...new Set(figures.map(({ contestant }) => contestant))]
+  const width = Math.max(...names.map((name) => name.length))
+  const lines = names.map((name) => {
+    const cells = SHARES.map((share) => {
+      const found = figures.find((one) => one.contestant === name && one.share === share)!
+      const { retention, loss, within, lossWithin, filled, fullest } = found
+      const figure = (value: number) => (Number.isFinite(value) ? value.toFixed(2) : '–').padStart(5)
+      const own = `${retention.toFixed(3)}  ${figure(loss)}`
+      return `${own}  ${String(within).padStart(4)} ${figure(lossWithin)}  ${filled.toFixed(2)} ${fullest.toFixed(2)}`
+    })
+    const milliseconds = figures.find((one) => one.contestant === name)!.milliseconds
+    return `${name.padEnd(width)}  ${cells.join('   |  ')}  ${milliseconds.toFixed(0).padStart(5)}\n`
+  })
+  const heads = SHARES.map((share) => `${share * 100} %: kept, loss; within: loss; filled`.padEnd(38)).join(
+    '| ',
+  )
+  return `\n${first.file}, ${first.cuts} cuts, ${first.used} identifiers\n${' '.repeat(width + 2)}${heads} ms\n${lines.join('')}`
+}

@@ -1,0 +1,188 @@
+import type { Json } from '../../core/json.ts'
+import { type Call, isObject, outputHead } from '../calls.ts'
+import { oneLine } from '../text.ts'
+import type { Conversation } from './conversation.ts'
+
+/** A number, an id, a day, an amount: what one cannot guess, with what it was called. */
+export type Fact = { readonly name: string; readonly value: string; readonly weight: number }
+
+/** Units of one result or of one call's arguments that are read, and of all of them. */
+const ONE_UNITS = 12_000
+const ALL_UNITS = 600_000
+/** Units of texts that are searched for mentions: of one, and of all. */
+const TEXT_UNITS = 3_000
+const ALL_TEXT_UNITS = 400_000
+/** Most facts kept, and most leaves of one value looked at. */
+const MAX_FACTS = 400
+const MAX_LEAVES = 600
+
+/** A value worth carrying: in one word, with a digit or an at sign. */
+const VALUE = /^(?:(?=[^\d@]{0,40}[\d@])[\w@.#$:+/%-]{3,64}|[A-Z]{5,20})$/
+/** A time of day says little without its day. */
+const TIME = /^\d{1,2}:\d\d(?::\d\d)?(?:\+\d)?$/
+const MENTION =
+  /\$\d[\d,]{0,12}(?:\.\d{1,2})?|#?\b(?=[A-Za-z_-]{0,40}\d)[A-Za-z0-9][\w-]{2,60}\b|[\w.+-]{1,60}@[\w-]{1,60}\.[\w.-]{2,40}/g
+
+type Known = { name: string; mentions: number; last: number }
+
+/**
+ * Ids, figures and days that tools were given and gave as data, and that were spoken of; those that came up often and
+ * lately first. What files and commands hold is told elsewhere.
+ */
+export function factsIn({ calls, said }: Conversation, earlier: readonly Fact[]): Fact[] {
+  const known = new Map<string, Known>()
+  const end = Math.max(calls.at(-1)?.result?.at ?? calls.at(-1)?.at ?? 0, said.at(-1)?.at ?? 0) + 1
+  for (const { name, value } of earlier) known.set(value, { name, mentions: 1, last: 0 })
+  let room = ALL_UNITS
+  for (let i = calls.length - 1; i >= 0 && room > 0; i--) {
+    const call = calls[i]!
+    if (call.effect !== 'other') continue
+    room -= addCall(call, known)
+  }
+  let textRoom = ALL_TEXT_UNITS
+  for (let i = said.length - 1; i >= 0 && textRoom > 0; i--) {
+    const { text, at } = said[i]!
+    const head = text.slice(0, TEXT_UNITS)
+    textRoom -= head.length
+    for (const [match] of head.matchAll(MENTION)) {
+      const value = match.replace(/[.,-]+$/, '')
+      const fact = known.get(value) ?? known.get(value.replace(/^[$#]/, ''))
+      if (fact !== undefined) mention(fact, at, 2)
+      else if (/^\$/.test(value) || value.length >= 5)
+        known.set(value, { name: MENTIONED, mentions: 1, last: at })
+    }
+  }
+  const alike = new Map<string, number>()
+  for (const { name } of known.values()) alike.set(name, (alike.get(name) ?? 0) + 1)
+  return [...known]
+    .map(([value, { name, mentions, last }]) => ({
+      name,
+      value,
+      // What came up often and lately, what looks like a key, and what is one of few of its name: not one of forty prices.
+      weight:
+        Math.min(6, mentions) +
+        (3 * last) / end +
+        kindWeight(name, value) +
+        6 / Math.sqrt(alike.get(name) ?? 1) -
+        (name === MENTIONED ? 2 : 0),
+    }))
+    .sort((a, b) => b.weight - a.weight || (a.value < b.value ? -1 : 1))
+    .slice(0, MAX_FACTS)
+}
+
+/** Keys matter most, then money; addresses and moments least. */
+function kindWeight(name: string, value: string): number {
+  if (/@|T\d\d:/.test(value)) return -2
+  if (KEY.test(value)) return 3
+  return MONEY.test(name) || value.startsWith('$') ? 2 : 0
+}
+
+const MONEY = /amount|price|total|cost|fee|fare|balance|paid|sum\b/i
+
+/** The name of what was only spoken of. */
+const MENTIONED = 'mentioned'
+/** Letters and digits together, or a word of capitals. */
+const KEY = /^(?=.{5})(?:[^\d]*[A-Za-z_][\w-]*\d|\d+[A-Za-z]|[A-Z]{5})/
+
+function mention(fact: Known, at: number, times: number): void {
+  fact.mentions += times
+  fact.last = Math.max(fact.last, at)
+}
+
+/** Notes the values of a call's arguments and of its result; answers the units it read. */
+function addCall(call: Call, known: Map<string, Known>): number {
+  const note = (at: number, times: number) => (name: string, value: string) => {
+    const fact = known.get(value)
+    if (fact === undefined) known.set(value, { name, mentions: times, last: at })
+    else {
+      if (fact.name === MENTIONED) fact.name = name
+      mention(fact, at, times)
+    }
+  }
+  // A command line is no data.
+  const isCommand = isObject(call.input) && (call.input.command !== undefined || call.input.cmd !== undefined)
+  if (!isCommand) leaves(call.input, note(call.at, 2))
+  if (call.result === undefined || isCommand) return 100
+  const data = dataOf(call)
+  if (data !== undefined) leaves(data, note(call.result.at, 1))
+  return ONE_UNITS / 4
+}
+
+/** The data a result consists of, if it is data. */
+export function dataOf({ result }: Call): Json | undefined {
+  if (result === undefined) return undefined
+  const { output } = result
+  if (output.type === 'json' && typeof output.value !== 'string') return output.value
+  const text = outputHead(output, ONE_UNITS + 1)
+  if (text.length > ONE_UNITS || !/^\s*[[{]/.test(text)) return undefined
+  try {
+    return JSON.parse(text) as Json
+  } catch {
+    return undefined
+  }
+}
+
+/** Visits the values of data that are worth carrying, with their names. */
+function leaves(data: Json, visit: (name: string, value: string) => void): void {
+  let left = MAX_LEAVES
+  const walk = (value: Json | undefined, name: string, around: string, depth: number): void => {
+    if (left-- <= 0 || depth > 6) return
+    if (typeof value === 'string' || typeof value === 'number') {
+      const text = String(value)
+      const isWorth =
+        typeof value === 'number' ? Math.abs(value) >= 100 : VALUE.test(text) && !TIME.test(text)
+      if (isWorth) visit(/^id$/i.test(name) && around !== '' ? `${around} id` : name || 'value', text)
+    } else if (Array.isArray(value))
+      for (const item of value as readonly Json[]) walk(item, name, around, depth + 1)
+    else if (isObject(value)) {
+      for (const [key, inner] of Object.entries(value)) {
+        // Data kept under ids: the id is no name.
+        const isName = !/\d/.test(key)
+        walk(
+          inner,
+          isName ? oneLine(key).slice(0, 40) : name,
+          isName && isObject(inner) ? key : isName ? name : around,
+          depth + 1,
+        )
+        if (left <= 0) return
+      }
+    }
+  }
+  walk(data, '', '', 0)
+}
+
+const LEAD = 'Facts — '
+
+/** Facts as a line of at most about `max` units, the weightiest chosen, grouped by name: `Facts — user_id: a; date: b, c`. */
+export function writeFacts(facts: readonly Fact[], max: number): string {
+  const groups = new Map<string, string[]>()
+  let room = max - LEAD.length
+  for (const { name, value } of facts) {
+    const values = groups.get(name)
+    const cost = value.length + 2 + (values === undefined ? name.length + 2 : 0)
+    if (cost > room) continue
+    room -= cost
+    if (values === undefined) groups.set(name, [value])
+    else values.push(value)
+  }
+  if (groups.size === 0) return ''
+  return LEAD + [...groups].map(([name, values]) => `${name}: ${values.join(', ')}`).join('; ')
+}
+
+/** Facts from a line that `writeFacts` wrote. */
+export function readFacts(line: string): Fact[] | undefined {
+  if (!line.startsWith(LEAD)) return undefined
+  return line
+    .slice(LEAD.length)
+    .split('; ')
+    .flatMap((group) => {
+      const colon = group.indexOf(': ')
+      if (colon < 0) return []
+      const name = group.slice(0, colon)
+      return group
+        .slice(colon + 2)
+        .split(', ')
+        .filter((value) => value !== '')
+        .map((value) => ({ name, value, weight: 0 }))
+    })
+}

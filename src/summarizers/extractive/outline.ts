@@ -1,0 +1,222 @@
+import { headOf } from '../../core/characters.ts'
+import { countNames, isTellingName, KEYWORDS } from './names.ts'
+
+/** What a piece of code defines. */
+export type Definition = {
+  readonly name: string
+  /** `class`, `interface`, `type` and the like; empty for functions and constants. */
+  readonly kind: string
+  /** Methods and fields. */
+  members: readonly string[]
+  /** Of a constant, when it is short. */
+  readonly value?: string
+}
+
+/** What a piece of code consists of, as far as its lines tell; of any language that writes definitions by words. */
+export type Outline = {
+  readonly defines: Map<string, Definition>
+  /** Names taken from each module. */
+  readonly imports: Map<string, Set<string>>
+  /** Other names it uses, and how often. */
+  readonly uses: Map<string, number>
+}
+
+/** Longest line that is read, and most lines of an import over several. */
+const LINE_UNITS = 300
+const IMPORT_LINES = 80
+/** Most members told of one definition, and most definitions of one text. */
+const MAX_MEMBERS = 150
+const MAX_DEFINITIONS = 200
+
+/** Words before a definition, and the words of definition. */
+const MODIFIERS = new Set(
+  'export default declare public private protected internal static final abstract async pub unsafe override open sealed data inline virtual suspend partial readonly'.split(
+    ' ',
+  ),
+)
+const CONTAINERS = new Set(
+  'class interface struct trait enum record object protocol impl type module namespace union'.split(' '),
+)
+const FUNCTIONS = new Set('function def fn fun func sub proc'.split(' '))
+const VALUES = new Set('const let var val static'.split(' '))
+const IMPORTS = new Set(['import', 'from', 'use', 'require', 'using', 'include'])
+
+/** A name behind a word of definition, what is between them (`*`, a receiver) and what follows. */
+const NAMED = /^(?:\*\s*)?(?:\(([^()]{0,80})\)\s*)?([A-Za-z_$][\w$]*)\s*(.{0,80})/
+const LITERAL = /^(?::[^=]{1,40})?=\s*(-?\d[\w.]{0,20}|"[^"]{1,40}"|'[^']{1,40}')\s*[;,]?\s*$/
+const CONSTANT =
+  /^([A-Z][A-Z0-9_]{2,60})(?::[^=]{1,40})?\s*=\s*(-?\d[\w.]{0,20}|"[^"]{1,40}"|'[^']{1,40}')\s*;?$/
+/** Of a line of members: the name that is called or declared, behind at most three words. */
+const METHOD = /^(?:[\w.<>[\]?*&]{1,40}\s+){0,3}[#*]?([A-Za-z_$][\w$]{1,60})\s*(?:<[^<>()]{0,40}>)?\(/
+const FIELD = /^(?:[\w<>[\],.]{1,40}\s+){0,4}#?([A-Za-z_$][\w$]{1,60})[?!]?\s*[:=;]/
+/** A number of a line in front of it, as tools that show files write it. */
+const NUMBERED = /^\s{0,8}\d{1,7}(?:\t|→|\| ?|: |:(?=\S))/
+
+export function noOutline(): Outline {
+  return { defines: new Map(), imports: new Map(), uses: new Map() }
+}
+
+/** Two outlines of one file; what `first` tells comes first. */
+export function mergeOutlines(first: Outline, second: Outline): Outline {
+  const merged = noOutline()
+  for (const { defines, imports, uses } of [first, second]) {
+    for (const definition of defines.values()) {
+      const known = put(merged, { ...definition })
+      for (const name of definition.members) addMember(known, name)
+    }
+    for (const [module, names] of imports) {
+      const known = merged.imports.get(module) ?? new Set()
+      for (const name of names) known.add(name)
+      merged.imports.set(module, known)
+    }
+    for (const [name, count] of uses) merged.uses.set(name, (merged.uses.get(name) ?? 0) + count)
+  }
+  return merged
+}
+
+type Container = { readonly of: Definition; readonly indent: number; inner: number }
+
+/** Adds to an outline what a text of code tells. Looks at each line once, at its beginning. */
+export function readOutline(code: string, outline: Outline): void {
+  countNames(code, outline.uses)
+  const isNumbered = NUMBERED.test(headOf(code, 40))
+  let container: Container | undefined
+  let pending: string | undefined
+  let pendingLines = 0
+  for (let from = 0; from < code.length; ) {
+    let end = code.indexOf('\n', from)
+    if (end < 0) end = code.length
+    let line = code.slice(from, Math.min(end, from + LINE_UNITS))
+    from = end + 1
+    if (isNumbered) line = line.replace(NUMBERED, '')
+    const text = line.trim()
+    if (text === '') continue
+    if (pending !== undefined) {
+      pending += ` ${text}`
+      if (/[})]/.test(text) || ++pendingLines > IMPORT_LINES) {
+        readImport(pending, outline)
+        pending = undefined
+      }
+      continue
+    }
+    const indent = line.length - line.trimStart().length
+    if (container !== undefined && indent <= container.indent) container = undefined
+    const { word, rest } = firstWord(text)
+    if (IMPORTS.has(word) || (word === 'export' && / from ['"]/.test(text)) || text.startsWith('#include')) {
+      if (/^[^'"]*[{(][^})]*$/.test(text)) {
+        pending = text
+        pendingLines = 0
+      } else readImport(text, outline)
+      continue
+    }
+    const definition = CONTAINERS.has(word) || FUNCTIONS.has(word) || VALUES.has(word)
+    if (definition) {
+      const found = define(word, rest, indent, container, outline)
+      if (found !== undefined && CONTAINERS.has(word)) container = { of: found, indent, inner: 0 }
+      continue
+    }
+    if (container === undefined) {
+      // A function of a shell.
+      const shell = /^([A-Za-z_]\w{1,60})\(\)\s*\{/.exec(text)?.[1]
+      if (shell !== undefined && indent === 0) put(outline, { name: shell, kind: '', members: [] })
+      // A constant of a language without a word for it.
+      const [, name, value] = (indent === 0 && CONSTANT.exec(text)) || []
+      if (name !== undefined && value !== undefined) put(outline, { name, kind: '', members: [], value })
+      continue
+    }
+    if (container.inner === 0) container.inner = indent
+    if (indent === container.inner) addMember(container.of, METHOD.exec(text)?.[1] ?? FIELD.exec(text)?.[1])
+  }
+  if (pending !== undefined) readImport(pending, outline)
+}
+
+/** The first word of a line that is no modifier, and what follows it. */
+function firstWord(text: string): { readonly word: string; readonly rest: string } {
+  let at = 0
+  for (let tries = 0; tries < 6; tries++) {
+    const [whole, word] = /^([A-Za-z_]+)(?:\([a-z]{1,10}\))?[!*]?\s*/.exec(text.slice(at, at + 60)) ?? []
+    if (whole === undefined || word === undefined) return { word: '', rest: '' }
+    // "const fn" and "static async def" are modifiers before a word of definition; "const x" is one itself.
+    const next = /^[a-z]+/.exec(text.slice(at + whole.length, at + whole.length + 12))?.[0] ?? ''
+    const leads = MODIFIERS.has(word) || (VALUES.has(word) && (FUNCTIONS.has(next) || next === 'enum'))
+    if (!leads || (word === 'static' && !/^[a-z]/.test(next)))
+      return { word, rest: text.slice(at + whole.length) }
+    at += whole.length
+  }
+  return { word: '', rest: '' }
+}
+
+function define(
+  word: string,
+  rest: string,
+  indent: number,
+  container: Container | undefined,
+  outline: Outline,
+): Definition | undefined {
+  const [, receiver, name = '', behind = ''] = NAMED.exec(rest) ?? []
+  if (name.length < 2 || KEYWORDS.has(name)) return undefined
+  if (FUNCTIONS.has(word)) {
+    // Go names the type a function belongs to in front of it; elsewhere the class around it.
+    const owner = receiver === undefined ? container?.of : ownerOf(receiver, outline)
+    if (owner !== undefined) addMember(owner, name)
+    else return put(outline, { name, kind: '', members: [] })
+    return undefined
+  }
+  if (VALUES.has(word)) {
+    if (indent > 0 && container === undefined) return undefined
+    const value = LITERAL.exec(behind)?.[1]
+    const isFunction = /=>|=\s*(?:async\s*)?(?:function|\()/.test(behind)
+    if (container !== undefined) addMember(container.of, name)
+    else if (isTellingName(name) || isFunction || value !== undefined)
+      put(outline, { name, kind: '', members: [], ...(value !== undefined && { value }) })
+    return undefined
+  }
+  if (word === 'impl') {
+    const target = / for ([A-Za-z_]\w*)/.exec(rest)?.[1] ?? name
+    return put(outline, { name: target, kind: 'struct', members: [] })
+  }
+  if (word === 'type' && !/^(?:<[^=]{0,60}>)?\s*(?:=|struct|interface|\w)/.test(behind)) return undefined
+  return put(outline, { name, kind: word, members: [] })
+}
+
+function ownerOf(receiver: string, outline: Outline): Definition | undefined {
+  const name = /([A-Za-z_]\w*)(?:\[[^\]]*\])?\s*$/.exec(receiver)?.[1]
+  return name === undefined ? undefined : put(outline, { name, kind: 'type', members: [] })
+}
+
+function put({ defines }: Outline, definition: Definition): Definition {
+  const known = defines.get(definition.name)
+  if (known !== undefined) return known
+  if (defines.size < MAX_DEFINITIONS) defines.set(definition.name, definition)
+  return definition
+}
+
+function addMember(owner: Definition, name: string | undefined): void {
+  if (name === undefined || KEYWORDS.has(name) || owner.members.includes(name)) return
+  if (owner.members.length < MAX_MEMBERS) owner.members = [...owner.members, name]
+}
+
+/** Most modules told of one text, and most names of one module. */
+const MAX_MODULES = 80
+const MAX_IMPORTED = 60
+
+function readImport(statement: string, { imports }: Outline): void {
+  const text = headOf(statement, 2_000)
+  const quoted = /['"<]([^'"<>\s]{1,120})['">]/.exec(text)?.[1]
+  const python = /^from\s+([\w.]+)\s+import\s+(.*)$/.exec(text)
+  const dotted = /^(?:import|use|using)\s+(?:static\s+)?([\w.:$]+)/.exec(text)?.[1]
+  const module = python?.[1] ?? quoted ?? dotted?.replace(/::$/, '')
+  if (module === undefined || module === 'type') return
+  const names = imports.get(module) ?? new Set<string>()
+  if (!imports.has(module) && imports.size >= MAX_MODULES) return
+  imports.set(module, names)
+  const listed = python?.[2] ?? /\{([^}]*)\}/.exec(text)?.[1] ?? ''
+  const first =
+    quoted === undefined
+      ? ''
+      : (/^import\s+(?:type\s+)?(?:\*\s+as\s+)?([A-Za-z_$][\w$]*)/.exec(text)?.[1] ?? '')
+  for (const item of [first, ...listed.split(',')]) {
+    const name = /([A-Za-z_$][\w$]*)\s*$/.exec(item.trim())?.[1]
+    if (name !== undefined && !KEYWORDS.has(name) && names.size < MAX_IMPORTED) names.add(name)
+  }
+}

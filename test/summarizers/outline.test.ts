@@ -1,0 +1,178 @@
+import { describe, expect, it } from 'vitest'
+import {
+  definedNames,
+  readFile,
+  readNames,
+  writeFile,
+  writeNames,
+} from '../../src/summarizers/extractive/file-lines.ts'
+import { noFacts } from '../../src/summarizers/extractive/files.ts'
+import { noOutline, readOutline } from '../../src/summarizers/extractive/outline.ts'
+
+/** The first line a file with this code gets, without its path and what was done to it. */
+function told(code: string, path = 'x'): string {
+  const file = { ...noFacts(path), reads: 1 }
+  readOutline(code, file.outline)
+  return writeFile(file)[0].replace(/^`[^`]+` — 1 read(?: — )?/, '')
+}
+
+function names(code: string): string {
+  const file = { ...noFacts('x'), reads: 1 }
+  readOutline(code, file.outline)
+  return writeNames(file, 'x', new Set(definedNames(file.outline)))
+}
+
+describe('what a file defines', () => {
+  it.each([
+    [
+      'TypeScript',
+      `import type { Key } from './keys.ts'
+export const MAX_LINES = 500
+export interface Options {
+  readonly width: number
+  title?: string
+}
+export default class Tui extends Base<Options> {
+  private lines: string[] = []
+  async render(force = false): Promise<void> {
+    if (force) this.queueRender()
+  }
+  stop() {
+  }
+}
+export async function* walkTree(root: Node) {
+}
+const padTo = (text: string) => text
+let local = 5`,
+      'defines MAX_LINES = 500, interface Options (width, title), class Tui (lines, render, stop), walkTree, padTo, local = 5',
+    ],
+    [
+      'Python',
+      `from os import path
+MAX_AGE = 30
+class Store(Base):
+    """A store."""
+    def __init__(self, name):
+        self.name = name
+    async def load(self):
+        def inner():
+            pass
+    @property
+    def size(self):
+        return 1
+def open_store(name: str) -> Store:
+    limit = 3`,
+      'defines MAX_AGE = 30, class Store (__init__, load, inner, size), open_store',
+    ],
+    [
+      'Rust',
+      `pub struct Budget {
+    pub tokens: u32,
+}
+impl Budget {
+    pub fn with_limit(tokens: u32) -> Self {
+    }
+    pub(crate) async fn spend(&mut self) {
+    }
+}
+pub const fn half(n: u32) -> u32 { n / 2 }
+static LIMIT: u32 = 40;`,
+      'defines struct Budget (tokens, with_limit, spend), half, LIMIT = 40',
+    ],
+    [
+      'Go',
+      `package main
+type Server struct {
+	port int
+}
+func (s *Server) Listen(addr string) error {
+}
+func newServer() *Server {
+}`,
+      'defines type Server (Listen), newServer',
+    ],
+    [
+      'Java',
+      `public final class OrderService {
+    private final Repository repository;
+    public Order findOrder(String id) {
+        return repository.find(id);
+    }
+}`,
+      'defines class OrderService (repository, findOrder)',
+    ],
+    [
+      'a shell',
+      'set -e\nbuild_all() {\n  make\n}\nfunction clean {\n  rm -r out\n}',
+      'defines build_all, clean',
+    ],
+    [
+      'lines with numbers',
+      '     1\tdef first_one():\n     2\t    pass\n    3\tdef second():',
+      'defines first_one, second',
+    ],
+    ['prose', 'The class of 1999 met. Import taxes rise; for type theory see below.', ''],
+  ])('%s', (_, code, line) => {
+    expect(told(code)).toBe(line)
+  })
+
+  it('is told in two lines where the first has little room, and nothing is lost between them', () => {
+    const file = { ...noFacts('a.ts'), edits: 2 }
+    readOutline('class Alpha {\n  one() {\n  }\n  two() {\n  }\n}\nfunction beta() {\n}', file.outline)
+    // "class Alpha" takes 5 + 5 + 4 = 14 of 18, "one" 5: the room is used up behind it.
+    expect(writeFile(file, 'a.ts', 18)).toEqual([
+      '`a.ts` — 2 edits — defines class Alpha (one)',
+      '`a.ts` also defines class Alpha (two), beta',
+    ])
+  })
+})
+
+it('what a file takes from others, and the names it works with that stand nowhere else', () => {
+  expect(
+    names(`import fs, { readFile } from 'node:fs'
+import {
+  openStore,
+  type Store,
+} from './store.ts'
+from pathlib import Path
+use std::collections::HashMap;
+function main() {
+  const currentIndex = indexOf(openStore())
+  return currentIndex + max_size
+}`),
+  ).toBe(
+    '`x` imports fs, readFile from `node:fs`, openStore, Store from `./store.ts`, Path from `pathlib`, `std::collections::HashMap`; uses currentIndex, HashMap, indexOf, max_size',
+  )
+})
+
+it('lines are read back as they were written', () => {
+  const file = { ...noFacts('src/a.ts'), created: true, edits: 3, reads: 1, about: 'Says what it is.' }
+  readOutline(
+    "import { x1 } from 'y'\nclass Alpha {\n  one() {\n  }\n}\nconst LIMIT = 'a b'\nfooBar(bazQux)",
+    file.outline,
+  )
+  const [line] = writeFile(file)
+  expect(line).toBe(
+    '`src/a.ts` — written, 3 edits, 1 read — defines class Alpha (one), LIMIT = \'a b\' — "Says what it is."',
+  )
+  expect(writeFile(readFile(line)!)[0]).toBe(line)
+  const told = new Set(definedNames(file.outline))
+  const second = writeNames(file, 'src/a.ts', new Set(told))
+  expect(second).toBe('`src/a.ts` imports x1 from `y`; uses fooBar, bazQux')
+  expect(writeNames(readNames(second)!, 'src/a.ts', new Set(told))).toBe(second)
+  expect(
+    readNames('`src/a.ts` also defines class Alpha (two), beta')?.outline.defines.get('Alpha')?.members,
+  ).toEqual(['two'])
+})
+
+it.each([
+  ['one line', 'aB_'.repeat(1_000_000)],
+  ['brackets', '('.repeat(2_000_000)],
+  ['imports that never end', 'import {\n'.repeat(200_000)],
+  ['classes', 'class A {\n  b(\n'.repeat(100_000)],
+  ['words', 'static async '.repeat(200_000)],
+])('is not held up by %s', (_, code) => {
+  const started = performance.now()
+  readOutline(code, noOutline())
+  expect(performance.now() - started).toBeLessThan(3_000)
+})
