@@ -76,8 +76,8 @@ export function renderDigest(digest: Digest, maxTokens: number): { text: string;
   return { text: text.length <= max ? text : '', digest: short }
 }
 
-/** Most entries a summary remembers: some 250 KB. Source: checklist F3-01, and a bound to what a row may hold. */
-const MAX_ENTRIES = 1_000
+/** Most entries a summary remembers: some 75 KB. Source: checklist F3-01, and a bound to what a row may hold. */
+const MAX_ENTRIES = 300
 
 /** A digest as a summary remembers it: whole, unless it has too many entries; then the least important are counted. */
 export function boundDigest({ entries, omitted }: Digest): Digest {
