@@ -210,11 +210,20 @@ export class Store<S extends Storage = Storage> {
     return publicSession(await this.storage.updateSession(checkId(sessionId), fields))
   }
 
-  /** Takes a session out of the ordinary list, or back into it. It stays as it is otherwise. */
+  /**
+   * Takes a session out of the ordinary list, or back into it. It stays as it is otherwise; where the setting
+   * `autoCompactOnFinish` is on, it is compacted first, and what `compactSession` throws keeps it in the list.
+   */
   async archiveSession(sessionId: string, archived = true): Promise<Session> {
-    return publicSession(
-      await this.storage.archiveSession(checkId(sessionId), check(z.boolean(), archived, 'archived')),
-    )
+    const id = checkId(sessionId)
+    check(z.boolean(), archived, 'archived')
+    if (archived) await this.#compactAtEnd(await this.#requireSession(id))
+    return publicSession(await this.storage.archiveSession(id, archived))
+  }
+
+  async #compactAtEnd({ id, config }: Session): Promise<void> {
+    if (!this.#configuration.ofSession(config).settings.autoCompactOnFinish) return
+    await this.compactSession(id, { trigger: 'auto', reason: 'the session was archived' })
   }
 
   /**

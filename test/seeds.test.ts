@@ -15,6 +15,10 @@ const COUNTS = [
   { seed: 'S2', digits: 3, rows: 112, unstated: 7 },
   { seed: 'S3', digits: 3, rows: 338, unstated: 12 },
   { seed: 'S4', digits: 2, rows: 59, unstated: 12 },
+  { seed: 'F1', digits: 2, rows: 10, unstated: 0 },
+  { seed: 'F2', digits: 2, rows: 10, unstated: 0 },
+  { seed: 'F3', digits: 2, rows: 10, unstated: 0 },
+  { seed: 'F5', digits: 2, rows: 10, unstated: 0 },
 ]
 
 /** The verbs of the store whose options are named, and the files that declare those. */
@@ -29,7 +33,7 @@ type Line = {
 
 const lines = read('docs/seeds.md')
   .split('\n')
-  .filter((line) => /^\| S\d-/.test(line))
+  .filter((line) => /^\| [SF]\d-/.test(line))
   .map(lineOf)
 
 function read(path: string): string {
@@ -50,8 +54,8 @@ function lineOf(text: string): Line {
 function expand(range: string): string[] {
   const [from = '', to] = range.split('..')
   if (to === undefined) return [from]
-  const [, head, first] = /^(S\d-U?)(\d+)$/.exec(from) ?? []
-  const [, sameHead, last] = /^(S\d-U?)(\d+)$/.exec(to) ?? []
+  const [, head, first] = /^([SF]\d-U?)(\d+)$/.exec(from) ?? []
+  const [, sameHead, last] = /^([SF]\d-U?)(\d+)$/.exec(to) ?? []
   if (head === undefined || head !== sameHead || Number(first) >= Number(last)) throw new Error(range)
   return Array.from({ length: Number(last) - Number(first) + 1 }, (_, at) =>
     idOf(head, Number(first) + at, first!.length),
@@ -116,7 +120,7 @@ describe('docs/seeds.md', () => {
       ...Array.from({ length: rows }, (_, at) => idOf(`${seed}-`, at + 1, digits)),
       ...Array.from({ length: unstated }, (_, at) => idOf(`${seed}-U`, at + 1, 2)),
     ])
-    expect(expected).toHaveLength(631 + 70)
+    expect(expected).toHaveLength(631 + 70 + 40)
     const named = lines.flatMap(({ ids }) => ids)
     expect(
       named.filter((id, at) => named.indexOf(id) !== at),
@@ -134,7 +138,7 @@ describe('docs/seeds.md', () => {
 
   const checklist = sharedPath('spec/seeds-checklist.md')
   it.skipIf(checklist === undefined)('names the rows of the checklist itself', () => {
-    const rows = [...readFileSync(checklist!, 'utf8').matchAll(/^\| (S[0-4]-U?\d+) \|/gm)].map(
+    const rows = [...readFileSync(checklist!, 'utf8').matchAll(/^\| ((?:S[0-4]|F[1235])-U?\d+) \|/gm)].map(
       ([, id]) => id!,
     )
     const named = lines.flatMap(({ ids }) => ids)

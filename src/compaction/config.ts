@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { DEFAULT_COMPACTION_TARGET, estimateOf, estimateRequest, requestSchema } from '../core/budget.ts'
 import { expectedTokens, type Outlook, outlook, type Readings } from '../core/calibration.ts'
 import { labelSchema, nameSchema } from '../core/check.ts'
-import { offlineSummaryTokens, scaledFigures } from '../core/scaled-figures.ts'
+import { offlineSummaryTokens, scaledFigures, summaryRoom } from '../core/scaled-figures.ts'
 import { cut } from '../core/stages/cut.ts'
 import { DEDUP_THRESHOLD, deduplicate } from '../core/stages/deduplicate.ts'
 import type { Placeholder } from '../core/stages/placeholder.ts'
@@ -268,10 +268,13 @@ function summaryTokens(
   available: number,
   targetTokens: number,
 ): Pick<StageSettings, 'summaryRoomTokens' | 'summaryMaxTokens'> {
-  if (summaryMaxTokens !== undefined) return { summaryRoomTokens: summaryMaxTokens, summaryMaxTokens }
+  const beside = (most: number): Pick<StageSettings, 'summaryRoomTokens' | 'summaryMaxTokens'> => ({
+    summaryRoomTokens: summaryRoom(most, targetTokens),
+    summaryMaxTokens: most,
+  })
+  if (summaryMaxTokens !== undefined) return beside(summaryMaxTokens)
   if (summarizer?.usesModel === true) {
-    const most = scaledFigures(available, targetTokens).summaryMaxTokens
-    return { summaryRoomTokens: most, summaryMaxTokens: most }
+    return beside(scaledFigures(available, targetTokens).summaryMaxTokens)
   }
   return offlineSummaryTokens(targetTokens)
 }

@@ -133,7 +133,10 @@ export function aboutRun(
   }
 }
 
+/** The stage that planned it: by its own name where the kind does not tell. */
 function stageOf({ plan }: CommitStep): string {
+  const { stage } = plan.params
+  if (typeof stage === 'string') return stage
   return plan.kind === 'condense' ? 'summarize' : plan.kind
 }
 

@@ -49,6 +49,8 @@ export const PRESETS: { readonly [P in PresetName]: LayerValues } = {
     stages: [
       { stage: 'clear_tool_results', keep: 2 },
       { stage: 'sliding_window', last: 10, summarize: true },
+      // The window alone where the summary fails. Source: conflict C-32.
+      { stage: 'sliding_window', last: 10 },
       'cut',
     ],
     prunePlaceholder: NEURON_PLACEHOLDER,
@@ -69,7 +71,12 @@ export const PRESETS: { readonly [P in PresetName]: LayerValues } = {
   nca: {
     estimator: 'nca',
     // Fewer than 50 where those are too large. Source: checklist S4-U07.
-    stages: [{ stage: 'sliding_window', summarize: true, shrinkToFit: true }, 'cut'],
+    // The window alone where the summary fails. Source: checklist S4-U06.
+    stages: [
+      { stage: 'sliding_window', summarize: true, shrinkToFit: true },
+      { stage: 'sliding_window', shrinkToFit: true },
+      'cut',
+    ],
     contextWindowTarget: NCA_CONTEXT_WINDOW_TARGET,
     maxRetainedMessages: MAX_RETAINED_MESSAGES,
     autoSummarizeThreshold: NCA_AUTO_SUMMARIZE_THRESHOLD,

@@ -51,6 +51,7 @@ export const DEFAULTS = kept({
   summaryTimeoutMs: SUMMARY_TIMEOUT_MS,
   offlineFallback: false,
   truncationMarker: TRUNCATION_MARKER,
+  truncationOrder: 'oldest',
   maxToolOutputBytes: MAX_TOOL_OUTPUT_BYTES,
   maxToolOutputLines: MAX_TOOL_OUTPUT_LINES,
   fileReadBudgetPercent: FILE_READ_BUDGET_PERCENT,
@@ -166,5 +167,5 @@ export type TurnSettings = Pick<
   | 'warningLevels'
   | 'enableAutoSummarize'
   | 'autoSummarizeThreshold'
-  | 'autoCompactOnFinish'
+  | 'contextManagement'
 >

@@ -10,7 +10,7 @@ const SUMMARY_MOST_TOKENS = 4_000
  * Offline: six tenths of a target of up to 16,000 tokens, and a tenth of what is beyond, at most 16,000 more. What a session's
  * files define and its calls did grows slower than the session. Source: measured, docs/summaries.md.
  */
-const OFFLINE_SUMMARY_SHARE = 0.6
+const SUMMARY_ROOM_SHARE = 0.6
 /** Of the first 16,000, where the tail needs less than it might: its groups are not parted. */
 const OFFLINE_MOST_SHARE = 0.9
 const OFFLINE_FULL_TARGET = 16_000
@@ -41,9 +41,14 @@ export function scaledFigures(availableTokens: number, targetTokens: number): Sc
   return {
     pruneProtectTokens: Math.min(PRUNE_PROTECT_TOKENS, shareOf(availableTokens, PRUNE_PROTECT_SHARE)),
     pruneMinimumSavings: Math.min(PRUNE_MINIMUM_SAVINGS, shareOf(availableTokens, PRUNE_MINIMUM_SHARE)),
-    keepRecentTokens: Math.max(0, targetTokens - summaryMaxTokens),
+    keepRecentTokens: Math.max(0, targetTokens - summaryRoom(summaryMaxTokens, targetTokens)),
     summaryMaxTokens,
   }
+}
+
+/** What a tail leaves to a summary that may take so much, tokens: all of it, unless the target is small. */
+export function summaryRoom(summaryMaxTokens: number, targetTokens: number): number {
+  return Math.min(summaryMaxTokens, shareOf(targetTokens, SUMMARY_ROOM_SHARE))
 }
 
 /** What a tail leaves to a summary that costs nothing, and the most it may take when the tail needs less than it might, tokens. */
@@ -54,7 +59,7 @@ export function offlineSummaryTokens(targetTokens: number): {
   const full = Math.min(targetTokens, OFFLINE_FULL_TARGET)
   const more = Math.min(OFFLINE_MORE_TOKENS, (targetTokens - full) * OFFLINE_MORE_SHARE)
   return {
-    summaryRoomTokens: Math.floor(full * OFFLINE_SUMMARY_SHARE + more),
+    summaryRoomTokens: Math.floor(full * SUMMARY_ROOM_SHARE + more),
     summaryMaxTokens: Math.max(SUMMARY_LEAST_TOKENS, Math.floor(full * OFFLINE_MOST_SHARE + more)),
   }
 }

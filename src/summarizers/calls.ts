@@ -60,11 +60,18 @@ export function isObject(value: Json | undefined): value is { readonly [key: str
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
+/** A longer text is the name of no file, whatever argument it stands in. */
+const LONGEST_PATH = 500
 /** Longest patch that is searched for the names of its files. */
 const PATCH_UNITS = 50_000
 
+/** A text of several lines, or of blanks alone, is no name of a file either. */
+function mayBePath(text: string): boolean {
+  return text.length <= LONGEST_PATH && text.trim() !== '' && !/[\n\r]/.test(text)
+}
+
 function filesIn(input: Json): readonly string[] {
-  const named = pathsArgument(input)
+  const named = pathsArgument(input).filter(mayBePath)
   if (named.length > 0) return named
   const texts = isObject(input) ? Object.values(input) : [input]
   const files = new Set<string>()
@@ -73,7 +80,7 @@ function filesIn(input: Json): readonly string[] {
     const lines = headOf(text, PATCH_UNITS).matchAll(
       /^(?:\*\*\* (?:Add|Update|Delete) File: |\*\*\* Move to: |\+\+\+ b\/)(\S.*)$/gm,
     )
-    for (const [, file] of lines) files.add((file ?? '').trim())
+    for (const [, file = ''] of lines) if (mayBePath(file)) files.add(file.trim())
   }
   return [...files]
 }

@@ -1,6 +1,7 @@
 import type { CompactionConfig } from '../compaction/config.ts'
 import type { CompactionResult } from '../compaction/result.ts'
 import type { TurnSettings } from '../config/resolve.ts'
+import type { JsonObject } from '../core/json.ts'
 import type { NewMessage } from '../core/message.ts'
 import { type NextStep, nextStep } from '../core/stop-reason.ts'
 import { type ContextWarningEvent, type Events, percentOf } from '../events.ts'
@@ -56,6 +57,8 @@ export type BeforeTurnResult = TurnOutcome & {
   readonly injected: readonly string[]
   /** The warning that was sent. */
   readonly warning: ContextWarningEvent | null
+  /** The setting of that name as it is, for the request: what the provider is to compact itself. */
+  readonly contextManagement?: JsonObject
 }
 
 /** What is to be known after an answer. */
@@ -89,7 +92,7 @@ export class TurnHooks {
     let request = await this.#request(sessionId, asked)
     const first = usageOf(request.stats)
     if (request.stats === null || first === null)
-      return { ...nothing(sessionId), ...said(request), warning: null }
+      return { ...nothing(sessionId), ...said(request, settings), warning: null }
     const warning = this.#warn(sessionId, first, options.warnAt ?? settings.warningLevels)
     const isDue = (options.auto ?? settings.auto) && request.stats.shouldCompact
     const run = isDue ? await this.#compact(sessionId, request.asked) : null
@@ -100,7 +103,11 @@ export class TurnHooks {
       usage = usageOf(request.stats) ?? first
       this.#warnings.fell(sessionId, usage.ratio)
     }
-    return { ...outcome(sessionId, request.stats, { run, first, usage }), ...said(request), warning }
+    return {
+      ...outcome(sessionId, request.stats, { run, first, usage }),
+      ...said(request, settings),
+      warning,
+    }
   }
 
   /** Appends, decides, compacts. */
@@ -183,9 +190,16 @@ type Request = {
 }
 
 /** What the request says besides the history. */
-function said({ asked, injected }: Request): Pick<BeforeTurnResult, 'systemPrompt' | 'injected'> {
+function said(
+  { asked, injected }: Request,
+  { contextManagement }: TurnSettings,
+): Pick<BeforeTurnResult, 'systemPrompt' | 'injected' | 'contextManagement'> {
   const { systemPrompt } = asked
-  return { injected, ...(systemPrompt !== undefined && { systemPrompt }) }
+  return {
+    injected,
+    ...(systemPrompt !== undefined && { systemPrompt }),
+    ...(contextManagement !== undefined && { contextManagement }),
+  }
 }
 
 /** What is about to be sent besides the history; only what was told. */

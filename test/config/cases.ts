@@ -130,11 +130,6 @@ const isDue = ({ store }: Trial): unknown => store.needsCompaction(S, 'openai', 
 const available = async (trial: Trial): Promise<unknown> =>
   (await stats(trial, 'openai', 'gpt-4')).availableInputTokens
 
-const inForce =
-  (name: SettingName) =>
-  async ({ store }: Trial): Promise<unknown> =>
-    (await store.getConfig(S)).settings[name]
-
 async function withSummary({ store }: Trial): Promise<Rendering['messages']> {
   await store.compactSession(S, { range: { from: 3, to: 4 }, summary: 'They talked.' })
   return (await store.renderHistory(S)).messages
@@ -183,12 +178,31 @@ export const CASES: { readonly [K in SettingName]-?: Case & { readonly value: La
       [true, false, true, true],
     ],
   },
-  auto: { value: false, see: inForce('auto'), expected: [true, false] },
-  warningLevels: { value: [0.5], see: inForce('warningLevels'), expected: [[0.6, 0.8], [0.5]] },
-  autoCompactOnFinish: { value: true, see: inForce('autoCompactOnFinish'), expected: [false, true] },
+  auto: {
+    value: false,
+    see: async ({ store }) => (await store.beforeTurn(S, { threshold: 0, compaction: TRUNCATES })).compacted,
+    expected: [true, false],
+  },
+  warningLevels: {
+    value: [0.4],
+    see: async ({ store }) =>
+      (await store.beforeTurn(S, { provider: 'openai', model: 'gpt-4' })).warning?.level,
+    // 45 % is below the lowest level by default.
+    expected: [undefined, 0.4],
+  },
+  autoCompactOnFinish: {
+    value: true,
+    talk: HUGE,
+    see: async ({ store }) => {
+      await store.updateSession(S, { provider: 'openai', model: 'gpt-4' })
+      await store.archiveSession(S)
+      return (await store.listCompactions(S)).length > 0
+    },
+    expected: [false, true],
+  },
   contextManagement: {
     value: { edits: [{ type: 'compact_20260112' }] },
-    see: inForce('contextManagement'),
+    see: async ({ store }) => (await store.beforeTurn(S)).contextManagement,
     expected: [undefined, { edits: [{ type: 'compact_20260112' }] }],
   },
 
@@ -352,9 +366,9 @@ export const CASES: { readonly [K in SettingName]-?: Case & { readonly value: La
     },
     expected: [[], ['summarize']],
   },
-  // 30 % of 1,000 tokens have room for one turn of 238, 500 for two.
-  keepRecentTokens: { value: 500, see: (trial) => left(summarized({})(trial)), expected: [2, 4] },
-  keepRecentRatio: { value: 0.5, see: (trial) => left(summarized({})(trial)), expected: [2, 10] },
+  // 1,000 tokens less 600 for the summary have room for three messages of 119, 500 for two whole turns.
+  keepRecentTokens: { value: 500, see: (trial) => left(summarized({})(trial)), expected: [3, 4] },
+  keepRecentRatio: { value: 0.5, see: (trial) => left(summarized({})(trial)), expected: [3, 10] },
 
   enableTruncate: { value: false, see: stagesUsed(TRUNCATES), expected: [['truncate'], []] },
   truncationFraction: {

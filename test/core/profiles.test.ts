@@ -90,7 +90,7 @@ describe('figures', () => {
       threshold: { value: 0.8, source: 'default' },
       target: { value: 0.6, source: 'default' },
       targetTokens: { value: 81_600, source: 'share' },
-      keepRecentTokens: { value: 24_480, source: 'share' },
+      keepRecentTokens: { value: 77_600, source: 'share' },
       pruneProtectTokens: { value: 34_000, source: 'share' },
       pruneMinimumSavings: { value: 13_600, source: 'share' },
       summaryMaxTokens: { value: 4_000, source: 'most' },
@@ -151,9 +151,9 @@ describe('figures', () => {
     expect(profile.serverCompacts).toEqual({ value: true, source: 'override' })
     // 89,000 are left of the window, and the provider takes 50,000 of input.
     expect(profile.availableInputTokens).toBe(50_000)
-    // A target that is given decides how much of the newest stays.
+    // A target that is given decides how much of the newest stays: all but the 4,000 of a summary.
     expect(resolveModelProfile('openai', 'gpt-4o', { targetTokens: 7_000 }).keepRecentTokens.value).toBe(
-      2_100,
+      3_000,
     )
   })
 

@@ -166,7 +166,7 @@ it('takes its own summary apart and puts the same together again, when nothing w
       const third = summarize([marker], { previousSummary: second })
       expect(third).toBe(second)
     }),
-    { numRuns: 300 },
+    { numRuns: Number(process.env.RUNS ?? 300) },
   )
 })
 

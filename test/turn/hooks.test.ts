@@ -235,11 +235,14 @@ describe('after a turn', () => {
         messages: [{ role: 'assistant', content: [block] }],
         stopReason,
       })
-      // It is over the threshold, but the provider is at work itself.
-      expect(turn.usage!.ratio).toBeGreaterThan(1)
       expect(turn).toMatchObject({ next: 'continue', final: false, compacted: false })
       expect(heard).toEqual([])
-      expect((await store.getEffectiveHistory('s')).at(-1)).toMatchObject({ content: [block] })
+      // The block stands for what was before it, by a compaction of the provider's own.
+      expect((await store.getEffectiveHistory('s'))[0]).toMatchObject({ kind: 'summary', content: [block] })
+      expect((await store.listCompactions('s')).map(({ kind }) => kind)).toEqual(['provider'])
+      expect((await store.getMessages('s')).findLast(({ kind }) => kind === 'message')).toMatchObject({
+        content: [block],
+      })
     },
   )
 
