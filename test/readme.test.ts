@@ -43,13 +43,22 @@ it('runs the stage of the application, in a composition', async () => {
   expect(out.trim().split('\n')).toEqual(['1', 'drop_thanks'])
 })
 
+it('runs the example of settings', async () => {
+  const code = blocks[3]!.replace("'chats.db'", "':memory:'")
+  const out = await runAsUser(`import { openStore } from 'undertext'
+    ${code}
+    const { settings, sources } = await store.getConfig('long')
+    console.log(settings.maxRetainedMessages, sources.maxRetainedMessages, settings.threshold, sources.estimator)`)
+  expect(out.trim().split('\n')).toEqual(['100 session 0.7 preset'])
+})
+
 it('runs the example of usage and overflow', async () => {
   const opening = `
     import { openStore } from 'undertext'
     const store = await openStore(':memory:')
     await store.append('session-1', [{ role: 'user', content: 'request '.repeat(40_000) }])
     const callTheModel = async () => { throw new Error('prompt is too long: 130000 tokens > 100000 maximum') }`
-  const out = await runAsUser(`${opening}\n${blocks[3]!}
+  const out = await runAsUser(`${opening}\n${blocks[4]!}
     console.log((await store.getContextStats('session-1', 'anthropic', usage.model))!.source)
     console.log((await store.getContextStats('session-1', 'openai', 'gpt-4o'))!.contextWindow.tokens)`)
   // The run after the overflow changed the view, so the report is of another one.
@@ -58,7 +67,7 @@ it('runs the example of usage and overflow', async () => {
 
 it('runs the example of adding a model', async () => {
   const out = await runAsUser(`import { openStore } from 'undertext'
-    ${blocks[4]!}
+    ${blocks[5]!}
     await store.append('small', [{ role: 'user', content: 'x' }])
     await store.append('other', [{ role: 'user', content: 'x' }])
     for (const [id, provider, model] of [['other', 'openai', 'gpt-5.1'], ['other', 'ollama', 'any'], ['small', 'ollama', 'any']])
