@@ -1,4 +1,12 @@
-import { type ArrayCompactionConfig, type ChatMessage, ContextCompactor } from 'undertext'
+import {
+  type ArrayCompactionConfig,
+  type ChatMessage,
+  ContextCompactor,
+  MAX_RETAINED_MESSAGES,
+  PRESETS,
+  type Stage,
+  type StageSpec,
+} from 'undertext'
 import { newestWindow } from './window.ts'
 
 /** What brings a history down to a budget, and answers what a model would see. */
@@ -46,6 +54,18 @@ const OFF: ArrayCompactionConfig = {
   enableTruncate: false,
 }
 
+const composed = (name: string, ...stages: NonNullable<ArrayCompactionConfig['stages']>): Contestant =>
+  by(name, { stages })
+
+const WINDOW = { stage: 'sliding_window', fitBudget: true }
+
+/** A window that names no count keeps as many messages as nca does by default. */
+function withWindowOfNca(stage: StageSpec | Stage): StageSpec | Stage {
+  const isBare =
+    typeof stage === 'object' && 'stage' in stage && stage.last === undefined && stage.fitBudget === undefined
+  return isBare && stage.stage === 'sliding_window' ? { ...stage, last: MAX_RETAINED_MESSAGES } : stage
+}
+
 /** The first is the baseline. A further stage, strategy or preset is one line more. */
 export const CONTESTANTS: readonly Contestant[] = [
   { name: 'window', compact: async (messages, budget) => newestWindow(messages, budget) },
@@ -57,4 +77,13 @@ export const CONTESTANTS: readonly Contestant[] = [
   by('summarize', { ...OFF, enableSummarize: true }),
   by('truncate', { ...OFF, enableTruncate: true }),
   by('prune, truncate', { ...OFF, enablePrune: true, enableTruncate: true }),
+  composed('sliding_window', WINDOW),
+  composed('sliding_window_with_summary', { ...WINDOW, summarize: true }),
+  composed('clear_tool_results, window', { stage: 'clear_tool_results', keep: 2 }, WINDOW),
+  composed('drop_reasoning, window', 'drop_reasoning', WINDOW),
+  composed('priority_based', 'priority_based'),
+  composed('hierarchical_summaries, truncate', 'hierarchical_summaries', 'truncate'),
+  ...(['neuron', 'promptfleet', 'nca'] as const).map((preset) =>
+    composed(`preset ${preset}`, ...(PRESETS[preset].stages ?? []).map(withWindowOfNca)),
+  ),
 ]
