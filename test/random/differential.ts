@@ -1,12 +1,14 @@
 import fc from 'fast-check'
 import { expect } from 'vitest'
 import {
+  type CompactionResult,
   dropReasoning,
   estimatorNamed,
   isUndertextError,
   type NewMessage,
   openStore,
   type ProviderCompactionResult,
+  type StageSpec,
   Store,
   toAnthropic,
   validateHistory,
@@ -28,6 +30,7 @@ type Step =
   | { readonly verb: 'pin' | 'unpin'; readonly pick: readonly number[] }
   | { readonly verb: 'hide'; readonly pick: readonly number[]; readonly whole: boolean }
   | { readonly verb: 'compact'; readonly stage: Stage; readonly share: number; readonly seed: boolean }
+  | { readonly verb: 'compose'; readonly stages: readonly StageSpec[]; readonly share: number }
   | { readonly verb: 'range'; readonly from: number; readonly length: number }
   | {
       readonly verb: 'undo' | 'redo'
@@ -98,6 +101,32 @@ const turn: fc.Arbitrary<NewMessage[]> = fc
     return [...messages, ...late]
   })
 
+/** Stages besides the four, as a configuration writes them. */
+const few = fc.nat({ max: 6 })
+const composed: fc.Arbitrary<StageSpec> = fc.oneof(
+  fc.record({ stage: fc.constant('sliding_window'), last: few, summarize: fc.boolean() }),
+  fc.record({ stage: fc.constant('sliding_window'), last: few, countSystem: fc.constant(true) }),
+  fc.record({ stage: fc.constant('sliding_window'), fitBudget: fc.constant(true), summarize: fc.boolean() }),
+  fc.record({
+    stage: fc.constant('clear_tool_results'),
+    keep: few,
+    placeholder: fc.constantFrom('-', '[gone]'),
+  }),
+  fc.record({ stage: fc.constant('summarize_older'), keepLast: few }),
+  fc.record({
+    stage: fc.constant('priority_based'),
+    order: fc.constantFrom('score', 'scorePerToken'),
+    keepNewest: fc.constantFrom('turn', 'request'),
+  }),
+  fc.record({
+    stage: fc.constant('hierarchical_summaries'),
+    leafTokens: fc.constantFrom(1, 60),
+    leafMessages: fc.integer({ min: 1, max: 4 }),
+    fanOut: fc.integer({ min: 2, max: 3 }),
+  }),
+  fc.constant({ stage: 'composite', stages: ['prune', 'truncate'] }),
+)
+
 const step: fc.Arbitrary<Step> = fc.oneof(
   {
     weight: 5,
@@ -128,6 +157,14 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       stage: fc.constantFrom(...STAGES),
       share: fc.double({ min: 0.05, max: 0.9, noNaN: true }),
       seed: fc.boolean(),
+    }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      verb: fc.constant('compose' as const),
+      stages: fc.array(composed, { minLength: 1, maxLength: 3 }),
+      share: fc.double({ min: 0.05, max: 0.9, noNaN: true }),
     }),
   },
   {
@@ -234,6 +271,13 @@ async function perform(store: Store, one: Step): Promise<unknown> {
     }
     case 'compact':
       return compact(store, one)
+    case 'compose': {
+      const stats = await store.getContextStats(SESSION)
+      if (stats === null) return null
+      const targetTokens = Math.floor(stats.breakdown.conversationHistory * one.share)
+      const stages = [...one.stages]
+      return facts(await store.compactSession(SESSION, { stages, targetTokens, summaryMaxTokens: 60 }))
+    }
     case 'range': {
       const stats = await store.getContextStats(SESSION)
       if (stats === null) return null
@@ -330,9 +374,16 @@ async function compact(
     ...(seed && stage === 'summarize' && { keepRecentRatio: 0.3 }),
     ...(seed && stage === 'truncate' && { truncationFraction: 0.5 }),
   })
+  if (result !== null)
+    expect(result.tokensAfter, 'the four stages never make the history larger').toBeLessThanOrEqual(
+      result.tokensBefore,
+    )
+  return facts(result)
+}
+
+function facts(result: CompactionResult | null): unknown {
   if (result === null) return null
   const { compacted, stagesUsed, tokensBefore, tokensAfter, reachedTarget, fits, reason, failed } = result
-  expect(tokensAfter, 'a run never makes the history larger').toBeLessThanOrEqual(tokensBefore)
   return {
     compacted,
     stagesUsed,
