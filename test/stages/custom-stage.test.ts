@@ -184,6 +184,16 @@ describe('a composition', () => {
     expect(run!.compactions).toHaveLength(5)
   })
 
+  it('that holds itself, or is nested without end, is refused', async () => {
+    await using store = await openStore(':memory:', neurolink)
+    await store.append(S, chat(6))
+    const round: { name: string; stages: Stage[] } = { name: 'round', stages: [] }
+    round.stages.push(round)
+    expect(await errorOf(() => store.compactSession(S, { stages: [round] }))).toMatchObject({
+      code: 'INVALID_INPUT',
+    })
+  })
+
   it('is written by names and options as well', async () => {
     await using store = await openStore(':memory:', neurolink)
     await store.append(S, chat(6))

@@ -107,9 +107,16 @@ export function specProblem(value: unknown): string | undefined {
 
 /** Whether something is a stage of the application's own: a name, and a function that plans. */
 export function isStage(value: unknown): value is Stage {
+  return isStageWithin(value, MOST_DEPTH)
+}
+
+function isStageWithin(value: unknown, depth: number): boolean {
   if (typeof value !== 'object' || value === null) return false
   const { name, plan, summaries, stages } = value as Record<string, unknown>
   if (typeof name !== 'string' || !/^[a-z][a-z0-9_]{0,63}$/.test(name)) return false
-  if (Array.isArray(stages)) return plan === undefined && summaries === undefined && stages.every(isStage)
+  if (Array.isArray(stages)) {
+    const isComposite = plan === undefined && summaries === undefined && depth > 0
+    return isComposite && stages.every((stage) => isStageWithin(stage, depth - 1))
+  }
   return (typeof plan === 'function') !== (typeof summaries === 'function')
 }
