@@ -10,7 +10,7 @@ export interface Failures {
   IDEMPOTENCY_CONFLICT: { sessionId: string; idempotencyKey: string; messageId: string }
   MESSAGE_ID_TAKEN: { sessionId: string; messageId: string }
   STALE_PLAN: { sessionId: string; why: string; messageIds: readonly string[] }
-  ILLEGAL_BOUNDARY: { sessionId: string; why: string; messageIds: readonly string[] }
+  ILLEGAL_BOUNDARY: { sessionId: string; why: string; messageIds: readonly string[]; stage?: string }
   PENDING_TOOL_CALLS: { sessionId: string; messageIds: readonly string[] }
   HAS_ACTIVE_DEPENDENTS: { sessionId: string; compactionId: string; dependents: readonly string[] }
   INPUT_NOT_VISIBLE: { sessionId: string; compactionId: string; why: string; missing: readonly string[] }
@@ -90,8 +90,8 @@ const SENTENCES: { readonly [C in ErrorCode]: (facts: Failures[C]) => string } =
     `Session ${JSON.stringify(sessionId)} already has a message ${JSON.stringify(messageId)}, or the id has the form of this session's own ids. Ids are unique within a session.`,
   STALE_PLAN: ({ why, messageIds }) =>
     `The plan is out of date (${why}${messageIds.length > 0 ? `: ${named(messageIds)}` : ''}), so nothing was changed. Plan again.`,
-  ILLEGAL_BOUNDARY: ({ why, messageIds }) =>
-    `These messages cannot be hidden like this (${why}): ${named(messageIds)}.`,
+  ILLEGAL_BOUNDARY: ({ why, messageIds, stage }) =>
+    `${stage === undefined ? 'These' : `The stage ${JSON.stringify(stage)} planned what may not be: these`} messages cannot be hidden like this (${why}): ${named(messageIds)}.`,
   PENDING_TOOL_CALLS: ({ messageIds }) =>
     `Tool calls at the end of the session still wait for their results, so their messages stay: ${named(messageIds)}.`,
   HAS_ACTIVE_DEPENDENTS: ({ compactionId, dependents }) =>

@@ -1,7 +1,7 @@
 import { existsSync, type Stats, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { z } from 'zod'
-import { type Environment, FILE_VARIABLE, readEnvironment } from './config/environment.ts'
+import { type Environment, FILE_VARIABLE, readEnvironment, unknownVariables } from './config/environment.ts'
 import { readConfigFile } from './config/file.ts'
 import { kept, readSettings } from './config/layers.ts'
 import { resolveLayers } from './config/resolve.ts'
@@ -121,7 +121,10 @@ export async function openStore(
 async function layersOf(options: CheckedOptions): Promise<Layer[]> {
   const { config = {}, env = process.env } = options
   const layers: Layer[] = [{ source: 'store', values: storeLayer(options, config) }]
-  if (env !== false) layers.push({ source: 'environment', values: readEnvironment(env) })
+  if (env !== false) {
+    layers.push({ source: 'environment', values: readEnvironment(env) })
+    refuseUnknown(unknownVariables(env), options.env !== undefined)
+  }
   const fromVariable = env === false ? undefined : env[FILE_VARIABLE] || undefined
   const path = options.configFile ?? fromVariable
   if (path !== undefined) {
@@ -129,6 +132,25 @@ async function layersOf(options: CheckedOptions): Promise<Layer[]> {
     layers.push({ source: 'file', values: await readConfigFile(path, what) })
   }
   return layers
+}
+
+/** Names told already: every store of a process reads the same environment. */
+const told = new Set<string>()
+
+/**
+ * A variable under our prefix that nothing reads was meant to do something. One that was handed in is refused; of the
+ * process's own, which others may have set, it is warned once.
+ */
+function refuseUnknown(names: readonly string[], isHandedIn: boolean): void {
+  if (names.length > 0 && isHandedIn) throw invalid(`openStore: env: ${names[0]} is no setting`)
+  for (const name of names) {
+    if (told.has(name)) continue
+    told.add(name)
+    process.emitWarning(`undertext: nothing reads ${name}; docs/configuration.md has the variables`, {
+      type: 'UndertextWarning',
+      code: 'UNDERTEXT_VARIABLE',
+    })
+  }
 }
 
 function storeLayer(options: CheckedOptions, config: object): Layer['values'] {

@@ -1,6 +1,7 @@
 import { type ChosenModel, resolveModel, windowOf } from './compaction/model.ts'
 import {
   type BudgetCheckResult,
+  DEFAULT_COMPACTION_TARGET,
   DEFAULT_COMPACTION_THRESHOLD,
   estimateOf,
   estimateRequest,
@@ -15,7 +16,7 @@ import {
   samplesOf,
   totalOf,
 } from './core/calibration.ts'
-import { type ModelProfile, profileOf } from './core/profiles.ts'
+import { type ModelProfile, type ProfileSubject, profileOf } from './core/profiles.ts'
 import { type Estimator, type Sizes, tokensOf } from './core/tokens.ts'
 import {
   availableInput,
@@ -76,12 +77,25 @@ export type ContextStats = {
 }
 
 /** The settings stats go by. What the request says counts before them. */
-export type StatsSettings = {
+export type StatsSettings = ProfileSettings & {
   readonly threshold?: number | undefined
   readonly thresholdTokens?: number | undefined
-  readonly maxTokens?: number | undefined
   readonly contextWindowTarget?: number | undefined
 }
+
+/** Settings that stand in a model's profile. */
+type ProfileSettings = {
+  readonly [K in (typeof PROFILE_SETTINGS)[number]]?: number | undefined
+}
+const PROFILE_SETTINGS = [
+  'maxTokens',
+  'target',
+  'targetTokens',
+  'keepRecentTokens',
+  'pruneProtectTokens',
+  'pruneMinimumSavings',
+  'summaryMaxTokens',
+] as const
 
 /** A provider's report of a request's size. */
 export type MeasuredTokens = {
@@ -158,7 +172,12 @@ export function contextStats(
     contextWindow,
     outputReserve: outputReserve(contextWindow.tokens, maxTokens),
     threshold,
-    profile: knownProfile(chosen, contextWindow, readings.learned.input, estimator, request),
+    profile: knownProfile(chosen, contextWindow, readings.learned.input, estimator, {
+      settings,
+      maxTokens,
+      threshold,
+      target,
+    }),
   }
   if (chosen.model !== undefined) stats.model = chosen.model
   if (readings.learned.input !== undefined) stats.inputLimit = readings.learned.input
@@ -183,13 +202,37 @@ function outputReserve(contextWindow: number, maxTokens: number | undefined): Co
   return { tokens, source: isMost ? 'most' : 'share' }
 }
 
+/** What is said otherwise than by default. */
+function overridesOf(
+  { settings, maxTokens, threshold, target }: Said,
+  learnedInput: number | undefined,
+): ProfileSubject['overrides'] {
+  const said = Object.fromEntries(PROFILE_SETTINGS.map((name) => [name, settings[name]]))
+  return {
+    ...said,
+    maxTokens,
+    threshold: threshold === DEFAULT_COMPACTION_THRESHOLD ? undefined : threshold,
+    target: settings.target === DEFAULT_COMPACTION_TARGET ? undefined : settings.target,
+    inputLimit: target > 0 && target < (learnedInput ?? target + 1) ? target : undefined,
+  }
+}
+
 type Known = {
   readonly contextWindow: ContextWindow
   readonly learnedInput: number | undefined
   readonly estimator: Estimator
-  readonly maxTokens: number | undefined
-  readonly threshold: number | undefined
+  readonly said: Said
   readonly profile: ModelProfile
+}
+
+/** What settings and request say that a profile shows. */
+type Said = {
+  /** Resolved once for a store or a session: the same object is the same settings. */
+  readonly settings: StatsSettings
+  readonly maxTokens: number | undefined
+  readonly threshold: number
+  /** Most tokens of input; 0 for none. */
+  readonly target: number
 }
 
 /** The profiles stats named last, by provider and model: a conversation asks for the same one before every call. */
@@ -201,7 +244,7 @@ function knownProfile(
   contextWindow: ContextWindow,
   learnedInput: number | undefined,
   estimator: Estimator,
-  { maxTokens, threshold }: StatsOptions,
+  said: Said,
 ): ModelProfile {
   const name = `${key}\n${model}`
   const last = known.get(name)
@@ -213,8 +256,10 @@ function knownProfile(
     last.contextWindow.entry === contextWindow.entry &&
     last.learnedInput === learnedInput &&
     last.estimator === estimator &&
-    last.maxTokens === maxTokens &&
-    last.threshold === threshold
+    last.said.settings === said.settings &&
+    last.said.maxTokens === said.maxTokens &&
+    last.said.threshold === said.threshold &&
+    last.said.target === said.target
   )
     return last.profile
   const profile = profileOf({
@@ -224,7 +269,7 @@ function knownProfile(
     learnedInput,
     estimator,
     estimatorSource: 'session',
-    overrides: { maxTokens, threshold },
+    overrides: overridesOf(said, learnedInput),
     isTableGiven: false,
   })
   for (const figure of Object.values(profile)) {
@@ -233,6 +278,6 @@ function knownProfile(
   }
   Object.freeze(profile)
   if (known.size >= MOST_KNOWN) known.clear()
-  known.set(name, { contextWindow, learnedInput, estimator, maxTokens, threshold, profile })
+  known.set(name, { contextWindow, learnedInput, estimator, said, profile })
   return profile
 }

@@ -56,13 +56,13 @@ export const compactionConfigSchema = z
      * The stages of the run, in order, instead of the four and the emergency cut: names, names with options, or stages
      * of the application's own. Each runs only while the history is over the target.
      */
-    stages: z.array(stageSchema).min(1).max(100).optional(),
+    stages: z.array(stageSchema).min(1).max(100).readonly().optional(),
     /** Tokens of recent tool outputs to protect. Default 40,000, at most a quarter of the available input. */
     pruneProtectTokens: tokens.optional(),
     /** Least tokens pruning must save. Default 20,000, at most a tenth of the available input. */
     pruneMinimumSavings: tokens.optional(),
     /** Tools whose outputs are never pruned. Default ["skill"]. */
-    pruneProtectedTools: z.array(z.string()).optional(),
+    pruneProtectedTools: z.array(z.string()).readonly().optional(),
     /** Passed on to the summarizer. */
     summarizationProvider: z.string().optional(),
     /** Passed on to the summarizer. */
@@ -90,9 +90,9 @@ export const compactionConfigSchema = z
     /** What a pruned output shows: a text, with `{tokens}` and `{tool}` filled in, or a function that makes one. */
     prunePlaceholder: z.union([z.string().min(1), placeholderSchema]).optional(),
     /** Tools whose results show files. Default: the usual names. */
-    readTools: z.array(z.string()).optional(),
+    readTools: z.array(z.string()).readonly().optional(),
     /** Arguments that name the file. Default: the usual names. */
-    pathArguments: z.array(z.string()).optional(),
+    pathArguments: z.array(z.string()).readonly().optional(),
     /** Share of the re-read files' size deduplication must save. Default 0.3. */
     deduplicateMinimumSavings: share.optional(),
     /** Whether results of other tools are taken for reads when they begin with words like "Read file x". Default true. */
@@ -100,7 +100,7 @@ export const compactionConfigSchema = z
     /** Who writes the summary. Default: the store's, else the extractive one, which needs no model. */
     summarizer: summarizerSchema.optional(),
     /** Titles of the sections asked for. Default: the ten. */
-    summarySections: z.array(z.string().min(1)).min(1).optional(),
+    summarySections: z.array(z.string().min(1)).min(1).readonly().optional(),
     /**
      * Most tokens of a summary. Default with a model: 5 % of the available input, between 500 and 4,000. Without one it fills
      * what the tail leaves of the target: `docs/summaries.md`.

@@ -198,6 +198,7 @@ class RunPlanner {
     if (draft === undefined) return
     const plan = isWholePlan(draft) ? named(draft, stage) : await this.#complete(draft, stage)
     if (plan === undefined) return
+    this.#checkLaws(plan, stage)
     if (plan.insert?.kind === 'summary') return this.#addSummary(plan, stage)
     this.#add(plan, uuidv7())
     this.#used.add(stage === cut ? 'truncate' : stage.name)
@@ -212,7 +213,12 @@ class RunPlanner {
     const byKey = new Map(needed.map(({ key }, at) => [key, sources[at]!] as const))
     return {
       ...bare,
-      contentOf: ({ key }) => partsIn(byKey.get(key)?.original),
+      contentOf: ({ key }) => {
+        // The commonest mistake in a stage of one's own, and a silent one: the row would just be empty.
+        if (stage.reads === undefined)
+          throw this.#stageFailed(stage, 'contentOf needs the rows named by reads')
+        return partsIn(byKey.get(key)?.original)
+      },
       shownOf: ({ key }) => partsIn(byKey.get(key)?.shown),
       metadataOf: ({ key }) => byKey.get(key)?.metadata,
     }
@@ -234,6 +240,16 @@ class RunPlanner {
     } catch (error) {
       if (isUndertextError(error)) throw error
       throw standingFor(this.#stageFailed(stage, errorName(error)), error)
+    }
+  }
+
+  /** Holds what a stage planned to the laws, and says whose plan it was. */
+  #checkLaws(plan: Plan, { name }: Stage): void {
+    try {
+      checkLaws(this.#snapshot.session.id, this.#view, plan)
+    } catch (error) {
+      if (!isUndertextError(error, 'ILLEGAL_BOUNDARY')) throw error
+      throw new UndertextError('ILLEGAL_BOUNDARY', { ...error.facts, stage: name })
     }
   }
 
@@ -267,7 +283,6 @@ class RunPlanner {
 
   /** A summary whose text a stage wrote itself meets law 7 like any other. */
   async #addSummary(plan: Plan, stage: Stage): Promise<void> {
-    checkLaws(this.#snapshot.session.id, this.#view, plan)
     const tokens = this.#view.tokensOfRows(plan.hide)
     const task = { rows: plan.hide, tokens, maxTokens: tokens }
     const { text, metadata } = plan.insert!
@@ -283,7 +298,7 @@ class RunPlanner {
       let accepted = 0
       for (const draft of drafts) {
         const task = completeTask(this.#view, draft, this.#settings.stages.summaryMaxTokens)
-        checkLaws(this.#snapshot.session.id, this.#view, bareCondensePlan(task.rows))
+        this.#checkLaws(bareCondensePlan(task.rows), stage)
         if (await this.#condense(named(task, stage))) accepted += 1
       }
       if (accepted > 0) this.#used.add(stage.name)

@@ -1,6 +1,6 @@
 import type { ViewMessage } from '../core/message.ts'
 import { withReplacements } from '../core/overlay.ts'
-import type { CompactionKind, CompactionStage } from '../core/plan.ts'
+import { type CompactionKind, type CompactionStage, stageOf } from '../core/plan.ts'
 import type { CommitStep, FailedAttempt } from '../storage/storage.ts'
 import type { PlannedRun } from './plan-run.ts'
 
@@ -10,7 +10,7 @@ export type IdleReason =
   | 'NOTHING_TO_COMPACT'
   /** It is over the target, and no stage found anything it may take. */
   | 'NO_PROGRESS'
-  /** What the summarizer answered was not accepted, and nothing else was to be done. */
+  /** A summary, by a summarizer or of a stage's own, was not accepted, and nothing else was to be done. */
   | 'SUMMARY_FAILED'
   /** A hook that was asked before the commit said no; see `onBeforeCompaction`. */
   | 'VETOED'
@@ -47,6 +47,8 @@ export type CompactionResult = {
 export type CompactionOutline = {
   readonly id: string
   readonly kind: CompactionKind
+  /** The stage that planned it. */
+  readonly stage: string
   readonly rowsHidden: number
   readonly partsReplaced: number
   readonly rowsInserted: number
@@ -58,6 +60,7 @@ export function outlineOf({ id, plan, before, after }: CommitStep): CompactionOu
   return {
     id,
     kind: plan.kind,
+    stage: stageOf(plan),
     rowsHidden: plan.hide.length,
     partsReplaced: plan.replace.length,
     rowsInserted: plan.insert === undefined ? 0 : 1,

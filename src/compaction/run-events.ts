@@ -1,3 +1,4 @@
+import { stageOf } from '../core/plan.ts'
 import { type BeforeCompaction, type CompactionEvent, percentOf } from '../events.ts'
 import type { CommitStep, RunStart, Snapshot } from '../storage/storage.ts'
 import type { RunSettings } from './config.ts'
@@ -56,7 +57,7 @@ export class RunTelling {
   stage(step: CommitStep): void {
     this.started()
     const tokensAfter = step.after.tokens
-    const stage = stageOf(step)
+    const stage = stageOf(step.plan)
     this.#tell({ phase: 'stage', ...this.#figures(tokensAfter), stage, compactionId: step.id, tokensAfter })
   }
 
@@ -125,19 +126,12 @@ export function aboutRun(
     tokensAfter: after.tokens,
     compactions: steps.map((step) => ({
       id: step.id,
-      stage: stageOf(step),
+      stage: stageOf(step.plan),
       rowsHidden: step.plan.hide.length,
       partsReplaced: step.plan.replace.length,
       tokensAfter: step.after.tokens,
     })),
   }
-}
-
-/** The stage that planned it: by its own name where the kind does not tell. */
-function stageOf({ plan }: CommitStep): string {
-  const { stage } = plan.params
-  if (typeof stage === 'string') return stage
-  return plan.kind === 'condense' ? 'summarize' : plan.kind
 }
 
 /** What was done after the first summary that failed: another summarizer's work, or the next stage. */
@@ -150,5 +144,5 @@ function fallbackOf({ steps, failed }: PlannedRun): string | undefined {
     ({ before, summary }) =>
       before.tokens <= first.tokensBefore && !(summary && names.has(summary.summarizer)),
   )
-  return next === undefined ? undefined : (next.summary?.summarizer ?? stageOf(next))
+  return next === undefined ? undefined : (next.summary?.summarizer ?? stageOf(next.plan))
 }

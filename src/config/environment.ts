@@ -32,6 +32,17 @@ export const VARIABLES: readonly Variable[] = [
   return kind === undefined ? [] : [{ variable, setting, kind }]
 })
 
+/** Names under the prefix that are read elsewhere. */
+const OTHERS: ReadonlySet<string> = new Set([FILE_VARIABLE, `${PREFIX}DB`, `${PREFIX}SHARED`])
+
+/** Variables under the prefix that nothing reads: misspelled, or of a setting that is no text, number or truth value. */
+export function unknownVariables(environment: Environment): string[] {
+  const known = new Set(VARIABLES.map(({ variable }) => variable))
+  return Object.keys(environment).filter(
+    (name) => name.startsWith(PREFIX) && !known.has(name) && !OTHERS.has(name) && environment[name] !== '',
+  )
+}
+
 /** `enablePrune` as `UNDERTEXT_ENABLE_PRUNE`. */
 export function variableOf(setting: SettingName): string {
   return PREFIX + setting.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()

@@ -69,7 +69,9 @@ export function storedSessionSettings(config: JsonObject): LayerValues {
 }
 
 function isPossible(name: SettingName, config: JsonObject): boolean {
-  return Object.hasOwn(config, name) && settingsSchema.shape[name].safeParse(config[name]).success
+  return (
+    Object.hasOwn(config, name) && (settingsSchema.shape[name] as z.ZodType).safeParse(config[name]).success
+  )
 }
 
 /** Values that stay as they are: plain data is copied and frozen, what is no data (a summarizer, a stage) is kept. */

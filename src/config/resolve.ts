@@ -108,12 +108,22 @@ export function resolveLayers(layers: readonly Layer[]): ResolvedConfig {
     sources[name] = layer?.source ?? 'default'
     if (layer !== undefined) settings[name] = layer.values[name]
   }
+  followThreshold(settings, sources)
   const windows = all.flatMap(({ values }): readonly ContextWindows[] =>
     values.contextWindows === undefined ? [] : [values.contextWindows],
   )
   if (windows.length > 1)
     settings.contextWindows = windows.reduceRight((light, heavy) => joined(heavy, light))
   return { settings: settings as ResolvedSettings, sources: sources as ResolvedConfig['sources'] }
+}
+
+/** What is brought down at half the usage must come down further than to six tenths: a target nobody said follows. */
+function followThreshold(settings: Record<string, unknown>, sources: Record<string, string>): void {
+  const { threshold, targetTokens } = settings
+  if (sources.target !== 'default' || targetTokens !== undefined || typeof threshold !== 'number') return
+  if (threshold >= DEFAULT_COMPACTION_THRESHOLD) return
+  settings.target = (threshold * DEFAULT_COMPACTION_TARGET) / DEFAULT_COMPACTION_THRESHOLD
+  sources.target = sources.threshold!
 }
 
 function withThreshold(layer: Layer): Layer {

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { compactionConfigSchema } from '../compaction/config.ts'
 import { nameSchema } from '../core/check.ts'
-import { type JsonObject, jsonProblem } from '../core/json.ts'
+import { type Json, type JsonObject, jsonProblem } from '../core/json.ts'
 import { SUMMARY_PLACES } from '../core/rendering/places.ts'
 import { contextWindowsSchema } from '../core/windows.ts'
 import { stagesSchema } from './stages.ts'
@@ -50,10 +50,9 @@ const share = z.number().min(0).max(1)
 const roleSchema = z.enum(['system', 'user', 'assistant'])
 
 /** Kept as it is: what it says is between the application and its provider. */
-const opaqueObject = z.custom<JsonObject>(
-  (value) =>
-    typeof value === 'object' && value !== null && !Array.isArray(value) && jsonProblem(value) === undefined,
-  'must be a JSON object',
+const opaqueJson = z.custom<JsonObject | readonly Json[]>(
+  (value) => typeof value === 'object' && value !== null && jsonProblem(value) === undefined,
+  'must be a JSON object or list',
 )
 
 /** Settings that a call of `compactSession` can be told besides seed 003's `CompactionConfig`. */
@@ -88,7 +87,7 @@ export const settingsSchema = z.strictObject({
   auto: z.boolean().optional(),
   threshold: share.optional(),
   thresholdTokens: z.int().nonnegative().optional(),
-  warningLevels: z.array(share).max(20).optional(),
+  warningLevels: z.array(share).max(20).readonly().optional(),
   /** Percent, whole. Source: checklist S4-15, S4-17. */
   autoSummarizeThreshold: z.int().min(0).max(100).optional(),
   autoCompactOnFinish: z.boolean().optional(),
@@ -96,7 +95,7 @@ export const settingsSchema = z.strictObject({
   maxToolOutputBytes: z.int().nonnegative().optional(),
   maxToolOutputLines: z.int().nonnegative().optional(),
   fileReadBudgetPercent: share.optional(),
-  contextManagement: opaqueObject.optional(),
+  contextManagement: opaqueJson.optional(),
 })
 
 export type Settings = z.input<typeof settingsSchema>

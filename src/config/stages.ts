@@ -13,7 +13,7 @@ export const MAX_RETAINED_MESSAGES = 50
 const MOST_STAGES = 100
 
 /** A composition. Its stages are made once to see whether they can be. */
-export const stagesSchema = z.custom<StageSetting[]>().superRefine((value, context) => {
+export const stagesSchema = z.custom<readonly StageSetting[]>().superRefine((value, context) => {
   const issue = (message: string, path: number[] = []): void =>
     context.addIssue({ code: 'custom', path, message })
   if (!Array.isArray(value) || value.length === 0 || value.length > MOST_STAGES)
@@ -31,7 +31,8 @@ function problemOf(setting: unknown): string | undefined {
     (typeof setting === 'object' &&
       setting !== null &&
       typeof (setting as { stage?: unknown }).stage === 'string')
-  if (!isNamed) return 'must be the name of a stage, { stage: name, … } or a stage'
+  if (!isNamed)
+    return 'must be the name of a stage, { stage: name, … } or a stage (a name in snake_case, and plan or summaries)'
   try {
     createStage(
       completed(setting as StageSpec, { retained: MAX_RETAINED_MESSAGES, placeholder: undefined }),
@@ -111,10 +112,15 @@ function switched(setting: StageSpec, switches: Switches, defaults: StageDefault
   return switches.truncate ? { ...plain, stage: WINDOW } : undefined
 }
 
-/** The four of seed 003 with a window of so many messages before the truncation, or another composition likewise. */
+/**
+ * A composition with a window of so many messages: where it summarizes, the window does, so that no more than these stay when it
+ * acts; else before the truncation.
+ */
 export function withWindow(settings: readonly StageSetting[]): readonly StageSetting[] {
   const names = settings.map((one) => (typeof one === 'string' ? one : 'stage' in one ? one.stage : one.name))
   if (names.includes(WINDOW) || names.includes(WINDOW_WITH_SUMMARY)) return settings
+  const summarizing = names.indexOf('summarize')
+  if (summarizing >= 0) return settings.with(summarizing, { stage: WINDOW, summarize: true })
   const at = names.findIndex((name) => name === 'truncate' || name === 'cut')
   return settings.toSpliced(at < 0 ? settings.length : at, 0, WINDOW)
 }

@@ -26,6 +26,12 @@ export function compactionBlock(part: Part | undefined): CompactionBlock | undef
   return isOpaque ? { provider, text: undefined } : undefined
 }
 
+/** Whether a part is a block that only its provider can read: to everybody else it says nothing. */
+export function isUnreadable(part: Part): boolean {
+  const block = compactionBlock(part)
+  return block !== undefined && block.text === undefined
+}
+
 /** Which part of a content is its last compaction block: the one that counts. `undefined` when there is none. */
 export function lastBlockOf(content: string | readonly Part[]): number | undefined {
   if (typeof content === 'string') return undefined

@@ -1,5 +1,6 @@
+import { isUnreadable } from './compaction-block.ts'
 import { type IndexedCall, readOf } from './line-range.ts'
-import { isFailed, type Message, type Part } from './message.ts'
+import { isFailed, isReasoning, type Message, type Part } from './message.ts'
 import { type Estimator, measurePart, NO_SIZES, type Sizes } from './tokens.ts'
 import type { ResultEntry } from './view.ts'
 
@@ -42,8 +43,8 @@ export function indexMessage(
     sum.media += sizes.media
     if (entry.type === 'tool-call') calls.push(indexCall(entry, part))
     else if (entry.type === 'tool-result') results.push(indexResult(entry, part, sizes))
-    else if (entry.type === 'reasoning') hasReasoning = true
-    else speaks = true
+    else if (isReasoning(entry)) hasReasoning = true
+    else if (!isUnreadable(entry)) speaks = true
   }
   return { sizes: sum, calls, results, hasReasoning, speaks }
 }

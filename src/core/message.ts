@@ -127,6 +127,14 @@ export function partsOf(message: { readonly content: string | readonly Part[] })
   return typeof message.content === 'string' ? [{ type: 'text', text: message.content }] : message.content
 }
 
+/** Reasoning, readable or not. Source: Anthropic's blocks `thinking` and `redacted_thinking`. */
+export function isReasoning(part: Part): boolean {
+  if (part.type === 'reasoning') return true
+  if (part.type !== 'provider' || typeof part.data !== 'object' || part.data === null) return false
+  const { type } = part.data as { readonly type?: unknown }
+  return type === 'thinking' || type === 'redacted_thinking'
+}
+
 /** Whether a tool result says that its call failed. */
 export function isFailed(output: ToolResultOutput): boolean {
   return (

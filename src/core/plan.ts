@@ -1,7 +1,14 @@
+import { isUnreadable } from './compaction-block.ts'
 import type { Json, JsonObject } from './json.ts'
-import type { ProviderPart, Role, TextPart } from './message.ts'
+import { type ProviderPart, partsOf, type Role, type TextPart } from './message.ts'
 import { addSizes, NO_SIZES, type Sizes, subtractSizes } from './tokens.ts'
 import { compareRows, type View, type ViewRow } from './view.ts'
+
+/** Which stage made a plan: its name where the parameters tell it, else one of the four and `cut`, `manual`, `provider` by kind. */
+export function stageOf({ kind, params }: Pick<Plan, 'kind' | 'params'>): string {
+  if (typeof params.stage === 'string') return params.stage
+  return kind === 'condense' ? 'summarize' : kind
+}
 
 /** The four stages of the founding documents, in their order. */
 export const COMPACTION_STAGES = ['prune', 'deduplicate', 'summarize', 'truncate'] as const
@@ -225,11 +232,16 @@ function insertedRow(plan: Plan, insert: PlannedInsert, key: number, ordinal: nu
     sizes: insert.sizes,
     pinned: false,
     hasReasoning: false,
-    speaks: true,
+    speaks: insertSpeaks(insert),
     calls: [],
     results: [],
     shown: [],
   }
+}
+
+/** Whether an inserted row says something to others than the provider that wrote it. */
+export function insertSpeaks(insert: PlannedInsert): boolean {
+  return partsOf({ content: contentOf(insert) }).some((part) => !isUnreadable(part))
 }
 
 /** What an inserted row holds. */

@@ -45,7 +45,7 @@ export interface ViewRow {
   readonly sizes: Sizes
   readonly pinned: boolean
   readonly hasReasoning: boolean
-  /** Whether it says something besides calls and results. */
+  /** Whether it says something besides calls and results. A block that only its provider can read says nothing. */
   readonly speaks: boolean
   readonly calls: readonly CallEntry[]
   readonly results: readonly ResultEntry[]

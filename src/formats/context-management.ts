@@ -82,7 +82,10 @@ export type ContextManagement = { readonly edits: readonly ContextEdit[] }
  * type is none of ours is passed on unchanged. Throws `INVALID_INPUT`: for another provider, for an option its provider
  * does not have, and for a trigger below Anthropic's 50,000.
  */
-export function contextManagement(given: ContextManagement, provider = 'anthropic'): Json {
+export function contextManagement(
+  given: ContextManagement,
+  provider = 'anthropic',
+): JsonObject | readonly Json[] {
   const what = 'contextManagement'
   const edits = isObject(given) ? given.edits : undefined
   if (!Array.isArray(edits)) throw invalid(`${what}: edits must be a list`)

@@ -38,7 +38,7 @@ export const summaryShape = {
   /** Most tokens of a summary of an array. Default 1,024 (seed 000). */
   summaryMaxTokens: z.int().positive().optional(),
   /** Titles of the sections asked for. Default: the ten. */
-  summarySections: z.array(z.string().min(1)).min(1).optional(),
+  summarySections: z.array(z.string().min(1)).min(1).readonly().optional(),
   /** How long a summarizer may take for one summary, milliseconds. Default 120,000. */
   summaryTimeoutMs: z.int().positive().optional(),
 }

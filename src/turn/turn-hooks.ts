@@ -1,13 +1,14 @@
-import type { CompactionConfig } from '../compaction/config.ts'
+import type { ProviderCompactionResult } from '../compaction/record-provider.ts'
 import type { CompactionResult } from '../compaction/result.ts'
 import type { TurnSettings } from '../config/resolve.ts'
-import type { JsonObject } from '../core/json.ts'
+import type { Json, JsonObject } from '../core/json.ts'
 import type { NewMessage } from '../core/message.ts'
 import { type NextStep, nextStep } from '../core/stop-reason.ts'
 import { type ContextWarningEvent, type Events, percentOf } from '../events.ts'
 import type { ContextStats } from '../stats.ts'
-import type { StatsOptions } from '../store-options.ts'
-import { AFTER_TURN_THRESHOLD, type CheckedAfter, type CheckedBefore } from './turn-options.ts'
+import type { AppendedMessage } from '../storage/storage.ts'
+import type { CompactOptions, StatsOptions } from '../store-options.ts'
+import type { CheckedAfter, CheckedBefore } from './turn-options.ts'
 import { Warnings } from './warnings.ts'
 
 /** What the hooks need of a store. */
@@ -20,8 +21,17 @@ export type TurnPort = {
     model: string | undefined,
     request: StatsOptions,
   ) => Promise<ContextStats | null>
-  readonly compact: (sessionId: string, config: CompactionConfig) => Promise<CompactionResult | null>
-  readonly append: (sessionId: string, messages: readonly NewMessage[]) => Promise<unknown>
+  readonly compact: (sessionId: string, config: CompactOptions) => Promise<CompactionResult | null>
+  readonly append: (sessionId: string, messages: readonly NewMessage[]) => Promise<AppendedTurn>
+}
+
+/** What `append` answered of the messages handed in. */
+export type AppendedTurn = {
+  readonly messages: readonly AppendedMessage[]
+  /** The session's last position. */
+  readonly position: number
+  /** What came of a compaction block in the answer. */
+  readonly providerCompaction?: ProviderCompactionResult
 }
 
 /** How full the context is, against what it was held. */
@@ -58,7 +68,7 @@ export type BeforeTurnResult = TurnOutcome & {
   /** The warning that was sent. */
   readonly warning: ContextWarningEvent | null
   /** The setting of that name as it is, for the request: what the provider is to compact itself. */
-  readonly contextManagement?: JsonObject
+  readonly contextManagement?: JsonObject | readonly Json[]
 }
 
 /** What is to be known after an answer. */
@@ -67,6 +77,8 @@ export type AfterTurnResult = TurnOutcome & {
   readonly next: NextStep
   /** Whether the answer was final: a turn is complete. */
   readonly final: boolean
+  /** What was appended, when messages were handed in. */
+  readonly appended?: AppendedTurn
 }
 
 type Asked = CheckedBefore | CheckedAfter
@@ -93,7 +105,7 @@ export class TurnHooks {
     const first = usageOf(request.stats)
     if (request.stats === null || first === null)
       return { ...nothing(sessionId), ...said(request, settings), warning: null }
-    const warning = this.#warn(sessionId, first, options.warnAt ?? settings.warningLevels)
+    const warning = this.#warn(sessionId, first, options.warningLevels ?? settings.warningLevels)
     const isDue = (options.auto ?? settings.auto) && request.stats.shouldCompact
     const run = isDue ? await this.#compact(sessionId, request.asked) : null
     let usage = first
@@ -113,16 +125,15 @@ export class TurnHooks {
   /** Appends, decides, compacts. */
   async after(sessionId: string, options: CheckedAfter): Promise<AfterTurnResult> {
     const { messages, stopReason } = options
-    if (messages !== undefined) await this.#port.append(sessionId, messages)
+    const appended = messages && (await this.#port.append(sessionId, messages))
     const next = nextStep(stopReason)
     const final = next === 'final'
+    const told = { next, final, ...(appended !== undefined && { appended }) }
     const settings = await this.#port.settings(sessionId)
-    const asked = { ...options, threshold: options.threshold ?? afterTurnThreshold(settings) }
-    let stats = await this.#stats(sessionId, asked)
+    let stats = await this.#stats(sessionId, options)
     const first = usageOf(stats)
-    if (stats === null || first === null) return { ...nothing(sessionId), next, final }
-    this.#warnings.fell(sessionId, first.ratio)
-    if (!final) return { ...outcome(sessionId, stats, { run: null, first, usage: first }), next, final }
+    if (stats === null || first === null) return { ...nothing(sessionId), ...told }
+    if (!final) return { ...outcome(sessionId, stats, { run: null, first, usage: first }), ...told }
     const { storedMessages: position } = stats
     this.#events.emit('turnComplete', {
       sessionId,
@@ -133,11 +144,10 @@ export class TurnHooks {
     const run = isDue ? await this.#compact(sessionId, options) : null
     let usage = first
     if (run?.compacted) {
-      stats = await this.#stats(sessionId, asked)
+      stats = await this.#stats(sessionId, options)
       usage = usageOf(stats) ?? first
-      this.#warnings.fell(sessionId, usage.ratio)
     }
-    return { ...outcome(sessionId, stats, { run, first, usage }), next, final }
+    return { ...outcome(sessionId, stats, { run, first, usage }), ...told }
   }
 
   /** A session that was removed has crossed nothing. */
@@ -214,11 +224,6 @@ function pendingOf(asked: Asked): StatsOptions {
     ...(toolDefinitions !== undefined && { toolDefinitions }),
     ...(fileAttachments !== undefined && { fileAttachments }),
   }
-}
-
-/** Usage at which `afterTurn` compacts: seed 004's percent where it is set. */
-function afterTurnThreshold({ autoSummarizeThreshold }: TurnSettings): number {
-  return autoSummarizeThreshold === undefined ? AFTER_TURN_THRESHOLD : autoSummarizeThreshold / 100
 }
 
 function usageOf(stats: ContextStats | null): TurnUsage | null {

@@ -1,16 +1,24 @@
 import { z } from 'zod'
-import { compactionConfigSchema } from '../compaction/config.ts'
-import { NCA_AUTO_SUMMARIZE_THRESHOLD } from '../config/presets.ts'
+import { readCall } from '../config/layers.ts'
 import { requestSchema } from '../core/budget.ts'
 import { labelSchema, nameSchema } from '../core/check.ts'
 import type { NewMessage } from '../core/message.ts'
+import { isUndertextError } from '../errors.ts'
+import type { CompactOptions } from '../store-options.ts'
 import type { PersistentContext } from './persistent-context.ts'
 import type { SystemInjector } from './system-injector.ts'
 
-/** Usage at which `afterTurn` compacts. Source: seed 004, `auto_summarize_threshold`. */
-export const AFTER_TURN_THRESHOLD = NCA_AUTO_SUMMARIZE_THRESHOLD / 100
-
 const share = z.number().min(0).max(1)
+
+/** What `compactSession` takes, checked as it checks it, so that a mistake is told at the first turn and not at the first run. */
+const compactionSchema = z.custom<CompactOptions>().superRefine((value, context) => {
+  try {
+    readCall(value, 'compaction')
+  } catch (error) {
+    if (!isUndertextError(error, 'INVALID_INPUT')) throw error
+    context.addIssue({ code: 'custom', message: error.facts.problems })
+  }
+})
 
 const turnSchema = {
   /** Whose figures count. Default: the session's own, else "openai". */
@@ -22,7 +30,7 @@ const turnSchema = {
   /** Whether the history is compacted when it is due. Default: the setting, which is true by default. */
   auto: z.boolean().optional(),
   /** Further settings of that compaction, as `compactSession` takes them. */
-  compaction: compactionConfigSchema.optional(),
+  compaction: compactionSchema.optional(),
 }
 
 const injectorSchema = z.custom<Pick<SystemInjector, 'check'>>(
@@ -40,8 +48,8 @@ export const beforeTurnSchema = z
     ...turnSchema,
     /** Usage at which compaction is due, as a share. Default: the setting, 0.8 by default. */
     threshold: share.optional(),
-    /** Levels to warn of, as shares; an empty list warns of nothing. Default: the setting `warningLevels`, 0.6 and 0.8 by default. */
-    warnAt: z.array(z.number().gt(0).max(1)).max(20).optional(),
+    /** Levels to warn of, as shares; an empty list warns of nothing. Default: the setting, 0.6 and 0.8 by default. */
+    warningLevels: z.array(z.number().gt(0).max(1)).max(20).readonly().optional(),
     /** Its texts stand at the end of the system prompt of this one request. */
     injector: injectorSchema.optional(),
     /** The turn that is about to begin, for the injector: 1, 2, 3 … */
@@ -57,7 +65,7 @@ export const beforeTurnSchema = z
 /** What `afterTurn` can be told. */
 export const afterTurnSchema = z.strictObject({
   ...turnSchema,
-  /** Usage at which compaction is due, as a share. Default: the setting `autoSummarizeThreshold`, else 0.75. */
+  /** Usage at which compaction is due, as a share. Default: the setting, 0.8 by default. */
   threshold: share.optional(),
   /** What the model answered, to be appended first. Leave it out when it was appended already. */
   messages: z.custom<readonly NewMessage[]>((value) => Array.isArray(value), 'must be a list').optional(),

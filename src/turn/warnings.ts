@@ -15,8 +15,10 @@ export class Warnings {
   crossed(sessionId: string, usageRatio: number, levels: readonly number[]): number | undefined {
     const before = this.#reached.get(sessionId) ?? 0
     const level = levels.reduce((highest, one) => (usageRatio >= one && one > highest ? one : highest), 0)
+    // What was reached stays so until usage is below it, whatever levels this call asks about.
+    const reached = usageRatio >= before ? Math.max(before, level) : level
     this.#reached.delete(sessionId)
-    if (level > 0) this.#reached.set(sessionId, level)
+    if (reached > 0) this.#reached.set(sessionId, reached)
     if (this.#reached.size > MOST_SESSIONS) {
       const [oldest] = this.#reached.keys()
       this.#reached.delete(oldest!)

@@ -16,7 +16,7 @@ const own = { name: 'mine', plan: () => undefined }
 /** Names of the stages a run would have; `undefined` for the pipeline of seed 003 by its switches. */
 function namesOf(layers: readonly Layer[], call: object = {}): unknown {
   const config = runConfig(configurationOf(layers), { config: undefined }, call as CheckedCall)
-  return (config as { stages?: { name: string }[] }).stages?.map(({ name }) => name)
+  return (config as { stages?: readonly { name: string }[] }).stages?.map(({ name }) => name)
 }
 
 const PIPELINE = ['prune', 'deduplicate', 'summarize', 'truncate', 'cut']

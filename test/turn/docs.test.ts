@@ -35,5 +35,5 @@ it('names every event and every stop reason as the code has them', () => {
   expect(rows).toHaveLength(2)
   for (const [, next, reasons] of rows)
     for (const [, reason] of reasons!.matchAll(/`([^`]+)`/g)) expect(nextStep(reason)).toBe(next)
-  expect(PAGE).toContain(`(\`warnAt\`, default ${DEFAULT_WARNING_LEVELS.join(' and ')})`)
+  expect(PAGE).toContain(`(\`warningLevels\`, default ${DEFAULT_WARNING_LEVELS.join(' and ')})`)
 })

@@ -114,15 +114,17 @@ describe('before a turn', () => {
 
   it('warns at the levels it is given', async () => {
     await store.append('s', three(50))
-    expect((await store.beforeTurn('s', { ...of1000, warnAt: [] })).warning).toBeNull()
-    expect((await store.beforeTurn('s', { ...of1000, warnAt: [0.9, 0.3, 0.1] })).warning?.level).toBe(0.3)
+    expect((await store.beforeTurn('s', { ...of1000, warningLevels: [] })).warning).toBeNull()
+    expect((await store.beforeTurn('s', { ...of1000, warningLevels: [0.9, 0.3, 0.1] })).warning?.level).toBe(
+      0.3,
+    )
   })
 
   it('compacts when that is due, before the request goes out', async () => {
     await store.append('s', [say('system', 'Rules.'), ...chat(20, 40)])
     const summarizer = spy()
     const compaction = { ...SUMMARIZE, summarizer }
-    const due = { contextWindowTarget: 2_100, warnAt: [0.8], compaction }
+    const due = { contextWindowTarget: 2_100, warningLevels: [0.8], compaction }
     const idle = await store.beforeTurn('s', { ...due, threshold: 1 })
     const off = await store.beforeTurn('s', { ...due, threshold: 0.5, auto: false })
     expect([idle.compacted, off.compacted, summarizer.calls]).toEqual([false, false, 0])
@@ -336,8 +338,8 @@ describe('bad options', () => {
   it.each<[string, object]>([
     ['a misspelled option', { treshold: 0.5 }],
     ['a threshold above 1', { threshold: 1.1 }],
-    ['a level of 0', { warnAt: [0] }],
-    ['a level above 1', { warnAt: [80] }],
+    ['a level of 0', { warningLevels: [0] }],
+    ['a level above 1', { warningLevels: [80] }],
     ['a contextWindowTarget of -1', { contextWindowTarget: -1 }],
     ['an injector without a turn', { injector }],
     ['an injector that is none', { injector: {}, turnNumber: 1 }],
@@ -352,7 +354,7 @@ describe('bad options', () => {
     ['a stop reason that is a number', { stopReason: 5 }],
     ['messages that are none', { messages: say('assistant', 'x') }],
     ['messages that cannot be', { messages: [{ role: 'robot', content: '' }] }],
-    ['warnings', { warnAt: [0.5] }],
+    ['warnings', { warningLevels: [0.5] }],
   ])('refuses %s after a turn', async (what, options) => {
     expectFailure(await failureOf(() => store.afterTurn('s', options as never)), 'INVALID_INPUT', what)
   })

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { type NewMessage, openStore, type Summarizer } from '../../src/index.ts'
+import { NCA_AUTO_SUMMARIZE_THRESHOLD, type NewMessage, openStore, type Summarizer } from '../../src/index.ts'
 import { say } from '../support/conversation.ts'
 import { sharedPath } from '../support/shared.ts'
 
@@ -80,7 +80,7 @@ describe.skipIf(path === undefined)('nca-events', () => {
     const summarizer: Summarizer = { name: 'spy', usesModel: true, summarize: () => ({ text }) }
     const contextWindowTarget = config.context_window_target
     await store.append('s', conversation(tokensBeforeTurn))
-    const before = await store.beforeTurn('s', { contextWindowTarget, warnAt: [0.8], auto: false })
+    const before = await store.beforeTurn('s', { contextWindowTarget, warningLevels: [0.8], auto: false })
     expect(before.tokensBefore).toBe(tokensBeforeTurn)
 
     at = 'afterTurn'
@@ -88,9 +88,7 @@ describe.skipIf(path === undefined)('nca-events', () => {
     const after = await store.afterTurn('s', {
       contextWindowTarget,
       ...(messages.length > 0 && { messages }),
-      ...(config.auto_summarize_threshold !== undefined && {
-        threshold: config.auto_summarize_threshold / 100,
-      }),
+      threshold: (config.auto_summarize_threshold ?? NCA_AUTO_SUMMARIZE_THRESHOLD) / 100,
       ...(config.enable_auto_summarize !== undefined && { auto: config.enable_auto_summarize }),
       compaction: {
         enablePrune: false,

@@ -13,7 +13,7 @@ export type SectionFile = {
   readonly how?: string | undefined
 }
 
-const optionsSchema = z.strictObject({ notices: z.array(z.string()).optional() }).optional()
+const optionsSchema = z.strictObject({ notices: z.array(z.string()).readonly().optional() }).optional()
 
 const WHAT_IT_IS: ReadonlyMap<string, string> = new Map([
   ['summarized', ', a summary'],

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { check } from '../check.ts'
-import type { Part } from '../message.ts'
+import { isReasoning, type Part } from '../message.ts'
 import { type Plan, type PlannedReplacement, savedBy } from '../plan.ts'
 import { type Estimator, measurePart } from '../tokens.ts'
 import type { View, ViewRow } from '../view.ts'
@@ -83,12 +83,4 @@ export function emptiedReasoning(
     }
   }
   return replace
-}
-
-/** Reasoning, readable or not. Source: Anthropic's blocks `thinking` and `redacted_thinking`. */
-function isReasoning(part: Part): boolean {
-  if (part.type === 'reasoning') return true
-  if (part.type !== 'provider' || typeof part.data !== 'object' || part.data === null) return false
-  const { type } = part.data as { readonly type?: unknown }
-  return type === 'thinking' || type === 'redacted_thinking'
 }

@@ -35,12 +35,15 @@ export const priorityShape = {
   /** By score, or by score for each token, so that many small messages go before few large ones. Default "score". */
   order: z.enum(['score', 'scorePerToken']).optional(),
   /** What is kept whatever it scores. Default: nothing besides what always stays. */
-  protect: z.array(z.enum(Object.keys(PROTECTED) as [ProtectedClass, ...ProtectedClass[]])).optional(),
+  protect: z
+    .array(z.enum(Object.keys(PROTECTED) as [ProtectedClass, ...ProtectedClass[]]))
+    .readonly()
+    .optional(),
   /** What stays of the newest turn whatever it scores: all of it (default), or its request alone, as seed 001's scores have it. */
   keepNewest: z.enum(['turn', 'request']).optional(),
   /** Scores by others, such as `getImportance` gives with a scorer of the application's own. What they do not name is scored as always. */
   scores: z
-    .array(z.object({ messageIds: z.array(z.string()), importance: z.number().min(0).max(1) }))
+    .array(z.object({ messageIds: z.array(z.string()).readonly(), importance: z.number().min(0).max(1) }))
     .readonly()
     .optional(),
 }
@@ -177,15 +180,13 @@ function isFixed(row: ViewRow): boolean {
   return row.kind !== 'message' || row.role === 'system'
 }
 
-/** The newest turn from its request on; where none starts, the newest request and what came last. */
+/** From the newest request on, and of several requests in a row the newest alone: what came last stays, a row of questions need not. */
 function newestRows(view: View, keepNewest: 'turn' | 'request'): ReadonlySet<number> {
   const last = view.rows.length - 1
   const request = view.rows.findLastIndex(isRequest)
-  const start = view.turns.turnStarts().at(-1)
   if (request < 0) return new Set([last])
   if (keepNewest === 'request') return new Set([request])
-  if (start === undefined) return new Set([request, last])
-  return new Set(Array.from({ length: last - start + 1 }, (_, at) => start + at))
+  return new Set(Array.from({ length: last - request + 1 }, (_, at) => request + at))
 }
 
 function tokensOfGroup(view: View, { indexes }: ScoredGroup): number {

@@ -95,7 +95,8 @@ export function specProblem(value: unknown): string | undefined {
   const isSpec =
     typeof value === 'string' ||
     (typeof value === 'object' && value !== null && typeof (value as { stage?: unknown }).stage === 'string')
-  if (!isSpec) return 'must be a stage, the name of one, or { stage: name, … }'
+  if (!isSpec)
+    return 'must be a stage (a name in snake_case, and plan or summaries), the name of one, or { stage: name, … }'
   try {
     createStage(value as StageSpec, 'stage')
     return undefined

@@ -65,7 +65,9 @@ export function tokensThatStay(view: View): number {
   return view.tokensOfRows(view.rows.filter(staysAlways))
 }
 
+/** Besides, a block that only its provider can read: told in other words, what it stands for would be lost. */
 function staysAlways(row: ViewRow): boolean {
+  if (row.kind === 'summary' && !row.speaks) return true
   return row.pinned || (row.kind === 'message' && row.role === 'system')
 }
 

@@ -1,7 +1,7 @@
 import { type Coverage, coverageOf, encodeCoverage, type RowSet } from '../../core/coverage.ts'
 import { stringifyJson } from '../../core/json.ts'
 import { recheckSteps } from '../../core/laws.ts'
-import { contentOf } from '../../core/plan.ts'
+import { contentOf, insertSpeaks } from '../../core/plan.ts'
 import { addSizes, NO_SIZES, type Sizes, subtractSizes } from '../../core/tokens.ts'
 import { sumSizes } from '../../core/view.ts'
 import { UndertextError } from '../../errors.ts'
@@ -13,7 +13,7 @@ import type { Connection } from './connection.ts'
 import { clearLease, leaseOf } from './lease.ts'
 import { viewIndex } from './planning.ts'
 import { insertReplacements, refreshShown } from './replacements.ts'
-import { encodeKind, encodeRole } from './row-codec.ts'
+import { encodeFlags, encodeKind, encodeRole } from './row-codec.ts'
 import { readSession, type StoredSession } from './sessions.ts'
 import { layTags, moveCounters } from './tagging.ts'
 
@@ -153,12 +153,13 @@ function insertRow(
   const insert = step.plan.insert!
   const key = connection.insert(
     `insert into undertext_messages (session, anchor, ordinal, kind, role, flags, size_text, size_reasoning, size_calls,
-       size_results, size_media, created_at, inserted_by) values (?, ?, ?, ?, ?, 2, ?, ?, ?, ?, ?, ?, ?)`,
+       size_results, size_media, created_at, inserted_by) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     session.no,
     step.inserted!.anchor,
     ordinal,
     encodeKind(insert.kind),
     encodeRole(insert.role),
+    encodeFlags({ hasReasoning: false, speaks: insertSpeaks(insert) }),
     insert.sizes.text,
     insert.sizes.reasoning,
     insert.sizes.toolCalls,
