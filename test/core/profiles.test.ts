@@ -109,7 +109,7 @@ describe('figures', () => {
       outputReserve: { value: 2_868, source: 'share' },
       availableInputTokens: 5_324,
       targetTokens: { value: 3_194, source: 'share' },
-      keepRecentTokens: { value: 958, source: 'share' },
+      keepRecentTokens: { value: 2_694, source: 'share' },
       pruneProtectTokens: { value: 1_331, source: 'share' },
       pruneMinimumSavings: { value: 532, source: 'share' },
       summaryMaxTokens: { value: 500, source: 'least' },

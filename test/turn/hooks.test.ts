@@ -266,7 +266,7 @@ describe('after a turn', () => {
 
   it('summarizes at 75 percent, by asking the model once', async () => {
     const summarizer = spy()
-    const options = { ...of1000, compaction: { ...SUMMARIZE, summarizer } }
+    const options = { ...of1000, threshold: 0.75, compaction: { ...SUMMARIZE, summarizer } }
     await store.append('s', three(100))
     expect(
       (await store.afterTurn('s', { ...options, messages: [say('assistant', units(139))] })).compacted,
