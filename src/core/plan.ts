@@ -1,7 +1,7 @@
 import type { Json, JsonObject } from './json.ts'
 import type { ProviderPart, Role, TextPart } from './message.ts'
 import { addSizes, NO_SIZES, type Sizes, subtractSizes } from './tokens.ts'
-import { compareRows, type View, type ViewRow } from './view.ts'
+import { compareRows, type ResultEntry, type View, type ViewRow } from './view.ts'
 
 /** The four stages of the founding documents, in their order. */
 export const COMPACTION_STAGES = ['prune', 'deduplicate', 'summarize', 'truncate'] as const
@@ -240,4 +240,15 @@ export function contentOf({ text, content }: PlannedInsert): string | readonly (
 /** What a text saves in place of a part that was counted as `original`. Nothing (0 units) saves all of it. */
 export function savedBy(original: Sizes, shownAs: 'text' | 'toolResults', units: number): Sizes {
   return subtractSizes(original, { ...NO_SIZES, [shownAs]: units })
+}
+
+/** A text in place of a tool result that shows its original. `units` are the text's, by the view's estimator. */
+export function replaceResult(
+  row: ViewRow,
+  { part, units: originalUnits, media }: ResultEntry,
+  text: string,
+  units: number,
+): PlannedReplacement {
+  const original = { ...NO_SIZES, toolResults: originalUnits, media }
+  return { row, part, text, saved: savedBy(original, 'toolResults', units) }
 }

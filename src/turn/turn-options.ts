@@ -2,15 +2,13 @@ import { z } from 'zod'
 import { compactionConfigSchema } from '../compaction/config.ts'
 import { NCA_AUTO_SUMMARIZE_THRESHOLD } from '../config/presets.ts'
 import { requestSchema } from '../core/budget.ts'
-import { labelSchema, nameSchema } from '../core/check.ts'
+import { labelSchema, nameSchema, shareSchema } from '../core/check.ts'
 import type { NewMessage } from '../core/message.ts'
 import type { PersistentContext } from './persistent-context.ts'
 import type { SystemInjector } from './system-injector.ts'
 
 /** Usage at which `afterTurn` compacts. Source: seed 004, `auto_summarize_threshold`. */
 export const AFTER_TURN_THRESHOLD = NCA_AUTO_SUMMARIZE_THRESHOLD / 100
-
-const share = z.number().min(0).max(1)
 
 const turnSchema = {
   /** Whose figures count. Default: the session's own, else "openai". */
@@ -39,7 +37,7 @@ export const beforeTurnSchema = z
   .strictObject({
     ...turnSchema,
     /** Usage at which compaction is due, as a share. Default: the setting, 0.8 by default. */
-    threshold: share.optional(),
+    threshold: shareSchema.optional(),
     /** Levels to warn of, as shares; an empty list warns of nothing. Default: the setting `warningLevels`, 0.6 and 0.8 by default. */
     warnAt: z.array(z.number().gt(0).max(1)).max(20).optional(),
     /** Its texts stand at the end of the system prompt of this one request. */
@@ -58,7 +56,7 @@ export const beforeTurnSchema = z
 export const afterTurnSchema = z.strictObject({
   ...turnSchema,
   /** Usage at which compaction is due, as a share. Default: the setting `autoSummarizeThreshold`, else 0.75. */
-  threshold: share.optional(),
+  threshold: shareSchema.optional(),
   /** What the model answered, to be appended first. Leave it out when it was appended already. */
   messages: z.custom<readonly NewMessage[]>((value) => Array.isArray(value), 'must be a list').optional(),
   /** Why the answer ended, in the provider's words. */
