@@ -228,3 +228,19 @@ export function isUndertextError<C extends ErrorCode>(value: unknown, code?: C):
     (code === undefined || (value as { code?: unknown }).code === code)
   )
 }
+
+/**
+ * What an error is called: its code, else its name, else `Error`; what was thrown and is none, its type. The sentence of an
+ * error may quote the conversation, and a name may be any text, so neither is kept as it is.
+ */
+export function errorName(error: unknown): string {
+  try {
+    if (!(error instanceof Error)) return typeof error
+    const { code } = error as { code?: unknown }
+    if (typeof code === 'string' && /^[A-Z0-9_]{1,60}$/.test(code)) return code
+    return /^[A-Z][A-Za-z0-9]{0,50}(?:Error|Exception)$/.test(error.name) ? error.name : 'Error'
+  } catch {
+    // Even asking for the name can throw.
+    return 'Error'
+  }
+}

@@ -1,4 +1,5 @@
 import { invalid } from './core/check.ts'
+import { errorName } from './errors.ts'
 
 /*
  * What a store tells those who listen. Events carry ids and numbers, never text of a conversation. They are told when the
@@ -223,7 +224,7 @@ export class Events {
     // Once for each event: a listener that always throws would flood the log.
     if (this.#warned.has(name)) return
     this.#warned.add(name)
-    process.emitWarning(`undertext: a listener to ${name} threw ${nameOf(error)}`, {
+    process.emitWarning(`undertext: a listener to ${name} threw ${errorName(error)}`, {
       type: 'UndertextWarning',
       code: 'UNDERTEXT_LISTENER',
     })
@@ -249,15 +250,4 @@ function checkListener(name: unknown, listener: unknown, verb: string): void {
   if (!STORE_EVENTS.includes(name as StoreEventName))
     throw invalid(`${verb}: the event must be one of ${STORE_EVENTS.join(', ')}`)
   if (typeof listener !== 'function') throw invalid(`${verb}: the listener must be a function`)
-}
-
-/** What an error is called; its sentence may quote the conversation. */
-function nameOf(error: unknown): string {
-  try {
-    const name: unknown = error instanceof Error ? error.name : undefined
-    return typeof name === 'string' && /^[A-Za-z][A-Za-z0-9]{0,50}$/.test(name) ? name : 'an error'
-  } catch {
-    // Even asking for the name can throw, and a listener must harm nothing.
-    return 'an error'
-  }
 }

@@ -396,7 +396,8 @@ export type {
   Trigger,
   UndoOutcome,
 } from './storage/storage.ts'
-export { type AppendResult, Store } from './store.ts'
+export type { AppendResult } from './store/log-verbs.ts'
+export { Store } from './store.ts'
 export type {
   AppendOptions,
   AuditLogOptions,

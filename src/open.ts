@@ -10,6 +10,7 @@ import type { Spellings } from './config/spellings.ts'
 import { check, invalid } from './core/check.ts'
 import { BUILT_IN_ESTIMATORS, ESTIMATOR_NAMES, estimatorNamed } from './core/estimators/built-in.ts'
 import { isEstimator } from './core/estimators/estimator-schema.ts'
+import { isObject } from './core/json.ts'
 import type { Estimator } from './core/tokens.ts'
 import { contextWindowsSchema } from './core/windows.ts'
 import { UndertextError } from './errors.ts'
@@ -63,12 +64,7 @@ const openSchema = z.strictObject({
   /** Who writes summaries when a call names nobody. Default: the extractive one, which needs no model. */
   summarizer: summarizerSchema.optional(),
   /** Settings of all sessions (docs/configuration.md). A session's own `config` and a call go before them. */
-  config: z
-    .custom<Settings & Spellings>(
-      (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
-      'must be an object',
-    )
-    .optional(),
+  config: z.custom<Settings & Spellings>(isObject, 'must be an object').optional(),
   /** A file of settings, JSON or TOML; `config` and the environment go before it. Default: what `UNDERTEXT_CONFIG` names. */
   configFile: z.string().min(1).optional(),
   /** Where variables like `UNDERTEXT_THRESHOLD` are read, once. Default: `process.env`; `false`: nowhere. */

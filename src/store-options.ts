@@ -1,12 +1,11 @@
 import { z } from 'zod'
 import { readSessionSettings } from './config/layers.ts'
-import type { callSchema } from './config/settings.ts'
+import { type callSchema, renderingShape } from './config/settings.ts'
 import type { SwitchSpellings } from './config/spellings.ts'
 import { type PendingRequest, requestSchema } from './core/budget.ts'
-import { labelSchema, nameSchema } from './core/check.ts'
-import { type JsonObject, jsonProblem } from './core/json.ts'
+import { jsonObjectSchema, labelSchema, nameSchema, shareSchema } from './core/check.ts'
+import { jsonProblem } from './core/json.ts'
 import { COMPACTION_KINDS } from './core/plan.ts'
-import { SUMMARY_PLACES } from './core/rendering/places.ts'
 import { SUMMARY_PRESETS } from './core/rendering/rows.ts'
 import { isUndertextError } from './errors.ts'
 import { LIMIT_KINDS } from './storage/storage.ts'
@@ -16,14 +15,8 @@ import { LIMIT_KINDS } from './storage/storage.ts'
 /** No report is larger; sums of them stay exact. */
 const MOST_TOKENS = 1_000_000_000
 
-const jsonObject = z.custom<JsonObject>(
-  (value) =>
-    typeof value === 'object' && value !== null && !Array.isArray(value) && jsonProblem(value) === undefined,
-  'must be a JSON object',
-)
-
 /** A session's config: any JSON object. Settings among it must be what they can be (docs/configuration.md). */
-const configSchema = jsonObject.superRefine((config, context) => {
+const configSchema = jsonObjectSchema.superRefine((config, context) => {
   try {
     readSessionSettings(config, 'settings')
   } catch (error) {
@@ -38,7 +31,7 @@ const fieldsSchema = {
   provider: nameSchema.nullish(),
   model: nameSchema.nullish(),
   config: configSchema.nullish(),
-  metadata: jsonObject.nullish(),
+  metadata: jsonObjectSchema.nullish(),
 }
 export const createSchema = z.strictObject({ id: nameSchema.optional(), ...fieldsSchema })
 export const updateSchema = z.strictObject(fieldsSchema)
@@ -74,7 +67,7 @@ export const authorshipSchema = z.strictObject({
 })
 export const undoSchema = z.strictObject({ cascade: z.boolean().default(false), ...authorshipSchema.shape })
 export const statsSchema = z.strictObject({
-  threshold: z.number().min(0).max(1).optional(),
+  threshold: shareSchema.optional(),
   /** Tokens at which compaction is due, instead of `threshold`. */
   thresholdTokens: z.int().nonnegative().optional(),
   /** Most tokens of input, whatever the window leaves; 0 for no such limit. */
@@ -88,9 +81,9 @@ export const undoIfFitsSchema = z.strictObject({
   provider: nameSchema.optional(),
   model: nameSchema.optional(),
   /** Share of the available input the request may take afterwards. Default 0.6, that of a compaction. */
-  target: z.number().min(0).max(1).optional(),
+  target: shareSchema.optional(),
   /** Usage at which compaction would be due, which is never reached. Default 0.8. */
-  threshold: z.number().min(0).max(1).optional(),
+  threshold: shareSchema.optional(),
   /** What may be undone. Default: all but what was hidden by hand and what the provider did. */
   kinds: z
     .array(z.enum(COMPACTION_KINDS))
@@ -158,14 +151,9 @@ export const auditSchema = z.strictObject({
 })
 export const compactionsSchema = z.strictObject({ runId: nameSchema.optional() })
 export const verifySchema = z.strictObject({ repair: z.boolean().default(false) })
-const roleSchema = z.enum(['system', 'user', 'assistant'])
 export const renderSchema = z.strictObject({
   provider: nameSchema.optional(),
-  summaryRole: roleSchema.optional(),
-  summaryHeader: z.string().optional(),
-  markerRole: roleSchema.optional(),
-  markerText: z.string().optional(),
-  summaryPlace: z.enum(SUMMARY_PLACES).optional(),
+  ...renderingShape,
   preset: z.enum(SUMMARY_PRESETS).optional(),
   pendingCalls: z.enum(['answer', 'keep']).optional(),
 })

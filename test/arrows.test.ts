@@ -32,7 +32,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'stats.ts': ['core', 'compaction/model.ts', 'storage/storage.ts', 'store-options.ts'],
   'undo-if-fits.ts': ['core', 'compaction/model.ts', 'stats.ts', 'storage/storage.ts', 'store-options.ts'],
   'usage-result.ts': ['core', 'storage/storage.ts'],
-  'store.ts': [
+  'store.ts': ['store', 'storage/storage.ts'],
+  store: [
     'core',
     'compaction',
     'config',
@@ -64,6 +65,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'plain',
     'stats.ts',
     'storage/storage.ts',
+    'store',
     'store.ts',
     'store-options.ts',
     'strategies',

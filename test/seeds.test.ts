@@ -22,7 +22,12 @@ const COUNTS = [
 ]
 
 /** The verbs of the store whose options are named, and the files that declare those. */
-const VERB_FILES = ['src/store-options.ts', 'src/compaction/config.ts', 'src/core/budget.ts']
+const VERB_FILES = [
+  'src/store-options.ts',
+  'src/compaction/config.ts',
+  'src/core/budget.ts',
+  'src/config/settings.ts',
+]
 
 type Line = {
   readonly ids: readonly string[]

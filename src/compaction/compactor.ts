@@ -26,6 +26,7 @@ import { type PlannedRun, planRun, type StartedAttempt, type SummaryMode } from 
 import { CompactionPreview, plannedRunOf } from './preview.ts'
 import { type CompactionResult, type IdleReason, idleReason, outlineOf } from './result.ts'
 import { aboutRun, RunTelling } from './run-events.ts'
+import { orAborted, pause, settled } from './waiting.ts'
 
 /** How long a lease holds without being renewed, and how often it is renewed, milliseconds. */
 const LEASE_MS = 60_000
@@ -77,7 +78,7 @@ export class Compactor {
     ) {
       if (isSameRequest(current.config, filled)) return current.result
       if (filled.trigger === 'overflow') break
-      await unlessAborted(sessionId, settled(current.result), filled.signal)
+      await orAborted(sessionId, settled(current.result), filled.signal)
     }
     return this.#exclusive(sessionId, filled, () => this.#run(sessionId, filled))
   }
@@ -317,7 +318,7 @@ export class Compactor {
     const asking = this.#events.allows(aboutRun(sessionId, start, planned)).then((answer) => {
       isAllowed = answer
     })
-    await unlessAborted(sessionId, asking, signal)
+    await orAborted(sessionId, asking, signal)
     return isAllowed
   }
 
@@ -392,7 +393,7 @@ export class Compactor {
           expiresAt: lease.expiresAt,
         })
       }
-      await unlessAborted(sessionId, pause(POLL_MS), config.signal)
+      await orAborted(sessionId, pause(POLL_MS), config.signal)
     }
   }
 
@@ -418,7 +419,7 @@ export class Compactor {
           expiresAt: inTheWay.expiresAt,
         })
       }
-      await unlessAborted(sessionId, pause(POLL_MS), config.signal)
+      await orAborted(sessionId, pause(POLL_MS), config.signal)
     }
     const renewal = setInterval(() => {
       // A renewal that fails is no matter: the commit checks the lease itself.
@@ -584,31 +585,4 @@ async function toldOf<T>(telling: RunTelling, work: () => Promise<T>): Promise<T
     telling.failed(codeOf(error))
     throw error
   }
-}
-
-async function settled(promise: Promise<unknown>): Promise<void> {
-  try {
-    await promise
-  } catch {
-    // Its own caller hears of it; whoever waits only wants it over.
-  }
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms))
-}
-
-/** Waits for a promise, or throws `ABORTED` as soon as the signal says so. */
-async function unlessAborted(
-  sessionId: string,
-  promise: Promise<void>,
-  signal: AbortSignal | undefined,
-): Promise<void> {
-  if (signal === undefined) return promise
-  const aborted = new Promise<void>((resolve) => {
-    if (signal.aborted) resolve()
-    else signal.addEventListener('abort', () => resolve(), { once: true })
-  })
-  await Promise.race([promise, aborted])
-  if (signal.aborted) throw new UndertextError('ABORTED', { sessionId })
 }

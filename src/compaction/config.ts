@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { DEFAULT_COMPACTION_TARGET, estimateOf, estimateRequest, requestSchema } from '../core/budget.ts'
 import { expectedTokens, type Outlook, outlook, type Readings } from '../core/calibration.ts'
-import { labelSchema, nameSchema } from '../core/check.ts'
+import { labelSchema, nameSchema, shareSchema } from '../core/check.ts'
 import { offlineSummaryTokens, scaledFigures, summaryRoom } from '../core/scaled-figures.ts'
 import { cut } from '../core/stages/cut.ts'
 import { DEDUP_THRESHOLD, deduplicate } from '../core/stages/deduplicate.ts'
@@ -39,8 +39,6 @@ const stageSchema = z.custom<Stage | StageSpec>().superRefine((value, context) =
 })
 
 const tokens = z.int().nonnegative()
-const share = z.number().min(0).max(1)
-
 /** Everything a compaction can be told. The first block is seed 003's; all of it is optional. */
 export const compactionConfigSchema = z
   .strictObject({
@@ -68,9 +66,9 @@ export const compactionConfigSchema = z
     /** Passed on to the summarizer. */
     summarizationModel: z.string().optional(),
     /** Share of the messages to keep unsummarized, at least 4. Default: by tokens, see `keepRecentTokens`. */
-    keepRecentRatio: share.optional(),
+    keepRecentRatio: shareSchema.optional(),
     /** Share of the messages after the first pair to hide in stage 4. Default: by tokens, until the target. */
-    truncationFraction: share.optional(),
+    truncationFraction: shareSchema.optional(),
     /** What stage 4 hides first, by tokens: the oldest turns, or the messages worth least. Default "oldest". */
     truncationOrder: z.enum(['oldest', 'importance']).optional(),
     /** Provider the figures are for. Default: the session's own, else "openai". */
@@ -82,7 +80,7 @@ export const compactionConfigSchema = z
     /** Most tokens of input, whatever the model's window leaves; 0 for no such limit. Source: seed 004. */
     contextWindowTarget: tokens.optional(),
     /** Share of the available input the whole request is brought down to. Default 0.6. */
-    target: share.optional(),
+    target: shareSchema.optional(),
     /** Tokens the history is brought down to, instead of `target`. */
     targetTokens: tokens.optional(),
     /** Tokens of the newest turns that are never summarized. Default: what the target leaves beside the summary. */
@@ -94,7 +92,7 @@ export const compactionConfigSchema = z
     /** Arguments that name the file. Default: the usual names. */
     pathArguments: z.array(z.string()).readonly().optional(),
     /** Share of the re-read files' size deduplication must save. Default 0.3. */
-    deduplicateMinimumSavings: share.optional(),
+    deduplicateMinimumSavings: shareSchema.optional(),
     /** Whether results of other tools are taken for reads when they begin with words like "Read file x". Default true. */
     deduplicateByText: z.boolean().optional(),
     /** Who writes the summary. Default: the store's, else the extractive one, which needs no model. */

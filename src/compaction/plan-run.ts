@@ -25,7 +25,7 @@ import type {
 import { bareCondensePlan, condensePlan } from '../core/stages/summarize.ts'
 import { measureMessage, NO_SIZES } from '../core/tokens.ts'
 import type { View, ViewRow } from '../core/view.ts'
-import { isUndertextError, standingFor, UndertextError } from '../errors.ts'
+import { errorName, isUndertextError, standingFor, UndertextError } from '../errors.ts'
 import type { CommitStep, FailedAttempt, Snapshot, Storage, SummaryRecord } from '../storage/storage.ts'
 import { extractiveSummarizer } from '../summarizers/extractive.ts'
 import type { Summarizer } from '../summarizers/summarizer.ts'
@@ -38,6 +38,7 @@ import {
   type RowContents,
   rowsToMeasure,
 } from './draft-plan.ts'
+import { MAX_TIMER_MS, unlessAborted } from './waiting.ts'
 import { givenSummary, type SummarySource, type WrittenSummary, writeSummary } from './write-summary.ts'
 
 /** What a model would be asked for, shown in place of a summary that was not made. */
@@ -77,9 +78,6 @@ export type SummaryMode =
 
 /** What planning reads of a storage, besides the snapshot. */
 export type ContentReader = Pick<Storage, 'contents' | 'metadata' | 'shownTexts'>
-
-/** The longest time a timer of Node's can wait; a longer one fires at once. */
-export const MAX_TIMER_MS = 2 ** 31 - 1
 
 export type StartedAttempt = {
   readonly id: string
@@ -498,16 +496,6 @@ function named<T extends { readonly params?: JsonObject }>(planned: T, { name }:
   return isOurs ? planned : { ...planned, params: { stage: name, ...planned.params } }
 }
 
-/** A promise, or the signal's end of it: a summarizer that hears no signal must not hold a run for ever. */
-export function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const stop = (): void => reject(new Error('aborted'))
-    if (signal.aborted) stop()
-    signal.addEventListener('abort', stop, { once: true })
-    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', stop))
-  })
-}
-
 /** What is noted of an answer: known fields of the right kind. A summarizer may say anything. */
 function recordOf({ answer }: WrittenSummary): Omit<SummaryRecord, 'summarizer'> {
   const text = (value: unknown): string | undefined =>
@@ -525,14 +513,4 @@ function recordOf({ answer }: WrittenSummary): Omit<SummaryRecord, 'summarizer'>
     usage: Object.keys(usage).length === 0 ? undefined : usage,
     cost: number(answer.cost),
   }
-}
-
-/** What an error is called. Its sentence may quote the conversation, so it is not kept. */
-export function errorName(error: unknown): string {
-  if (error instanceof Error) {
-    const { code } = error as { code?: unknown }
-    if (typeof code === 'string' && /^[A-Z0-9_]{1,60}$/.test(code)) return code
-    return /^[A-Z][A-Za-z0-9]{0,50}(?:Error|Exception)$/.test(error.name) ? error.name : 'Error'
-  }
-  return typeof error
 }

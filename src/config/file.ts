@@ -1,5 +1,6 @@
 import { readFile, stat } from 'node:fs/promises'
 import { invalid } from '../core/check.ts'
+import { isObject } from '../core/json.ts'
 import { readSettings } from './layers.ts'
 import type { LayerValues } from './settings.ts'
 
@@ -14,11 +15,11 @@ const MOST_BYTES = 1024 * 1024
  */
 export async function readConfigFile(path: string, what: string): Promise<LayerValues> {
   const content = await parseFile(await readText(path, what), what)
-  const isShared = isTable(content.undertext) || isTable(content.memory)
+  const isShared = isObject(content.undertext) || isObject(content.memory)
   if (!isShared) return readSettings(content, what, true)
   const { undertext = {}, memory } = content
-  if (!isTable(undertext)) throw invalid(`${what}: undertext must be a table`)
-  return readSettings(isTable(memory) ? { memory, ...undertext } : undertext, what, true)
+  if (!isObject(undertext)) throw invalid(`${what}: undertext must be a table`)
+  return readSettings(isObject(memory) ? { memory, ...undertext } : undertext, what, true)
 }
 
 async function readText(path: string, what: string): Promise<string> {
@@ -36,7 +37,7 @@ async function readText(path: string, what: string): Promise<string> {
 async function parseFile(text: string, what: string): Promise<{ readonly [name: string]: unknown }> {
   const isJson = text.trimStart().startsWith('{')
   const content = isJson ? parseJson(text, what) : await parseToml(text, what)
-  if (!isTable(content)) throw invalid(`${what}: must be a table of settings`)
+  if (!isObject(content)) throw invalid(`${what}: must be a table of settings`)
   return content
 }
 
@@ -58,8 +59,4 @@ async function parseToml(text: string, what: string): Promise<unknown> {
     const where = error instanceof TomlError ? ` (line ${error.line}, column ${error.column})` : ''
     throw invalid(`${what}: the file is no valid TOML${where}`)
   }
-}
-
-function isTable(value: unknown): value is { readonly [name: string]: unknown } {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { check } from '../core/check.ts'
-import { type JsonObject, jsonProblem } from '../core/json.ts'
+import { isObject, type JsonObject, jsonProblem } from '../core/json.ts'
 import { isUndertextError } from '../errors.ts'
 import {
   type CheckedCall,
@@ -33,8 +33,7 @@ const KNOWN_OF_A_CALL: ReadonlySet<string> = new Set(Object.keys(callSchema.shap
 
 /** What a call is told, under its own names. Throws `INVALID_INPUT`. */
 export function readCall(value: unknown, what: string): CheckedCall {
-  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
-  return check(callSchema, isObject ? ownNames(value, { known: KNOWN_OF_A_CALL, what }) : value, what)
+  return check(callSchema, isObject(value) ? ownNames(value, { known: KNOWN_OF_A_CALL, what }) : value, what)
 }
 
 /** The same for a preview, which may be allowed to ask a model. */
@@ -42,8 +41,7 @@ export function readPreview(
   value: unknown,
   what: string,
 ): { readonly call: CheckedCall; readonly summarize: boolean } {
-  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
-  const own = isObject ? ownNames(value, { known: KNOWN_OF_A_PREVIEW, what }) : value
+  const own = isObject(value) ? ownNames(value, { known: KNOWN_OF_A_PREVIEW, what }) : value
   const { summarize = false, ...call } = check(previewSchema, own, what)
   return { call, summarize }
 }

@@ -1,9 +1,8 @@
+import { CLEARED_PLACEHOLDER } from '../core/stages/clear-tool-results.ts'
 import { PRUNE_PLACEHOLDER } from '../core/stages/prune.ts'
 import type { LayerValues, PresetName } from './settings.ts'
 import { MAX_RETAINED_MESSAGES } from './stages.ts'
 
-/** What a cleared tool result shows in seed 000. Source: checklist S0-28, conflict C-02. */
-export const NEURON_PLACEHOLDER = '[tool result cleared]'
 /** Target size of a context, tokens. Source: seed 004, checklist S4-13. */
 export const NCA_CONTEXT_WINDOW_TARGET = 32_000
 /** Percent of the target at which nca summarizes. Source: seed 004, checklist S4-15. */
@@ -53,7 +52,7 @@ export const PRESETS: { readonly [P in PresetName]: LayerValues } = {
       { stage: 'sliding_window', last: 10 },
       'cut',
     ],
-    prunePlaceholder: NEURON_PLACEHOLDER,
+    prunePlaceholder: CLEARED_PLACEHOLDER,
     summarySections: NEURON_SECTIONS,
     /** It warns of nothing; the loop asks before every turn. Source: checklist S0-U01. */
     warningLevels: [],

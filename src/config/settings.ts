@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { compactionConfigSchema } from '../compaction/config.ts'
-import { nameSchema } from '../core/check.ts'
+import { nameSchema, shareSchema } from '../core/check.ts'
 import { type Json, type JsonObject, jsonProblem } from '../core/json.ts'
 import { SUMMARY_PLACES } from '../core/rendering/places.ts'
 import { contextWindowsSchema } from '../core/windows.ts'
@@ -11,42 +11,29 @@ export const PRESET_NAMES = ['neurolink', 'neuron', 'promptfleet', 'nca'] as con
 export type PresetName = (typeof PRESET_NAMES)[number]
 
 /** What is true of one call alone, and so is no setting. */
-export const CALL_FACTS = [
-  'systemPrompt',
-  'currentPrompt',
-  'toolDefinitions',
-  'fileAttachments',
-  'range',
-  'summary',
-  'trigger',
-  'reportedTokens',
-  'actor',
-  'reason',
-  'waitMs',
-  'signal',
-] as const
+const ofOneCall = {
+  systemPrompt: true,
+  currentPrompt: true,
+  toolDefinitions: true,
+  fileAttachments: true,
+  range: true,
+  summary: true,
+  trigger: true,
+  reportedTokens: true,
+  actor: true,
+  reason: true,
+  waitMs: true,
+  signal: true,
+} as const
+export const CALL_FACTS = Object.keys(ofOneCall) as (keyof typeof ofOneCall)[]
 
-const {
-  systemPrompt: _systemPrompt,
-  currentPrompt: _currentPrompt,
-  toolDefinitions: _toolDefinitions,
-  fileAttachments: _fileAttachments,
-  range: _range,
-  summary: _summary,
-  trigger: _trigger,
-  reportedTokens: _reportedTokens,
-  actor: _actor,
-  reason: _reason,
-  waitMs: _waitMs,
-  signal: _signal,
-  stages: _stages,
-  ...compactionShape
-} = compactionConfigSchema.shape as typeof compactionConfigSchema.shape & { readonly stages?: z.ZodType }
+const compactionShape = z
+  .strictObject(compactionConfigSchema.shape)
+  .omit({ ...ofOneCall, stages: true }).shape
 
 /** The settings a compaction reads as they are. */
 export const COMPACTION_KEYS = Object.keys(compactionShape) as (keyof typeof compactionShape)[]
 
-const share = z.number().min(0).max(1)
 const roleSchema = z.enum(['system', 'user', 'assistant'])
 
 /** Kept as it is: what it says is between the application and its provider. */
@@ -85,16 +72,16 @@ export const settingsSchema = z.strictObject({
   estimator: nameSchema.optional(),
   enabled: z.boolean().optional(),
   auto: z.boolean().optional(),
-  threshold: share.optional(),
+  threshold: shareSchema.optional(),
   thresholdTokens: z.int().nonnegative().optional(),
-  warningLevels: z.array(share).max(20).readonly().optional(),
+  warningLevels: z.array(shareSchema).max(20).readonly().optional(),
   /** Percent, whole. Source: checklist S4-15, S4-17. */
   autoSummarizeThreshold: z.int().min(0).max(100).optional(),
   autoCompactOnFinish: z.boolean().optional(),
   contextWindows: contextWindowsSchema.optional(),
   maxToolOutputBytes: z.int().nonnegative().optional(),
   maxToolOutputLines: z.int().nonnegative().optional(),
-  fileReadBudgetPercent: share.optional(),
+  fileReadBudgetPercent: shareSchema.optional(),
   contextManagement: opaqueJson.optional(),
 })
 

@@ -1,5 +1,5 @@
 import { invalid } from '../core/check.ts'
-import { canonicalJson } from '../core/json.ts'
+import { canonicalJson, isObject } from '../core/json.ts'
 import type { Settings } from './settings.ts'
 
 /*
@@ -162,7 +162,7 @@ function walk(
     if (one === undefined) continue
     const name = here.snake || snake ? camelCase(written) : written
     const inner = here.tables.get(name)
-    if (inner !== undefined && isTable(one) && (!ignoresUnknown || isMeant(name, one))) {
+    if (inner !== undefined && isObject(one) && (!ignoresUnknown || isMeant(name, one))) {
       walk(one, inner, `${path}${written}.`, reading)
       continue
     }
@@ -180,11 +180,7 @@ function walk(
 
 /** In the config of a session an application may have tables of these names too; ours hold what the documents say. */
 function isMeant(name: string, value: object): boolean {
-  return name !== 'memory' || isTable((value as { context?: unknown }).context)
-}
-
-function isTable(value: unknown): value is object {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
+  return name !== 'memory' || isObject((value as { context?: unknown }).context)
 }
 
 function isSame(a: unknown, b: unknown): boolean {

@@ -1,8 +1,7 @@
 import { z } from 'zod'
 import { canonicalJson, jsonProblem } from '../core/json.ts'
-import { createStage, isStage, type StageSpec } from '../core/stages/registry.ts'
+import { createStage, isStage, isStageSpec, type StageSpec, specProblem } from '../core/stages/registry.ts'
 import type { Stage } from '../core/stages/stage.ts'
-import { isUndertextError } from '../errors.ts'
 
 /** A stage as a setting says it: a name, a name with options, or in code a stage itself. */
 export type StageSetting = StageSpec | Stage
@@ -26,22 +25,8 @@ export const stagesSchema = z.custom<readonly StageSetting[]>().superRefine((val
 
 function problemOf(setting: unknown): string | undefined {
   if (isStage(setting)) return undefined
-  const isNamed =
-    typeof setting === 'string' ||
-    (typeof setting === 'object' &&
-      setting !== null &&
-      typeof (setting as { stage?: unknown }).stage === 'string')
-  if (!isNamed)
-    return 'must be the name of a stage, { stage: name, … } or a stage (a name in snake_case, and plan or summaries)'
-  try {
-    createStage(
-      completed(setting as StageSpec, { retained: MAX_RETAINED_MESSAGES, placeholder: undefined }),
-      'stage',
-    )
-    return undefined
-  } catch (error) {
-    return isUndertextError(error, 'INVALID_INPUT') ? String(error.facts.problems) : 'cannot be made'
-  }
+  const defaults = { retained: MAX_RETAINED_MESSAGES, placeholder: undefined }
+  return specProblem(isStageSpec(setting) ? completed(setting, defaults) : setting)
 }
 
 /** Whether a part of the pipeline may act. */

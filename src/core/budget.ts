@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { type Estimate, expectedTokens, type Outlook, PLAIN_OUTLOOK } from './calibration.ts'
-import { check } from './check.ts'
+import { check, shareSchema } from './check.ts'
 import type { Part } from './message.ts'
 import { canonicalProvider } from './providers.ts'
 import {
@@ -76,7 +76,7 @@ const budgetParamsSchema = z.strictObject({
   conversationMessages: z
     .array(z.looseObject({ role: z.string(), content: z.union([z.string(), z.array(z.unknown())]) }))
     .optional(),
-  compactionThreshold: z.number().min(0).max(1).optional(),
+  compactionThreshold: shareSchema.optional(),
   contextWindow: z.int().positive().optional(),
 })
 

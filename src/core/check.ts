@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { UndertextError } from '../errors.ts'
+import { isJsonObject, type JsonObject } from './json.ts'
 
 /** Parses with zod. What does not fit becomes `INVALID_INPUT`, with paths and reasons but without the values. */
 export function check<S extends z.ZodType>(schema: S, value: unknown, what: string): z.output<S> {
@@ -48,3 +49,8 @@ export const labelSchema = z
   .string()
   .max(MAX_NAME_LENGTH, `must not be longer than ${MAX_NAME_LENGTH} characters`)
   .refine(isStorableText, 'must not contain NUL or lone surrogates')
+
+/** A part of a whole, 0 to 1. */
+export const shareSchema = z.number().min(0).max(1)
+
+export const jsonObjectSchema = z.custom<JsonObject>(isJsonObject, 'must be a JSON object')

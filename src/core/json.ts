@@ -42,6 +42,16 @@ export function jsonProblem(value: unknown, depth = 0): string | undefined {
   return undefined
 }
 
+/** Whether a value is an object with named fields: no list, not null. */
+export function isObject(value: unknown): value is { readonly [name: string]: unknown } {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** Whether a value is an object that JSON can say. */
+export function isJsonObject(value: unknown): value is JsonObject {
+  return isObject(value) && jsonProblem(value) === undefined
+}
+
 /**
  * `JSON.stringify` that keeps −0, which JSON can say and `JSON.stringify` does not. The native function does
  * the work; only a value that really holds −0 takes the slow path.

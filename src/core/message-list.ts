@@ -1,4 +1,5 @@
 import { invalid } from './check.ts'
+import { isObject } from './json.ts'
 
 /**
  * The least a list of messages must be for the pure functions to look at it: objects with a role, whose content
@@ -26,8 +27,4 @@ export function checkMessageList(messages: unknown, what: string): void {
 export function checkProviderName(provider: unknown, what: string): void {
   if (provider !== undefined && typeof provider !== 'string')
     throw invalid(`${what}: provider must be a text`)
-}
-
-function isObject(value: unknown): value is { readonly [key: string]: unknown } {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

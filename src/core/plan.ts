@@ -2,7 +2,7 @@ import { isUnreadable } from './compaction-block.ts'
 import type { Json, JsonObject } from './json.ts'
 import { type ProviderPart, partsOf, type Role, type TextPart } from './message.ts'
 import { addSizes, NO_SIZES, type Sizes, subtractSizes } from './tokens.ts'
-import { compareRows, type View, type ViewRow } from './view.ts'
+import { compareRows, type ResultEntry, type View, type ViewRow } from './view.ts'
 
 /** Which stage made a plan: its name where the parameters tell it, else one of the four and `cut`, `manual`, `provider` by kind. */
 export function stageOf({ kind, params }: Pick<Plan, 'kind' | 'params'>): string {
@@ -252,4 +252,15 @@ export function contentOf({ text, content }: PlannedInsert): string | readonly (
 /** What a text saves in place of a part that was counted as `original`. Nothing (0 units) saves all of it. */
 export function savedBy(original: Sizes, shownAs: 'text' | 'toolResults', units: number): Sizes {
   return subtractSizes(original, { ...NO_SIZES, [shownAs]: units })
+}
+
+/** A text in place of a tool result that shows its original. `units` are the text's, by the view's estimator. */
+export function replaceResult(
+  row: ViewRow,
+  { part, units: originalUnits, media }: ResultEntry,
+  text: string,
+  units: number,
+): PlannedReplacement {
+  const original = { ...NO_SIZES, toolResults: originalUnits, media }
+  return { row, part, text, saved: savedBy(original, 'toolResults', units) }
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { DEFAULT_COMPACTION_TARGET, DEFAULT_COMPACTION_THRESHOLD } from './budget.ts'
-import { check, nameSchema } from './check.ts'
+import { check, nameSchema, shareSchema } from './check.ts'
 import { ESTIMATOR_NAMES, estimatorNamed } from './estimators/built-in.ts'
 import { estimatorSchema } from './estimators/estimator-schema.ts'
 import { ROLES, type Role } from './message.ts'
@@ -80,8 +80,6 @@ export type ModelProfile = {
 }
 
 const tokens = z.int().nonnegative()
-const share = z.number().min(0).max(1)
-
 /** What a caller knows better. A misspelled one is an error. */
 const overridesSchema = z.strictObject({
   /** The window of this very model. */
@@ -93,8 +91,8 @@ const overridesSchema = z.strictObject({
   maxTokens: tokens.optional(),
   /** One, or the name of a built-in one. Default "neurolink"; stores count with their sessions' own. */
   estimator: z.union([z.enum(ESTIMATOR_NAMES as [string]), estimatorSchema]).optional(),
-  threshold: share.optional(),
-  target: share.optional(),
+  threshold: shareSchema.optional(),
+  target: shareSchema.optional(),
   targetTokens: tokens.optional(),
   keepRecentTokens: tokens.optional(),
   pruneProtectTokens: tokens.optional(),

@@ -1,10 +1,10 @@
 import { compactionBlock } from './compaction-block.ts'
 import type { JsonObject } from './json.ts'
 import type { Part, ProviderPart } from './message.ts'
-import { type Plan, type PlannedReplacement, savedBy } from './plan.ts'
+import { type Plan, type PlannedReplacement, replaceResult, savedBy } from './plan.ts'
 import { emptiedReasoning, reasoningRows } from './stages/drop-reasoning.ts'
 import { PRUNE_PLACEHOLDER } from './stages/prune.ts'
-import { measureMessage, measurePart, NO_SIZES } from './tokens.ts'
+import { measureMessage, measurePart } from './tokens.ts'
 import type { View, ViewRow } from './view.ts'
 
 /*
@@ -115,9 +115,7 @@ export function planClearedResults(
       if (tool !== undefined && excluded.has(tool)) continue
       seen += 1
       if (stays || shown?.has(result.part) || view.isLeanedOn(row.key, result.part)) continue
-      const original = { ...NO_SIZES, toolResults: result.units, media: result.media }
-      const saved = savedBy(original, 'toolResults', units)
-      replace.push({ row, part: result.part, text: PRUNE_PLACEHOLDER, saved })
+      replace.push(replaceResult(row, result, PRUNE_PLACEHOLDER, units))
     }
   }
   return editPlan(replace, edit, count, seen)

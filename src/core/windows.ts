@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { check } from './check.ts'
+import { isObject } from './json.ts'
 import { canonicalProvider } from './providers.ts'
 import { MODEL_CONTEXT_WINDOWS } from './window-registry.ts'
 
@@ -20,20 +21,16 @@ const windowSchema = z.int().positive()
 
 /** What is wrong with a table of windows, or `undefined`. By hand, because zod's copy of a record drops a `__proto__` key. */
 export function windowsProblem(value: unknown): string | undefined {
-  if (!isTable(value)) return 'must be a table: provider to tokens, or provider to model to tokens'
+  if (!isObject(value)) return 'must be a table: provider to tokens, or provider to model to tokens'
   for (const [provider, entry] of Object.entries(value)) {
     const name = JSON.stringify(provider.slice(0, 40))
     if (provider === '_default')
       return 'has "_default" where a provider is named; it stands among the models of one'
-    const windows = isTable(entry) ? Object.values(entry) : [entry]
+    const windows = isObject(entry) ? Object.values(entry) : [entry]
     if (!windows.every((tokens) => windowSchema.safeParse(tokens).success))
       return `of ${name} must be tokens: whole numbers above 0`
   }
   return undefined
-}
-
-function isTable(value: unknown): value is { readonly [name: string]: unknown } {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** The check of a table of windows, saying what is wrong. */

@@ -1,7 +1,7 @@
-import { errorName, MAX_TIMER_MS, unlessAborted } from '../compaction/plan-run.ts'
+import { MAX_TIMER_MS, unlessAborted } from '../compaction/waiting.ts'
 import { type SummarySource, type WrittenSummary, writeSummary } from '../compaction/write-summary.ts'
 import type { Estimator } from '../core/tokens.ts'
-import { standingFor, UndertextError } from '../errors.ts'
+import { errorName, standingFor, UndertextError } from '../errors.ts'
 import type { Summarizer } from '../summarizers/summarizer.ts'
 
 /** One summary that is asked for. */

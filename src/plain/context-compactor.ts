@@ -8,19 +8,16 @@ import { applySteps } from './applied.ts'
 import type { ChatMessage } from './chat-message.ts'
 import { runPipeline } from './run-pipeline.ts'
 
-/** What only a store can do something with: places in a log, triggers, authorship, waiting. */
-const {
-  range: _range,
-  summary: _summary,
-  trigger: _trigger,
-  reportedTokens: _reportedTokens,
-  actor: _actor,
-  reason: _reason,
-  waitMs: _waitMs,
-  ...arrayShape
-} = compactionConfigSchema.shape
-
-const arrayConfigSchema = z.strictObject(arrayShape)
+/** Without what only a store can do something with: places in a log, triggers, authorship, waiting. */
+const arrayConfigSchema = z.strictObject(compactionConfigSchema.shape).omit({
+  range: true,
+  summary: true,
+  trigger: true,
+  reportedTokens: true,
+  actor: true,
+  reason: true,
+  waitMs: true,
+})
 
 /** The part of a store's `CompactionConfig` that has a meaning without a store: seed 003's fields and more. */
 export type ArrayCompactionConfig = z.input<typeof arrayConfigSchema>

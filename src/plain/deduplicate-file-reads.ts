@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { check } from '../core/check.ts'
+import { check, shareSchema } from '../core/check.ts'
 import { deduplicate } from '../core/stages/deduplicate.ts'
 import { replaceParts } from './applied.ts'
 import type { ChatMessage } from './chat-message.ts'
@@ -8,7 +8,7 @@ import { runStage } from './run-stage.ts'
 
 const deduplicationConfigSchema = z.strictObject({
   /** Share, 0 to 1, of the re-read files' size that must be saved. Default 0.3, `DEDUP_THRESHOLD` (seed 003). */
-  minimumSavings: z.number().min(0).max(1).optional(),
+  minimumSavings: shareSchema.optional(),
   /** Tools whose results show files. Default: the usual names. */
   readTools: z.array(z.string()).optional(),
   /** Arguments that name the file. Default: the usual names. */

@@ -1,7 +1,7 @@
 import { type CheckedConfig, resolveSettings } from '../compaction/config.ts'
 import { resolveModel, windowOf } from '../compaction/model.ts'
 import { type ContentReader, type PlannedRun, planRun } from '../compaction/plan-run.ts'
-import { type JsonObject, jsonProblem } from '../core/json.ts'
+import { isJsonObject, type JsonObject } from '../core/json.ts'
 import { NO_SIZES } from '../core/tokens.ts'
 import type { ChatMessage } from './chat-message.ts'
 import { type ArrayRows, rowsOf } from './rows.ts'
@@ -66,8 +66,4 @@ function contentsOf(messages: readonly ChatMessage[], { parts }: ArrayRows): Con
     },
     shownTexts: () => new Map(),
   }
-}
-
-function isJsonObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && jsonProblem(value) === undefined
 }

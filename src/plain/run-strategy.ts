@@ -1,7 +1,7 @@
 import { completePlan, completeTask, draftProblem } from '../compaction/draft-plan.ts'
 import type { SummarySource } from '../compaction/write-summary.ts'
 import { invalid } from '../core/check.ts'
-import { type JsonObject, jsonProblem } from '../core/json.ts'
+import { isJsonObject, type JsonObject } from '../core/json.ts'
 import { checkLaws } from '../core/laws.ts'
 import type { Part } from '../core/message.ts'
 import { applyPlan, type Plan, type PlannedInsert, type PlannedStep } from '../core/plan.ts'
@@ -215,6 +215,5 @@ function contextOf(
 }
 
 function jsonObject(value: unknown): JsonObject | undefined {
-  const isObject = typeof value === 'object' && value !== null && jsonProblem(value) === undefined
-  return isObject ? (value as JsonObject) : undefined
+  return isJsonObject(value) ? value : undefined
 }

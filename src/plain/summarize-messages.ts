@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { type CheckedConfig, compactionConfigSchema } from '../compaction/config.ts'
-import { check } from '../core/check.ts'
+import { check, shareSchema } from '../core/check.ts'
 import { extractiveSummarizer } from '../summarizers/extractive.ts'
 import type { Summarizer } from '../summarizers/summarizer.ts'
 import { applySteps } from './applied.ts'
@@ -17,7 +17,7 @@ const summarizeConfigSchema = z.strictObject({
   /** The model that summarizes; passed on to the summarizer. */
   model: z.string().optional(),
   /** Share, 0 to 1, of the messages to keep unsummarized, at least 4. Default 0.3 (seed 003). */
-  keepRecentRatio: z.number().min(0).max(1).optional(),
+  keepRecentRatio: shareSchema.optional(),
   /**
    * Passed on to the summarizer, as `memoryConfig` of its request. Its `summarizationProvider` and
    * `summarizationModel` count where `provider` and `model` are not given.

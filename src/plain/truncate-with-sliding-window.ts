@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { check } from '../core/check.ts'
+import { check, shareSchema } from '../core/check.ts'
 import { truncate } from '../core/stages/truncate.ts'
 import { applySteps } from './applied.ts'
 import type { ChatMessage } from './chat-message.ts'
@@ -9,7 +9,7 @@ import { runStage } from './run-stage.ts'
 
 const truncationConfigSchema = z.strictObject({
   /** Share, 0 to 1, of the messages after the first pair that goes. Default 0.5 (seed 003). */
-  fraction: z.number().min(0).max(1).optional(),
+  fraction: shareSchema.optional(),
   /** The marker's text. Default: the seed's. */
   marker: z.string().min(1).optional(),
 })

@@ -1,6 +1,5 @@
-import { errorName } from '../compaction/plan-run.ts'
 import { invalid } from '../core/check.ts'
-import { isUndertextError, standingFor, UndertextError } from '../errors.ts'
+import { errorName, isUndertextError, standingFor, UndertextError } from '../errors.ts'
 import type { ChatMessage } from '../plain/chat-message.ts'
 import type { ContextStrategy } from '../plain/context-strategy.ts'
 import { copyMessage, type Item, originsOf } from '../plain/passage.ts'

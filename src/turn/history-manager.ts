@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { check, invalid } from '../core/check.ts'
 import type { Message, RowKind } from '../core/message.ts'
 import { checkMessageList } from '../core/message-list.ts'
+import { errorName } from '../errors.ts'
 import { filesOf } from '../summarizers/digest.ts'
 import { SUMMARY_SECTIONS, type Summarizer } from '../summarizers/summarizer.ts'
 import { buildEnrichedSystem, historySettingsSchema, type Memory, queryOf } from './enriched-system.ts'
@@ -62,7 +63,7 @@ export type PreparedMessages = {
 /** What became of the evicted messages. */
 export type HistorySummary = {
   readonly summary: string | null
-  /** What the error of a summarizer, or of the memory, is called. */
+  /** What the error of a summarizer, or of the memory, is called: its code or name. */
   readonly failed?: string
 }
 
@@ -145,7 +146,7 @@ export class HistoryManager<B = unknown> {
         signal: of.signal,
       })
     } catch (error) {
-      return { summary: null, failed: nameOf(error) }
+      return { summary: null, failed: errorName(error) }
     }
     if (typeof summary !== 'string' || summary.trim() === '') return { summary: null }
     this.#summaries.push(summary)
@@ -157,7 +158,7 @@ export class HistoryManager<B = unknown> {
         ...(of.sessionId && { sessionId: of.sessionId }),
       })
     } catch (error) {
-      return { summary, failed: nameOf(error) }
+      return { summary, failed: errorName(error) }
     }
     return { summary }
   }
@@ -198,8 +199,4 @@ function summarizeWith(
     })
     return answer?.text
   }
-}
-
-function nameOf(error: unknown): string {
-  return error instanceof Error ? error.name.slice(0, 100) : typeof error
 }

@@ -1,14 +1,12 @@
 import { z } from 'zod'
 import { readCall } from '../config/layers.ts'
 import { requestSchema } from '../core/budget.ts'
-import { labelSchema, nameSchema } from '../core/check.ts'
+import { labelSchema, nameSchema, shareSchema } from '../core/check.ts'
 import type { NewMessage } from '../core/message.ts'
 import { isUndertextError } from '../errors.ts'
 import type { CompactOptions } from '../store-options.ts'
 import type { PersistentContext } from './persistent-context.ts'
 import type { SystemInjector } from './system-injector.ts'
-
-const share = z.number().min(0).max(1)
 
 /** What `compactSession` takes, checked as it checks it, so that a mistake is told at the first turn and not at the first run. */
 const compactionSchema = z.custom<CompactOptions>().superRefine((value, context) => {
@@ -47,7 +45,7 @@ export const beforeTurnSchema = z
   .strictObject({
     ...turnSchema,
     /** Usage at which compaction is due, as a share. Default: the setting, 0.8 by default. */
-    threshold: share.optional(),
+    threshold: shareSchema.optional(),
     /** Levels to warn of, as shares; an empty list warns of nothing. Default: the setting, 0.6 and 0.8 by default. */
     warningLevels: z.array(z.number().gt(0).max(1)).max(20).readonly().optional(),
     /** Its texts stand at the end of the system prompt of this one request. */
@@ -66,7 +64,7 @@ export const beforeTurnSchema = z
 export const afterTurnSchema = z.strictObject({
   ...turnSchema,
   /** Usage at which compaction is due, as a share. Default: the setting, 0.8 by default. */
-  threshold: share.optional(),
+  threshold: shareSchema.optional(),
   /** What the model answered, to be appended first. Leave it out when it was appended already. */
   messages: z.custom<readonly NewMessage[]>((value) => Array.isArray(value), 'must be a list').optional(),
   /** Why the answer ended, in the provider's words. */

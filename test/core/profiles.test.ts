@@ -109,6 +109,7 @@ describe('figures', () => {
       outputReserve: { value: 2_868, source: 'share' },
       availableInputTokens: 5_324,
       targetTokens: { value: 3_194, source: 'share' },
+      // 3,194 less what a summary may take: 500.
       keepRecentTokens: { value: 2_694, source: 'share' },
       pruneProtectTokens: { value: 1_331, source: 'share' },
       pruneMinimumSavings: { value: 532, source: 'share' },

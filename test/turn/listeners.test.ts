@@ -145,7 +145,7 @@ describe('listeners', () => {
     events.emit('contextWarning', warning(0.6))
     expect(warn.mock.calls).toEqual([
       ['undertext: a listener to contextWarning threw RangeError', WARNING],
-      ['undertext: a listener to compaction threw an error', WARNING],
+      ['undertext: a listener to compaction threw Error', WARNING],
       ['undertext: a listener to listenerError threw Error', WARNING],
     ])
   })

@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { check } from '../check.ts'
-import { type Plan, type PlannedReplacement, savedBy } from '../plan.ts'
-import { NO_SIZES } from '../tokens.ts'
+import { type Plan, type PlannedReplacement, replaceResult } from '../plan.ts'
 import type { PlanningStage } from './stage.ts'
 
 /** What a cleared result shows. Source: seed 000. */
@@ -42,9 +41,7 @@ export function clearToolResultsStage(
           seen += 1
           if (seen <= keep || isFixed || row.shown.some(({ part }) => part === result.part)) continue
           if (view.isLeanedOn(row.key, result.part)) continue
-          const original = { ...NO_SIZES, toolResults: result.units, media: result.media }
-          const saved = savedBy(original, 'toolResults', units)
-          replace.push({ row, part: result.part, text: placeholder, saved })
+          replace.push(replaceResult(row, result, placeholder, units))
         }
       }
       if (replace.length === 0) return undefined

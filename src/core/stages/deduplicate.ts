@@ -12,8 +12,7 @@ import {
   UNKNOWN_LINES,
 } from '../line-range.ts'
 import { outputText } from '../message.ts'
-import { type Plan, type PlannedReplacement, type RequiredPart, savedBy } from '../plan.ts'
-import { NO_SIZES } from '../tokens.ts'
+import { type Plan, type PlannedReplacement, type RequiredPart, replaceResult } from '../plan.ts'
 import { isReadTool, PATH_ARGUMENTS } from '../tool-names.ts'
 import { beginsAsError } from '../tool-output/error-text.ts'
 import type { LineRange, ResultEntry, View, ViewRow } from '../view.ts'
@@ -108,13 +107,7 @@ export const deduplicate: PlanningStage<Plan | undefined> = {
       for (const { read, by } of found) {
         const text = deduplicatedText(read.path)
         const units = view.estimator.measureText(text, 'toolResult')
-        const original = { ...NO_SIZES, toolResults: read.result.units, media: read.result.media }
-        replace.push({
-          row: read.row,
-          part: read.result.part,
-          text,
-          saved: savedBy(original, 'toolResults', units),
-        })
+        replace.push(replaceResult(read.row, read.result, text, units))
         const survivor = `${by.row.key}:${by.result.part}`
         const pointing = [...(survivors.get(survivor)?.by ?? []), read.row.key]
         survivors.set(survivor, { row: by.row, part: by.result.part, by: pointing })

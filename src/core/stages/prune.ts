@@ -1,4 +1,4 @@
-import type { Plan, PlannedReplacement } from '../plan.ts'
+import { type Plan, type PlannedReplacement, replaceResult } from '../plan.ts'
 import type { ResultEntry, View, ViewRow } from '../view.ts'
 import { placeholders } from './placeholder.ts'
 import type { PlanningStage } from './stage.ts'
@@ -42,14 +42,7 @@ export const prune: PlanningStage<Plan | undefined> = {
       const placeholder = placeholderOf(result, tool, tokens)
       const saving = tokens - placeholder.tokens
       if (saving <= 0) return
-      const saved = {
-        text: 0,
-        reasoning: 0,
-        toolCalls: 0,
-        toolResults: result.units - placeholder.units,
-        media: result.media,
-      }
-      replace.push({ row, part: result.part, text: placeholder.text, saved })
+      replace.push(replaceResult(row, result, placeholder.text, placeholder.units))
       savedTokens += saving
     })
 

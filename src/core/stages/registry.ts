@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { isUndertextError } from '../../errors.ts'
 import { check, invalid } from '../check.ts'
+import { isObject } from '../json.ts'
 import { type ClearToolResultsStageOptions, clearToolResultsStage } from './clear-tool-results.ts'
 import { compositeStage } from './composite.ts'
 import { cut } from './cut.ts'
@@ -90,15 +91,17 @@ function make(spec: StageSpec, what: string, depth: number): Stage {
   return maker(options, what, depth)
 }
 
+/** Whether something has the form of a stage in a configuration, whatever it names. */
+export function isStageSpec(value: unknown): value is StageSpec {
+  return typeof value === 'string' || (isObject(value) && typeof value.stage === 'string')
+}
+
 /** Why something names no stage, or `undefined`. */
 export function specProblem(value: unknown): string | undefined {
-  const isSpec =
-    typeof value === 'string' ||
-    (typeof value === 'object' && value !== null && typeof (value as { stage?: unknown }).stage === 'string')
-  if (!isSpec)
+  if (!isStageSpec(value))
     return 'must be a stage (a name in snake_case, and plan or summaries), the name of one, or { stage: name, … }'
   try {
-    createStage(value as StageSpec, 'stage')
+    createStage(value, 'stage')
     return undefined
   } catch (error) {
     if (isUndertextError(error, 'INVALID_INPUT')) return error.facts.problems

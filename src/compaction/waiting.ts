@@ -1,0 +1,42 @@
+import { UndertextError } from '../errors.ts'
+
+/** The longest time a timer of Node's can wait; a longer one fires at once. */
+export const MAX_TIMER_MS = 2 ** 31 - 1
+
+/** A promise, or the signal's end of it: a summarizer that hears no signal must not hold a run for ever. */
+export function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const stop = (): void => reject(new Error('aborted'))
+    if (signal.aborted) stop()
+    signal.addEventListener('abort', stop, { once: true })
+    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', stop))
+  })
+}
+
+/** Waits for a promise, or throws `ABORTED` as soon as the caller's signal says so. */
+export async function orAborted(
+  sessionId: string,
+  promise: Promise<void>,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  if (signal === undefined) return promise
+  const aborted = new Promise<void>((resolve) => {
+    if (signal.aborted) resolve()
+    else signal.addEventListener('abort', () => resolve(), { once: true })
+  })
+  await Promise.race([promise, aborted])
+  if (signal.aborted) throw new UndertextError('ABORTED', { sessionId })
+}
+
+/** Waits until a promise is over, whichever way: its own caller hears of its error. */
+export async function settled(promise: Promise<unknown>): Promise<void> {
+  try {
+    await promise
+  } catch {
+    // Whoever waits only wants it over.
+  }
+}
+
+export function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms))
+}

@@ -1,0 +1,220 @@
+import { Compactor } from '../compaction/compactor.ts'
+import { resolveModel } from '../compaction/model.ts'
+import { CompactionPreview } from '../compaction/preview.ts'
+import { type ProviderCompactionResult, recordProvider } from '../compaction/record-provider.ts'
+import type { CompactionResult } from '../compaction/result.ts'
+import { readCall, readPreview } from '../config/layers.ts'
+import { runConfig } from '../config/run-config.ts'
+import { check, invalid } from '../core/check.ts'
+import type { AppliedEdit } from '../core/provider-compaction.ts'
+import { UndertextError } from '../errors.ts'
+import type { ContextStats } from '../stats.ts'
+import type { AuditEntry, Compaction, Storage, UndoOutcome } from '../storage/storage.ts'
+import {
+  type AuditLogOptions,
+  type AuthorshipOptions,
+  auditSchema,
+  authorshipSchema,
+  type CompactOptions,
+  compactionsSchema,
+  idsSchema,
+  type ListCompactionsOptions,
+  type PreviewOptions,
+  type ProviderCompactionInput,
+  providerCompactionSchema,
+  type UndoIfFitsOptions,
+  type UndoOptions,
+  undoIfFitsSchema,
+  undoSchema,
+} from '../store-options.ts'
+import { toldTurned } from '../turn/told-turned.ts'
+import { type UndoIfFitsResult, undoIfFits } from '../undo-if-fits.ts'
+import type { StoreSettings } from './base.ts'
+import { checkId } from './check-arguments.ts'
+import { UsageVerbs } from './usage-verbs.ts'
+
+/** Making room, taking it back, and the audit of both. */
+export class CompactionVerbs<S extends Storage> extends UsageVerbs<S> {
+  readonly #compactor: Compactor
+
+  constructor(storage: S, settings: StoreSettings) {
+    super(storage, settings)
+    const { modelOf, ofStore } = this.configuration
+    const { contextWindows } = ofStore.settings
+    this.#compactor = new Compactor(storage, { modelOf, contextWindows, events: this.events })
+  }
+
+  /**
+   * What `compactSession` would do with this config: the same planner with the write removed. A summarizer that
+   * calls a model is not called, unless `summarize: true`; then its costs are noted and applying the preview uses
+   * that very text. `null` for a session without messages and for an unknown one. Throws `STALE_PLAN` when the session
+   * was purged while it was planned, `ABORTED`, and with `summarize` `COMPACTION_IN_PROGRESS`.
+   */
+  async previewCompaction(sessionId: string, config: PreviewOptions = {}): Promise<CompactionPreview | null> {
+    const id = checkId(sessionId)
+    const { call, summarize } = readPreview(config, 'previewCompaction')
+    return this.#compactor.preview(id, (session) => runConfig(this.configuration, session, call), summarize)
+  }
+
+  /**
+   * Makes room: prune, deduplicate, summarize, truncate, in this order, each only while the history is over the
+   * target; in one transaction at the end. Or applies a preview. `null` for a session without messages and for an
+   * unknown one; a run with nothing to do is a result with a `reason`.
+   *
+   * Throws `STALE_PLAN` when the view was changed while the plan was made (appends do not count),
+   * `COMPACTION_IN_PROGRESS`, `ABORTED`, and for a `range` `ILLEGAL_BOUNDARY` and `PENDING_TOOL_CALLS`.
+   */
+  async compactSession(
+    sessionId: string,
+    config: CompactOptions | CompactionPreview = {},
+  ): Promise<CompactionResult | null> {
+    const id = checkId(sessionId)
+    if (config instanceof CompactionPreview) {
+      if (config.sessionId !== id) throw invalid('compactSession: the preview is of another session')
+      return this.#compactor.apply(id, config)
+    }
+    const call = readCall(config, 'compactSession')
+    return this.#compactor.compact(id, (session) => runConfig(this.configuration, session, call))
+  }
+
+  /**
+   * Hides messages by hand: a compaction of kind `manual`, undoable like all others. Answers it.
+   *
+   * The hard laws hold: `ILLEGAL_BOUNDARY` names what would be parted, pinned or is a system message or summary,
+   * `PENDING_TOOL_CALLS` calls that still wait; `MESSAGE_NOT_FOUND`; `STALE_PLAN` for what is hidden already.
+   */
+  async hideMessages(
+    sessionId: string,
+    messageIds: readonly string[],
+    options: AuthorshipOptions = {},
+  ): Promise<Compaction> {
+    const id = checkId(sessionId)
+    const ids = check(idsSchema, messageIds, 'hideMessages: messageIds')
+    const { actor, reason } = check(authorshipSchema, options, 'hideMessages')
+    const compactionId = await this.#compactor.hide(id, ids, { actor, reason })
+    return this.getCompaction(id, compactionId)
+  }
+
+  /**
+   * Records what a provider did to the conversation by itself, as compactions of kind `provider`, undoable like all others:
+   *
+   * - A compaction block in an answer stands from now on for everything before it that the laws let be hidden; the view
+   *   shows it as a summary, `renderHistory` gives it back to its provider as it came. Undone, everything is sent again and
+   *   the block is not. `append` does this by itself.
+   * - `appliedEdits` are what the answer's `context_management.applied_edits` says: the oldest results of tools show a
+   *   placeholder, the oldest turns no reasoning, as many as the provider cleared.
+   *
+   * Recording the same again does nothing, also when it was undone. Throws `MESSAGE_NOT_FOUND`, and `STALE_PLAN` when others
+   * will not stop changing the view.
+   */
+  async recordProviderCompaction(
+    sessionId: string,
+    input: ProviderCompactionInput = {},
+  ): Promise<ProviderCompactionResult> {
+    const id = checkId(sessionId)
+    const { messageId, provider, appliedEdits, excludeTools, actor, reason } = check(
+      providerCompactionSchema,
+      input,
+      'recordProviderCompaction',
+    )
+    return recordProvider(this.storage, id, {
+      messageId,
+      provider,
+      appliedEdits: appliedEdits as readonly AppliedEdit[],
+      excludeTools,
+      actor,
+      reason,
+    })
+  }
+
+  /** The audit: all compactions of a session, or of one run, oldest first, failed ones included. */
+  async listCompactions(sessionId: string, options: ListCompactionsOptions = {}): Promise<Compaction[]> {
+    const { runId } = check(compactionsSchema, options, 'listCompactions')
+    return this.storage.compactions(checkId(sessionId), { run: runId })
+  }
+
+  /** One compaction. Throws `COMPACTION_NOT_FOUND`. */
+  async getCompaction(sessionId: string, compactionId: string): Promise<Compaction> {
+    const id = checkId(sessionId)
+    const [compaction] = await this.storage.compactions(id, { id: checkId(compactionId, 'compactionId') })
+    if (compaction === undefined)
+      throw new UndertextError('COMPACTION_NOT_FOUND', { sessionId: id, compactionId })
+    return compaction
+  }
+
+  /** What happened to a session, oldest first: ids and numbers. For the next page pass the last `no` as `after`. */
+  async getAuditLog(sessionId: string, options: AuditLogOptions = {}): Promise<AuditEntry[]> {
+    return this.storage.auditLog(checkId(sessionId), check(auditSchema, options, 'getAuditLog'))
+  }
+
+  /**
+   * Takes a compaction, or all of a run, out of force; the view is again what it was, byte for byte. A second time
+   * it answers `changed: false` and writes nothing.
+   *
+   * Throws `COMPACTION_NOT_FOUND`, and `HAS_ACTIVE_DEPENDENTS` when others in force build on it, unless
+   * `cascade: true` is given.
+   */
+  async undoCompaction(
+    sessionId: string,
+    compactionOrRunId: string,
+    options: UndoOptions = {},
+  ): Promise<UndoOutcome> {
+    const { cascade, actor, reason } = check(undoSchema, options, 'undoCompaction')
+    const target = checkId(compactionOrRunId, 'compactionOrRunId')
+    const id = checkId(sessionId)
+    return this.#turned('undone', id, target, async () =>
+      this.storage.undo(id, target, { cascade, actor, reason }),
+    )
+  }
+
+  /**
+   * Puts a compaction back, or exactly those of a run that its last undo took down: same rows, same ids, no model.
+   *
+   * Throws `COMPACTION_NOT_FOUND`, and `INPUT_NOT_VISIBLE` when what it covers is not there to be covered;
+   * `cascade: true` first puts back what it builds on.
+   */
+  async redoCompaction(
+    sessionId: string,
+    compactionOrRunId: string,
+    options: UndoOptions = {},
+  ): Promise<UndoOutcome> {
+    const { cascade, actor, reason } = check(undoSchema, options, 'redoCompaction')
+    const target = checkId(compactionOrRunId, 'compactionOrRunId')
+    const id = checkId(sessionId)
+    return this.#turned('redone', id, target, async () =>
+      this.storage.redo(id, target, { cascade, actor, reason }),
+    )
+  }
+
+  /**
+   * Undoes compactions, newest first, as long as the whole request stays within the target (0.6 of the available input) of a model:
+   * for the day a larger one is chosen. Whole compactions, in one transaction; what people hid by hand and what a provider
+   * compacted stays, unless `kinds` names it. Nothing is undone that would make compaction due again. Say what is about to be sent
+   * besides the history, so that it counts. Redoing them, last first, brings back the view there was.
+   *
+   * Throws `ESTIMATOR_UNKNOWN`.
+   */
+  async undoIfFits(sessionId: string, options: UndoIfFitsOptions = {}): Promise<UndoIfFitsResult> {
+    const id = checkId(sessionId)
+    const checked = check(undoIfFitsSchema, options, 'undoIfFits')
+    const own = this.configuration.modelOf(await this.requireSession(id))
+    const chosen = resolveModel(own, checked.provider, checked.model)
+    return this.#turned('undone', id, 'undoIfFits', () =>
+      undoIfFits(this.storage, id, checked, {
+        chosen,
+        statsOf: (figures, readings, request) =>
+          this.statsOf(id, figures, readings, { provider: chosen.provider, model: chosen.model, request }),
+      }),
+    )
+  }
+
+  #turned<T extends UndoOutcome>(
+    phase: 'undone' | 'redone',
+    sessionId: string,
+    targetId: string,
+    work: () => Promise<T>,
+  ): Promise<T> {
+    const stats = async (): Promise<ContextStats | null> => this.stats(sessionId, undefined, undefined, {})
+    return toldTurned(this.events, { phase, sessionId, targetId }, stats, work)
+  }
+}

@@ -1,0 +1,253 @@
+import { resolveModel } from '../compaction/model.ts'
+import type { ProviderCompactionResult } from '../compaction/record-provider.ts'
+import { saidOf } from '../config/resolve.ts'
+import { RENDERING_KEYS } from '../config/settings.ts'
+import { headOf } from '../core/characters.ts'
+import { check, invalid } from '../core/check.ts'
+import { lastBlockOf } from '../core/compaction-block.ts'
+import type { ExpandedSummary } from '../core/expansion.ts'
+import {
+  type ImportanceOptions,
+  importanceSchema,
+  type SessionImportance,
+  scoreSession,
+} from '../core/importance/session.ts'
+import type { NewMessage, StoredMessage, ViewMessage } from '../core/message.ts'
+import { type Rendering, type RenderOptions, renderView } from '../core/render.ts'
+import type { ToolCall, ToolOutput } from '../core/tool-calls.ts'
+import { isUndertextError, UndertextError } from '../errors.ts'
+import type { AppendedMessage, Storage } from '../storage/storage.ts'
+import {
+  type AppendOptions,
+  type AuthorshipOptions,
+  appendSchema,
+  authorshipSchema,
+  callIdSchema,
+  type EffectiveHistoryOptions,
+  type ExpandOptions,
+  expandSchema,
+  type GetMessagesOptions,
+  type GetSourcesOptions,
+  historySchema,
+  idsSchema,
+  type ListToolCallsOptions,
+  messagesSchema,
+  renderSchema,
+  sourcesSchema,
+  type ToolOutputOptions,
+  toolCallsSchema,
+  toolOutputSchema,
+} from '../store-options.ts'
+import { checkId, checkMessages, isEmptyObject } from './check-arguments.ts'
+import { CompactionVerbs } from './compaction-verbs.ts'
+
+/** What an append answers. */
+export type AppendResult = {
+  readonly sessionId: string
+  /** One entry a message, in order. */
+  readonly messages: AppendedMessage[]
+  /** The session's last position. */
+  readonly position: number
+  /** What was recorded of a provider's compaction block among the messages. */
+  readonly providerCompaction?: ProviderCompactionResult
+}
+
+/** The log of a session, and what is to be seen of it. */
+export class LogVerbs<S extends Storage> extends CompactionVerbs<S> {
+  /**
+   * Adds messages at the end of a session's log, all or none, in order, and makes the session if need be.
+   *
+   * `expectedPosition` is the position the caller believes is last (0 for an empty log): `POSITION_CONFLICT` when
+   * it is not. A message with an `idempotencyKey` that was used with the same body is not written again; with
+   * another body `IDEMPOTENCY_CONFLICT`. An `id` that is taken: `MESSAGE_ID_TAKEN`. A result without its call is
+   * accepted, it may be an import; `validateHistory` reports it.
+   *
+   * When an answer holds a block with which its provider compacted the conversation, that is recorded right behind (see
+   * `recordProviderCompaction`); `providerCompaction` says what came of it, and is absent when it could not be recorded now.
+   */
+  async append(
+    sessionId: string,
+    messages: readonly NewMessage[],
+    options: AppendOptions = {},
+  ): Promise<AppendResult> {
+    const id = checkId(sessionId)
+    const isBare = isEmptyObject(options) && options.expectedPosition === undefined
+    const { expectedPosition } = isBare ? {} : check(appendSchema, options, 'append')
+    checkMessages(messages)
+    let appended: AppendedMessage[]
+    try {
+      appended = await this.storage.append(id, messages, expectedPosition)
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error
+      throw invalid('append: a message is larger than a text can be')
+    }
+    // What was written last stands last; when all was known already, the session says where it stands.
+    let position = 0
+    let isNew = false
+    for (const one of appended) {
+      if (one.position > position) position = one.position
+      if (!one.existing) isNew = true
+    }
+    if (!isNew) position = Math.max(position, (await this.requireSession(id)).messageCount)
+    const answer = { sessionId: id, messages: appended, position }
+    const holder = lastWithBlock(messages)
+    if (holder === -1) return answer
+    const providerCompaction = await this.#recordAppended(id, appended[holder]!.id)
+    return providerCompaction === undefined ? answer : { ...answer, providerCompaction }
+  }
+
+  /** The messages are there, whatever becomes of this: without it everything is sent, and it can be recorded later. */
+  async #recordAppended(sessionId: string, messageId: string): Promise<ProviderCompactionResult | undefined> {
+    try {
+      return await this.recordProviderCompaction(sessionId, { messageId })
+    } catch (error) {
+      if (isUndertextError(error)) return undefined
+      throw error
+    }
+  }
+
+  /**
+   * The rows as they are stored, hidden ones included, with their tags. `limit` counts messages of the log;
+   * summaries and markers come with the message they stand behind. For the next page pass the last position as
+   * `after` (or, backward, the first as `before`).
+   */
+  async getMessages(sessionId: string, options: GetMessagesOptions = {}): Promise<StoredMessage[]> {
+    const { after, before, limit, order } = check(messagesSchema, options, 'getMessages')
+    return this.storage.messages(checkId(sessionId), { after, before, limit, order })
+  }
+
+  /**
+   * The effective history: what a model would be sent now, replacements applied, in order. With `provenance` each
+   * entry says which positions of the log it stands for.
+   */
+  async getEffectiveHistory(
+    sessionId: string,
+    options: EffectiveHistoryOptions = {},
+  ): Promise<ViewMessage[]> {
+    const { provenance } = check(historySchema, options, 'getEffectiveHistory')
+    return this.storage.view(checkId(sessionId), provenance)
+  }
+
+  /**
+   * The effective history made valid for a provider, and what was mended for it. Default provider: the
+   * session's own, else "openai". Changes no row.
+   */
+  async renderHistory(sessionId: string, options: Partial<RenderOptions> = {}): Promise<Rendering> {
+    const id = checkId(sessionId)
+    const { provider, ...rest } = check(renderSchema, options, 'renderHistory')
+    const session = await this.requireSession(id)
+    const chosen = resolveModel(this.configuration.modelOf(session), provider, undefined).provider
+    const config = this.configuration.ofSession(session.config)
+    const manner = { preset: config.settings.preset, ...saidOf(config, RENDERING_KEYS) }
+    const shown = { ...manner, ...rest, provider: chosen } as RenderOptions
+    return renderView(await this.storage.view(id, false), shown)
+  }
+
+  /**
+   * What a tool was given and what it answered, in full, whatever compactions did to it. Ids of calls repeat within a session:
+   * without `position` the newest call counts, else the one whose call or result is the message there.
+   *
+   * Throws `TOOL_CALL_NOT_FOUND`, `ESTIMATOR_UNKNOWN`.
+   */
+  async getToolOutput(
+    sessionId: string,
+    callId: string,
+    options: ToolOutputOptions = {},
+  ): Promise<ToolOutput> {
+    const id = checkId(sessionId)
+    const call = check(callIdSchema, callId, 'getToolOutput: callId')
+    const { position } = check(toolOutputSchema, options, 'getToolOutput')
+    const found = await this.storage.toolOutput(id, call, position)
+    if (found !== undefined) return found
+    const facts = { sessionId: id, callId: headOf(call, 200), ...(position !== undefined && { position }) }
+    throw new UndertextError('TOOL_CALL_NOT_FOUND', facts)
+  }
+
+  /**
+   * The calls of tools in the order of the log, hidden ones included: how each ended, its size, and what the view shows of its
+   * output. A page ends with the message in which `limit` (1,000) calls are reached, so it may hold a few more; for the next
+   * pass the position of the last call's message as `after`. Results without a call are not among them. Throws `ESTIMATOR_UNKNOWN`.
+   */
+  async listToolCalls(sessionId: string, options: ListToolCallsOptions = {}): Promise<ToolCall[]> {
+    return this.storage.toolCalls(checkId(sessionId), check(toolCallsSchema, options, 'listToolCalls'))
+  }
+
+  /**
+   * Opens a summary: what its compaction covered, originals, in order, and the summaries among that opened in turn down to
+   * `depth` levels (1). Each row tells its positions, times and tokens, each summary its level and how many messages it stands
+   * for. Works for summaries that are hidden or whose compaction was undone.
+   *
+   * Throws `MESSAGE_NOT_FOUND`, `INVALID_INPUT` for a message that is no summary, `ESTIMATOR_UNKNOWN`.
+   */
+  async expand(sessionId: string, summaryId: string, options: ExpandOptions = {}): Promise<ExpandedSummary> {
+    const { depth } = check(expandSchema, options, 'expand')
+    return this.storage.expand(checkId(sessionId), checkId(summaryId, 'summaryId'), depth)
+  }
+
+  /**
+   * The messages of the log a summary stands for in the end, through all summaries beneath it: originals with their tags, in
+   * order. For the next page pass the last position as `after`. Throws `MESSAGE_NOT_FOUND`, `INVALID_INPUT` for a message that is no summary.
+   */
+  async getSources(
+    sessionId: string,
+    summaryId: string,
+    options: GetSourcesOptions = {},
+  ): Promise<StoredMessage[]> {
+    const { after, limit } = check(sourcesSchema, options, 'getSources')
+    return this.storage.sources(checkId(sessionId), checkId(summaryId, 'summaryId'), { after, limit })
+  }
+
+  /** Pins messages: no compaction hides or changes them. Answers how many were not pinned before. Throws `MESSAGE_NOT_FOUND`. */
+  async pin(
+    sessionId: string,
+    messageIds: readonly string[],
+    options: AuthorshipOptions = {},
+  ): Promise<number> {
+    return this.#setPin('pin', sessionId, messageIds, true, options)
+  }
+
+  /** Takes pins off; takes effect at the next plan. Answers how many were pinned. Throws `MESSAGE_NOT_FOUND`. */
+  async unpin(
+    sessionId: string,
+    messageIds: readonly string[],
+    options: AuthorshipOptions = {},
+  ): Promise<number> {
+    return this.#setPin('unpin', sessionId, messageIds, false, options)
+  }
+
+  async #setPin(
+    verb: string,
+    sessionId: string,
+    messageIds: readonly string[],
+    pinned: boolean,
+    options: AuthorshipOptions,
+  ): Promise<number> {
+    const id = checkId(sessionId)
+    const ids = check(idsSchema, messageIds, `${verb}: messageIds`)
+    const { actor, reason } = check(authorshipSchema, options, verb)
+    return this.storage.pin(id, ids, pinned, { actor, reason })
+  }
+
+  /**
+   * What each visible message or tool group is worth, 0 to 1, and why; nothing is hidden by it, and nothing is stored: the same
+   * history gives the same scores again, also after a restart. `weights` differ from the default ones; a `scorer` of the
+   * application's own may ask a model, and when it fails the default scorer steps in and `warning` says so. Reads every
+   * visible message. Throws `SESSION_NOT_FOUND`.
+   */
+  async getImportance(sessionId: string, options: ImportanceOptions = {}): Promise<SessionImportance> {
+    const id = checkId(sessionId)
+    const checked = check(importanceSchema, options, 'getImportance')
+    // Scores do not depend on the provider: its name is only asked for.
+    const snapshot = await this.storage.snapshot(id, resolveModel(undefined, undefined, undefined).key)
+    if (snapshot === undefined) throw new UndertextError('SESSION_NOT_FOUND', { sessionId: id })
+    const contents = await this.storage.contents(snapshot.view.rows.map(({ key }) => key))
+    return scoreSession(snapshot.view, (row) => contents.get(row.key) ?? [], checked)
+  }
+}
+
+/** The last message that holds a compaction block, or -1. */
+function lastWithBlock(messages: readonly NewMessage[]): number {
+  for (let index = messages.length - 1; index >= 0; index--)
+    if (lastBlockOf(messages[index]!.content) !== undefined) return index
+  return -1
+}
