@@ -64,11 +64,11 @@ export type CompactionFailedEvent = OfRun & {
   readonly code: string
 }
 
-/** Compactions were taken out of force, or put back. */
+/** Compactions were taken out of force, or put back; or what a provider compacted itself was recorded. */
 export type CompactionTurnedEvent = {
-  readonly phase: 'undone' | 'redone'
+  readonly phase: 'undone' | 'redone' | 'recorded'
   readonly sessionId: string
-  /** The id the verb was given: a compaction's or a run's; `undoIfFits` for that verb. */
+  /** The id the verb was given: a compaction's or a run's; `undoIfFits` for that verb; of a provider's compaction the run's. */
   readonly targetId: string
   readonly compactionIds: readonly string[]
   readonly tokensBefore: number

@@ -8,6 +8,7 @@ import { runConfig } from '../config/run-config.ts'
 import { check, invalid } from '../core/check.ts'
 import type { AppliedEdit } from '../core/provider-compaction.ts'
 import { UndertextError } from '../errors.ts'
+import { percentOf } from '../events.ts'
 import type { ContextStats } from '../stats.ts'
 import type { AuditEntry, Compaction, Storage, UndoOutcome } from '../storage/storage.ts'
 import {
@@ -117,13 +118,32 @@ export class CompactionVerbs<S extends Storage> extends UsageVerbs<S> {
       input,
       'recordProviderCompaction',
     )
-    return recordProvider(this.storage, id, {
+    const result = await recordProvider(this.storage, id, {
       messageId,
       provider,
       appliedEdits: appliedEdits as readonly AppliedEdit[],
       excludeTools,
       actor,
       reason,
+    })
+    await this.#tellRecorded(id, result)
+    return result
+  }
+
+  /** Figures that cannot be read are no reason for the verb to fail: then nothing is told. */
+  async #tellRecorded(sessionId: string, result: ProviderCompactionResult): Promise<void> {
+    if (result.runId === undefined || !this.events.hears('compaction')) return
+    const read = async (): Promise<ContextStats | null> => this.stats(sessionId, undefined, undefined, {})
+    const stats = await read().catch(() => null)
+    if (stats === null) return
+    this.events.emit('compaction', {
+      phase: 'recorded',
+      sessionId,
+      targetId: result.runId,
+      compactionIds: [...result.compactionIds],
+      tokensBefore: result.tokensBefore,
+      tokensAfter: result.tokensAfter,
+      percent: percentOf(stats.estimatedInputTokens, stats.availableInputTokens),
     })
   }
 
@@ -199,12 +219,17 @@ export class CompactionVerbs<S extends Storage> extends UsageVerbs<S> {
     const checked = check(undoIfFitsSchema, options, 'undoIfFits')
     const own = this.configuration.modelOf(await this.requireSession(id))
     const chosen = resolveModel(own, checked.provider, checked.model)
-    return this.#turned('undone', id, 'undoIfFits', () =>
-      undoIfFits(this.storage, id, checked, {
-        chosen,
-        statsOf: (figures, readings, request) =>
-          this.statsOf(id, figures, readings, { provider: chosen.provider, model: chosen.model, request }),
-      }),
+    return this.#turned(
+      'undone',
+      id,
+      'undoIfFits',
+      () =>
+        undoIfFits(this.storage, id, checked, {
+          chosen,
+          statsOf: (figures, readings, request) =>
+            this.statsOf(id, figures, readings, { provider: chosen.provider, model: chosen.model, request }),
+        }),
+      chosen,
     )
   }
 
@@ -213,8 +238,9 @@ export class CompactionVerbs<S extends Storage> extends UsageVerbs<S> {
     sessionId: string,
     targetId: string,
     work: () => Promise<T>,
+    { provider, model }: { readonly provider?: string; readonly model?: string | undefined } = {},
   ): Promise<T> {
-    const stats = async (): Promise<ContextStats | null> => this.stats(sessionId, undefined, undefined, {})
+    const stats = async (): Promise<ContextStats | null> => this.stats(sessionId, provider, model, {})
     return toldTurned(this.events, { phase, sessionId, targetId }, stats, work)
   }
 }

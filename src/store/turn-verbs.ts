@@ -43,7 +43,7 @@ export class TurnVerbs<S extends Storage> extends LogVerbs<S> {
 
   /**
    * After an answer: appends it when it is handed in, says by the stop reason what comes next, and at the end of a turn tells
-   * `turnComplete` and compacts when that is due (0.75) and `auto` is not off.
+   * `turnComplete` and compacts when that is due (0.8) and `auto` is not off.
    *
    * Throws what `append` and `compactSession` throw; what was appended stays.
    */

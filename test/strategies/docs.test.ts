@@ -45,6 +45,7 @@ describe('docs/strategies.md', () => {
       // 31 × 1.15 + 9 × 4 + 24 = 96, within 100.
       ['11', '9 22 false clear_tool_results sliding_window sliding_window', 'false'],
       ["[ { role: 'user', content: 'Hi' } ]"],
+      ['1 summary summary summary summary', '0 8', '32'],
     ])
   })
 })
