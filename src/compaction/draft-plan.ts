@@ -1,10 +1,19 @@
+import { jsonProblem } from '../core/json.ts'
 import { outputText, type Part } from '../core/message.ts'
 import { mayShow } from '../core/overlay.ts'
-import { type Plan, type PlannedReplacement, savedBy } from '../core/plan.ts'
+import {
+  type Plan,
+  type PlannedInsert,
+  type PlannedReplacement,
+  type RequiredPart,
+  savedBy,
+} from '../core/plan.ts'
+import { isOurs } from '../core/stages/ours.ts'
 import type {
   InsertDraft,
   PlanDraft,
   ReplacementDraft,
+  Stage,
   SummaryTask,
   SummaryTaskDraft,
 } from '../core/stages/stage.ts'
@@ -14,61 +23,86 @@ import type { View, ViewRow } from '../core/view.ts'
 /** A row as it is stored and as it is shown. */
 export type RowContents = { readonly original: readonly Part[]; readonly shown: readonly Part[] }
 
-/** Whether a stage worked everything out itself, as ours do: then contents need not be read. */
-export function isWholePlan(draft: PlanDraft): draft is Plan {
-  return (
-    draft.kind !== undefined &&
-    draft.hide !== undefined &&
-    draft.replace !== undefined &&
-    draft.requires !== undefined &&
-    draft.params !== undefined &&
-    draft.replace.every(isWholeReplacement) &&
-    (draft.insert === undefined || draft.insert.sizes !== undefined)
-  )
-}
-
-function isWholeReplacement(draft: ReplacementDraft): draft is PlannedReplacement {
-  return draft.saved !== undefined
+/** Whether a stage of ours worked everything out itself: then contents need not be read. Nobody else's figures are taken. */
+export function isWholePlan(draft: PlanDraft, stage: Stage): draft is Plan {
+  return isOurs(stage) && 'kind' in draft && draft.hide !== undefined && draft.replace !== undefined
 }
 
 /** Why what a stage answered is no plan, or `undefined`. A stage of the application's own may answer anything. */
 export function draftProblem(draft: unknown): string | undefined {
   if (typeof draft !== 'object' || draft === null) return 'the plan is no object'
-  const { hide = [], replace = [], insert, params = {} } = draft as Record<string, unknown>
-  if (!Array.isArray(hide) || !hide.every(isRow)) return 'hide is no list of rows of the view'
-  if (!Array.isArray(replace) || !replace.every(isReplacement))
-    return 'replace is no list of { row, part, text }'
-  if (typeof params !== 'object' || params === null) return 'params is no object'
+  const { hide = [], replace = [], requires = [], insert, params = {} } = draft as Record<string, unknown>
+  if (!isListOf(hide, isRow)) return 'hide is no list of rows of the view'
+  if (!isListOf(replace, isReplacement)) return 'replace is no list of { row, part, text }'
+  const places = replace.map(({ row, part }) => `${row.key}:${part}`)
+  if (new Set(places).size < places.length) return 'replace names a part twice'
+  if (!isListOf(requires, isRequired)) return 'requires is no list of { row, part, by }'
+  if (!isObject(params) || jsonProblem(params) !== undefined) return 'params is no JSON object'
   if (insert === undefined) return undefined
-  if (!isInsert(insert)) return 'insert is no { kind, text }'
+  if (!isInsert(insert)) return 'insert is no { kind, text, role, metadata }'
   return hide.length === 0 ? 'insert stands for the rows hidden, and none are' : undefined
 }
 
+/** Why what a stage answered is no list of tasks for summaries, or `undefined`. */
+export function tasksProblem(tasks: unknown): string | undefined {
+  return isListOf(tasks, isTask) ? undefined : 'summaries is no list of { rows }'
+}
+
+/** Why what a stage wants to read is no list of rows, or `undefined`. */
+export function readsProblem(rows: unknown): string | undefined {
+  return isListOf(rows, isRow) ? undefined : 'reads is no list of rows of the view'
+}
+
+function isListOf<T>(value: unknown, isOne: (one: unknown) => one is T): value is readonly T[] {
+  return Array.isArray(value) && value.every(isOne)
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
 function isRow(value: unknown): value is ViewRow {
-  return typeof value === 'object' && value !== null && typeof (value as ViewRow).key === 'number'
+  return isObject(value) && typeof value.key === 'number'
+}
+
+function isPart(value: unknown): value is number {
+  return Number.isInteger(value) && (value as number) >= 0
 }
 
 function isReplacement(value: unknown): value is ReplacementDraft {
-  if (typeof value !== 'object' || value === null) return false
-  const { row, part, text } = value as ReplacementDraft
-  return isRow(row) && Number.isInteger(part) && part >= 0 && typeof text === 'string'
+  return isObject(value) && isRow(value.row) && isPart(value.part) && typeof value.text === 'string'
 }
 
+function isRequired(value: unknown): value is RequiredPart {
+  if (!isObject(value) || !isRow(value.row) || !isPart(value.part)) return false
+  return Array.isArray(value.by) && value.by.every((key) => typeof key === 'number')
+}
+
+const INSERTED_ROLES: ReadonlySet<unknown> = new Set([undefined, 'system', 'user', 'assistant'])
+
 function isInsert(value: unknown): value is InsertDraft {
-  if (typeof value !== 'object' || value === null) return false
-  const { kind, text } = value as InsertDraft
-  return (kind === 'summary' || kind === 'marker') && typeof text === 'string'
+  if (!isObject(value) || typeof value.text !== 'string' || !INSERTED_ROLES.has(value.role)) return false
+  const { kind, metadata = {} } = value
+  return (
+    (kind === 'summary' || kind === 'marker') && isObject(metadata) && jsonProblem(metadata) === undefined
+  )
+}
+
+function isTask(value: unknown): value is SummaryTaskDraft {
+  if (!isObject(value) || !isListOf(value.rows, isRow) || value.rows.length === 0) return false
+  const { maxTokens, level, params = {} } = value
+  const isCount = (one: unknown): boolean => one === undefined || isPart(one)
+  return isCount(maxTokens) && isCount(level) && isObject(params) && jsonProblem(params) === undefined
 }
 
 /** The rows whose contents `completePlan` needs. */
 export function rowsToMeasure(view: View, { replace = [] }: PlanDraft): ViewRow[] {
-  const rows = replace.filter((one) => !isWholeReplacement(one)).map(({ row }) => rowOf(view, row))
-  return [...new Set(rows)]
+  return [...new Set(replace.map(({ row }) => rowOf(view, row)))]
 }
 
 /**
- * Works out what a stage left out of its plan: order, sizes, kind. Answers the part that cannot be shown differently
- * instead, when there is one. The laws are checked by whoever applies the plan.
+ * Works out what a stage left out of its plan: order, sizes, kind. What shows that very text already is left alone. Answers the
+ * part that cannot be shown differently instead, when there is one. The laws are checked by whoever applies the plan.
  */
 export function completePlan(
   view: View,
@@ -76,40 +110,46 @@ export function completePlan(
   stage: string,
   contentsOf: (row: ViewRow) => RowContents,
 ): Plan | { readonly unfit: ViewRow } {
-  const { estimator } = view
   const replace: PlannedReplacement[] = []
-  for (const one of draft.replace ?? []) {
-    const row = rowOf(view, one.row)
-    const figures = isWholeReplacement(one) ? one : replacementSizes(view, row, one, contentsOf(row))
+  for (const { row: given, part, text } of draft.replace ?? []) {
+    const row = rowOf(view, given)
+    const contents = contentsOf(row)
+    const figures = replacementSizes(view, row, { row, part, text }, contents)
     if (figures === undefined) return { unfit: row }
-    replace.push({ ...one, ...figures, row })
+    if (textOf(contents.shown[part]!) !== text) replace.push({ row, part, text, ...figures })
   }
   const hide = inViewOrder(view, draft.hide ?? [])
-  const insert = draft.insert && {
-    role: 'system' as const,
-    metadata: {},
-    sizes: measureMessage({ content: draft.insert.text }, estimator),
-    ...draft.insert,
-  }
+  const insert = draft.insert && completeInsert(view, draft.insert)
   return {
-    kind: draft.kind ?? (insert?.kind === 'summary' ? 'condense' : hide.length > 0 ? 'truncate' : 'prune'),
+    kind: insert?.kind === 'summary' ? 'condense' : hide.length > 0 ? 'truncate' : 'prune',
     hide,
     replace,
-    requires: draft.requires ?? [],
+    requires: (draft.requires ?? []).map((required) => ({ ...required, row: rowOf(view, required.row) })),
     params: { stage, ...draft.params },
     ...(insert !== undefined && { insert }),
   }
 }
 
+function completeInsert({ estimator }: View, { kind, text, role, metadata }: InsertDraft): PlannedInsert {
+  return {
+    kind,
+    text,
+    role: role ?? 'system',
+    metadata: metadata ?? {},
+    sizes: measureMessage({ content: text }, estimator),
+  }
+}
+
 /** Works out what a stage left out of a task: what it stands for, and how long a text may be. */
 export function completeTask(view: View, draft: SummaryTaskDraft, summaryMaxTokens: number): SummaryTask {
-  const tokens = draft.tokens ?? view.tokensOfRows(draft.rows)
+  const rows = inViewOrder(view, draft.rows)
+  const tokens = view.tokensOfRows(rows)
   const most = Math.max(1, Math.min(summaryMaxTokens, Math.floor(tokens / 2)))
-  return { ...draft, tokens, maxTokens: draft.maxTokens ?? most }
+  return { ...draft, rows, tokens, maxTokens: Math.max(1, draft.maxTokens ?? most) }
 }
 
 /** The view's own row: a stage may hand back a copy. A row that is not there is told by the laws. */
-function rowOf(view: View, row: ViewRow): ViewRow {
+export function rowOf(view: View, row: ViewRow): ViewRow {
   const index = view.indexOf(row.key)
   return index === undefined ? row : view.rows[index]!
 }

@@ -36,7 +36,10 @@ import {
   draftProblem,
   isWholePlan,
   type RowContents,
+  readsProblem,
+  rowOf,
   rowsToMeasure,
+  tasksProblem,
 } from './draft-plan.ts'
 import { MAX_TIMER_MS, unlessAborted } from './waiting.ts'
 import { givenSummary, type SummarySource, type WrittenSummary, writeSummary } from './write-summary.ts'
@@ -193,8 +196,9 @@ class RunPlanner {
   async #runPlanning(stage: PlanningStage | SlowPlanningStage, budget: number): Promise<void> {
     const context = await this.#contextFor(stage, budget)
     const draft = await this.#own<PlanDraft | undefined>(stage, () => stage.plan(this.#view, context))
-    if (draft === undefined) return
-    const plan = isWholePlan(draft) ? named(draft, stage) : await this.#complete(draft, stage)
+    // A function without an answer answers null in some hands.
+    if (draft === undefined || draft === null) return
+    const plan = isWholePlan(draft, stage) ? named(draft, stage) : await this.#complete(draft, stage)
     if (plan === undefined) return
     this.#checkLaws(plan, stage)
     if (plan.insert?.kind === 'summary') return this.#addSummary(plan, stage)
@@ -206,7 +210,9 @@ class RunPlanner {
   async #contextFor(stage: Exclude<Stage, CompositeStage>, budget: number): Promise<StageContext> {
     const { stages: settings, limitTokens } = this.#settings
     const bare = { settings, targetTokens: budget, limitTokens }
-    const needed = (await this.#own(stage, () => stage.reads?.(this.#view, bare))) ?? []
+    const named = (await this.#own(stage, () => stage.reads?.(this.#view, bare))) ?? []
+    this.#refuse(stage, readsProblem(named))
+    const needed = named.map((row) => rowOf(this.#view, row))
     const sources = needed.length === 0 ? [] : await this.#sourcesOf(needed)
     const byKey = new Map(needed.map(({ key }, at) => [key, sources[at]!] as const))
     return {
@@ -251,14 +257,17 @@ class RunPlanner {
     }
   }
 
+  #refuse(stage: Stage, problem: string | undefined): void {
+    if (problem !== undefined) throw this.#stageFailed(stage, problem)
+  }
+
   #stageFailed({ name }: Stage, error: string): UndertextError<'STAGE_FAILED'> {
     return new UndertextError('STAGE_FAILED', { sessionId: this.#snapshot.session.id, stage: name, error })
   }
 
   /** Fills in what a stage left out; `undefined` for a plan of nothing. */
   async #complete(draft: PlanDraft, stage: Stage): Promise<Plan | undefined> {
-    const problem = draftProblem(draft)
-    if (problem !== undefined) throw this.#stageFailed(stage, problem)
+    this.#refuse(stage, draftProblem(draft))
     const rows = rowsToMeasure(this.#view, draft)
     const sources = rows.length === 0 ? [] : await this.#sourcesOf(rows)
     const contents = new Map(
@@ -292,7 +301,8 @@ class RunPlanner {
   async #runSummarizing(stage: SummarizingStage, budget: number): Promise<void> {
     for (let round = 0; round < (stage.rounds ?? 1); round++) {
       const context = await this.#contextFor(stage, budget)
-      const drafts = await this.#own(stage, () => stage.summaries(this.#view, context))
+      const drafts = (await this.#own(stage, () => stage.summaries(this.#view, context))) ?? []
+      this.#refuse(stage, tasksProblem(drafts))
       let accepted = 0
       for (const draft of drafts) {
         const task = completeTask(this.#view, draft, this.#settings.stages.summaryMaxTokens)

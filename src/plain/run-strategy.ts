@@ -1,4 +1,10 @@
-import { completePlan, completeTask, draftProblem } from '../compaction/draft-plan.ts'
+import {
+  completePlan,
+  completeTask,
+  draftProblem,
+  isWholePlan,
+  tasksProblem,
+} from '../compaction/draft-plan.ts'
 import type { SummarySource } from '../compaction/write-summary.ts'
 import { invalid } from '../core/check.ts'
 import { isJsonObject, type JsonObject } from '../core/json.ts'
@@ -89,7 +95,9 @@ export async function runStageOnItems(
 }
 
 /** A stage's draft as a plan. Throws `INVALID_INPUT` for what is none. */
-function planOf(view: View, draft: PlanDraft, { name }: Stage, context: StageContext, run: ArrayRun): Plan {
+function planOf(view: View, draft: PlanDraft, stage: Stage, context: StageContext, run: ArrayRun): Plan {
+  if (isWholePlan(draft, stage)) return draft
+  const { name } = stage
   const problem = draftProblem(draft)
   if (problem !== undefined) throw invalid(`${run.what}: ${name}: ${problem}`)
   const plan = completePlan(view, draft, name, (row) => {
@@ -117,9 +125,10 @@ async function runSummaries(
   for (let round = 0; round < (stage.rounds ?? 1); round++) {
     const rows = rowsOf(messagesOf(left), options.provider, run.what, options.estimator)
     const drafts = stage.summaries(rows.view, contextOf(left, rows, run, options))
-    const tasks = drafts.map((draft) => completeTask(rows.view, draft, options.summaryMaxTokens))
-    if (tasks.length === 0) break
-    left = await condenseTasks(left, rows, tasks, run, options)
+    const problem = tasksProblem(drafts)
+    if (problem !== undefined) throw invalid(`${run.what}: ${stage.name}: ${problem}`)
+    if (drafts.length === 0) break
+    left = await condenseTasks(left, rows, drafts, run, options)
   }
   return left
 }
@@ -135,10 +144,8 @@ async function condenseTasks(
   const { summarizer, estimator, provider, manner } = options
   const made = new Map<number, Item>()
   let now = view
-  for (const { rows, level, ...task } of tasks) {
-    // A stage of the application's own may leave the figures to us.
-    const tokens = task.tokens ?? view.tokensOfRows(rows)
-    const most = task.maxTokens ?? Math.max(1, Math.min(options.summaryMaxTokens, Math.floor(tokens / 2)))
+  for (const draft of tasks) {
+    const { rows, level, tokens, maxTokens: most } = completeTask(view, draft, options.summaryMaxTokens)
     const { text, metadata, answer } = await askSummarizer(summarizer, {
       sources: rows.map((row) => sourceOf(row, items[row.key - 1]!, parts)),
       maxTokens: run.mustShrink ? most : options.summaryMaxTokens,

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { SUMMARY_TIMEOUT_MS } from '../compaction/config.ts'
 import { check } from '../core/check.ts'
 import { MANNERS, type SummaryPreset } from '../core/rendering/rows.ts'
+import { ours } from '../core/stages/ours.ts'
 import type { Stage } from '../core/stages/stage.ts'
 import { extractiveSummarizer } from '../summarizers/extractive.ts'
 import { SUMMARY_SECTIONS, type Summarizer } from '../summarizers/summarizer.ts'
@@ -179,7 +180,7 @@ export function strategyOf<S extends Stage>(
       return resultOf(items, passed, tokensBefore, estimate(passed.items), target)
     },
   }
-  return Object.assign({}, stage, face, { [PASSING]: pass })
+  return Object.assign({}, ours(stage), face, { [PASSING]: pass })
 }
 
 /** The tokens a budget leaves for these messages. A system prompt that stands first among them is not counted twice. */

@@ -4,6 +4,8 @@ import type { UndertextError } from '../../src/index.ts'
 import {
   openStore,
   originalErrorOf,
+  type PlanningStage,
+  type SlowPlanningStage,
   type Stage,
   type Summarizer,
   type SummaryRequest,
@@ -132,7 +134,7 @@ describe('a stage of the application', () => {
     expect(run!.messages.map(({ content }) => content)).toEqual(['go', 'done'])
   })
 
-  it.each([
+  it.each<[string, PlanningStage['plan'] | SlowPlanningStage['plan'], string]>([
     ['throws', () => Promise.reject(new TypeError('secret words')), 'TypeError'],
     ['answers a text', () => 'secret words' as never, 'the plan is no object'],
     ['hides no rows', () => ({ hide: ['secret'] }) as never, 'hide is no list of rows of the view'],
@@ -145,13 +147,103 @@ describe('a stage of the application', () => {
     await using store = await openStore(':memory:', neurolink)
     await store.append(S, chat(3))
     const failed = await errorOf(() =>
-      store.compactSession(S, { stages: [{ name: 'broken', plan }], ...small }),
+      store.compactSession(S, { stages: [{ name: 'broken', plan } as Stage], ...small }),
     )
     expect(failed).toMatchObject({ code: 'STAGE_FAILED', facts: { stage: 'broken' } })
     expect(failed.message).toContain(error)
     expect(inspect(failed)).not.toContain('secret')
     if (error === 'TypeError') expect(originalErrorOf(failed)).toBeInstanceOf(TypeError)
     expect(await store.listCompactions(S)).toEqual([])
+  })
+})
+
+describe('what a stage of the application claims', () => {
+  it('is worked out anew: figures, kind and order', async () => {
+    await using store = await openStore(':memory:', neurolink)
+    await store.append(S, chat(6))
+    const before = await store.getEffectiveHistory(S)
+    const liar: Stage = {
+      name: 'liar',
+      plan: (view) =>
+        ({
+          kind: 'manual',
+          hide: [view.rows[5]!, view.rows[4]!],
+          replace: [{ row: view.rows[0]!, part: 0, text: 'short', saved: { text: 1_000_000 }, moved: true }],
+          requires: [],
+          params: {},
+        }) as never,
+    }
+    const run = await store.compactSession(S, { stages: [liar], ...small })
+    expect(run!.compactions).toMatchObject([
+      { kind: 'truncate', stage: 'liar', rowsHidden: 2, partsReplaced: 1 },
+    ])
+    expect(await store.verifySession(S)).toMatchObject({ findings: [] })
+    expect((await store.getContextStats(S))!.estimated).toBe(run!.tokensAfter)
+    await store.undoCompaction(S, run!.runId)
+    expect(await store.getEffectiveHistory(S)).toEqual(before)
+    expect(await store.redoCompaction(S, run!.runId)).toMatchObject({ changed: true })
+  })
+
+  it('hides no live summary without one that stands for it, and spans no gap', async () => {
+    await using store = await openStore(':memory:', neurolink)
+    await store.append(S, chat(6))
+    await store.compactSession(S, { range: { from: 1, to: 4 }, summary: 'Two turns.' })
+    const hideSummary: Stage = {
+      name: 'hide_summary',
+      plan: (view) => ({ kind: 'condense', hide: [view.rows[0]!] }) as never,
+    }
+    const gap: Stage = {
+      name: 'gap',
+      plan: (view) =>
+        ({
+          kind: 'truncate',
+          hide: [view.rows[1]!, view.rows[8]!],
+          insert: { kind: 'summary', text: 'S' },
+        }) as never,
+    }
+    for (const stage of [hideSummary, gap]) {
+      const error = await errorOf(() => store.compactSession(S, { stages: [stage], ...small }))
+      expect(error).toMatchObject({ code: 'ILLEGAL_BOUNDARY', facts: { stage: stage.name } })
+    }
+    const part: Stage = {
+      name: 'part',
+      plan: (view) => ({ replace: [{ row: view.rows[1]!, part: 99, text: 'x' }] }),
+    }
+    expect(await errorOf(() => store.compactSession(S, { stages: [part], ...small }))).toMatchObject({
+      code: 'ILLEGAL_BOUNDARY',
+    })
+  })
+
+  it('a summary of little is not committed because the stage says it stands for much', async () => {
+    const long: Summarizer = { name: 'long', usesModel: true, summarize: () => ({ text: units(500) }) }
+    await using store = await openStore(':memory:', { ...neurolink, summarizer: long })
+    await store.append(S, chat(6))
+    const stage: Stage = {
+      name: 'much',
+      summaries: (view) => [{ rows: view.rows.slice(0, 2), tokens: 100_000 } as never],
+    }
+    const run = await store.compactSession(S, { stages: [stage], ...small })
+    expect(run).toMatchObject({ compacted: false, failed: [{ error: 'SUMMARY_NOT_SMALLER' }] })
+  })
+
+  it('may be nothing, and what shows that text already is not replaced again', async () => {
+    await using store = await openStore(':memory:', neurolink)
+    await store.append(S, chat(6))
+    const shorten: Stage = {
+      name: 'shorten',
+      plan: (view) => ({ replace: [{ row: view.rows[0]!, part: 0, text: 'x' }] }),
+    }
+    expect((await store.compactSession(S, { stages: [shorten], ...small }))!.compacted).toBe(true)
+    expect((await store.compactSession(S, { stages: [shorten], ...small }))!.compacted).toBe(false)
+    const nothing: Stage = { name: 'nothing', plan: () => null as never }
+    expect((await store.compactSession(S, { stages: [nothing], ...small }))!.reason).toBe('NO_PROGRESS')
+    const unread: Stage = {
+      name: 'unread',
+      plan: (view, { contentOf }) => ({ hide: view.rows.filter((row) => contentOf(row).length === 0) }),
+    }
+    const error = await errorOf(() => store.compactSession(S, { stages: [unread], ...small }))
+    expect(error).toMatchObject({ code: 'STAGE_FAILED' })
+    expect(error.message).toContain('reads')
   })
 })
 

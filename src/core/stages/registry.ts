@@ -8,6 +8,7 @@ import { cut } from './cut.ts'
 import { deduplicate } from './deduplicate.ts'
 import { dropReasoningStage } from './drop-reasoning.ts'
 import { hierarchicalSummaries } from './hierarchical.ts'
+import { ours } from './ours.ts'
 import { type PriorityStageOptions, priorityStage } from './priority.ts'
 import { prune } from './prune.ts'
 import { type SlidingWindowStageOptions, slidingWindowStage } from './sliding-window.ts'
@@ -51,6 +52,8 @@ function makeComposite(options: Record<string, unknown>, what: string, depth: nu
   return compositeStage(made, budget === undefined ? {} : { budget }, what)
 }
 
+for (const stage of [prune, deduplicate, truncate, cut]) ours(stage)
+
 const MAKERS: ReadonlyMap<string, Maker> = new Map<string, Maker>([
   ['prune', without(prune)],
   ['deduplicate', without(deduplicate)],
@@ -88,7 +91,7 @@ function make(spec: StageSpec, what: string, depth: number): Stage {
   const { stage, ...options } = typeof spec === 'string' ? { stage: spec } : spec
   const maker = MAKERS.get(stage)
   if (maker === undefined) throw invalid(`${what}: stage must be one of ${STAGE_NAMES.join(', ')}`)
-  return maker(options, what, depth)
+  return ours(maker(options, what, depth))
 }
 
 /** Whether something has the form of a stage in a configuration, whatever it names. */

@@ -61,20 +61,20 @@ export type SummaryTask = {
 }
 
 /** What a summarizing stage may say; what is missing is worked out. */
-export type SummaryTaskDraft = Pick<SummaryTask, 'rows'> & Partial<SummaryTask>
+export type SummaryTaskDraft = Pick<SummaryTask, 'rows'> & Partial<Omit<SummaryTask, 'tokens'>>
 
-/** What a stage may say of a replacement; what is missing is worked out: the sizes it saves. */
-export type ReplacementDraft = Pick<PlannedReplacement, 'row' | 'part' | 'text'> & Partial<PlannedReplacement>
+/** What a stage says of a replacement; what it saves is worked out. */
+export type ReplacementDraft = Pick<PlannedReplacement, 'row' | 'part' | 'text'>
 
-/** What a stage may say of a row to be inserted. */
-export type InsertDraft = Pick<PlannedInsert, 'kind' | 'text'> & Partial<PlannedInsert>
+/** What a stage says of a row to be inserted. Default role: `system`. */
+export type InsertDraft = Pick<PlannedInsert, 'kind' | 'text'> &
+  Partial<Pick<PlannedInsert, 'role' | 'metadata'>>
 
 /**
- * What a stage wants done. What is left out is worked out: sizes, order, and the kind (`condense` with a summary, else
- * `truncate` when rows are hidden, else `prune`).
+ * What a stage wants done. Sizes, order and kind are worked out: `condense` with a summary, else `truncate` when rows are hidden,
+ * else `prune`.
  */
 export type PlanDraft = {
-  readonly kind?: Plan['kind']
   readonly hide?: readonly ViewRow[]
   readonly replace?: readonly ReplacementDraft[]
   readonly insert?: InsertDraft
