@@ -13,7 +13,7 @@ import type {
   StageContext,
   StageSettings,
   SummarizingStage,
-  SummaryTaskDraft,
+  SummaryTask,
 } from '../core/stages/stage.ts'
 import { condensePlan } from '../core/stages/summarize.ts'
 import { measureMessage } from '../core/tokens.ts'
@@ -128,20 +128,17 @@ async function runSummaries(
 async function condenseTasks(
   items: readonly Item[],
   { view, parts }: ArrayRows,
-  tasks: readonly SummaryTaskDraft[],
+  tasks: readonly SummaryTask[],
   run: ArrayRun,
   options: RunOptions,
 ): Promise<readonly Item[]> {
   const { summarizer, estimator, provider, manner } = options
   const made = new Map<number, Item>()
   let now = view
-  for (const { rows, level, ...task } of tasks) {
-    // A stage of the application's own may leave the figures to us.
-    const tokens = task.tokens ?? view.tokensOfRows(rows)
-    const most = task.maxTokens ?? Math.max(1, Math.min(options.summaryMaxTokens, Math.floor(tokens / 2)))
+  for (const { rows, level, tokens, maxTokens } of tasks) {
     const { text, metadata, answer } = await askSummarizer(summarizer, {
       sources: rows.map((row) => sourceOf(row, items[row.key - 1]!, parts)),
-      maxTokens: run.mustShrink ? most : options.summaryMaxTokens,
+      maxTokens: run.mustShrink ? maxTokens : options.summaryMaxTokens,
       level,
       sections: options.summarySections,
       timeoutMs: options.summaryTimeoutMs,
