@@ -186,7 +186,7 @@ export {
   renderView,
   type SummaryPlace,
 } from './core/render.ts'
-export { contextManagementTypes } from './core/server-compaction.ts'
+export { ANTHROPIC_EDITS, contextManagementTypes } from './core/server-compaction.ts'
 export { CLEARED_PLACEHOLDER } from './core/stages/clear-tool-results.ts'
 export { CUT_ENDING } from './core/stages/cut.ts'
 export { DEDUP_THRESHOLD } from './core/stages/deduplicate.ts'
@@ -315,10 +315,8 @@ export {
 export type { AnthropicBlock, AnthropicConversation, AnthropicMessage } from './formats/anthropic-types.ts'
 export {
   ANTHROPIC_BETAS,
-  ANTHROPIC_EDITS,
   type ClearThinkingEdit,
   type ClearToolUsesEdit,
-  COMPACT_TRIGGER_DEFAULT,
   COMPACT_TRIGGER_MINIMUM,
   type CompactEdit,
   type ContextEdit,

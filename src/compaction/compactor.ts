@@ -1,31 +1,23 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { v7 as uuidv7 } from 'uuid'
 import { invalid } from '../core/check.ts'
-import { canonicalJson } from '../core/json.ts'
 import { checkLaws, recheckSteps } from '../core/laws.ts'
 import type { Plan } from '../core/plan.ts'
 import { applyPlan } from '../core/plan.ts'
-import { isStage } from '../core/stages/registry.ts'
 import type { ContextWindows } from '../core/windows.ts'
 import { isUndertextError, UndertextError } from '../errors.ts'
 import { type CompactionEvent, Events } from '../events.ts'
 import { LEASE_HOLDER, liveRuns } from '../process.ts'
-import type {
-  Authorship,
-  Lease,
-  RunStart,
-  Session,
-  Snapshot,
-  Storage,
-  SummaryRecord,
-  Trigger,
-} from '../storage/storage.ts'
+import type { Authorship, Lease, RunStart, Session, Snapshot, Storage, Trigger } from '../storage/storage.ts'
+import { Attempts } from './attempts.ts'
 import { type CheckedConfig, mayAsk, resolveSettings, waitMsOf } from './config.ts'
 import { resolveModel, windowOf } from './model.ts'
-import { type PlannedRun, planRun, type StartedAttempt, type SummaryMode } from './plan-run.ts'
+import { type PlannedRun, planRun, type SummaryMode } from './plan-run.ts'
 import { CompactionPreview, plannedRunOf } from './preview.ts'
+import { MOST_PLANS, replanned } from './replan.ts'
 import { type CompactionResult, type IdleReason, idleReason, outlineOf } from './result.ts'
 import { aboutRun, RunTelling } from './run-events.ts'
+import { isSameRequest } from './same-request.ts'
 import { orAborted, pause, settled } from './waiting.ts'
 
 /** How long a lease holds without being renewed, and how often it is renewed, milliseconds. */
@@ -33,8 +25,6 @@ const LEASE_MS = 60_000
 const RENEW_MS = 15_000
 /** How often somebody who waits looks again, milliseconds. */
 const POLL_MS = 50
-/** How often a run or a preview without a model is planned when somebody changes the view in between. */
-const MOST_PLANS = 5
 
 type Running = { readonly config: CheckedConfig; readonly result: Promise<CompactionResult | null> }
 
@@ -194,28 +184,24 @@ export class Compactor {
   }
 
   /** Hides messages by hand; answers the compaction's id. */
-  async hide(sessionId: string, messageIds: readonly string[], authorship: Authorship): Promise<string> {
-    for (let attempt = 1; ; attempt++) {
-      const session = await this.#storage.session(sessionId)
-      if (session === undefined) throw new UndertextError('SESSION_NOT_FOUND', { sessionId })
-      await this.#storage.requireMessages(sessionId, messageIds)
-      const snapshot = await this.#storage.snapshot(
-        sessionId,
-        resolveModel(this.#modelOf(session), undefined, undefined).key,
-      )
-      if (snapshot === undefined) throw new UndertextError('SESSION_NOT_FOUND', { sessionId })
-      const plan = manualPlan(sessionId, snapshot, messageIds)
-      checkLaws(sessionId, snapshot.view, plan)
-      const id = uuidv7()
-      const step = { ...applyPlan(snapshot.view, plan, -1, snapshot.nextOrdinal), id, createdAt: Date.now() }
-      try {
-        const run = { runId: uuidv7(), trigger: 'manual' as const, ...authorship }
-        await this.#storage.commit(snapshot, { ...run, steps: [step], failed: [] }, undefined)
-        return id
-      } catch (error) {
-        if (!isUndertextError(error, 'STALE_PLAN') || attempt === MOST_PLANS) throw error
-      }
-    }
+  hide(sessionId: string, messageIds: readonly string[], authorship: Authorship): Promise<string> {
+    return replanned(() => this.#hideOnce(sessionId, messageIds, authorship))
+  }
+
+  async #hideOnce(sessionId: string, messageIds: readonly string[], authorship: Authorship): Promise<string> {
+    const session = await this.#storage.session(sessionId)
+    if (session === undefined) throw new UndertextError('SESSION_NOT_FOUND', { sessionId })
+    await this.#storage.requireMessages(sessionId, messageIds)
+    const { key } = resolveModel(this.#modelOf(session), undefined, undefined)
+    const snapshot = await this.#storage.snapshot(sessionId, key)
+    if (snapshot === undefined) throw new UndertextError('SESSION_NOT_FOUND', { sessionId })
+    const plan = manualPlan(sessionId, snapshot, messageIds)
+    checkLaws(sessionId, snapshot.view, plan)
+    const id = uuidv7()
+    const step = { ...applyPlan(snapshot.view, plan, -1, snapshot.nextOrdinal), id, createdAt: Date.now() }
+    const run = { runId: uuidv7(), trigger: 'manual' as const, ...authorship }
+    await this.#storage.commit(snapshot, { ...run, steps: [step], failed: [] }, undefined)
+    return id
   }
 
   async #filled(sessionId: string, fill: FillConfig): Promise<CheckedConfig | undefined> {
@@ -448,87 +434,6 @@ export class Compactor {
   }
 }
 
-/** The summaries one run asked for. Each is noted before it is asked, and brought to an end whatever happens. */
-class Attempts {
-  readonly #storage: Storage
-  readonly #snapshot: Snapshot
-  readonly #run: RunStart
-  readonly #open = new Map<string, StartedAttempt>()
-  readonly #answers = new Map<string, SummaryRecord>()
-
-  constructor(storage: Storage, snapshot: Snapshot, run: RunStart) {
-    this.#storage = storage
-    this.#snapshot = snapshot
-    this.#run = run
-  }
-
-  /** Whether anything was asked that costs. */
-  get hasAsked(): boolean {
-    return this.#open.size > 0
-  }
-
-  /** Asks, and notes what is asked and what was answered. */
-  mode(telling?: RunTelling): SummaryMode {
-    return {
-      kind: 'write',
-      started: async (attempt) => {
-        await this.note(attempt)
-        telling?.started()
-      },
-      answered: (id, record) => this.#answers.set(id, record),
-    }
-  }
-
-  async note(attempt: StartedAttempt): Promise<void> {
-    await this.#storage.noteAttempt(this.#snapshot, this.#run, attempt)
-    this.#open.set(attempt.id, attempt)
-  }
-
-  /**
-   * After a preview that asked a model: what it cost is noted. A summary that was accepted is in force only when
-   * the preview is applied; until then its attempt stands as aborted, with the reason `PREVIEWED`.
-   */
-  async close({ steps, failed }: PlannedRun): Promise<void> {
-    if (this.#open.size === 0) return
-    const previewed = steps
-      .filter(({ id }) => this.#open.has(id))
-      .map(({ id, before, summary }) => ({
-        id,
-        status: 'aborted' as const,
-        error: 'PREVIEWED',
-        tokensBefore: before.tokens,
-        tokensAfter: before.tokens,
-        coveredTokens: 0,
-        summary: summary!,
-      }))
-    await this.#storage.endAttempts(this.#snapshot, this.#run, [...failed, ...previewed])
-  }
-
-  /**
-   * After a run that ended in an error: nothing stays "running". When that cannot be noted (the disk is full, say) the
-   * caller still hears how the run ended, and the next run notes the attempts as expired.
-   */
-  async abandon(planned: PlannedRun | undefined, error: string): Promise<void> {
-    if (this.#open.size === 0) return
-    const known = new Map(planned?.failed.map((attempt) => [attempt.id, attempt] as const))
-    const ended = [...this.#open.values()].map(({ id, view, summarizer }) => ({
-      id,
-      status: 'aborted' as const,
-      error,
-      tokensBefore: view.tokens,
-      tokensAfter: view.tokens,
-      coveredTokens: 0,
-      summary: this.#answers.get(id) ?? { summarizer },
-      ...known.get(id),
-    }))
-    try {
-      await this.#storage.endAttempts(this.#snapshot, this.#run, ended)
-    } catch (failure) {
-      if (!isUndertextError(failure)) throw failure
-    }
-  }
-}
-
 function purgedSince(sessionId: string): UndertextError<'STALE_PLAN'> {
   const why = 'the session was purged since'
   return new UndertextError('STALE_PLAN', { sessionId, why, messageIds: [] })
@@ -545,32 +450,6 @@ function manualPlan(sessionId: string, snapshot: Snapshot, messageIds: readonly 
     })
   }
   return { kind: 'manual', hide, replace: [], requires: [], params: {} }
-}
-
-/** Whether two requests are the same. One that carries a signal, tools or a function is like no other. */
-function isSameRequest(a: CheckedConfig, b: CheckedConfig): boolean {
-  const plain = ({ summarizer: _, stages: __, signal, toolDefinitions, ...rest }: CheckedConfig) =>
-    signal === undefined && toolDefinitions === undefined && typeof rest.prunePlaceholder !== 'function'
-      ? canonicalJson(rest)
-      : undefined
-  return (
-    a.summarizer === b.summarizer &&
-    isSameComposition(a.stages ?? [], b.stages ?? []) &&
-    plain(a) !== undefined &&
-    plain(a) === plain(b)
-  )
-}
-
-type Composition = NonNullable<CheckedConfig['stages']>
-
-/** Stages of the application's own are compared as objects: what their functions do, nobody can tell. */
-function isSameComposition(a: Composition, b: Composition): boolean {
-  const isSame = (one: Composition[number], at: number): boolean => {
-    const other = b[at]
-    if (isStage(one) || isStage(other)) return one === other
-    return canonicalJson(one) === canonicalJson(other)
-  }
-  return a.length === b.length && a.every(isSame)
 }
 
 function codeOf(error: unknown): string {

@@ -1,4 +1,5 @@
 import { v7 as uuidv7 } from 'uuid'
+import { headOf } from '../core/characters.ts'
 import { isStorableText, MAX_NAME_LENGTH } from '../core/check.ts'
 import type { JsonObject } from '../core/json.ts'
 import { checkLaws } from '../core/laws.ts'
@@ -509,7 +510,7 @@ function named<T extends { readonly params?: JsonObject }>(planned: T, { name }:
 /** What is noted of an answer: known fields of the right kind. A summarizer may say anything. */
 function recordOf({ answer }: WrittenSummary): Omit<SummaryRecord, 'summarizer'> {
   const text = (value: unknown): string | undefined =>
-    typeof value === 'string' && isStorableText(value) ? value.slice(0, MAX_NAME_LENGTH) : undefined
+    typeof value === 'string' && isStorableText(value) ? headOf(value, MAX_NAME_LENGTH) : undefined
   const number = (value: unknown): number | undefined =>
     typeof value === 'number' && Number.isFinite(value) && value >= 0 ? value : undefined
   const [inputTokens, outputTokens] = [number(answer.usage?.inputTokens), number(answer.usage?.outputTokens)]

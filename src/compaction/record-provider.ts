@@ -13,9 +13,10 @@ import {
   rowsOfOldestReasoning,
 } from '../core/provider-compaction.ts'
 import type { View } from '../core/view.ts'
-import { isUndertextError, UndertextError } from '../errors.ts'
+import { UndertextError } from '../errors.ts'
 import type { Authorship, Compaction, Snapshot, Storage } from '../storage/storage.ts'
 import { resolveModel } from './model.ts'
+import { replanned } from './replan.ts'
 
 /** What is to be recorded, checked. */
 export type ProviderRecord = Authorship & {
@@ -54,8 +55,6 @@ export type ProviderCompactionResult = {
   readonly tokensAfter: number
 }
 
-/** How often it is planned when somebody changes the view in between. */
-const MOST_PLANS = 5
 /** How many messages are read at a time in search of a block. */
 const SEARCH_ROWS = 64
 
@@ -64,18 +63,12 @@ const SEARCH_ROWS = 64
  *
  * Throws `SESSION_NOT_FOUND`, `MESSAGE_NOT_FOUND`, `STALE_PLAN`.
  */
-export async function recordProvider(
+export function recordProvider(
   storage: Storage,
   sessionId: string,
   record: ProviderRecord,
 ): Promise<ProviderCompactionResult> {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await recordOnce(storage, sessionId, record)
-    } catch (error) {
-      if (!isUndertextError(error, 'STALE_PLAN') || attempt === MOST_PLANS) throw error
-    }
-  }
+  return replanned(() => recordOnce(storage, sessionId, record))
 }
 
 async function recordOnce(

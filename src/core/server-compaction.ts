@@ -6,14 +6,17 @@ import { canonicalProvider } from './providers.ts'
  * compaction of the Responses API. Read in November 2026.
  */
 
-/** Edits of Anthropic's API that clear parts of a request before the model reads it. */
-const CLEARING_EDITS = ['clear_tool_uses_20250919', 'clear_thinking_20251015'] as const
-/** Anthropic's edit that summarizes. */
-const ANTHROPIC_COMPACTION = 'compact_20260112'
+/** Anthropic's edits, by what they do: one summarizes, the others clear parts of a request before the model reads it. */
+export const ANTHROPIC_EDITS = {
+  compact: 'compact_20260112',
+  clear_tool_uses: 'clear_tool_uses_20250919',
+  clear_thinking: 'clear_thinking_20251015',
+} as const
+const CLEARING_EDITS = [ANTHROPIC_EDITS.clear_tool_uses, ANTHROPIC_EDITS.clear_thinking] as const
 /** OpenAI's type of context management, which compacts into an opaque item. */
-const OPENAI_COMPACTION = 'compaction'
+export const OPENAI_COMPACTION = 'compaction'
 
-const COMPACTIONS: ReadonlySet<string> = new Set([ANTHROPIC_COMPACTION, OPENAI_COMPACTION])
+const COMPACTIONS: ReadonlySet<string> = new Set([ANTHROPIC_EDITS.compact, OPENAI_COMPACTION])
 const CLAUDE_HOSTS: ReadonlySet<string> = new Set(['anthropic', 'bedrock', 'vertex'])
 const OPENAI_HOSTS: ReadonlySet<string> = new Set(['openai', 'azure'])
 
@@ -29,10 +32,10 @@ export function contextManagementTypes(provider: string, model?: string): readon
   const name = canonicalProvider(provider)
   if (OPENAI_HOSTS.has(name)) return [OPENAI_COMPACTION]
   if (!CLAUDE_HOSTS.has(name)) return []
-  if (model === undefined) return name === 'anthropic' ? [...CLEARING_EDITS, ANTHROPIC_COMPACTION] : []
+  if (model === undefined) return name === 'anthropic' ? [...CLEARING_EDITS, ANTHROPIC_EDITS.compact] : []
   const version = claudeVersion(model)
   if (version === undefined || version < EDITS_FROM) return []
-  return version < COMPACTS_FROM ? CLEARING_EDITS : [...CLEARING_EDITS, ANTHROPIC_COMPACTION]
+  return version < COMPACTS_FROM ? CLEARING_EDITS : [...CLEARING_EDITS, ANTHROPIC_EDITS.compact]
 }
 
 /** Whether one of these types summarizes, and does not only clear. */

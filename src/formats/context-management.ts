@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { check, invalid } from '../core/check.ts'
 import { type Json, type JsonObject, jsonProblem } from '../core/json.ts'
 import { canonicalProvider } from '../core/providers.ts'
+import { ANTHROPIC_EDITS, OPENAI_COMPACTION } from '../core/server-compaction.ts'
 import { isObject } from './wire.ts'
 
 /*
@@ -9,22 +10,14 @@ import { isObject } from './wire.ts'
  * editing", OpenAI's page "Compaction".
  */
 
-/** Anthropic's edits, by what they do. */
-export const ANTHROPIC_EDITS = {
-  compact: 'compact_20260112',
-  clear_tool_uses: 'clear_tool_uses_20250919',
-  clear_thinking: 'clear_thinking_20251015',
-} as const
-
 /** The beta headers that Anthropic asks for: one for its compaction, one for its other edits. */
 export const ANTHROPIC_BETAS = {
   compaction: 'compact-2026-01-12',
   contextManagement: 'context-management-2025-06-27',
 } as const
 
-/** Fewest input tokens at which Anthropic compacts, and how many by default. */
+/** Fewest input tokens at which Anthropic compacts. */
 export const COMPACT_TRIGGER_MINIMUM = 50_000
-export const COMPACT_TRIGGER_DEFAULT = 150_000
 
 const count = z.int().positive()
 
@@ -147,7 +140,7 @@ function openaiEdit(edit: CompactEdit | ClearToolUsesEdit | ClearThinkingEdit, p
   if (edit.type !== 'compact') throw invalid(`${path}: OpenAI has no edit ${edit.type}`)
   if (edit.pauseAfterCompaction !== undefined || edit.instructions !== undefined)
     throw invalid(`${path}: OpenAI takes a trigger only`)
-  return { type: 'compaction', ...(edit.trigger !== undefined && { compact_threshold: edit.trigger }) }
+  return { type: OPENAI_COMPACTION, ...(edit.trigger !== undefined && { compact_threshold: edit.trigger }) }
 }
 
 /** The beta headers that Anthropic asks for with these edits, in either spelling. None for no edits. */

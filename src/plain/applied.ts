@@ -81,7 +81,8 @@ function showing<M extends ChatMessage>(message: M, part: number, text: string):
   return { ...message, content }
 }
 
-function insertedMessage({ kind, role, text, metadata }: PlannedInsert, id: string): ChatMessage {
+/** A summary or a marker as a message; `id` is what its tags get. */
+export function insertedMessage({ kind, role, text, metadata }: PlannedInsert, id: string): ChatMessage {
   return kind === 'summary'
     ? {
         id: `summary-${id}`,

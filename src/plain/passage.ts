@@ -2,7 +2,7 @@ import { v7 as uuidv7 } from 'uuid'
 import type { Part } from '../core/message.ts'
 import type { PlannedInsert, PlannedStep } from '../core/plan.ts'
 import type { Manner } from '../core/rendering/rows.ts'
-import { replaceParts } from './applied.ts'
+import { insertedMessage, replaceParts } from './applied.ts'
 import type { ChatMessage } from './chat-message.ts'
 import { isVisible } from './effective-history.ts'
 
@@ -45,26 +45,13 @@ export function afterStep(items: readonly Item[], { plan, after }: PlannedStep, 
 
 /** The message a plan inserts. `standsFor`: indexes in the array that was given. */
 export function insertedItem(insert: PlannedInsert, standsFor: readonly number[], look: InsertLook): Item {
-  const { kind, role, text, metadata } = insert
+  const { kind, text, metadata } = insert
   const id = uuidv7()
-  if (kind === 'marker') {
-    const message = {
-      id: `truncation-${id}`,
-      role,
-      content: text,
-      truncationId: id,
-      isTruncationMarker: true,
-    }
-    return { message, origin: undefined }
-  }
+  if (kind === 'marker') return { message: insertedMessage(insert, id), origin: undefined }
   const { manner, ownText = text } = look
-  const message = {
-    id: `summary-${id}`,
-    role: manner.role,
-    content: `${manner.before}${text}${manner.after}`,
-    metadata: { ...metadata, isSummary: true },
-    condenseId: id,
-  }
+  const framed = `${manner.before}${text}${manner.after}`
+  const shown = { ...insert, role: manner.role, text: framed, metadata: { ...metadata, isSummary: true } }
+  const message = insertedMessage(shown, id)
   return { message, origin: undefined, summary: { text: ownText, standsFor } }
 }
 

@@ -19,7 +19,7 @@ import type {
   StageContext,
   StageSettings,
   SummarizingStage,
-  SummaryTaskDraft,
+  SummaryTask,
 } from '../core/stages/stage.ts'
 import { condensePlan } from '../core/stages/summarize.ts'
 import { measureMessage } from '../core/tokens.ts'
@@ -127,8 +127,9 @@ async function runSummaries(
     const drafts = stage.summaries(rows.view, contextOf(left, rows, run, options))
     const problem = tasksProblem(drafts)
     if (problem !== undefined) throw invalid(`${run.what}: ${stage.name}: ${problem}`)
-    if (drafts.length === 0) break
-    left = await condenseTasks(left, rows, drafts, run, options)
+    const tasks = drafts.map((draft) => completeTask(rows.view, draft, options.summaryMaxTokens))
+    if (tasks.length === 0) break
+    left = await condenseTasks(left, rows, tasks, run, options)
   }
   return left
 }
@@ -137,18 +138,17 @@ async function runSummaries(
 async function condenseTasks(
   items: readonly Item[],
   { view, parts }: ArrayRows,
-  tasks: readonly SummaryTaskDraft[],
+  tasks: readonly SummaryTask[],
   run: ArrayRun,
   options: RunOptions,
 ): Promise<readonly Item[]> {
   const { summarizer, estimator, provider, manner } = options
   const made = new Map<number, Item>()
   let now = view
-  for (const draft of tasks) {
-    const { rows, level, tokens, maxTokens: most } = completeTask(view, draft, options.summaryMaxTokens)
+  for (const { rows, level, tokens, maxTokens } of tasks) {
     const { text, metadata, answer } = await askSummarizer(summarizer, {
       sources: rows.map((row) => sourceOf(row, items[row.key - 1]!, parts)),
-      maxTokens: run.mustShrink ? most : options.summaryMaxTokens,
+      maxTokens: run.mustShrink ? maxTokens : options.summaryMaxTokens,
       level,
       sections: options.summarySections,
       timeoutMs: options.summaryTimeoutMs,

@@ -1,6 +1,7 @@
 import { v7 as uuidv7 } from 'uuid'
 import { z } from 'zod'
 import type { ResolvedConfig } from '../config/resolve.ts'
+import { headOf } from '../core/characters.ts'
 import { check, invalid } from '../core/check.ts'
 import type { Finding } from '../core/verify.ts'
 import { UndertextError } from '../errors.ts'
@@ -134,7 +135,7 @@ export class SessionVerbs<S extends Storage> extends TurnVerbs<S> {
     if (found === undefined)
       throw new UndertextError('ESTIMATOR_UNKNOWN', {
         sessionId: id,
-        estimator: String(estimator).slice(0, 100),
+        estimator: headOf(String(estimator), 100),
       })
     return publicSession(await this.storage.reestimate(id, found))
   }

@@ -1,6 +1,6 @@
 import { inspect } from 'node:util'
 import { describe, expect, it } from 'vitest'
-import type { UndertextError } from '../../src/index.ts'
+import type { UndertextError, View } from '../../src/index.ts'
 import {
   openStore,
   originalErrorOf,
@@ -138,6 +138,26 @@ describe('a stage of the application', () => {
     ['throws', () => Promise.reject(new TypeError('secret words')), 'TypeError'],
     ['answers a text', () => 'secret words' as never, 'the plan is no object'],
     ['hides no rows', () => ({ hide: ['secret'] }) as never, 'hide is no list of rows of the view'],
+    [
+      'names a role nobody has',
+      (view: View) =>
+        ({ hide: [view.rows[0]!], insert: { kind: 'marker', text: 'x', role: 'secret' } }) as never,
+      'insert is no',
+    ],
+    [
+      'replaces by no text',
+      (view: View) => ({ replace: [{ row: view.rows[0]!, part: 0, text: { a: 'secret' } }] }) as never,
+      'replace is no list',
+    ],
+    [
+      'replaces a part twice',
+      (view: View) => ({
+        replace: [1, 2].map((n) => ({ row: view.rows[0]!, part: 0, text: `secret ${n}` })),
+      }),
+      'a part twice',
+    ],
+    ['leans on nothing', () => ({ requires: 5 }) as never, 'requires is no list'],
+    ['has params that are no JSON', () => ({ params: { big: 5n } }) as never, 'params is no JSON object'],
     [
       'inserts for nothing',
       () => ({ insert: { kind: 'marker', text: 'secret' } }) as never,

@@ -11,8 +11,8 @@ export const dropReasoningShape = {
   /** How many of the newest turns keep their reasoning. At least 1, the default. */
   keepTurns: z.int().min(1).optional(),
 }
-const dropReasoningSchema = z.strictObject(dropReasoningShape)
-export type DropReasoningStageOptions = z.input<typeof dropReasoningSchema>
+const optionsSchema = z.strictObject(dropReasoningShape)
+export type DropReasoningStageOptions = z.input<typeof optionsSchema>
 
 /** Turns that keep their reasoning. Source: Anthropic's `clear_thinking_20251015` keeps one by default. */
 export const DROP_REASONING_KEEP_TURNS = 1
@@ -23,8 +23,11 @@ export const DROP_REASONING_KEEP_TURNS = 1
  *
  * Throws `INVALID_INPUT`.
  */
-export function dropReasoningStage(options: DropReasoningStageOptions = {}): PlanningStage<Plan | undefined> {
-  const { keepTurns = DROP_REASONING_KEEP_TURNS } = check(dropReasoningSchema, options, 'dropReasoning')
+export function dropReasoningStage(
+  options: DropReasoningStageOptions = {},
+  what = 'dropReasoning',
+): PlanningStage<Plan | undefined> {
+  const { keepTurns = DROP_REASONING_KEEP_TURNS } = check(optionsSchema, options, what)
   return {
     name: 'drop_reasoning',
 

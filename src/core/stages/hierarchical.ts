@@ -38,8 +38,11 @@ type Options = z.output<typeof optionsSchema>
  * Messages that are too few for a chunk stay as they are: put a stage behind this one that makes room whatever happens.
  * Throws `INVALID_INPUT`.
  */
-export function hierarchicalSummaries(options: HierarchicalOptions = {}): SummarizingStage {
-  const checked = check(optionsSchema, options, 'hierarchicalSummaries')
+export function hierarchicalSummaries(
+  options: HierarchicalOptions = {},
+  what = 'hierarchicalSummaries',
+): SummarizingStage {
+  const checked = check(optionsSchema, options, what)
   return {
     name: 'hierarchical_summaries',
     rounds: MOST_ROUNDS,

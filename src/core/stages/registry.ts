@@ -60,7 +60,7 @@ const MAKERS: ReadonlyMap<string, Maker> = new Map<string, Maker>([
   ['summarize', without(summarize)],
   ['truncate', without(truncate)],
   ['cut', without(cut)],
-  ['hierarchical_summaries', (options) => hierarchicalSummaries(options)],
+  ['hierarchical_summaries', (options, what) => hierarchicalSummaries(options, what)],
   // The options are checked by the stages themselves.
   ['sliding_window', (options, what) => slidingWindowStage(options as SlidingWindowStageOptions, what)],
   [
@@ -74,9 +74,8 @@ const MAKERS: ReadonlyMap<string, Maker> = new Map<string, Maker>([
   ],
   ['summarize_older', (options, what) => summarizeOlderStage(options as SummarizeOlderStageOptions, what)],
   ['composite', makeComposite],
-  // The options are checked by the stage itself.
   ['priority_based', (options, what) => priorityStage(options as PriorityStageOptions, what)],
-  ['drop_reasoning', (options) => dropReasoningStage(options)],
+  ['drop_reasoning', (options, what) => dropReasoningStage(options, what)],
 ])
 
 /** Names that a configuration may use for a stage. */
