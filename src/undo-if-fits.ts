@@ -30,6 +30,9 @@ export async function undoIfFits(
   given: {
     /** The model asked for. */
     readonly chosen: ChosenModel
+    /** What the settings say of a target: a share of the available input, or tokens of history. */
+    readonly target: number | undefined
+    readonly targetTokens: number | undefined
     /** How full its context is with such figures. */
     readonly statsOf: (figures: SessionFigures, readings: Readings, request: StatsOptions) => ContextStats
   },
@@ -37,7 +40,7 @@ export async function undoIfFits(
   const {
     provider: _provider,
     model: _model,
-    target = DEFAULT_COMPACTION_TARGET,
+    target = given.target ?? DEFAULT_COMPACTION_TARGET,
     kinds,
     actor,
     reason,
@@ -46,8 +49,12 @@ export async function undoIfFits(
   const { chosen } = given
   const statsOf = (figures: SessionFigures, readings: Readings): ContextStats =>
     given.statsOf(figures, readings, request as StatsOptions)
-  const limitOf = ({ availableInputTokens }: ContextStats): number =>
-    Math.max(0, Math.floor(target * availableInputTokens))
+  // Tokens that settings name are of the history alone; the rest of the request comes on top.
+  const tokens = options.target === undefined ? given.targetTokens : undefined
+  const limitOf = ({ availableInputTokens, estimatedInputTokens, breakdown }: ContextStats): number =>
+    tokens === undefined
+      ? Math.max(0, Math.floor(target * availableInputTokens))
+      : tokens + estimatedInputTokens - breakdown.conversationHistory
   const fits = (stats: ContextStats): boolean =>
     stats.estimatedInputTokens <= limitOf(stats) && !stats.shouldCompact
   const {

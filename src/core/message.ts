@@ -128,7 +128,8 @@ export function partsOf(message: { readonly content: string | readonly Part[] })
 }
 
 /** Reasoning, readable or not. Source: Anthropic's blocks `thinking` and `redacted_thinking`. */
-export function isReasoning(part: Part): boolean {
+export function isReasoning(part: Part | undefined): boolean {
+  if (part === undefined) return false
   if (part.type === 'reasoning') return true
   if (part.type !== 'provider' || typeof part.data !== 'object' || part.data === null) return false
   const { type } = part.data as { readonly type?: unknown }

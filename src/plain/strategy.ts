@@ -122,13 +122,12 @@ export type Passing = (items: readonly Item[], run: ArrayRun, options: RunOption
 /** Where a strategy of ours keeps its way of passing, for composites. */
 const PASSING = Symbol('undertext.passing')
 
+/** A strategy's passing, within another whose options count where it was told nothing. */
+type PassingWithin = (items: readonly Item[], run: ArrayRun, outer?: RunOptions) => Promise<Passed>
+
 /** How messages pass through a strategy of ours, with the options it was made with; `undefined` for anything else. */
-export function passingOf(
-  value: object,
-): ((items: readonly Item[], run: ArrayRun) => Promise<Passed>) | undefined {
-  return (value as { readonly [PASSING]?: (items: readonly Item[], run: ArrayRun) => Promise<Passed> })[
-    PASSING
-  ]
+export function passingOf(value: object): PassingWithin | undefined {
+  return (value as { readonly [PASSING]?: PassingWithin })[PASSING]
 }
 
 /** What a stage needs besides its options, to be a strategy. */
@@ -154,9 +153,9 @@ export function strategyOf<S extends Stage>(
     requireMessages(messages, name)
     return itemsOf(messages)
   }
-  const pass = async (items: readonly Item[], run: ArrayRun): Promise<Passed> => {
+  const pass: PassingWithin = async (items, run, outer) => {
     if (needsTarget) targetOf(run)
-    return passing(items, run, resolved)
+    return passing(items, run, outer === undefined ? resolved : resolve(checked, outer))
   }
   const face: ArrayFace = {
     maxTokens,
@@ -240,14 +239,26 @@ function resultOf(
   }
 }
 
-function resolve(options: CheckedOptions): RunOptions {
+/** Options with everything filled in: from those of the strategy around it, where it stands in one, else by default. */
+function resolve(options: CheckedOptions, outer: RunOptions = DEFAULT_OPTIONS): RunOptions {
+  const { estimator, summaryPreset } = options
   return {
-    estimator: arrayEstimator(options.estimator),
-    provider: options.provider ?? '',
-    summarizer: options.summarizer ?? extractiveSummarizer,
-    manner: options.summaryPreset === undefined ? PLAIN_MANNER : MANNERS[options.summaryPreset],
-    summaryMaxTokens: options.summaryMaxTokens ?? STRATEGY_SUMMARY_TOKENS,
-    summarySections: options.summarySections ?? SUMMARY_SECTIONS,
-    summaryTimeoutMs: options.summaryTimeoutMs ?? SUMMARY_TIMEOUT_MS,
+    estimator: estimator === undefined ? outer.estimator : arrayEstimator(estimator),
+    provider: options.provider ?? outer.provider,
+    summarizer: options.summarizer ?? outer.summarizer,
+    manner: summaryPreset === undefined ? outer.manner : MANNERS[summaryPreset],
+    summaryMaxTokens: options.summaryMaxTokens ?? outer.summaryMaxTokens,
+    summarySections: options.summarySections ?? outer.summarySections,
+    summaryTimeoutMs: options.summaryTimeoutMs ?? outer.summaryTimeoutMs,
   }
+}
+
+const DEFAULT_OPTIONS: RunOptions = {
+  estimator: arrayEstimator(undefined),
+  provider: '',
+  summarizer: extractiveSummarizer,
+  manner: PLAIN_MANNER,
+  summaryMaxTokens: STRATEGY_SUMMARY_TOKENS,
+  summarySections: SUMMARY_SECTIONS,
+  summaryTimeoutMs: SUMMARY_TIMEOUT_MS,
 }

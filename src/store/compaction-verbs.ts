@@ -217,8 +217,10 @@ export class CompactionVerbs<S extends Storage> extends UsageVerbs<S> {
   async undoIfFits(sessionId: string, options: UndoIfFitsOptions = {}): Promise<UndoIfFitsResult> {
     const id = checkId(sessionId)
     const checked = check(undoIfFitsSchema, options, 'undoIfFits')
-    const own = this.configuration.modelOf(await this.requireSession(id))
+    const session = await this.requireSession(id)
+    const own = this.configuration.modelOf(session)
     const chosen = resolveModel(own, checked.provider, checked.model)
+    const { target, targetTokens } = this.configuration.ofSession(session.config).settings
     return this.#turned(
       'undone',
       id,
@@ -226,6 +228,8 @@ export class CompactionVerbs<S extends Storage> extends UsageVerbs<S> {
       () =>
         undoIfFits(this.storage, id, checked, {
           chosen,
+          target,
+          targetTokens,
           statsOf: (figures, readings, request) =>
             this.statsOf(id, figures, readings, { provider: chosen.provider, model: chosen.model, request }),
         }),

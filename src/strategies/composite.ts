@@ -72,7 +72,7 @@ async function passPart(
   if (own !== undefined) {
     // A composite has a threshold of its own, whatever it stands in.
     const target = isComposite(part) ? (part.budget ?? run.target) : run.target
-    return (await own(items, { ...run, target })).items
+    return (await own(items, { ...run, target }, options)).items
   }
   if (isStage(part)) return runStageOnItems(items, part, run, options)
   if (isUserStrategy(part)) return passUserStrategy(items, part, run.target)

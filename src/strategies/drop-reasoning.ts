@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { check } from '../core/check.ts'
-import type { Part } from '../core/message.ts'
+import { isReasoning, type Part } from '../core/message.ts'
 import { dropReasoningShape, dropReasoningStage } from '../core/stages/drop-reasoning.ts'
 import type { ChatMessage } from '../plain/chat-message.ts'
 import { type Passing, type Strategy, stagePassing, strategyOf, strategyShape } from '../plain/strategy.ts'
@@ -26,17 +26,22 @@ export function dropReasoning(options: DropReasoningOptions = {}): Strategy {
 function emptying(passing: Passing): Passing {
   return async (items, run, options) => {
     const { items: after, steps } = await passing(items, run, options)
-    const left = after.map((item, at) =>
-      item.message === items[at]?.message ? item : { ...item, message: withoutEmptied(item.message) },
-    )
-    return { items: left.filter(({ message }) => message.content.length > 0), steps }
+    const left = after.flatMap((item, at) => {
+      const before = items[at]!.message
+      if (item.message === before) return [item]
+      const message = withoutEmptied(before, item.message)
+      return message === undefined ? [] : [{ ...item, message }]
+    })
+    return { items: left, steps }
   }
 }
 
-function withoutEmptied(message: ChatMessage): ChatMessage {
-  const { content } = message
-  if (typeof content === 'string') return message
-  const isEmptied = (part: Part): boolean =>
-    (part.type === 'reasoning' || part.type === 'text') && part.text === ''
-  return { ...message, content: content.filter((part) => !isEmptied(part)) }
+/** A message without the parts that were emptied, each where it was; `undefined` when nothing else was in it. */
+function withoutEmptied(before: ChatMessage, after: ChatMessage): ChatMessage | undefined {
+  const [was, is] = [before.content, after.content]
+  if (!Array.isArray(was) || !Array.isArray(is)) return after
+  const content = (is as readonly Part[]).filter(
+    (part, at) => !(isReasoning(was[at]) && 'text' in part && part.text === ''),
+  )
+  return content.length === 0 && is.length > 0 ? undefined : { ...after, content }
 }
