@@ -238,7 +238,8 @@ describe('after a turn', () => {
         stopReason,
       })
       expect(turn).toMatchObject({ next: 'continue', final: false, compacted: false })
-      expect(heard).toEqual([])
+      expect(turn.appended).toMatchObject({ providerCompaction: { recorded: true } })
+      expect(heard).toEqual(['recorded'])
       // The block stands for what was before it, by a compaction of the provider's own.
       expect((await store.getEffectiveHistory('s'))[0]).toMatchObject({ kind: 'summary', content: [block] })
       expect((await store.listCompactions('s')).map(({ kind }) => kind)).toEqual(['provider'])
