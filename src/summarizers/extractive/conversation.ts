@@ -2,10 +2,17 @@ import { headOf } from '../../core/characters.ts'
 import { type Message, partsOf, type RowKind } from '../../core/message.ts'
 import { type Call, callsOf, outputHead, outputTail, targetOf } from '../calls.ts'
 import { cleanLine, ends, oneLine, shorten, shortenPath } from '../text.ts'
+import { ownWords } from './own-words.ts'
 import { shellCommand, shellGist } from './shell.ts'
 
 /** Something the user or the assistant said, on its place; of a long text the beginning and the end. */
-export type Said = { readonly by: 'user' | 'assistant'; readonly text: string; readonly at: number }
+export type Said = {
+  readonly by: 'user' | 'assistant'
+  readonly text: string
+  readonly at: number
+  /** Of a user's text what is not quoted, pasted or forwarded; of an assistant's all. */
+  readonly own: string
+}
 
 /** A request of the user's and everything up to the next one. */
 export type Exchange = {
@@ -37,11 +44,15 @@ export function readConversation(messages: readonly (Message & { readonly kind?:
     const text = textOf(message)
     if (text.trim() === '') continue
     if (message.kind === 'summary') summaries.push(text)
-    else if (message.role === 'assistant')
-      said.push({ by: 'assistant', text: ends(text, ...ASSISTANT_ENDS), at })
-    else {
-      const own = ends(withoutInserts(text), ...USER_ENDS)
-      if (own.trim() !== '') said.push({ by: 'user', text: own, at })
+    else if (message.role === 'assistant') {
+      const shown = ends(text, ...ASSISTANT_ENDS)
+      said.push({ by: 'assistant', text: shown, at, own: shown })
+    } else {
+      const written = withoutInserts(text)
+      const shown = ends(written, ...USER_ENDS)
+      // Of the whole: a block that is cut off would be open at one end.
+      if (shown.trim() !== '')
+        said.push({ by: 'user', text: shown, at, own: ends(ownWords(written), ...USER_ENDS) })
     }
   }
   const calls = callsOf(messages)

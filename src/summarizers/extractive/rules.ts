@@ -149,14 +149,14 @@ export function rulesIn(said: readonly Said[]): Rule[] {
 }
 
 function rulesOf(said: readonly Said[], i: number): Rule[] {
-  const { by, text } = said[i]!
+  const { by, text, own } = said[i]!
   if (by === 'user') {
-    const own = rulesOfUser(text)
-    if (own.length > 0) return own
+    const rules = rulesOfUser(own)
+    if (rules.length > 0) return rules
     // What the assistant gives in to is a decision, however it was put.
     const next = said[i + 1]
     const isGranted = next?.by === 'assistant' && CONCEDES.test(next.text)
-    return isGranted ? [{ by: 'User', text: informative(text, 400), weight: 2 }] : []
+    return isGranted && own.trim() !== '' ? [{ by: 'User', text: informative(own, 400), weight: 2 }] : []
   }
   const rule = (CONCEDES.test(text) ? concession(text) : undefined) ?? ruleOfAssistant(text)
   return rule === undefined ? [] : [rule]
