@@ -2,6 +2,7 @@ import { headOf } from '../../core/characters.ts'
 import { type Message, partsOf, type RowKind } from '../../core/message.ts'
 import { type Call, callsOf, outputHead, outputTail, targetOf } from '../calls.ts'
 import { cleanLine, ends, oneLine, shorten, shortenPath } from '../text.ts'
+import { tellingLine } from './error-lines.ts'
 import { ownWords } from './own-words.ts'
 import { shellCommand, shellGist } from './shell.ts'
 
@@ -131,13 +132,6 @@ function lastSegments(path: string): string {
 const RESULT_ENDS = 600
 const FAILED_END = 3_000
 
-const ERROR_LINE =
-  /\b\w*(?:Error|Exception)\b\s*[:(]|^\s*(?:error|fatal|panic|FAIL(?:ED)?|Traceback|✗|×|npm ERR!)|\berror(?:\[\w+\]| [A-Z]{2,}\d+)|: (?:error|command not found|No such file)|"error"\s*:\s*["{]/i
-/** Lines about errors that do not say which. */
-const NO_NEWS =
-  /\b(?:0|no) errors?\b|\bnpm (?:error|ERR!) (?:Lifecycle|code|errno|path|command|workspace|location|in workspace|A complete)/i
-const EXIT_LINE = /\bexit(?:ed)?(?: with)?(?: code| status):? [1-9]/i
-
 /** The line of a result that tells what went wrong, if something did. */
 export function errorLine(call: Call): string | undefined {
   if (call.result === undefined) return undefined
@@ -147,11 +141,8 @@ export function errorLine(call: Call): string | undefined {
   const start = outputHead(output, RESULT_ENDS)
   const end = outputTail(output, start.length, failed ? FAILED_END : RESULT_ENDS)
   const lines = `${start}\n${end}`.split('\n').filter((line) => line.trim() !== '')
-  const telling =
-    lines.find((line) => ERROR_LINE.test(line) && !NO_NEWS.test(line)) ??
-    lines.find((line) => EXIT_LINE.test(line)) ??
-    (failed ? (lines[0] ?? 'failed') : undefined)
-  return telling === undefined ? undefined : shorten(cleanLine(telling), 200)
+  const telling = tellingLine(lines) ?? (failed ? (lines[0] ?? 'failed') : undefined)
+  return telling === undefined ? undefined : shorten(cleanLine(telling).replace(/^E {1,8}(?=\S)/, ''), 200)
 }
 
 const SEARCH_TOOL = /search|grep|glob|find|fetch|list|^ls$/i
