@@ -19,7 +19,7 @@ const TAG = /<(\/?)([A-Za-z][\w:.-]{0,60})(?:\s[^<>\n]{0,300})?>/g
 
 type Tag = { readonly name: string; readonly closes: boolean; readonly at: number; readonly end: number }
 
-const FENCE = /^\s{0,12}(`{3,}|~{3,})([^\n]{0,80})$/
+const FENCE = /^\s{0,12}(?:`{3,80}|~{3,80})/
 const QUOTED = /^\s{0,40}>/
 /** What stands above a mail that is passed on. */
 const FORWARDED =
@@ -62,13 +62,13 @@ export function ownWords(text: string): string {
     // What a pattern looks at of a line; the rest of a very long one is kept or dropped with it.
     const line = text.slice(from, Math.min(end, from + 400))
     if (fence !== undefined) {
-      const [, mark = '', behind = ''] = FENCE.exec(line) ?? []
-      if (mark.startsWith(fence) && behind.trim() === '') fence = undefined
+      const closing = line.trim()
+      if (closing.startsWith(fence) && /^(?:`+|~+)$/.test(closing)) fence = undefined
       from = end + 1
       continue
     }
-    const [, mark, behind = ''] = FENCE.exec(line) ?? []
-    if (mark !== undefined && end - from === line.length && !behind.includes(mark.slice(0, 3))) {
+    const mark = FENCE.exec(line)?.[0].trimStart()
+    if (mark !== undefined && isFence(line, mark) && end - from === line.length) {
       fence = mark
       from = end + 1
       continue
@@ -94,6 +94,12 @@ export function ownWords(text: string): string {
     from = end + 1
   }
   return kept.join('')
+}
+
+/** Whether a line that begins with marks opens a fence: three more of them would close it on the line. */
+function isFence(line: string, mark: string): boolean {
+  const behind = line.trimStart().slice(mark.length)
+  return !behind.includes(mark.slice(0, 3)) && !(mark.startsWith('~') && behind.trim().includes(' '))
 }
 
 /** Where a line opens a block of three quotes: they stand at its beginning or at its end. */
