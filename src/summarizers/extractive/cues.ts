@@ -61,13 +61,18 @@ function anyOf(cues: typeof CUES): string {
 const LATIN = `\\b(?:${anyOf(CUES)})\\b`
 const EVERY = `${LATIN}|${anyOf(EAST_ASIAN_CUES)}`
 
-/** A pattern that finds the cues of a text, from its beginning. */
-export function cuesFor(text: string): RegExp {
-  return new RegExp(isEastAsian(text) ? EVERY : LATIN, 'gi')
-}
-
 const LATIN_CUE = new RegExp(LATIN, 'gi')
 const EVERY_CUE = new RegExp(EVERY, 'gi')
+/** The same for whole texts, so that the two searches do not share a place. */
+const LATIN_SEARCH = new RegExp(LATIN, 'gi')
+const EVERY_SEARCH = new RegExp(EVERY, 'gi')
+
+/** A pattern that finds the cues of a text, set to its beginning. One at a time: it is shared. */
+export function cuesFor(text: string): RegExp {
+  const cues = isEastAsian(text) ? EVERY_SEARCH : LATIN_SEARCH
+  cues.lastIndex = 0
+  return cues
+}
 
 /** Whether a text holds signs of Chinese or Japanese. */
 export function isEastAsian(text: string): boolean {
