@@ -6,7 +6,7 @@ import {
   writeFile,
   writeNames,
 } from '../../src/summarizers/extractive/file-lines.ts'
-import { noFacts } from '../../src/summarizers/extractive/files.ts'
+import { filesIn, noFacts } from '../../src/summarizers/extractive/files.ts'
 import { noOutline, readOutline } from '../../src/summarizers/extractive/outline.ts'
 
 /** The first line a file with this code gets, without its path and what was done to it. */
@@ -62,7 +62,7 @@ class Store(Base):
         return 1
 def open_store(name: str) -> Store:
     limit = 3`,
-      'defines MAX_AGE = 30, class Store (__init__, load, inner, size), open_store',
+      'defines MAX_AGE = 30, class Store (__init__, load, size), open_store',
     ],
     [
       'Rust',
@@ -111,6 +111,71 @@ func newServer() *Server {
       '     1\tdef first_one():\n     2\t    pass\n    3\tdef second():',
       'defines first_one, second',
     ],
+    [
+      'Python that begins with a method, and locals in it',
+      `class Cache:
+    def __init__(self, size: int):
+        self.size = size
+        limit = 3
+        oldest: int = 4
+    def get(self, key):
+        found = self.find(key)
+        return found
+    def set(self, key):
+        pass`,
+      'defines class Cache (__init__, get, set)',
+    ],
+    [
+      'TypeScript with locals in methods',
+      `export class Cache {
+  get(key: string) {
+    const found = 3
+    if (found) return
+  }
+  const = 4
+}`,
+      'defines class Cache (get)',
+    ],
+    [
+      'C',
+      `#include <stdio.h>
+static int count_words(const char *text)
+{
+    int words = 0;
+    return printf("%d", words);
+}
+struct list *make_list(int size, int step) {
+    if (size > 3) {
+    }
+}
+int main(int argc, char **argv) {
+}
+void declared_only(void);
+int parse_args(struct args *into,
+               int count)
+{
+}`,
+      'defines count_words, make_list, main, parse_args',
+    ],
+    [
+      'C++',
+      'class Widget {\n public:\n  void paint(int x);\n};\nvoid Widget::resize(int w) {\n  if (w) {\n  }\n}',
+      'defines class Widget (paint, resize)',
+    ],
+    [
+      'SQL',
+      `CREATE TABLE orders (
+  id INTEGER PRIMARY KEY
+);
+CREATE TABLE IF NOT EXISTS public.order_lines (id INTEGER);
+create unique index orders_by_day on orders (day);`,
+      'defines table orders, table order_lines, index orders_by_day',
+    ],
+    [
+      'prose that sounds like code',
+      'Create table views.\nSee the part below (it is long),\nelse if (x) {',
+      '',
+    ],
     ['prose', 'The class of 1999 met. Import taxes rise; for type theory see below.', ''],
   ])('%s', (_, code, line) => {
     expect(told(code)).toBe(line)
@@ -145,6 +210,26 @@ function main() {
   )
 })
 
+it('all modules of a list in Go', () => {
+  expect(names('package main\nimport (\n\t"fmt"\n\tlog "example.com/x/log"\n)\nfunc main() {\n}')).toBe(
+    '`x` imports `fmt`, `example.com/x/log`',
+  )
+})
+
+it.each([
+  ['#[derive(Debug)]\npub struct A;', ''],
+  ['#![allow(dead_code)]\n// Counts the words.', 'Counts the words.'],
+  ['#include <stdio.h>\n#define LIMIT 300\n/* Counts the words. */', 'Counts the words.'],
+  ['# include what you use', 'include what you use'],
+  ['# Heading of it', 'Heading of it'],
+])('what a file says of itself: %s', (content, about) => {
+  const files = filesIn(
+    [{ id: 'c', name: 'write', input: { path: 'a', content }, effect: 'write', paths: ['a'], at: 0 }],
+    { read: [], modified: [] },
+  )
+  expect(files.get('a')?.about).toBe(about)
+})
+
 it('lines are read back as they were written', () => {
   const file = { ...noFacts('src/a.ts'), created: true, edits: 3, reads: 1, about: 'Says what it is.' }
   readOutline(
@@ -170,6 +255,9 @@ it.each([
   ['brackets', '('.repeat(2_000_000)],
   ['imports that never end', 'import {\n'.repeat(200_000)],
   ['classes', 'class A {\n  b(\n'.repeat(100_000)],
+  ['types', 'int a*&'.repeat(300_000)],
+  ['types and brackets', `${'int a '.repeat(8)}(a,\n`.repeat(30_000)],
+  ['a parameter without end', `int f(${'a*'.repeat(50)},\n`.repeat(20_000)],
   ['words', 'static async '.repeat(200_000)],
 ])('is not held up by %s', (_, code) => {
   const started = performance.now()

@@ -2,10 +2,18 @@ import { headOf } from '../../core/characters.ts'
 import { type Message, partsOf, type RowKind } from '../../core/message.ts'
 import { type Call, callsOf, outputHead, outputTail, targetOf } from '../calls.ts'
 import { cleanLine, ends, oneLine, shorten, shortenPath } from '../text.ts'
+import { tellingLine } from './error-lines.ts'
+import { ownWords } from './own-words.ts'
 import { shellCommand, shellGist } from './shell.ts'
 
 /** Something the user or the assistant said, on its place; of a long text the beginning and the end. */
-export type Said = { readonly by: 'user' | 'assistant'; readonly text: string; readonly at: number }
+export type Said = {
+  readonly by: 'user' | 'assistant'
+  readonly text: string
+  readonly at: number
+  /** Of a user's text what is not quoted, pasted or forwarded; of an assistant's all. */
+  readonly own: string
+}
 
 /** A request of the user's and everything up to the next one. */
 export type Exchange = {
@@ -37,11 +45,15 @@ export function readConversation(messages: readonly (Message & { readonly kind?:
     const text = textOf(message)
     if (text.trim() === '') continue
     if (message.kind === 'summary') summaries.push(text)
-    else if (message.role === 'assistant')
-      said.push({ by: 'assistant', text: ends(text, ...ASSISTANT_ENDS), at })
-    else {
-      const own = ends(withoutInserts(text), ...USER_ENDS)
-      if (own.trim() !== '') said.push({ by: 'user', text: own, at })
+    else if (message.role === 'assistant') {
+      const shown = ends(text, ...ASSISTANT_ENDS)
+      said.push({ by: 'assistant', text: shown, at, own: shown })
+    } else {
+      const written = withoutInserts(text)
+      const shown = ends(written, ...USER_ENDS)
+      // Of the whole: a block that is cut off would be open at one end.
+      if (shown.trim() !== '')
+        said.push({ by: 'user', text: shown, at, own: ends(ownWords(written), ...USER_ENDS) })
     }
   }
   const calls = callsOf(messages)
@@ -120,13 +132,6 @@ function lastSegments(path: string): string {
 const RESULT_ENDS = 600
 const FAILED_END = 3_000
 
-const ERROR_LINE =
-  /\b\w*(?:Error|Exception)\b\s*[:(]|^\s*(?:error|fatal|panic|FAIL(?:ED)?|Traceback|✗|×|npm ERR!)|\berror(?:\[\w+\]| [A-Z]{2,}\d+)|: (?:error|command not found|No such file)|"error"\s*:\s*["{]/i
-/** Lines about errors that do not say which. */
-const NO_NEWS =
-  /\b(?:0|no) errors?\b|\bnpm (?:error|ERR!) (?:Lifecycle|code|errno|path|command|workspace|location|in workspace|A complete)/i
-const EXIT_LINE = /\bexit(?:ed)?(?: with)?(?: code| status):? [1-9]/i
-
 /** The line of a result that tells what went wrong, if something did. */
 export function errorLine(call: Call): string | undefined {
   if (call.result === undefined) return undefined
@@ -136,11 +141,8 @@ export function errorLine(call: Call): string | undefined {
   const start = outputHead(output, RESULT_ENDS)
   const end = outputTail(output, start.length, failed ? FAILED_END : RESULT_ENDS)
   const lines = `${start}\n${end}`.split('\n').filter((line) => line.trim() !== '')
-  const telling =
-    lines.find((line) => ERROR_LINE.test(line) && !NO_NEWS.test(line)) ??
-    lines.find((line) => EXIT_LINE.test(line)) ??
-    (failed ? (lines[0] ?? 'failed') : undefined)
-  return telling === undefined ? undefined : shorten(cleanLine(telling), 200)
+  const telling = tellingLine(lines) ?? (failed ? (lines[0] ?? 'failed') : undefined)
+  return telling === undefined ? undefined : shorten(cleanLine(telling).replace(/^E {1,8}(?=\S)/, ''), 200)
 }
 
 const SEARCH_TOOL = /search|grep|glob|find|fetch|list|^ls$/i

@@ -21,7 +21,7 @@ const VALUE = /^(?:(?=[^\d@]{0,40}[\d@])[\w@.#$:+/%-]{3,64}|[A-Z]{5,20})$/
 /** A time of day says little without its day. */
 const TIME = /^\d{1,2}:\d\d(?::\d\d)?(?:\+\d)?$/
 const MENTION =
-  /\$\d[\d,]{0,12}(?:\.\d{1,2})?|#?\b(?=[A-Za-z_-]{0,40}\d)[A-Za-z0-9][\w-]{2,60}\b|[\w.+-]{1,60}@[\w-]{1,60}\.[\w.-]{2,40}/g
+  /[€£¥] ?\d[\d.,]{0,14}|\b\d[\d.,]{0,14}[ \u00a0\u202f]?(?:€|£|¥|[万億亿千]?[元円]|(?:EUR|USD|GBP|CHF)\b)|\b\d{1,2}\.\d{1,2}\.\d{4}\b|\$\d[\d,]{0,12}(?:\.\d{1,2})?|#?\b(?=[A-Za-z_-]{0,40}\d)[A-Za-z0-9][\w-]{2,60}\b|[\w.+-]{1,60}@[\w-]{1,60}\.[\w.-]{2,40}/g
 
 type Known = { name: string; mentions: number; last: number }
 
@@ -46,9 +46,9 @@ export function factsIn({ calls, said }: Conversation, earlier: readonly Fact[])
     textRoom -= head.length
     for (const [match] of head.matchAll(MENTION)) {
       const value = match.replace(/[.,-]+$/, '')
-      const fact = known.get(value) ?? known.get(value.replace(/^[$#]/, ''))
+      const fact = known.get(value) ?? known.get(value.replace(/^[$€£¥#] ?/, ''))
       if (fact !== undefined) mention(fact, at, 2)
-      else if (/^\$/.test(value) || value.length >= 5)
+      else if (isMoney(value) || value.length >= 5)
         known.set(value, { name: MENTIONED, mentions: 1, last: at })
     }
   }
@@ -74,7 +74,12 @@ export function factsIn({ calls, said }: Conversation, earlier: readonly Fact[])
 function kindWeight(name: string, value: string): number {
   if (/@|T\d\d:/.test(value)) return -2
   if (KEY.test(value)) return 3
-  return MONEY.test(name) || value.startsWith('$') ? 2 : 0
+  return MONEY.test(name) || isMoney(value) ? 2 : 0
+}
+
+/** A sum with the sign of its currency. */
+function isMoney(value: string): boolean {
+  return /^[$€£¥]|^\d.*(?:[€£¥元円]|EUR|USD|GBP|CHF)$/.test(value)
 }
 
 const MONEY = /amount|price|total|cost|fee|fare|balance|paid|sum\b/i

@@ -1,5 +1,6 @@
 import { headOf } from '../../core/characters.ts'
 import { countNames, isTellingName, KEYWORDS } from './names.ts'
+import { createdBySql, functionOfC } from './signatures.ts'
 
 /** What a piece of code defines. */
 export type Definition = {
@@ -52,6 +53,13 @@ const FIELD = /^(?:[\w<>[\],.]{1,40}\s+){0,4}#?([A-Za-z_$][\w$]{1,60})[?!]?\s*[:
 /** A number of a line in front of it, as tools that show files write it. */
 const NUMBERED = /^\s{0,8}\d{1,7}(?:\t|→|\| ?|: |:(?=\S))/
 
+/** `public:` and the like: not a member, and not where members stand. */
+const SECTION = /^(?:public|private|protected|signals|slots)\b[\w ]{0,20}:$/
+/** Words that are often called and yet are names that members have. */
+const MEMBER_NAMES = new Set(
+  'get set init match format test any number string object print is of not with'.split(' '),
+)
+
 export function noOutline(): Outline {
   return { defines: new Map(), imports: new Map(), uses: new Map() }
 }
@@ -101,7 +109,23 @@ export function readOutline(code: string, outline: Outline): void {
     }
     const indent = line.length - line.trimStart().length
     if (container !== undefined && indent <= container.indent) container = undefined
+    // The first line of a body tells how far its members stand in; what stands deeper is within one of them.
+    if (container !== undefined && container.inner === 0 && !SECTION.test(text)) container.inner = indent
     const { word, rest } = firstWord(text)
+    const created = word === 'create' || word === 'CREATE' ? createdBySql(text) : undefined
+    if (created !== undefined) {
+      put(outline, { ...created, members: [] })
+      continue
+    }
+    const isType = CONTAINERS.has(word) && !/^(?:struct|enum|union)$/.test(word)
+    if (indent === 0 && !isType && !FUNCTIONS.has(word)) {
+      const found = functionOfC(text, code[from] === '{')
+      if (found !== undefined && !KEYWORDS.has(found.name)) {
+        if (found.owner === undefined) put(outline, { name: found.name, kind: '', members: [] })
+        else addMember(put(outline, { name: found.owner, kind: 'class', members: [] }), found.name)
+        continue
+      }
+    }
     if (IMPORTS.has(word) || (word === 'export' && / from ['"]/.test(text)) || text.startsWith('#include')) {
       if (/^[^'"]*[{(][^})]*$/.test(text)) {
         pending = text
@@ -124,7 +148,6 @@ export function readOutline(code: string, outline: Outline): void {
       if (name !== undefined && value !== undefined) put(outline, { name, kind: '', members: [], value })
       continue
     }
-    if (container.inner === 0) container.inner = indent
     if (indent === container.inner) addMember(container.of, METHOD.exec(text)?.[1] ?? FIELD.exec(text)?.[1])
   }
   if (pending !== undefined) readImport(pending, outline)
@@ -154,7 +177,10 @@ function define(
   outline: Outline,
 ): Definition | undefined {
   const [, receiver, name = '', behind = ''] = NAMED.exec(rest) ?? []
-  if (name.length < 2 || KEYWORDS.has(name)) return undefined
+  if (name.length < 2 || (KEYWORDS.has(name) && !MEMBER_NAMES.has(name))) return undefined
+  // What stands deeper than members do is a member's own.
+  if (container !== undefined && container.inner > 0 && indent > container.inner && !CONTAINERS.has(word))
+    return undefined
   if (FUNCTIONS.has(word)) {
     // Go names the type a function belongs to in front of it; elsewhere the class around it.
     const owner = receiver === undefined ? container?.of : ownerOf(receiver, outline)
@@ -192,7 +218,8 @@ function put({ defines }: Outline, definition: Definition): Definition {
 }
 
 function addMember(owner: Definition, name: string | undefined): void {
-  if (name === undefined || KEYWORDS.has(name) || owner.members.includes(name)) return
+  if (name === undefined || (KEYWORDS.has(name) && !MEMBER_NAMES.has(name)) || owner.members.includes(name))
+    return
   if (owner.members.length < MAX_MEMBERS) owner.members = [...owner.members, name]
 }
 
@@ -201,6 +228,12 @@ const MAX_MODULES = 80
 const MAX_IMPORTED = 60
 
 function readImport(statement: string, { imports }: Outline): void {
+  // Go lists its modules in brackets.
+  if (/^import\s*\(/.test(statement) && statement.includes('"')) {
+    for (const [, module = ''] of headOf(statement, 8_000).matchAll(/"([^"\s]{1,120})"/g))
+      if (imports.size < MAX_MODULES && !imports.has(module)) imports.set(module, new Set())
+    return
+  }
   const text = headOf(statement, 2_000)
   const quoted = /['"<]([^'"<>\s]{1,120})['">]/.exec(text)?.[1]
   const python = /^from\s+([\w.]+)\s+import\s+(.*)$/.exec(text)

@@ -71,7 +71,7 @@ function firstSentence(text: string): string {
 }
 
 const COMPLAINT =
-  /\b(?:error|exception|crash(?:es|ed)?|fail(?:s|ed|ing|ure)?|broken|bug|bugs|doesn['’]t work|does not work|not working|wrong|issue|problem|stuck|regression|why (?:do|does|did|is|are|would|can)|incorrect|missing)\b/i
+  /\b(?:error|exception|crash(?:es|ed)?|fail(?:s|ed|ing|ure)?|broken|bug|bugs|doesn['’]t work|does not work|not working|wrong|issue|problem|stuck|regression|why (?:do|does|did|is|are|would|can)|incorrect|missing|fehler|fehlermeldung|funktioniert nicht|geht nicht|klappt nicht|kaputt|falsch|abgestürzt|erreur|ne marche (?:pas|plus)|ne fonctionne (?:pas|plus)|plantage|no funciona|fallo|falla|incorrecto)\b|错误|报错|失败|崩溃|有问题|不工作|异常|エラー|動かない|動きません|失敗|壊れ|バグ|不具合/i
 
 function complaints({ exchanges }: Conversation): Problem[] {
   const problems: Problem[] = []

@@ -8,6 +8,10 @@ const CODE_LIKE = /`[^`]+`|\b\w+[._/]\w+|@\S+|\b[a-z]+[A-Z]\w*|\b[A-Z]\w*\d\w*/g
 const SMALL_TALK =
   /^(?:ok(?:ay)?|yes|yeah|yep|no|sure|thanks?(?: you)?|great|cool|nice|wow|perfect|hi|hello|hey|alright|right|good|lgtm|yo|go on|continue|proceed|do it|go ahead)(?:[\s,.!]+(?:ok(?:ay)?|yes|please|thanks?|thank you|continue|proceed|go on|go ahead|do it|there|so|very|much|looks good|much|for (?:your|the) help))*[\s,.!?]*$/i
 
+/** The same in other languages. */
+const ASKS_OTHER =
+  /\b(?:bitte|warum|wieso|muss|soll|kannst|ändere|füge|behebe|erstelle|schreibe|entferne|teste|prüfe|erkläre|fehler|statt|niemals|immer|nur|pourquoi|comment|peux|pouvez|corrige|corrigez|ajoute|ajoutez|écris|supprime|erreur|jamais|toujours|puedes|podrías|corrige|añade|agrega|escribe|elimina|nunca|siempre|por favor)\b|为什么|怎么|如何|请|帮我|修复|添加|增加|修改|删除|创建|实现|测试|检查|解释|错误|不要|必须|なぜ|どう|ください|直して|追加|修正|削除|作って|作成|実装|テスト|確認|エラー|必ず|ないで/gi
+
 /** Units of a text that are weighed sentence by sentence. */
 const WEIGHED = 6_000
 
@@ -45,7 +49,8 @@ export function informative(text: string, max: number): string {
 function weigh(sentence: string, place: number, count: number): number {
   if (sentence.length < 8 || isSmallTalk(sentence)) return -1
   const words = sentence.slice(0, 400)
-  let weight = Math.min(4, words.match(ASKS)?.length ?? 0) + Math.min(3, words.match(CODE_LIKE)?.length ?? 0)
+  const asks = (words.match(ASKS)?.length ?? 0) + (words.match(ASKS_OTHER)?.length ?? 0)
+  let weight = Math.min(4, asks) + Math.min(3, words.match(CODE_LIKE)?.length ?? 0)
   if (sentence.endsWith('?')) weight += 1
   if (place === 0) weight += 2
   if (place === count - 1) weight += 1

@@ -1,6 +1,7 @@
 import { headOf } from '../../core/characters.ts'
 import { cleanLine, oneLine, sentenceAround, sentencesOf, shorten, withoutFences } from '../text.ts'
 import type { Said } from './conversation.ts'
+import { cuesFor, isEastAsian, weightOf } from './cues.ts'
 import { informative } from './requests.ts'
 
 /** A constraint, preference or decision, in the words of who stated it. */
@@ -11,38 +12,9 @@ export type Rule = {
   readonly weight: number
 }
 
-/** Words that make a sentence a rule, by how strongly they do. A sentence needs 2 in all. */
-const CUES: readonly (readonly [weight: number, words: string])[] = [
-  [3, 'must|must not|mustn’t|never|always|do not|don’t|from now on|under no circumstances'],
-  [3, 'important|importantly|not allowed|forbidden|mandatory|required'],
-  [2, 'prefer|prefers|preferred|preferably|instead|instead of|rather than|avoid|make sure|ensure|remember'],
-  [2, 'decided|decision|agreed|let’s|we will|we’ll|stick to|stick with|no need|no longer|strictly'],
-  [2, 'should not|shouldn’t|may not|needs to|has to'],
-  [1, 'only|should|want|keep|use|please|can we|could we|need to|have to|i’d like|i would like'],
-  [1, 'at most|at least|without|everywhere|whenever|budget'],
-]
-
-const WEIGHTS: ReadonlyMap<string, number> = new Map(
-  CUES.flatMap(([weight, words]) => words.split('|').map((word) => [word, weight] as const)),
-)
-
-/** All cues as one pattern, longer ones first; either apostrophe. */
-const CUE = new RegExp(
-  `\\b(?:${[...WEIGHTS.keys()]
-    .sort((a, b) => b.length - a.length || (a < b ? -1 : 1))
-    .map((cue) => cue.replace('’', "['’]").replaceAll(' ', '\\s'))
-    .join('|')})\\b`,
-  'gi',
-)
-
-/** Phrases that hold a cue and state no rule. */
-const NOT_A_RULE =
-  /\b(?:do(?:n['’]t| not) (?:know|think|see|have|understand|get|remember|believe|mean|care|mind|worry|exist|work|seem)|never ?mind|(?:it|there|that|this|you|he|she|they) must (?:be|have been) (?:a|an|the|some|in|on|because|something|wrong)|must (?:admit|say)|important to note|(?:an?|the|this|some|more|most|very|any) important (?!to\b|that\b)|as always|(?:have|has|had|was|were|is|are|i['’]ve|we['’]ve|it['’]s) (?:always|never)|if you (?:want|need)|let['’]s see|not only|want me to|i need to|we need to see)\b/gi
-
-/** The same for the inside of one sentence, so that the two searches do not share a place. */
-const CUE_WITHIN = new RegExp(CUE.source, 'gi')
-
+/** Shortest rule, in units; Chinese and Japanese say as much in half of them. */
 const MIN_RULE = 12
+const MIN_EAST_ASIAN = 5
 
 /** What the user states: sentences with cues, lists under a line that announces rules, corrections. */
 function rulesOfUser(text: string): Rule[] {
@@ -50,11 +22,11 @@ function rulesOfUser(text: string): Rule[] {
   const prose = withoutFences(text)
   let listWeight = 0
   let from = 0
-  CUE.lastIndex = 0
-  for (let cue = CUE.exec(prose); cue !== null; cue = CUE.exec(prose)) {
+  const cues = cuesFor(prose)
+  for (let cue = cues.exec(prose); cue !== null; cue = cues.exec(prose)) {
     const { sentence, end } = sentenceAround(prose, cue.index, from)
     from = end
-    CUE.lastIndex = Math.max(end, cue.index + 1)
+    cues.lastIndex = Math.max(end, cue.index + 1)
     const weight = weightOf(sentence)
     if (weight < 2 || isPlainQuestion(sentence)) continue
     if (sentence.endsWith(':')) {
@@ -66,7 +38,8 @@ function rulesOfUser(text: string): Rule[] {
         continue
       }
     }
-    if (sentence.length >= MIN_RULE) rules.push({ by: 'User', text: sentence, weight: Math.min(3, weight) })
+    if (sentence.length >= (isEastAsian(sentence) ? MIN_EAST_ASIAN : MIN_RULE))
+      rules.push({ by: 'User', text: sentence, weight: Math.min(3, weight) })
   }
   if (rules.length === 0 && isCorrection(prose)) {
     rules.push({ by: 'User', text: shorten(oneLine(prose), 500), weight: 2 })
@@ -74,21 +47,14 @@ function rulesOfUser(text: string): Rule[] {
   return rules
 }
 
-function weightOf(sentence: string): number {
-  const seen = new Set<string>()
-  let weight = 0
-  for (const [match] of sentence.replace(NOT_A_RULE, ' ').matchAll(CUE_WITHIN)) {
-    const cue = match.toLowerCase().replace("'", '’').replaceAll(/\s/g, ' ')
-    if (seen.has(cue)) continue
-    seen.add(cue)
-    weight += WEIGHTS.get(cue) ?? 0
-  }
-  return weight
-}
-
 /** A question that asks for knowledge, not one that asks for something to be done. */
 function isPlainQuestion(sentence: string): boolean {
-  return sentence.endsWith('?') && !/\b(?:can|could|would|will) (?:we|you)\b|\bplease\b/i.test(sentence)
+  return (
+    /[?？]$/.test(sentence) &&
+    !/\b(?:can|could|would|will) (?:we|you)\b|\bplease\b|\bbitte\b|\bs['’]il (?:te|vous)\b|\bpor favor\b|请|請|ください/i.test(
+      sentence,
+    )
+  )
 }
 
 /** Items of a list that starts at a place in a text, blank lines before it aside. */
@@ -102,7 +68,7 @@ function listAfter(text: string, from: number): string[] {
 }
 
 function isCorrection(text: string): boolean {
-  return /^\s*(?:no|nope|wrong|stop|not like that|that['’]s (?:wrong|not))\b(?! (?:problem|worries|need|thanks|thank))[\s,.!:]/i.test(
+  return /^\s*(?:(?:no|nope|wrong|stop|not like that|that['’]s (?:wrong|not)|nein|falsch|non)\b(?! (?:problem|worries|need|thanks|thank|hay problema))[\s,.!:]|不对|不是这样|错了|違います|違う)/i.test(
     text,
   )
 }
@@ -149,14 +115,14 @@ export function rulesIn(said: readonly Said[]): Rule[] {
 }
 
 function rulesOf(said: readonly Said[], i: number): Rule[] {
-  const { by, text } = said[i]!
+  const { by, text, own } = said[i]!
   if (by === 'user') {
-    const own = rulesOfUser(text)
-    if (own.length > 0) return own
+    const rules = rulesOfUser(own)
+    if (rules.length > 0) return rules
     // What the assistant gives in to is a decision, however it was put.
     const next = said[i + 1]
     const isGranted = next?.by === 'assistant' && CONCEDES.test(next.text)
-    return isGranted ? [{ by: 'User', text: informative(text, 400), weight: 2 }] : []
+    return isGranted && own.trim() !== '' ? [{ by: 'User', text: informative(own, 400), weight: 2 }] : []
   }
   const rule = (CONCEDES.test(text) ? concession(text) : undefined) ?? ruleOfAssistant(text)
   return rule === undefined ? [] : [rule]

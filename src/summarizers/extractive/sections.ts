@@ -1,6 +1,7 @@
 import type { SummaryRequest } from '../summarizer.ts'
 import { shorten } from '../text.ts'
 import type { Conversation } from './conversation.ts'
+import { isEastAsian } from './cues.ts'
 import { factsIn, writeFacts } from './facts.ts'
 import { definedNames, writeFile, writeNames, writeReads } from './file-lines.ts'
 import { commonRoot, type FileFacts, filesIn, isModified, mergeFiles, weightOfFile } from './files.ts'
@@ -28,10 +29,11 @@ export function bulletsByTopic(
   const rules = distinctRules([...previous.rules, ...rulesIn(conversation.said)])
   const isDecision = ({ weight, by }: Rule) => weight < 3 && by !== 'Earlier'
   const isSilent = conversation.said.length === 0 && conversation.calls.length === 0
+  const asked = requests(conversation, previous)
   return new Map<Topic, readonly Bullet[]>([
-    ['request', requests(conversation, previous)],
+    ['request', asked],
     ['files', fileBullets(conversation, previous, files, told, max)],
-    ['concepts', concepts(conversation, previous, told, max)],
+    ['concepts', concepts(conversation, previous, told, factsRoom(max, asked[0]?.text ?? ''))],
     ['problems', problems(conversation, previous)],
     ['pending', pending(conversation, previous)],
     ['evolution', evolution(conversation, previous)],
@@ -85,12 +87,23 @@ const FACTS_SHARE = 0.4
 /** Of a summary of a few lines they are the larger part. */
 const MOST_FACTS_SHARE = 0.8
 const FEW_FACTS = 600
+/**
+ * Of a summary so short a first request in Chinese or Japanese, which says much in few units, comes before the facts,
+ * up to half of it; and what two headings take. In other writing the facts keep more of what is needed later
+ * (bench:retention: 0.690 of the identifiers against 0.518).
+ */
+const TINY = 400
+const HEADINGS = 70
 
-function concepts(conversation: Conversation, previous: Previous, told: Set<string>, max: number): Bullet[] {
-  const facts = writeFacts(
-    factsIn(conversation, previous.facts),
-    Math.max(max * FACTS_SHARE, Math.min(FEW_FACTS, max * MOST_FACTS_SHARE)),
-  )
+/** Units the facts may take of a summary of `max` units with this first request. */
+function factsRoom(max: number, request: string): number {
+  const room = Math.max(max * FACTS_SHARE, Math.min(FEW_FACTS, max * MOST_FACTS_SHARE))
+  if (max > TINY || !isEastAsian(request)) return room
+  return Math.min(room, max - HEADINGS - Math.min(request.length, Math.floor(max / 2)))
+}
+
+function concepts(conversation: Conversation, previous: Previous, told: Set<string>, room: number): Bullet[] {
+  const facts = writeFacts(factsIn(conversation, previous.facts), room)
   const terms = mergeTerms(previous.terms, termsIn(conversation))
   const ranks: Record<string, number> = {
     'Working directory': 780,
