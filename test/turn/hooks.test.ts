@@ -203,6 +203,25 @@ describe('before a turn', () => {
   })
 })
 
+describe('both hooks, turn by turn', () => {
+  it('warn once per crossing, though what is sent besides the history is seen before a turn alone', async () => {
+    const persistentContext = new PersistentContext().addSection({
+      label: 'Rules',
+      content: units(560),
+      priority: 0,
+    })
+    const options = { contextWindowTarget: 1_000, auto: false }
+    for (let turnNumber = 1; turnNumber <= 6; turnNumber++) {
+      await store.append('s', [say('user', units(5))])
+      await store.beforeTurn('s', { ...options, persistentContext })
+      // Other levels, and none, forget nothing.
+      await store.beforeTurn('s', { ...options, persistentContext, warningLevels: [] })
+      await store.afterTurn('s', { ...options, messages: [say('assistant', units(5))] })
+    }
+    expect(heard.filter((event) => event.startsWith('warning'))).toHaveLength(1)
+  })
+})
+
 describe('after a turn', () => {
   const of1000: AfterTurnOptions = { contextWindowTarget: 1_000 }
 
