@@ -46,8 +46,10 @@ export type Switches = {
 export type StageDefaults = {
   /** Messages a sliding window keeps. */
   readonly retained: number
-  /** What a cleared tool result shows; `undefined`: the stage's own. */
+  /** What a cleared tool result shows, a text or a function; `undefined`: the stage's own. */
   readonly placeholder: unknown
+  /** Tools whose results are never cleared. Default: the stage's own. */
+  readonly protectedTools?: readonly string[] | undefined
 }
 
 /** Which switch turns a stage off, by its name. A window is seed 003's fourth stage: its switch is `enableSlidingWindow` too. */
@@ -196,12 +198,15 @@ function completed(spec: StageSpec, defaults: StageDefaults, depth = MOST_DEPTH)
   const inner = specsIn(named)
   if (inner !== undefined && depth > 0)
     return { ...named, stages: inner.map((one) => completed(one, defaults, depth - 1)) }
-  const { retained, placeholder } = defaults
+  const { retained, placeholder, protectedTools } = defaults
   const lacks = (...options: string[]): boolean => options.every((option) => !Object.hasOwn(named, option))
   if (WINDOWS.has(named.stage) && lacks('last', 'fitBudget')) return { ...named, last: retained }
-  if (named.stage === 'clear_tool_results' && typeof placeholder === 'string' && lacks('placeholder'))
-    return { ...named, placeholder }
-  return named
+  if (named.stage !== 'clear_tool_results') return named
+  return {
+    ...(placeholder !== undefined && { placeholder }),
+    ...(protectedTools !== undefined && { protectedTools }),
+    ...named,
+  }
 }
 
 /** Stages made before, by what they were made of. */
