@@ -71,9 +71,14 @@ function compositionOf(resolved: ResolvedConfig, isQuiet: boolean): ReturnType<t
     truncate: isOn('enableTruncate'),
     cut: isOn('enableTruncate') && isOn('emergencyCut'),
   }
+  const { prunePlaceholder, pruneProtectedTools } = saidOf(resolved, [
+    'prunePlaceholder',
+    'pruneProtectedTools',
+  ])
   return stagesOf(isBounded ? withWindow(said) : said, switches, {
     retained: settings.maxRetainedMessages ?? MAX_RETAINED_MESSAGES,
-    placeholder: saidOf(resolved, ['prunePlaceholder']).prunePlaceholder,
+    placeholder: prunePlaceholder,
+    protectedTools: pruneProtectedTools,
   })
 }
 

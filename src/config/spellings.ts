@@ -88,17 +88,19 @@ const SWITCHES = {
 
 const CONTEXT_COMPACTION = table({ ...SWITCHES, enabled: 'auto' }, {}, { isOpen: true })
 
+const CONVERSATION_MEMORY = table(
+  { ...SWITCHES, enabled: 'enabled' },
+  { contextCompaction: CONTEXT_COMPACTION },
+  // How many sessions are kept in memory: here none are, so there is nothing to bound.
+  { isOpen: true, ignored: ['maxSessions'] },
+)
+
 /** Seed 003's `conversationMemory`, seed 004's `memory`, and names of both where the settings themselves stand. */
 const ROOT = table(
   SWITCHES,
   {
     contextCompaction: CONTEXT_COMPACTION,
-    conversationMemory: table(
-      { ...SWITCHES, enabled: 'enabled' },
-      { contextCompaction: CONTEXT_COMPACTION },
-      // How many sessions are kept in memory: here none are, so there is nothing to bound.
-      { isOpen: true, ignored: ['maxSessions'] },
-    ),
+    conversationMemory: CONVERSATION_MEMORY,
     memory: table(
       { autoCompactOnFinish: 'autoCompactOnFinish' },
       {
@@ -141,10 +143,10 @@ export type Reading = {
 export function ownNames(value: object, reading: Reading): Record<string, unknown> {
   const found = new Map<string, unknown>()
   const seen = new Set<Table>()
-  walk(value, ROOT, '', { ...reading, found, seen })
+  const quiet = new Set<Table>()
+  walk(value, ROOT, '', { ...reading, found, seen, quiet })
 
-  const memory = (value as { conversationMemory?: { enableSummarization?: unknown } }).conversationMemory
-  if (memory?.enableSummarization === false && !found.has('auto')) found.set('auto', false)
+  if (quiet.size > 0 && !found.has('auto')) found.set('auto', false)
   if (seen.has(ROOT.tables.get('memory')!.tables.get('context')!) && !found.has('preset'))
     found.set('preset', 'nca')
   return Object.fromEntries(found)
@@ -154,9 +156,14 @@ function walk(
   value: object,
   here: Table,
   path: string,
-  reading: Reading & { readonly found: Map<string, unknown>; readonly seen: Set<Table> },
+  reading: Reading & {
+    readonly found: Map<string, unknown>
+    readonly seen: Set<Table>
+    /** Tables that switch summaries off and mean compaction by itself too. */
+    readonly quiet: Set<Table>
+  },
 ): void {
-  const { known, what, found, seen, ignoresUnknown = false, snake = false } = reading
+  const { known, what, found, seen, quiet, ignoresUnknown = false, snake = false } = reading
   seen.add(here)
   for (const [written, one] of Object.entries(value)) {
     if (one === undefined) continue
@@ -175,6 +182,7 @@ function walk(
     if (found.has(own) && !isSame(found.get(own), one))
       throw invalid(`${what}: ${own} is given twice, under two names and with different values`)
     found.set(own, one)
+    if (here === CONVERSATION_MEMORY && name === 'enableSummarization' && one === false) quiet.add(here)
   }
 }
 

@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import { canonicalJson, jsonProblem } from '../core/json.ts'
 import { createStage, isStage, isStageSpec, type StageSpec, specProblem } from '../core/stages/registry.ts'
-import type { Stage } from '../core/stages/stage.ts'
+import { plainWindowOf } from '../core/stages/sliding-window.ts'
+import type { CompositeStage, Stage } from '../core/stages/stage.ts'
 
 /** A stage as a setting says it: a name, a name with options, or in code a stage itself. */
 export type StageSetting = StageSpec | Stage
@@ -29,6 +30,9 @@ function problemOf(setting: unknown): string | undefined {
   return specProblem(isStageSpec(setting) ? completed(setting, defaults) : setting)
 }
 
+/** How deep `completed` looks into composites; what stands deeper is refused anyway. */
+const MOST_DEPTH = 11
+
 /** Whether a part of the pipeline may act. */
 export type Switches = {
   readonly prune: boolean
@@ -42,8 +46,10 @@ export type Switches = {
 export type StageDefaults = {
   /** Messages a sliding window keeps. */
   readonly retained: number
-  /** What a cleared tool result shows; `undefined`: the stage's own. */
+  /** What a cleared tool result shows, a text or a function; `undefined`: the stage's own. */
   readonly placeholder: unknown
+  /** Tools whose results are never cleared. Default: the stage's own. */
+  readonly protectedTools?: readonly string[] | undefined
 }
 
 /** Which switch turns a stage off, by its name. A window is seed 003's fourth stage: its switch is `enableSlidingWindow` too. */
@@ -61,8 +67,9 @@ const SWITCH_OF: ReadonlyMap<string, keyof Switches> = new Map([
 ])
 
 /**
- * The stages of a composition. A sliding window without a number of its own keeps `retained` messages; one that
- * summarizes what goes is a plain one where summaries are switched off (conflict C-32: the window instead).
+ * The stages of a composition, composites gone through. A sliding window without a number of its own keeps `retained`
+ * messages; one that summarizes what goes is a plain one where summaries are switched off (conflict C-32: the window
+ * instead). Any other stage that asks for summaries is left out then, one of the application's own too.
  *
  * The same settings give the same stages, so that two requests can be compared.
  */
@@ -72,10 +79,14 @@ export function stagesOf(
   defaults: StageDefaults,
 ): Stage[] {
   return settings.flatMap((setting) => {
-    if (isStage(setting)) return isOn(setting.name, switches) ? [setting] : []
-    const spec = switched(setting, switches, defaults)
+    if (!isSpec(setting)) return switchedStage(setting, switches) ?? []
+    const spec = switched(completed(setting, defaults), switches)
     return spec === undefined ? [] : [made(spec)]
   })
+}
+
+function isSpec(setting: StageSetting): setting is StageSpec {
+  return typeof setting === 'string' || 'stage' in setting
 }
 
 function isOn(name: string, switches: Switches): boolean {
@@ -84,10 +95,10 @@ function isOn(name: string, switches: Switches): boolean {
 }
 
 /** What a composition says of a stage, as far as it is switched on. */
-function switched(setting: StageSpec, switches: Switches, defaults: StageDefaults): NamedSpec | undefined {
-  const spec = completed(setting, defaults)
-  if (spec.stage === 'composite' && Array.isArray(spec.stages)) {
-    const stages = (spec.stages as StageSpec[]).flatMap((one) => switched(one, switches, defaults) ?? [])
+function switched(spec: NamedSpec, switches: Switches): NamedSpec | undefined {
+  const inner = specsIn(spec)
+  if (inner !== undefined) {
+    const stages = inner.flatMap((one) => switched(namedSpec(one), switches) ?? [])
     return stages.length === 0 ? undefined : { ...spec, stages }
   }
   const summarizes = spec.stage === WINDOW_WITH_SUMMARY || spec.summarize === true
@@ -97,32 +108,105 @@ function switched(setting: StageSpec, switches: Switches, defaults: StageDefault
   return switches.truncate ? { ...plain, stage: WINDOW } : undefined
 }
 
+/** A stage that was given as a value, as far as it is switched on: itself where nothing in it is off. */
+function switchedStage(stage: Stage, switches: Switches): Stage | undefined {
+  if ('stages' in stage) return switchedComposite(stage, switches)
+  if (!('summaries' in stage)) return isOn(stage.name, switches) ? stage : undefined
+  if (switches.summarize) return stage
+  return switches.truncate ? plainWindowOf(stage) : undefined
+}
+
+/** Composites without what is off in them, by the switches: made once, so that two requests can be compared. */
+const switchedBefore = new WeakMap<CompositeStage, Map<string, Stage | undefined>>()
+
+function switchedComposite(stage: CompositeStage, switches: Switches): Stage | undefined {
+  const known = switchedBefore.get(stage) ?? new Map<string, Stage | undefined>()
+  switchedBefore.set(stage, known)
+  const key = canonicalJson(switches)
+  if (known.has(key)) return known.get(key)
+  const stages = stage.stages.flatMap((one) => switchedStage(one, switches) ?? [])
+  const isWhole = stages.length === stage.stages.length && stages.every((one, at) => one === stage.stages[at])
+  const left = isWhole ? stage : stages.length === 0 ? undefined : { ...stage, stages }
+  known.set(key, left)
+  return left
+}
+
 /**
- * A composition with a window of so many messages: where it summarizes, the window does, so that no more than these stay when it
- * acts; else before the truncation.
+ * A composition with a window of so many messages, in composites as anywhere: where it summarizes, the window does, so that
+ * no more than these stay when it acts; else before the truncation. A composite that is a value stays as it is; before
+ * one that summarizes or truncates stands the window.
  */
 export function withWindow(settings: readonly StageSetting[]): readonly StageSetting[] {
-  const names = settings.map((one) => (typeof one === 'string' ? one : 'stage' in one ? one.stage : one.name))
-  if (names.includes(WINDOW) || names.includes(WINDOW_WITH_SUMMARY)) return settings
-  const summarizing = names.indexOf('summarize')
-  if (summarizing >= 0) return settings.with(summarizing, { stage: WINDOW, summarize: true })
-  const at = names.findIndex((name) => name === 'truncate' || name === 'cut')
-  return settings.toSpliced(at < 0 ? settings.length : at, 0, WINDOW)
+  if (settings.some((one) => holds(one, WINDOWS))) return settings
+  const summarizing = { stage: WINDOW, summarize: true }
+  return (
+    atFirst(settings, new Set(['summarize']), (one) =>
+      isComposite(one) ? [summarizing, one] : [summarizing],
+    ) ??
+    atFirst(settings, new Set(['truncate', 'cut']), (one) => [WINDOW, one]) ?? [...settings, WINDOW]
+  )
+}
+
+/** The settings with others in place of the first of these names; `undefined` without one. */
+function atFirst(
+  settings: readonly StageSetting[],
+  names: ReadonlySet<string>,
+  instead: (one: StageSetting) => readonly StageSetting[],
+): readonly StageSetting[] | undefined {
+  const at = settings.findIndex((one) => holds(one, names))
+  if (at < 0) return undefined
+  const found = settings[at]!
+  const inner = isSpec(found) ? specsIn(namedSpec(found)) : undefined
+  if (inner === undefined) return settings.toSpliced(at, 1, ...instead(found))
+  return settings.with(at, {
+    ...namedSpec(found as StageSpec),
+    stages: atFirst(inner, names, instead) ?? inner,
+  })
+}
+
+/** Whether a setting is a stage of one of these names, or a composite that holds one. */
+function holds(setting: StageSetting, names: ReadonlySet<string>): boolean {
+  if (!isSpec(setting))
+    return 'stages' in setting ? setting.stages.some((one) => holds(one, names)) : names.has(setting.name)
+  const spec = namedSpec(setting)
+  return specsIn(spec)?.some((one) => holds(one, names)) ?? names.has(spec.stage)
+}
+
+function isComposite(setting: StageSetting): boolean {
+  return !isSpec(setting) && 'stages' in setting
 }
 
 const WINDOW = 'sliding_window'
 const WINDOW_WITH_SUMMARY = 'sliding_window_with_summary'
+const WINDOWS: ReadonlySet<string> = new Set([WINDOW, WINDOW_WITH_SUMMARY])
 
 type NamedSpec = { readonly stage: string; readonly [option: string]: unknown }
 
-function completed(spec: StageSpec, { retained, placeholder }: StageDefaults): NamedSpec {
-  const named = typeof spec === 'string' ? { stage: spec } : spec
+function namedSpec(spec: StageSpec): NamedSpec {
+  return typeof spec === 'string' ? { stage: spec } : spec
+}
+
+/** The stages of a composite that is written; `undefined` for anything else. */
+function specsIn(spec: NamedSpec): readonly StageSpec[] | undefined {
+  const { stage, stages } = spec
+  return stage === 'composite' && Array.isArray(stages) && stages.every(isStageSpec) ? stages : undefined
+}
+
+/** A stage as it is written, with what it does not say itself filled in, in composites too. */
+function completed(spec: StageSpec, defaults: StageDefaults, depth = MOST_DEPTH): NamedSpec {
+  const named = namedSpec(spec)
+  const inner = specsIn(named)
+  if (inner !== undefined && depth > 0)
+    return { ...named, stages: inner.map((one) => completed(one, defaults, depth - 1)) }
+  const { retained, placeholder, protectedTools } = defaults
   const lacks = (...options: string[]): boolean => options.every((option) => !Object.hasOwn(named, option))
-  const isWindow = named.stage === WINDOW || named.stage === WINDOW_WITH_SUMMARY
-  if (isWindow && lacks('last', 'fitBudget')) return { ...named, last: retained }
-  if (named.stage === 'clear_tool_results' && typeof placeholder === 'string' && lacks('placeholder'))
-    return { ...named, placeholder }
-  return named
+  if (WINDOWS.has(named.stage) && lacks('last', 'fitBudget')) return { ...named, last: retained }
+  if (named.stage !== 'clear_tool_results') return named
+  return {
+    ...(placeholder !== undefined && { placeholder }),
+    ...(protectedTools !== undefined && { protectedTools }),
+    ...named,
+  }
 }
 
 /** Stages made before, by what they were made of. */

@@ -1,11 +1,7 @@
 import { z } from 'zod'
 import { check } from '../core/check.ts'
-import { isFailed, type Part } from '../core/message.ts'
-import {
-  CLEARED_PLACEHOLDER,
-  clearToolResultsShape,
-  clearToolResultsStage,
-} from '../core/stages/clear-tool-results.ts'
+import { isFailed, outputText, type Part } from '../core/message.ts'
+import { clearToolResultsShape, clearToolResultsStage } from '../core/stages/clear-tool-results.ts'
 import type { ChatMessage } from '../plain/chat-message.ts'
 import { type Passing, type Strategy, stagePassing, strategyOf, strategyShape } from '../plain/strategy.ts'
 import { shapeKeys, split } from './options.ts'
@@ -24,28 +20,30 @@ export function clearToolResults(options: ClearToolResultsOptions): Strategy {
   const checked = check(optionsSchema, options, 'clearToolResults')
   const [own, face] = split(checked, shapeKeys(clearToolResultsShape))
   const stage = clearToolResultsStage(own)
-  return strategyOf(stage, face, {
-    passing: clearing(stagePassing(stage), own.placeholder ?? CLEARED_PLACEHOLDER),
-  })
+  return strategyOf(stage, face, { passing: clearing(stagePassing(stage)) })
 }
 
 /** The stage's passing, and after it the marks of failure taken off what was cleared. */
-function clearing(passing: Passing, placeholder: string): Passing {
+function clearing(passing: Passing): Passing {
   return async (items, run, options) => {
     const { items: after, steps } = await passing(items, run, options)
-    const cleared = after.map((item, at) =>
-      item.message === items[at]!.message
-        ? item
-        : { ...item, message: withoutFailure(item.message, placeholder) },
-    )
+    const cleared = after.map((item, at) => {
+      const before = items[at]!.message
+      return item.message === before ? item : { ...item, message: withoutFailure(item.message, before) }
+    })
     return { items: cleared, steps }
   }
 }
 
-function withoutFailure(message: ChatMessage, placeholder: string): ChatMessage {
+function withoutFailure(message: ChatMessage, before: ChatMessage): ChatMessage {
   const { content } = message
-  if (typeof content !== 'string' && Array.isArray(content))
-    return { ...message, content: content.map((part: Part) => clearedPart(part, placeholder)) }
+  if (typeof content !== 'string' && Array.isArray(content)) {
+    const parts = before.content as readonly Part[]
+    return {
+      ...message,
+      content: content.map((part: Part, at) => (part === parts[at] ? part : clearedPart(part))),
+    }
+  }
   const { isError, result } = message as { readonly isError?: unknown; readonly result?: unknown }
   const failed =
     typeof result === 'object' && result !== null && (result as { success?: unknown }).success === false
@@ -56,8 +54,8 @@ function withoutFailure(message: ChatMessage, placeholder: string): ChatMessage 
   }
 }
 
-function clearedPart(part: Part, placeholder: string): Part {
+/** A part that was laid over: only what was laid over is another object than before. */
+function clearedPart(part: Part): Part {
   if (part.type !== 'tool-result' || !isFailed(part.output)) return part
-  const { output } = part
-  return output.value === placeholder ? { ...part, output: { type: 'text', value: placeholder } } : part
+  return { ...part, output: { type: 'text', value: outputText(part.output) } }
 }

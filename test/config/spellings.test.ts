@@ -47,6 +47,12 @@ describe("the founding documents' spellings", () => {
       auto: true,
     })
     expect(read({ enableSummarization: false })).toEqual({ enableSummarize: false })
+    // As files write it.
+    const file = { conversation_memory: { enable_summarization: false } }
+    expect(ownNames(file, { known, what: 'test', snake: true })).toEqual({
+      enableSummarize: false,
+      auto: false,
+    })
   })
 
   it('of one setting must agree, wherever they stand', () => {

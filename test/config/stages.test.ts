@@ -5,7 +5,16 @@ import { runConfig } from '../../src/config/run-config.ts'
 import type { CheckedCall, Layer } from '../../src/config/settings.ts'
 import { stagesOf, withWindow } from '../../src/config/stages.ts'
 import { STAGE_NAMES } from '../../src/core/stages/registry.ts'
-import { openStore } from '../../src/index.ts'
+import {
+  clearToolResults,
+  composite,
+  hierarchicalSummaries,
+  openStore,
+  type Stage,
+  slidingWindow,
+  summarizeOlder,
+} from '../../src/index.ts'
+import { saying } from '../plain/support.ts'
 import { chat } from '../support/conversation.ts'
 import { S } from './cases.ts'
 
@@ -67,6 +76,80 @@ describe('the stages of a run', () => {
     expect(withWindow(['prune', 'truncate', 'cut'])).toEqual(['prune', 'sliding_window', 'truncate', 'cut'])
     expect(withWindow([own])).toEqual([own, 'sliding_window'])
     expect(withWindow([{ stage: 'sliding_window', last: 5 }])).toEqual([{ stage: 'sliding_window', last: 5 }])
+  })
+
+  it('get it within a composite as well, and none where one stands in a composite', () => {
+    const within = (...stages: unknown[]): never => ({ stage: 'composite', stages }) as never
+    const window = { stage: 'sliding_window', summarize: true }
+    expect(withWindow(['prune', within('prune', within('summarize')), 'cut'])).toEqual([
+      'prune',
+      within('prune', within(window)),
+      'cut',
+    ])
+    expect(withWindow([within('prune', 'truncate')])).toEqual([within('prune', 'sliding_window', 'truncate')])
+    expect(withWindow([within(within('sliding_window'))])).toEqual([within(within('sliding_window'))])
+    const value = composite({ stages: [clearToolResults({ keep: 1 }), summarizeOlder({ keepLast: 2 })] })
+    expect(withWindow([value, 'cut'])).toEqual([value, 'sliding_window', 'cut'])
+    const holding = composite({ stages: [slidingWindow({ last: 3 })] })
+    expect(withWindow([holding])).toEqual([holding])
+  })
+
+  it('that are windows in composites keep the number that is said for all', async () => {
+    const stages = [{ stage: 'composite', stages: ['prune', 'sliding_window'] }]
+    await using store = await openStore(':memory:', {
+      env: false,
+      estimator: 'neurolink',
+      config: { stages, maxRetainedMessages: 3 },
+    })
+    await store.append(S, chat(10, 100))
+    expect((await store.compactSession(S, { targetTokens: 500 }))!.messages).toHaveLength(3)
+  })
+
+  it('given as values are switched off like those by name, within composites too', () => {
+    const off = (stage: Stage, change: object): unknown[] =>
+      stagesOf([stage], { ...ON, ...change }, DEFAULTS).map((one) =>
+        'stages' in one ? one.stages.map(({ name }) => name) : one.name,
+      )
+    const custom: Stage = { name: 'my_digest', summaries: () => [] }
+    const quiet = { summarize: false }
+    for (const stage of [custom, summarizeOlder({ keepLast: 2 }), hierarchicalSummaries()]) {
+      expect(off(stage, {})).toHaveLength(1)
+      expect(off(stage, quiet)).toEqual([])
+    }
+    const window = slidingWindow({ last: 2, summarize: true })
+    expect(off(window, quiet)).toEqual(['sliding_window'])
+    expect(off(window, { summarize: false, truncate: false })).toEqual([])
+    expect(off(window, { truncate: false })).toEqual(['sliding_window_with_summary'])
+
+    const both = composite({
+      stages: [clearToolResults({ keep: 1 }), custom, composite({ stages: [window] })],
+    })
+    expect(stagesOf([both], ON, DEFAULTS)[0]).toBe(both)
+    expect(off(both, { prune: false })).toEqual([['my_digest', 'composite']])
+    expect(off(both, quiet)).toEqual([['clear_tool_results', 'composite']])
+    expect(off(both, { prune: false, summarize: false, truncate: false })).toEqual([])
+    const twice = [1, 2].map(() => stagesOf([both], { ...ON, summarize: false }, DEFAULTS)[0])
+    expect(twice[0]).toBe(twice[1])
+  })
+
+  it.each([
+    ['summaries are off', { enableSummarize: false }, {}],
+    ['none is to be written by itself', { enableAutoSummarize: false }, { trigger: 'auto' as const }],
+  ])('ask nobody for a summary when %s, the window standing in', async (_, settings, call) => {
+    const summarizer = saying('What happened.')
+    for (const stage of [
+      slidingWindow({ last: 2, summarize: true }),
+      composite({ stages: [slidingWindow({ last: 2, summarize: true })] }),
+    ]) {
+      await using store = await openStore(':memory:', {
+        env: false,
+        config: { stages: [stage], summarizer, ...settings },
+      })
+      await store.append(S, chat(5, 100))
+      const run = await store.compactSession(S, { targetTokens: 1, ...call })
+      expect(run!.messages.map(({ kind }) => kind)).toEqual(['message', 'message'])
+    }
+    expect(summarizer.asked).toEqual([])
   })
 
   it.runIf(STAGE_NAMES.includes('sliding_window'))(

@@ -64,17 +64,31 @@ export function slidingWindowStage(
   what = 'slidingWindow',
 ): PlanningStage<Plan | undefined> | SummarizingStage {
   const checked = check(optionsSchema, options, what)
-  if (checked.summarize === true) {
-    return {
-      name: 'sliding_window_with_summary',
-      summaries: (view, context) =>
-        summaryTasks(view, context, windowCut(view, context, checked), summaryRoom(context, checked)),
-    }
+  if (checked.summarize !== true) return plainWindow(checked)
+  const { summarize: _, ...plain } = checked
+  const stage: SummarizingStage & WithPlain = {
+    name: 'sliding_window_with_summary',
+    summaries: (view, context) =>
+      summaryTasks(view, context, windowCut(view, context, checked), summaryRoom(context, checked)),
+    [PLAIN]: plainWindow(plain),
   }
+  return stage
+}
+
+function plainWindow(options: WindowOptions): PlanningStage<Plan | undefined> {
   return {
     name: 'sliding_window',
-    plan: (view, context) => hidePlan(view, windowCut(view, context, checked), windowParams(checked)),
+    plan: (view, context) => hidePlan(view, windowCut(view, context, options), windowParams(options)),
   }
+}
+
+/** Where a window that summarizes keeps the same window without a summary. A symbol: it goes with copies of the stage. */
+const PLAIN = Symbol('undertext.plainWindow')
+type WithPlain = { readonly [PLAIN]: PlanningStage<Plan | undefined> }
+
+/** The window that does the same without a summary; `undefined` for a stage that is no window. */
+export function plainWindowOf(stage: SummarizingStage): PlanningStage<Plan | undefined> | undefined {
+  return (stage as Partial<WithPlain>)[PLAIN]
 }
 
 /** What a summary for each coverable run before a cut is to stand for. All texts together take at most `room` tokens. */
