@@ -22,7 +22,8 @@ import {
  * a summary of them. Their order in the answer does not matter.
  *
  * Whatever it says, what may not be hidden stays: system and pinned messages, waiting calls, summaries (unless a new
- * message stands for them), and the halves of a call and its results of which it kept the other.
+ * message stands for them), and the halves of a call and its results of which it kept the other. The first three show
+ * what they showed, too.
  *
  * A stage, and so a strategy of ours, is answered as it is. Throws `INVALID_INPUT` for what is neither. Planning then
  * rejects with `STRATEGY_FAILED` when the strategy throws or answers what no plan can say: several new messages, one
@@ -70,7 +71,8 @@ function draftFrom(
   const gone = hidable(view, kept, added.length > 0)
   const replace = returned.flatMap((message, at) => {
     const place = places[at]
-    return place === undefined ? [] : replacements(strategy, view.rows[place]!, given[place]!, message)
+    if (place === undefined || isFixed(view, place)) return []
+    return replacements(strategy, view.rows[place]!, given[place]!, message)
   })
   const [summary] = added
   if (summary === undefined && gone.length === 0 && replace.length === 0) return undefined
@@ -98,6 +100,12 @@ function hidable(view: View, kept: ReadonlySet<number | undefined>, condenses: b
     }
     return isWhole
   })
+}
+
+/** Whether a row shows what it shows, whatever a strategy makes of it: law 3 of design 3.3. */
+function isFixed(view: View, index: number): boolean {
+  const { pinned, kind, role } = view.rows[index]!
+  return pinned || (kind === 'message' && role === 'system') || view.turns.pending.has(index)
 }
 
 /** The parts of a message that came back with another text. */

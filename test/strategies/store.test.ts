@@ -244,6 +244,45 @@ describe('a strategy of your own', () => {
     expect(await store.getEffectiveHistory(S)).toHaveLength(7)
   })
 
+  it('that shortens texts leaves system and pinned messages and waiting calls as they are', async () => {
+    await using store = await openStore(':memory:', neurolink)
+    const long = 'as long as they come'
+    const both: NewMessage = {
+      role: 'assistant',
+      content: [
+        { type: 'text', text: long },
+        { type: 'tool-call', toolCallId: 'w', toolName: 'run', input: {} },
+      ],
+    }
+    await store.append(S, [say('system', long), say('user', long), say('user', long), both])
+    const [, pinned] = await store.getMessages(S)
+    await store.pin(S, [pinned!.id])
+    const shortening: ContextStrategy = {
+      ...newest(0),
+      name: 'shortening',
+      compact: (all) =>
+        all.map((message) => ({
+          ...message,
+          content: (message.content as readonly { type: string }[]).flatMap((part) =>
+            part.type === 'text' ? [{ type: 'text' as const, text: 'short' }] : [part as never],
+          ),
+        })),
+    }
+    const run = await store.compactSession(S, { stages: [stageFrom(shortening)], ...small })
+    expect(contents(run!.messages.slice(0, 3))).toEqual([long, long, 'short'])
+    expect(run!.messages[3]!.content).toEqual(both.content)
+    expect(run!.compactions).toMatchObject([{ partsReplaced: 1 }])
+    // Nor does the run fail when one of them comes back with parts missing.
+    const emptied: ContextStrategy = {
+      ...newest(0),
+      name: 'emptied',
+      compact: ([rules, ...rest]) => [{ ...rules!, content: [] }, ...rest],
+    }
+    expect(await store.compactSession(S, { stages: [stageFrom(emptied)], ...small })).toMatchObject({
+      compacted: false,
+    })
+  })
+
   it('shows other texts, and a new message stands for the run it took away', async () => {
     await using store = await openStore(':memory:', neurolink)
     await store.append(S, messages)

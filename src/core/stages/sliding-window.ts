@@ -1,13 +1,17 @@
 import { z } from 'zod'
 import { check } from '../check.ts'
 import type { Plan } from '../plan.ts'
-import type { View } from '../view.ts'
+import type { View, ViewRow } from '../view.ts'
 import type { BareContext, PlanningStage, SummarizingStage, SummaryTask } from './stage.ts'
 import { coverableRuns, isWorthIt } from './summarize.ts'
 import { cutByCount, cutToFit, isCounted, newestGroup, newestTurn, staying } from './window-cut.ts'
 
 /** Share of the target that is left free for summaries, at most. */
 const SUMMARY_SHARE = 0.5
+/** Where there are several runs, a text of fewer tokens is not worth a model call. */
+const LEAST_TEXT_TOKENS = 40
+/** Most summaries one stage asks for. */
+const MOST_TEXTS = 100
 /** Tokens for what stands around a summary: its framing as a message, a header. */
 const FRAME_TOKENS = 20
 
@@ -91,22 +95,68 @@ export function plainWindowOf(stage: SummarizingStage): PlanningStage<Plan | und
   return (stage as Partial<WithPlain>)[PLAIN]
 }
 
-/** What a summary for each coverable run before a cut is to stand for. All texts together take at most `room` tokens. */
+/**
+ * What a summary for each coverable run before a cut is to stand for. All texts together take at most the settings'
+ * `summaryMaxTokens`, `room` where there is one, and what the rest of the view leaves of the window; they share it by
+ * what they stand for. Runs whose text would be a few words stay as they are, the largest aside: each of many system or
+ * pinned messages parts a run from the next, and summaries without number could never be hidden again.
+ */
 export function summaryTasks(
   view: View,
-  { settings }: BareContext,
+  context: BareContext,
   cut: number,
-  room?: number,
+  room = Number.POSITIVE_INFINITY,
 ): SummaryTask[] {
   const runs = coverableRuns(view, cut)
     .filter(isWorthIt)
-    .map((rows) => ({ rows, tokens: view.tokensOfRows(rows) }))
-  const total = runs.reduce((sum, { tokens }) => sum + tokens, 0)
-  return runs.map((run) => {
-    const share = room === undefined ? settings.summaryMaxTokens : Math.floor((room * run.tokens) / total)
-    const most = Math.min(settings.summaryMaxTokens, share, Math.floor(run.tokens / 2))
-    return { ...run, maxTokens: Math.max(1, most) }
-  })
+    .map((rows, at) => ({ rows, at, tokens: view.tokensOfRows(rows) }))
+  const most = mostForTexts(view, context, runs, room)
+  // The largest first, of equals the newest.
+  const bySize = runs.toSorted((a, b) => b.tokens - a.tokens || b.at - a.at).slice(0, MOST_TEXTS)
+  const textOf = (run: { readonly tokens: number }, sum: number, count: number): number =>
+    Math.min(Math.floor((most(count) * run.tokens) / sum), Math.floor(run.tokens / 2))
+  let count = 0
+  let sum = 0
+  for (const run of bySize) {
+    const isTooLittle =
+      count === 0 ? most(1) < 1 : textOf(run, sum + run.tokens, count + 1) < LEAST_TEXT_TOKENS
+    if (isTooLittle) break
+    count += 1
+    sum += run.tokens
+  }
+  return bySize
+    .slice(0, count)
+    .sort((a, b) => a.at - b.at)
+    .map((run) => ({ rows: run.rows, tokens: run.tokens, maxTokens: Math.max(1, textOf(run, sum, count)) }))
+}
+
+type Run = { readonly rows: readonly ViewRow[]; readonly tokens: number }
+
+/** The tokens that so many texts may take together. */
+function mostForTexts(
+  view: View,
+  { settings, limitTokens }: BareContext,
+  runs: readonly Run[],
+  room: number,
+): (count: number) => number {
+  const standing = standingTokens(view, runs)
+  // Earlier summaries count too, or each compaction of a session would add as much again.
+  const share =
+    standing === 0 || limitTokens === 0 ? room : Math.min(room, limitTokens * SUMMARY_SHARE) - standing
+  const rest = view.tokens - runs.reduce((sum, { tokens }) => sum + tokens, 0)
+  return (count) => {
+    const { tokensPerMessage } = view.estimator
+    const left = limitTokens - rest - count * tokensPerMessage
+    // One is worth its text even where what stays leaves too little for any.
+    const beside = count === 1 ? Math.max(LEAST_TEXT_TOKENS, left) : left
+    return Math.min(settings.summaryMaxTokens, share - (count - 1) * tokensPerMessage, beside)
+  }
+}
+
+/** Tokens of the summaries that go into no new one. */
+function standingTokens(view: View, runs: readonly Run[]): number {
+  const covered = new Set(runs.flatMap(({ rows }) => rows.map(({ key }) => key)))
+  return view.tokensOfRows(view.rows.filter(({ kind, key }) => kind === 'summary' && !covered.has(key)))
 }
 
 /** The tokens the texts of summaries may take, where the window is to fit the target. */
