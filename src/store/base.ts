@@ -57,8 +57,11 @@ export class StoreBase<S extends Storage> {
     readings: Readings,
     asked: Pick<Parameters<typeof contextStats>[2], 'provider' | 'model' | 'request'>,
   ): ContextStats {
+    // Field by field: a spread took a fifth of the time of all stats.
     return contextStats(figures, readings, {
-      ...asked,
+      provider: asked.provider,
+      model: asked.model,
+      request: asked.request,
       settings: this.configuration.ofSession(figures.config).settings,
       own: this.configuration.modelOf(figures),
       estimator: this.estimatorNamed(figures.estimator, sessionId),
