@@ -49,7 +49,9 @@ async function take(store: Store, one: Step): Promise<void> {
     await store.compactSession('s', { range, summary: 'In short.' }).catch(() => undefined)
     return
   }
-  const compactions = await store.listCompactions('s')
+  // The model keeps no attempts that were rejected.
+  const all = await store.listCompactions('s')
+  const compactions = all.filter(({ status }) => status === 'active' || status === 'undone')
   const target = compactions[one.pick % Math.max(1, compactions.length)]
   if (target === undefined) return
   const { cascade } = one
