@@ -142,8 +142,9 @@ describe('undoIfFits, after any compactions', () => {
       }),
       { numRuns: 120 },
     )
-    expect(undone).toBeGreaterThan(20)
-    expect(refused).toBeGreaterThan(5)
+    // Enough of both kinds that the properties above were looked at; some 25 and 60 are usual.
+    expect(undone).toBeGreaterThan(5)
+    expect(refused).toBeGreaterThan(2)
   }, 120_000)
 
   test('as the pure model does it', async () => {
