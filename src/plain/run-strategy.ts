@@ -31,7 +31,7 @@ import { afterStep, type Item, insertedItem, messagesOf, originsOf } from './pas
 import { type ArrayRows, rowsOf } from './rows.ts'
 import { SEED_SETTINGS } from './run-stage.ts'
 
-/** Share of the target that the stages of seed 003 keep unsummarized, as in a store. */
+/** Share of the target that stages of seed 003 keep unsummarized over an array. Source: checklist F5. */
 const KEEP_RECENT_SHARE = 0.3
 
 /** What a strategy counts and summarizes with, everything filled in. */

@@ -3,6 +3,7 @@ import { headOf } from '../core/characters.ts'
 import { check } from '../core/check.ts'
 import type { Part } from '../core/message.ts'
 import { checkMessageList } from '../core/message-list.ts'
+import { SUMMARY_SEPARATOR } from '../core/rendering/rows.ts'
 import { estimateTokens } from '../core/tokens.ts'
 import { resultText } from './prompts.ts'
 import type { Summarizer } from './summarizer.ts'
@@ -11,9 +12,6 @@ import type { Summarizer } from './summarizer.ts'
 export const SNIPPETS_CHARS = 500
 const SPEECH_CHARS = 100
 const TOOL_CHARS = 80
-
-/** What stands between two summaries. Source: checklist S1-U16. */
-export const SUMMARY_SEPARATOR = '\n---\n'
 
 const optionsSchema = z.strictObject({
   /** Most characters (UTF-16 units) before the ending. Default 500. */

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { check } from '../core/check.ts'
 import { estimatePromptfleetTokens } from '../core/estimators/promptfleet.ts'
-import { SUMMARY_SEPARATOR } from '../summarizers/snippets.ts'
+import { SUMMARY_SEPARATOR } from '../core/rendering/rows.ts'
 
 /** How many memories are asked for, and the tokens that summaries and memories may take. Source: seed 001's crate, checklist S1-U10. */
 export const RECALL_TOP_K = 5

@@ -35,8 +35,8 @@ export type Manner = {
   readonly place: SummaryPlace
 }
 
-/** Between summaries that stand within a system message. Source: golden PHM-14. */
-const SUMMARY_SEPARATOR = '\n---\n'
+/** What stands between two summaries in one text. Source: checklist S1-U16, golden PHM-14. */
+export const SUMMARY_SEPARATOR = '\n---\n'
 
 /** The manner of each preset. Source: checklist C-08, S0-40, S0-U08, S2-070, S3-U03, S4-40; golden promptfleet-history-manager. */
 export const MANNERS: { readonly [P in SummaryPreset]: Manner } = {
