@@ -18,7 +18,7 @@ import { MOST_PLANS, replanned } from './replan.ts'
 import { type CompactionResult, type IdleReason, idleReason, outlineOf } from './result.ts'
 import { aboutRun, RunTelling } from './run-events.ts'
 import { isSameRequest } from './same-request.ts'
-import { orAborted, pause, settled } from './waiting.ts'
+import { orAborted, pause, settled, timeLimit } from './waiting.ts'
 
 /** How long a lease holds without being renewed, and how often it is renewed, milliseconds. */
 const LEASE_MS = 60_000
@@ -61,16 +61,14 @@ export class Compactor {
     const filled = await this.#filled(sessionId, fill)
     if (filled === undefined) return null
     this.#refuseReentry(sessionId)
-    for (
-      let current = this.#running.get(sessionId);
-      current !== undefined;
-      current = this.#running.get(sessionId)
-    ) {
+    let current = this.#running.get(sessionId)
+    for (; current !== undefined; current = this.#running.get(sessionId)) {
       if (isSameRequest(current.config, filled)) return current.result
-      if (filled.trigger === 'overflow') break
-      await orAborted(sessionId, settled(current.result), filled.signal)
+      if (filled.trigger === 'overflow' || filled.withoutModel === true) break
+      if (!(await isOver(sessionId, current.result, filled))) break
     }
-    return this.#exclusive(sessionId, filled, () => this.#run(sessionId, filled))
+    const isFree = current === undefined
+    return this.#exclusive(sessionId, filled, () => this.#run(sessionId, filled, isFree))
   }
 
   async preview(sessionId: string, fill: FillConfig, summarize: boolean): Promise<CompactionPreview | null> {
@@ -220,18 +218,25 @@ export class Compactor {
     return this.#storage.snapshot(sessionId, chosen.key)
   }
 
-  async #run(sessionId: string, config: CheckedConfig): Promise<CompactionResult | null> {
+  /** `isFree`: nobody else in this process is at work on the session. */
+  async #run(sessionId: string, config: CheckedConfig, isFree: boolean): Promise<CompactionResult | null> {
     const session = await this.#storage.session(sessionId)
     if (session === undefined || session.messageCount === 0) return null
     const usesModel = config.summarizer!.usesModel && mayAsk(config)
+    const withoutModel = (): Promise<CompactionResult | null> =>
+      this.#fresh(sessionId, config, this.#start(config), undefined, usesModel)
+    if (config.withoutModel === true) return withoutModel()
     const inTheWay = await this.#waitForOthers(sessionId, config)
-    const isFree = inTheWay === undefined && !(config.trigger === 'overflow' && this.#running.has(sessionId))
-    if (usesModel && isFree) {
-      return this.#withLease(sessionId, config, (start, lease) =>
+    if (!usesModel || !isFree || inTheWay !== undefined) return withoutModel()
+    try {
+      return await this.#withLease(sessionId, config, (start, lease) =>
         this.#fresh(sessionId, config, start, lease),
       )
+    } catch (error) {
+      // Somebody else was quicker.
+      if (!(error instanceof LeaseTaken) || !goesOn(config)) throw error
+      return withoutModel()
     }
-    return this.#fresh(sessionId, config, this.#start(config), undefined, usesModel)
   }
 
   /** Plans and commits. Without a model nothing was paid for, so a plan that went stale is simply made again. */
@@ -366,18 +371,15 @@ export class Compactor {
     }
   }
 
-  /** Waits for another process's run. An overflow does not wait: it is answered the lease in the way. */
+  /** Waits for another process's run. Who need not wait for its end is answered the lease in the way. */
   async #waitForOthers(sessionId: string, config: CheckedConfig): Promise<Lease | undefined> {
     const deadline = Date.now() + waitMsOf(config)
     for (;;) {
       const lease = await this.#storage.leaseInTheWay(sessionId, LEASE_HOLDER)
       if (lease === undefined || config.trigger === 'overflow') return lease
       if (Date.now() >= deadline) {
-        throw new UndertextError('COMPACTION_IN_PROGRESS', {
-          sessionId,
-          runId: lease.runId,
-          expiresAt: lease.expiresAt,
-        })
+        if (goesOn(config)) return lease
+        throw new LeaseTaken(sessionId, lease)
       }
       await orAborted(sessionId, pause(POLL_MS), config.signal)
     }
@@ -398,13 +400,7 @@ export class Compactor {
     for (;;) {
       const inTheWay = await this.#storage.takeLease(sessionId, newLease())
       if (inTheWay === undefined) break
-      if (Date.now() >= deadline || config.trigger === 'overflow') {
-        throw new UndertextError('COMPACTION_IN_PROGRESS', {
-          sessionId,
-          runId: inTheWay.runId,
-          expiresAt: inTheWay.expiresAt,
-        })
-      }
+      if (Date.now() >= deadline || config.trigger === 'overflow') throw new LeaseTaken(sessionId, inTheWay)
       await orAborted(sessionId, pause(POLL_MS), config.signal)
     }
     const renewal = setInterval(() => {
@@ -432,6 +428,42 @@ export class Compactor {
       if (!isUndertextError(error)) throw error
     }
   }
+}
+
+/** Another run holds the session, and there was no more time to wait. */
+class LeaseTaken extends UndertextError<'COMPACTION_IN_PROGRESS'> {
+  constructor(sessionId: string, { runId, expiresAt }: Lease) {
+    super('COMPACTION_IN_PROGRESS', { sessionId, runId, expiresAt })
+  }
+}
+
+/** Whether a run goes on with the stages that need no model when another is in the way. */
+function goesOn({ trigger, whenBusy }: CheckedConfig): boolean {
+  return trigger === 'overflow' || whenBusy === 'withoutModel'
+}
+
+/** Waits until another run is over; false when there is no more time for it. */
+async function isOver(sessionId: string, run: Promise<unknown>, config: CheckedConfig): Promise<boolean> {
+  const over = settled(run).then(() => true)
+  if (!goesOn(config)) {
+    await orAborted(
+      sessionId,
+      over.then(() => undefined),
+      config.signal,
+    )
+    return true
+  }
+  let isDone = false
+  const timer = timeLimit(waitMsOf(config))
+  try {
+    const first = Promise.race([over, timer.passed]).then((answer) => {
+      isDone = answer
+    })
+    await orAborted(sessionId, first, config.signal)
+  } finally {
+    timer.stop()
+  }
+  return isDone
 }
 
 function purgedSince(sessionId: string): UndertextError<'STALE_PLAN'> {

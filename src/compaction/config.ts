@@ -127,6 +127,13 @@ export const compactionConfigSchema = z
     reportedTokens: z.int().positive().optional(),
     actor: nameSchema.optional(),
     reason: labelSchema.optional(),
+    /** Whether to go on with the stages that need no model, as an overflow does. Default false. */
+    withoutModel: z.boolean().optional(),
+    /**
+     * What to do when another run still goes on after `waitMs`: "refuse" with `COMPACTION_IN_PROGRESS` (default), or go on with
+     * the stages that need no model.
+     */
+    whenBusy: z.enum(['refuse', 'withoutModel']).optional(),
     /** How long to wait for another process's run, milliseconds. Default 30,000. */
     waitMs: z.int().nonnegative().optional(),
     signal: z.instanceof(AbortSignal).optional(),

@@ -40,3 +40,12 @@ export async function settled(promise: Promise<unknown>): Promise<void> {
 export function pause(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms))
 }
+
+/** A promise that is kept, with `false`, when some time has passed, milliseconds; and what ends the wait for it. */
+export function timeLimit(ms: number): { readonly passed: Promise<false>; readonly stop: () => void } {
+  let timer: NodeJS.Timeout | undefined
+  const passed = new Promise<false>((resolve) => {
+    timer = setTimeout(() => resolve(false), Math.min(ms, MAX_TIMER_MS))
+  })
+  return { passed, stop: () => clearTimeout(timer) }
+}

@@ -22,6 +22,8 @@ const ofOneCall = {
   reportedTokens: true,
   actor: true,
   reason: true,
+  withoutModel: true,
+  whenBusy: true,
   waitMs: true,
   signal: true,
 } as const

@@ -8,12 +8,12 @@ import {
   type BeforeTurnOptions,
   beforeTurnSchema,
 } from '../turn/turn-options.ts'
+import { BackgroundVerbs } from './background-verbs.ts'
 import type { StoreSettings } from './base.ts'
 import { checkId } from './check-arguments.ts'
-import { LogVerbs } from './log-verbs.ts'
 
 /** The hooks around a turn, and those who listen. */
-export class TurnVerbs<S extends Storage> extends LogVerbs<S> {
+export class TurnVerbs<S extends Storage> extends BackgroundVerbs<S> {
   protected readonly turns: TurnHooks
 
   constructor(storage: S, options: StoreSettings) {

@@ -164,6 +164,8 @@ export const compactions = sqliteTable(
     uniqueIndex('undertext_compactions_id').on(table.id),
     index('undertext_compactions_session').on(table.session, table.no),
     index('undertext_compactions_run').on(table.run),
+    /** What summaries cost in a window of time. */
+    index('undertext_compactions_summaries').on(table.createdAt).where(sql`summarizer is not null`),
   ],
 )
 
@@ -226,6 +228,74 @@ export const measurements = sqliteTable(
   },
   (table) => [primaryKey({ columns: [table.session, table.provider, table.model] })],
 )
+
+/** What providers billed, by session and model: sums, and how the cache did in the last request. */
+export const usage = sqliteTable(
+  'undertext_usage',
+  {
+    session: integer().notNull(),
+    provider: text().notNull(),
+    /** Empty for a provider without a model. */
+    model: text().notNull(),
+    requests: integer().notNull(),
+    /** Tokens, sums over all requests; input without what came from the cache or went into it. */
+    inputTokens: integer('input_tokens').notNull(),
+    cacheReadTokens: integer('cache_read_tokens').notNull(),
+    cacheCreationTokens: integer('cache_creation_tokens').notNull(),
+    outputTokens: integer('output_tokens').notNull(),
+    /** Of the last request that said so; null when none did. */
+    lastCacheReadTokens: integer('last_cache_read_tokens'),
+    lastCacheCreationTokens: integer('last_cache_creation_tokens'),
+    at: integer().notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.session, table.provider, table.model] })],
+)
+
+/** Compactions to be made in the background: who works at them, and what became of them. */
+export const jobs = sqliteTable(
+  'undertext_jobs',
+  {
+    no: integer().primaryKey(),
+    id: text().notNull(),
+    session: integer().notNull(),
+    /** `queued`, `running`, `done`, `failed`, `stale`, `cancelled`. */
+    state: text().notNull(),
+    /** What the job was asked for, as JSON: settings of the call that can be stored. */
+    request: text(),
+    /** The log's last position and the view's epoch when it was queued. */
+    position: integer().notNull(),
+    viewEpoch: integer('view_epoch').notNull(),
+    run: text(),
+    attempts: integer().notNull().default(0),
+    /** Not to be taken up before, milliseconds since 1970. */
+    notBefore: integer('not_before').notNull(),
+    holder: text(),
+    expires: integer(),
+    /** A code or a short reason. */
+    error: text(),
+    createdAt: integer('created_at').notNull(),
+    changedAt: integer('changed_at').notNull(),
+  },
+  (table) => [
+    uniqueIndex('undertext_jobs_id').on(table.id),
+    uniqueIndex('undertext_jobs_open').on(table.session).where(sql`state in ('queued', 'running')`),
+    index('undertext_jobs_session').on(table.session, table.no),
+  ],
+)
+
+/** Sessions whose unasked summaries have failed in a row; a row goes with the view and the model it is of. */
+export const circuits = sqliteTable('undertext_circuits', {
+  session: integer().primaryKey(),
+  failures: integer().notNull(),
+  viewEpoch: integer('view_epoch').notNull(),
+  /** The summarizer and the model it was asked with. */
+  model: text().notNull(),
+  /** The last failure's code. */
+  error: text().notNull(),
+  /** Open until then, milliseconds since 1970; null while it is closed. */
+  openUntil: integer('open_until'),
+  changedAt: integer('changed_at').notNull(),
+})
 
 /** How many tokens a model makes of an estimated one: sums over all sessions, older reports counting less. */
 export const calibrations = sqliteTable(
