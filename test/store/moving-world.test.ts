@@ -292,6 +292,52 @@ describe('what an adversary tried', () => {
     await expect(background).rejects.toMatchObject({ code: 'STALE_PLAN' })
   })
 
+  it('an overflow asks the model when nobody else is at work, as any run does', async () => {
+    const store = await session()
+    const config = { ...ONLY_SUMMARY, summarizer: summarizer(), trigger: 'overflow' as const }
+    const overflow = await store.compactSession('s', config)
+    expect(overflow!.stagesUsed).toEqual(['summarize'])
+  })
+
+  it('a run told to go on without a model asks nobody, also when it is free to', async () => {
+    const store = await session()
+    const unasked = summarizer(() => expect.unreachable())
+    const result = await store.compactSession('s', {
+      targetTokens: 300,
+      summarizer: unasked,
+      withoutModel: true,
+    })
+    expect(result!.stagesUsed).toEqual(['truncate'])
+  })
+
+  it('a run that may not wait longer goes on without a model, beside one of the same process', async () => {
+    const store = await session()
+    let finish = (): void => undefined
+    const slow = summarizer(() => new Promise<void>((resolve) => (finish = resolve)))
+    const first = store.compactSession('s', { ...ONLY_SUMMARY, summarizer: slow })
+    await new Promise((resolve) => setTimeout(resolve, 10))
+    const config = { targetTokens: 300, summarizer: slow, whenBusy: 'withoutModel' as const, waitMs: 20 }
+    const second = await store.compactSession('s', config)
+    expect(second!.stagesUsed).toEqual(['truncate'])
+    finish()
+    await expect(first).rejects.toMatchObject({ code: 'STALE_PLAN' })
+  })
+
+  it('and beside one of another process', async () => {
+    const { default: Database } = await import('better-sqlite3')
+    const database = new Database(':memory:')
+    const store = await openStore(database)
+    await store.append('s', chat(10, 20))
+    database
+      .prepare('update undertext_sessions set lease_run = ?, lease_holder = ?, lease_expires = ?')
+      .run('other', 'another-host/1/2', Date.now() + 60_000)
+    const unasked = summarizer(() => expect.unreachable())
+    const config = { targetTokens: 300, summarizer: unasked, waitMs: 20 }
+    const busy = await store.compactSession('s', { ...config, whenBusy: 'withoutModel' })
+    expect(busy!.stagesUsed).toEqual(['truncate'])
+    await expect(store.compactSession('s', config)).rejects.toMatchObject({ code: 'COMPACTION_IN_PROGRESS' })
+  })
+
   it('a lease of a run that is not alive in this process is worth nothing', async () => {
     const store = await session()
     const { default: Database } = await import('better-sqlite3')
