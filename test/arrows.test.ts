@@ -47,6 +47,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'stats.ts': ['core', 'compaction/model.ts', 'storage/storage.ts', 'store-options.ts'],
   'undo-if-fits.ts': ['core', 'compaction/model.ts', 'stats.ts', 'storage/storage.ts', 'store-options.ts'],
   'usage-result.ts': ['core', 'storage/storage.ts'],
+  'usage-totals.ts': ['storage/storage.ts'],
   'store.ts': ['store', 'storage/storage.ts'],
   store: [
     'core',
@@ -61,6 +62,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'turn',
     'undo-if-fits.ts',
     'usage-result.ts',
+    'usage-totals.ts',
   ],
   'open.ts': [
     'core',
