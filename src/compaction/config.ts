@@ -88,7 +88,7 @@ export const compactionConfigSchema = z
     keepRecentTokens: tokens.optional(),
     /**
      * Least tokens a run must save, what it costs of the prompt cache counted in; 0: whatever it saves. Default of automatic runs: 5 %
-     * of the available input, at most 20,000; of all others 0.
+     * of the history, at most 20,000; of all others 0.
      */
     minimumSavings: tokens.optional(),
     /** What a pruned output shows: a text, with `{tokens}` and `{tool}` filled in, or a function that makes one. */
@@ -213,16 +213,21 @@ export function resolveSettings(config: CheckedConfig, subject: RunSubject): Run
     limitTokens: Math.max(0, Math.floor((available - others) / scale)),
     othersTokens: others,
     scale,
-    minimumSavings: Math.floor(leastSavings(config, available) / scale),
+    minimumSavings: leastSavings(config, historyTokens, scale),
     stages: resolveStages(config, available, targetTokens),
     pipeline: pipelineOf(config),
   }
 }
 
-/** Tokens a run must save. Who asks for a run gets it, and after an overflow nothing is held back. */
-function leastSavings({ minimumSavings, trigger, range }: CheckedConfig, available: number): number {
+/** What a run must save, in the estimator's tokens. Who asks for a run gets it, and after an overflow nothing is held back. */
+function leastSavings(
+  { minimumSavings, trigger, range }: CheckedConfig,
+  historyTokens: number,
+  scale: number,
+): number {
   if (trigger === 'overflow' || range !== undefined) return 0
-  return minimumSavings ?? (trigger === 'auto' ? minimumSavingsOf(available) : 0)
+  if (minimumSavings !== undefined) return Math.ceil(minimumSavings / scale)
+  return trigger === 'auto' ? minimumSavingsOf(historyTokens) : 0
 }
 
 /** The stages a config asks for, in order. */

@@ -15,7 +15,7 @@ export const CACHE_WRITE_PRICE = 1.25
 /** Requests that a session is taken to go on for: what is gone is not read in any of them. A judgement: docs/prompt-cache.md. */
 export const REQUESTS_AHEAD = 100
 
-/** Least savings of a run nobody asked for, as a share of the available input, and at most. Source: docs/prompt-cache.md. */
+/** Least savings of a run nobody asked for, as a share of the history, and at most, tokens. Source: docs/prompt-cache.md. */
 const MINIMUM_SAVINGS_SHARE = 0.05
 const MINIMUM_SAVINGS_MOST = 20_000
 
@@ -70,9 +70,9 @@ function isAnswer({ kind, role }: ViewRow): boolean {
   return kind === 'message' && role === 'assistant'
 }
 
-/** The least an automatic run saves where nothing else is said, tokens. `availableTokens` is what a request may take. */
-export function minimumSavingsOf(availableTokens: number): number {
-  return Math.min(MINIMUM_SAVINGS_MOST, Math.floor(availableTokens * MINIMUM_SAVINGS_SHARE))
+/** The least an automatic run saves of a history where nothing else is said, tokens. */
+export function minimumSavingsOf(historyTokens: number): number {
+  return Math.min(MINIMUM_SAVINGS_MOST, Math.floor(historyTokens * MINIMUM_SAVINGS_SHARE))
 }
 
 /**
