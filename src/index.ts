@@ -389,6 +389,7 @@ export type {
   Compaction,
   LearnedLimit,
   LimitKind,
+  ModelUsage,
   NamedLimit,
   Session,
   Trigger,
@@ -497,3 +498,4 @@ export type { AfterTurnResult, BeforeTurnResult, TurnUsage } from './turn/turn-h
 export type { AfterTurnOptions, BeforeTurnOptions } from './turn/turn-options.ts'
 export type { UndoIfFitsResult } from './undo-if-fits.ts'
 export type { OverflowResult, UsageResult } from './usage-result.ts'
+export type { SessionUsage, SummaryUsage, UsageTotals } from './usage-totals.ts'

@@ -103,6 +103,8 @@ export const usageSchema = z.strictObject({
   cacheReadTokens: tokensSchema.nullish(),
   /** Input written to a cache, where the provider reports it apart. */
   cacheCreationTokens: tokensSchema.nullish(),
+  /** Output tokens as reported; they are added up and nothing else. */
+  outputTokens: tokensSchema.nullish(),
   /** The last position of the log that was in the request. Default: all but the assistant's messages at the end. */
   position: z.int().positive().optional(),
   /** The view the request was made from, as `getSession` named it then. Default: the view as it is. */
@@ -118,6 +120,7 @@ export const overflowSchema = usageSchema.omit({
   inputTokens: true,
   cacheReadTokens: true,
   cacheCreationTokens: true,
+  outputTokens: true,
 })
 export const limitSchema = z.strictObject({
   provider: nameSchema,

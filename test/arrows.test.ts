@@ -29,7 +29,17 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   ],
   config: ['core', 'compaction/config.ts', 'summarizers'],
   'ai-sdk.ts': ['ai-sdk'],
-  'ai-sdk': ['core', 'compaction', 'formats', 'index.ts', 'request', 'store', 'store.ts', 'summarizers', 'turn'],
+  'ai-sdk': [
+    'core',
+    'compaction',
+    'formats',
+    'index.ts',
+    'request',
+    'store',
+    'store.ts',
+    'summarizers',
+    'turn',
+  ],
   background: ['core', 'config', 'compaction', 'events.ts', 'stats.ts', 'storage/storage.ts', 'process.ts'],
   request: [
     'core',
@@ -47,6 +57,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'stats.ts': ['core', 'compaction/model.ts', 'storage/storage.ts', 'store-options.ts'],
   'undo-if-fits.ts': ['core', 'compaction/model.ts', 'stats.ts', 'storage/storage.ts', 'store-options.ts'],
   'usage-result.ts': ['core', 'storage/storage.ts'],
+  'usage-totals.ts': ['storage/storage.ts'],
   'store.ts': ['store', 'storage/storage.ts'],
   store: [
     'core',
@@ -61,6 +72,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'turn',
     'undo-if-fits.ts',
     'usage-result.ts',
+    'usage-totals.ts',
   ],
   'open.ts': [
     'core',

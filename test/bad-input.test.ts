@@ -92,6 +92,7 @@ const VERBS: Record<string, (store: Store, id: string) => unknown> = {
   verifySession: (s, id) => s.verifySession(id),
   reestimate: (s, id) => s.reestimate(id),
   recordUsage: (s, id) => s.recordUsage(id, { inputTokens: 5 }),
+  getUsage: (s, id) => s.getUsage(id),
   recordOverflow: (s, id) => s.recordOverflow(id, 'prompt is too long'),
 }
 

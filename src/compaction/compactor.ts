@@ -4,14 +4,24 @@ import { invalid } from '../core/check.ts'
 import { checkLaws, recheckSteps } from '../core/laws.ts'
 import type { Plan } from '../core/plan.ts'
 import { applyPlan } from '../core/plan.ts'
+import { firstChangedOf } from '../core/prompt-cache.ts'
 import type { ContextWindows } from '../core/windows.ts'
 import { isUndertextError, UndertextError } from '../errors.ts'
 import { type CompactionEvent, Events } from '../events.ts'
 import { LEASE_HOLDER, liveRuns } from '../process.ts'
-import type { Authorship, Lease, RunStart, Session, Snapshot, Storage, Trigger } from '../storage/storage.ts'
+import type {
+  Authorship,
+  CommitStep,
+  Lease,
+  RunStart,
+  Session,
+  Snapshot,
+  Storage,
+  Trigger,
+} from '../storage/storage.ts'
 import { Attempts } from './attempts.ts'
-import { type CheckedConfig, mayAsk, resolveSettings, waitMsOf } from './config.ts'
-import { resolveModel, windowOf } from './model.ts'
+import { type CheckedConfig, mayAsk, type RunSettings, resolveSettings, waitMsOf } from './config.ts'
+import { type ChosenModel, resolveModel, windowOf } from './model.ts'
 import { type PlannedRun, planRun, type SummaryMode } from './plan-run.ts'
 import { CompactionPreview, plannedRunOf } from './preview.ts'
 import { MOST_PLANS, replanned } from './replan.ts'
@@ -19,6 +29,7 @@ import { type CompactionResult, type IdleReason, idleReason, outlineOf } from '.
 import { aboutRun, RunTelling } from './run-events.ts'
 import { isSameRequest } from './same-request.ts'
 import { orAborted, pause, settled, timeLimit } from './waiting.ts'
+import { weighed } from './weigh.ts'
 
 /** How long a lease holds without being renewed, and how often it is renewed, milliseconds. */
 const LEASE_MS = 60_000
@@ -339,7 +350,32 @@ export class Compactor {
       estimator: view.estimator,
     })
     telling?.planning(snapshot, settings)
-    return planRun(this.#storage, snapshot, settings, config, mode, (step) => telling?.stage(step))
+    const cachedTokens = await this.#cachedTokens(snapshot, settings, chosen)
+    const plan = async (how: SummaryMode, onStage?: (step: CommitStep) => void): Promise<PlannedRun> => {
+      const planned = await planRun(this.#storage, snapshot, settings, config, how, onStage)
+      return weighed({ ...planned, cachedTokens }, config)
+    }
+    // No model is paid for what is known to save too little.
+    if (
+      mode.kind === 'write' &&
+      settings.minimumSavings > 0 &&
+      config.summarizer!.usesModel &&
+      mayAsk(config)
+    ) {
+      const bound = await plan({ kind: 'estimate' })
+      if (bound.heldBack === true) return bound
+    }
+    return plan(mode, (step) => telling?.stage(step))
+  }
+
+  /** What the provider reported as cached of the history, in the estimator's tokens. */
+  async #cachedTokens(
+    { session }: Snapshot,
+    { othersTokens, scale }: RunSettings,
+    { key, model = '' }: ChosenModel,
+  ): Promise<number | undefined> {
+    const cached = await this.#storage.cachedTokens(session.id, key, model)
+    return cached === undefined ? undefined : Math.max(0, Math.floor((cached - othersTokens) / scale))
   }
 
   /** The run's figures, and the view as it is after the commit: with what was appended while a summary was asked for. */
@@ -354,6 +390,7 @@ export class Compactor {
     const tokensBefore = snapshot.view.tokens
     const tokensAfter = planned.after.tokens
     const reason = idle ?? idleReason(planned)
+    const firstChanged = firstChangedOf(snapshot.view, planned.after, planned.cachedTokens)
     return {
       compacted: planned.steps.length > 0,
       stagesUsed: [...planned.stagesUsed],
@@ -368,6 +405,7 @@ export class Compactor {
       reachedTarget: tokensAfter <= settings.targetTokens,
       fits: tokensAfter <= settings.limitTokens,
       ...(reason !== undefined && { reason }),
+      ...(firstChanged !== undefined && { firstChanged }),
     }
   }
 

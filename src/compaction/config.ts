@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { DEFAULT_COMPACTION_TARGET, estimateOf, estimateRequest, requestSchema } from '../core/budget.ts'
 import { expectedTokens, type Outlook, outlook, type Readings } from '../core/calibration.ts'
 import { labelSchema, nameSchema, shareSchema } from '../core/check.ts'
+import { minimumSavingsOf } from '../core/prompt-cache.ts'
 import { offlineSummaryTokens, scaledFigures, summaryRoom } from '../core/scaled-figures.ts'
 import { cut } from '../core/stages/cut.ts'
 import { DEDUP_THRESHOLD, deduplicate } from '../core/stages/deduplicate.ts'
@@ -85,6 +86,11 @@ export const compactionConfigSchema = z
     targetTokens: tokens.optional(),
     /** Tokens of the newest turns that are never summarized. Default: what the target leaves beside the summary. */
     keepRecentTokens: tokens.optional(),
+    /**
+     * Least tokens a run must save, what it costs of the prompt cache counted in; 0: whatever it saves. Default of automatic runs: 5 %
+     * of the history, at most 20,000; of all others 0.
+     */
+    minimumSavings: tokens.optional(),
     /** What a pruned output shows: a text, with `{tokens}` and `{tool}` filled in, or a function that makes one. */
     prunePlaceholder: z.union([z.string().min(1), placeholderSchema]).optional(),
     /** Tools whose results show files. Default: the usual names. */
@@ -155,6 +161,8 @@ export type RunSettings = {
   /** What else is in the request, in true tokens, and how many of those one of the estimator's is worth. */
   readonly othersTokens: number
   readonly scale: number
+  /** Least tokens of history that must be saved, in the estimator's tokens; 0 for whatever it is. */
+  readonly minimumSavings: number
   readonly stages: StageSettings
   /** In order, each only while the history is over the target. */
   readonly pipeline: readonly Stage[]
@@ -205,9 +213,21 @@ export function resolveSettings(config: CheckedConfig, subject: RunSubject): Run
     limitTokens: Math.max(0, Math.floor((available - others) / scale)),
     othersTokens: others,
     scale,
+    minimumSavings: leastSavings(config, historyTokens, scale),
     stages: resolveStages(config, available, targetTokens),
     pipeline: pipelineOf(config),
   }
+}
+
+/** What a run must save, in the estimator's tokens. Who asks for a run gets it, and after an overflow nothing is held back. */
+function leastSavings(
+  { minimumSavings, trigger, range }: CheckedConfig,
+  historyTokens: number,
+  scale: number,
+): number {
+  if (trigger === 'overflow' || range !== undefined) return 0
+  if (minimumSavings !== undefined) return Math.ceil(minimumSavings / scale)
+  return trigger === 'auto' ? minimumSavingsOf(historyTokens) : 0
 }
 
 /** The stages a config asks for, in order. */

@@ -64,6 +64,10 @@ export type PlannedRun = {
   readonly stagesUsed: readonly CompactionStage[]
   readonly after: View
   readonly pending: readonly PendingSummary[]
+  /** Tokens of the view, in the estimator's, that its provider reported as cached; `undefined` where it did not. */
+  readonly cachedTokens?: number | undefined
+  /** Its stages would save less than they must, so nothing of what they planned is left. */
+  readonly heldBack?: true
 }
 
 /** How a run comes by its summaries. */

@@ -1,5 +1,6 @@
 import type { ViewMessage } from '../core/message.ts'
 import type { CompactionStage } from '../core/plan.ts'
+import { type FirstChanged, firstChangedOf } from '../core/prompt-cache.ts'
 import type { RunStart } from '../storage/storage.ts'
 import type { CheckedConfig } from './config.ts'
 import type { PendingSummary, PlannedRun } from './plan-run.ts'
@@ -40,8 +41,8 @@ export class CompactionPreview {
   readonly reason?: IdleReason
   /** What a model would be asked; the figures count its answer in full. Absent when every text is known. */
   readonly summaryPending?: readonly PendingSummary[]
-  /** The first message of the view that would change: a provider's cached prefix ends before it. */
-  readonly firstChange?: { readonly index: number; readonly messageId: string; readonly keptTokens: number }
+  /** The first row of the view that would change: a provider's cached prefix ends before it. */
+  readonly firstChanged?: FirstChanged
 
   constructor(run: PlannedRun, config: CheckedConfig, start: RunStart, view: readonly ViewMessage[]) {
     const { snapshot, settings, steps, after, pending } = run
@@ -64,8 +65,8 @@ export class CompactionPreview {
     const reason = idleReason(run)
     if (reason !== undefined) this.reason = reason
     if (pending.length > 0) this.summaryPending = pending
-    const changed = firstChange(run)
-    if (changed !== undefined) this.firstChange = changed
+    const changed = firstChangedOf(snapshot.view, after, run.cachedTokens)
+    if (changed !== undefined) this.firstChanged = changed
     plannedRuns.set(this, { run, config, start })
   }
 }
@@ -73,11 +74,4 @@ export class CompactionPreview {
 /** The plan behind a preview; `undefined` for anything that only looks like one. */
 export function plannedRunOf(preview: CompactionPreview): Behind | undefined {
   return plannedRuns.get(preview)
-}
-
-function firstChange({ snapshot, after }: PlannedRun): CompactionPreview['firstChange'] {
-  const { rows } = snapshot.view
-  const index = rows.findIndex((row, at) => after.rows[at] !== row)
-  if (index === -1) return undefined
-  return { index, messageId: rows[index]!.id, keptTokens: snapshot.view.tokensOfRows(rows.slice(0, index)) }
 }

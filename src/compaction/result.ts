@@ -1,6 +1,7 @@
 import type { ViewMessage } from '../core/message.ts'
 import { withReplacements } from '../core/overlay.ts'
 import { type CompactionKind, type CompactionStage, stageOf } from '../core/plan.ts'
+import type { FirstChanged } from '../core/prompt-cache.ts'
 import type { CommitStep, FailedAttempt } from '../storage/storage.ts'
 import type { PlannedRun } from './plan-run.ts'
 
@@ -14,6 +15,8 @@ export type IdleReason =
   | 'SUMMARY_FAILED'
   /** A hook that was asked before the commit said no; see `onBeforeCompaction`. */
   | 'VETOED'
+  /** It would save less than `minimumSavings`, and the request fits as it is. */
+  | 'SAVES_TOO_LITTLE'
 
 /** What a run did: seed 003's fields first. */
 export type CompactionResult = {
@@ -41,6 +44,8 @@ export type CompactionResult = {
   readonly fits: boolean
   /** Why nothing was applied. */
   readonly reason?: IdleReason
+  /** The first row of the view that was changed: a provider's cached prefix ends before it. Absent when nothing was applied. */
+  readonly firstChanged?: FirstChanged
 }
 
 /** One compaction of a run, in figures. */
@@ -69,9 +74,16 @@ export function outlineOf({ id, plan, before, after }: CommitStep): CompactionOu
   }
 }
 
-export function idleReason({ steps, failed, snapshot, settings }: PlannedRun): IdleReason | undefined {
+export function idleReason({
+  steps,
+  failed,
+  heldBack,
+  snapshot,
+  settings,
+}: PlannedRun): IdleReason | undefined {
   if (steps.length > 0) return undefined
   if (failed.length > 0) return 'SUMMARY_FAILED'
+  if (heldBack === true) return 'SAVES_TOO_LITTLE'
   return snapshot.view.tokens <= settings.targetTokens ? 'NOTHING_TO_COMPACT' : 'NO_PROGRESS'
 }
 

@@ -66,6 +66,7 @@ export class RunTelling {
     const { steps, failed, after, settings } = planned
     if (steps.length === 0) {
       if (failed.length > 0) this.failed('SUMMARY_FAILED')
+      else if (this.#isLive) this.failed('SAVES_TOO_LITTLE')
       return
     }
     this.started()

@@ -41,8 +41,12 @@ export function runConfig(
   const isQuiet = call.trigger === 'auto' && !settings.enableAutoSummarize
   // A given range is condensed and nothing else.
   const stages = call.range === undefined ? compositionOf(resolved, isQuiet) : undefined
+  const said = saidOf(resolved, OWN_KEYS)
+  // Least savings that are said elsewhere are for runs nobody asked for.
+  const { minimumSavings: _, ...rest } = said
+  const isAsked = call.trigger !== 'auto' && call.minimumSavings === undefined
   return {
-    ...saidOf(resolved, OWN_KEYS),
+    ...(isAsked ? rest : said),
     ...facts,
     ...(call.provider !== undefined && { provider: call.provider }),
     ...(call.model !== undefined && { model: call.model }),

@@ -272,11 +272,44 @@ export type UsageReport = {
   /** Estimates of what was in it besides the history, tokens. */
   readonly standing: number
   readonly pending: number
+  /** What the provider billed; `undefined` for a request that failed. */
+  readonly billed: BilledTokens | undefined
+}
+
+/** Tokens of one request as its provider billed them; input without what came from the cache or went into it. */
+export type BilledTokens = {
+  readonly inputTokens: number
+  /** `undefined` where the provider did not say. */
+  readonly cacheReadTokens: number | undefined
+  readonly cacheCreationTokens: number | undefined
+  readonly outputTokens: number
+}
+
+/** What a provider's model was billed for in a session: sums, tokens. */
+export type ModelUsage = {
+  readonly provider: string
+  readonly model?: string
+  readonly requests: number
+  readonly inputTokens: number
+  readonly cacheReadTokens: number
+  readonly cacheCreationTokens: number
+  readonly outputTokens: number
+  /** Of the last request made from the view as it was then, where it said so: what its provider's cache held of it. */
+  readonly lastCacheReadTokens?: number
+  readonly lastCacheCreationTokens?: number
+  /** The last report, milliseconds since 1970. */
+  readonly at: number
+}
+
+/** What a session was billed for, by provider and model, and what is noted of each summary that was asked for. */
+export type RecordedUsage = {
+  readonly models: readonly ModelUsage[]
+  readonly summaries: readonly Pick<SummaryRecord, 'summarizer' | 'model' | 'usage' | 'cost'>[]
 }
 
 /** What became of it. */
 export type UsageOutcome = {
-  /** False when the view is another by now, or empty: then nothing was written. */
+  /** False when the view is another by now, or empty: then nothing is made of it, but what was billed counts. */
   readonly recorded: boolean
   /** The estimate of the same request. */
   readonly estimate: Estimate | undefined
@@ -380,8 +413,15 @@ export interface Storage {
 
   /** What was reported and learnt of a model, for a session; nothing for an unknown one. */
   readings(id: string, provider: string, model: string): Awaitable<Readings>
-  /** Notes the size of a request. Throws `SESSION_NOT_FOUND`, `ESTIMATOR_UNKNOWN`. */
+  /** Notes the size of a request, and what was billed for it. Throws `SESSION_NOT_FOUND`, `ESTIMATOR_UNKNOWN`. */
   recordUsage(id: string, usage: UsageReport): Awaitable<UsageOutcome>
+  /** What was billed so far, by provider and model. Throws `SESSION_NOT_FOUND`. */
+  usage(id: string): Awaitable<RecordedUsage>
+  /**
+   * Tokens of the last request that its provider's cache holds now, by what it reported; `undefined` when it did not say, for
+   * another model, and when the view has been changed since by anything but appends.
+   */
+  cachedTokens(id: string, provider: string, model: string): Awaitable<number | undefined>
   /** Notes a limit; the lowest of its kind counts, and is answered. */
   learnLimit(provider: string, model: string, limit: NamedLimit): Awaitable<number>
   /** Answers whether there was one. */

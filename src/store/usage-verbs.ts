@@ -27,6 +27,7 @@ import {
   type UsageResult,
   usageResult,
 } from '../usage-result.ts'
+import { type SessionUsage, sessionUsage } from '../usage-totals.ts'
 import { StoreBase, when } from './base.ts'
 import { checkId, checkStats } from './check-arguments.ts'
 
@@ -62,6 +63,8 @@ export class UsageVerbs<S extends Storage> extends StoreBase<S> {
    * before or after appending the answer. Keeps the report with the view it is of (`getContextStats` builds on it until
    * the view changes by anything but appends) and moves the ratio of the model, which all sessions share.
    *
+   * What was billed is added up (`getUsage`), also when the report is of a view that is gone.
+   *
    * A report more than twice, or less than half, of what was expected counts only as that much until the next one
    * confirms it. A report above a limit learnt from an overflow takes that limit away. A report of nothing is none.
    * Throws `SESSION_NOT_FOUND`.
@@ -74,8 +77,22 @@ export class UsageVerbs<S extends Storage> extends StoreBase<S> {
     const { usage: result } = await this.#record(session, tokens, checked, {
       wentThrough: true,
       limit: undefined,
+      billed: {
+        inputTokens: checked.inputTokens,
+        cacheReadTokens: checked.cacheReadTokens ?? undefined,
+        cacheCreationTokens: checked.cacheCreationTokens ?? undefined,
+        outputTokens: checked.outputTokens ?? 0,
+      },
     })
     return result
+  }
+
+  /**
+   * What a session was billed for, tokens: what `recordUsage` was told, in all and by provider and model, and what its summaries
+   * cost, by summarizer and model, those that came to nothing included. Throws `SESSION_NOT_FOUND`.
+   */
+  async getUsage(sessionId: string): Promise<SessionUsage> {
+    return sessionUsage(await this.storage.usage(checkId(sessionId)))
   }
 
   /**
@@ -106,7 +123,7 @@ export class UsageVerbs<S extends Storage> extends StoreBase<S> {
         session,
         size,
         { ...checked, provider },
-        { wentThrough: false, limit },
+        { wentThrough: false, limit, billed: undefined },
       )
       const lowest = limit && { ...limit, tokens: learned[limit.kind] ?? limit.tokens }
       return overflowResult(details, lowest, usage)
@@ -119,7 +136,7 @@ export class UsageVerbs<S extends Storage> extends StoreBase<S> {
     { id, provider, model, estimator }: Session,
     tokens: number,
     request: OverflowInput,
-    { wentThrough, limit }: Pick<UsageReport, 'wentThrough' | 'limit'>,
+    { wentThrough, limit, billed }: Pick<UsageReport, 'wentThrough' | 'limit' | 'billed'>,
   ): Promise<{ readonly usage: UsageResult; readonly learned: LearnedTokens }> {
     const own = this.configuration.modelOf({ provider, model })
     const chosen = resolveModel(own, request.provider, request.model)
@@ -136,6 +153,7 @@ export class UsageVerbs<S extends Storage> extends StoreBase<S> {
       limit,
       standing,
       pending,
+      billed,
     }
     const outcome = await this.storage.recordUsage(id, report)
     return { usage: usageResult(report, outcome, estimator), learned: outcome.after.learned }

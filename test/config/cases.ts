@@ -265,6 +265,12 @@ export const CASES: { readonly [K in SettingName]-?: Case & { readonly value: La
 
   enablePrune: { value: false, talk: TOOLS, see: stagesUsed(PRUNES), expected: [['prune'], []] },
   // 6,900 tokens of outputs: a quarter of 83,200 protects more, and a tenth of it, 8,320, is not saved.
+  minimumSavings: {
+    value: 0,
+    // Two of twenty messages, 238 tokens, less 0.115 of the 1,928 behind the first exchange; 5 % of 2,404 are 120.
+    see: async (trial) => (await run(trial, { ...TRUNCATES, targetTokens: 2_300, trigger: 'auto' })).reason,
+    expected: ['SAVES_TOO_LITTLE', undefined],
+  },
   pruneProtectTokens: {
     value: 0,
     talk: TOOLS,

@@ -16,6 +16,7 @@ const IDLE: { readonly [R in IdleReason]: string } = {
   NOTHING_TO_COMPACT: 'the history is within the target already',
   NO_PROGRESS: 'no stage found anything it may take',
   SUMMARY_FAILED: 'the summary was not accepted, and nothing else was to be done',
+  SAVES_TOO_LITTLE: 'it would save too little',
   VETOED: 'the application said no',
 }
 
@@ -48,10 +49,10 @@ export async function showPreview(
   return preview
 }
 
-function cacheText({ firstChange }: CompactionPreview, { messages }: Standing): string {
-  if (firstChange === undefined || firstChange.index === 0)
+function cacheText({ firstChanged }: CompactionPreview, { messages }: Standing): string {
+  if (firstChanged === undefined || firstChanged.index === 0)
     return 'The view would change from its first message on.'
-  const { index, keptTokens } = firstChange
+  const { index, tokensBefore: keptTokens } = firstChanged
   return (
     `The first message to change is number ${figure(index + 1)} of ${figure(messages)}; ` +
     `the ${counted(keptTokens, 'token')} before it stay cached at the provider.`

@@ -1,10 +1,12 @@
 import { afterEach, describe } from 'vitest'
 import { describeAppend } from './contract/append.ts'
 import { describeAudit } from './contract/audit.ts'
+import { describeBilling } from './contract/billing.ts'
 import { describeConcurrency } from './contract/concurrency.ts'
 import { describeExpand } from './contract/expand.ts'
 import { describeLossless } from './contract/lossless.ts'
 import { describePreview } from './contract/preview.ts'
+import { describePromptCache } from './contract/prompt-cache.ts'
 import { describeProvider } from './contract/provider.ts'
 import { describeReading } from './contract/reading.ts'
 import { describeReadings } from './contract/readings.ts'
@@ -50,6 +52,8 @@ export function describeStore(name: string, factory: StoreFactory, keeps: Keeps 
 
   describe(name, () => {
     describeSessions(contract)
+    describeBilling(contract)
+    describePromptCache(contract)
     describeAppend(contract)
     describeLossless(contract)
     describeReading(contract)

@@ -8,6 +8,7 @@ import { type Estimator, estimateMessagesTokens } from '../../src/core/tokens.ts
 import {
   type LearnedLimit,
   LIMIT_KINDS,
+  type ModelUsage,
   type NamedLimit,
   type Session,
   type UsageOutcome,
@@ -25,6 +26,7 @@ export class ModelReadings {
   readonly #estimator: Estimator
   readonly #measurements = new Map<string, Measurement>()
   readonly #calibrations = new Map<string, Calibration>()
+  readonly #usage = new Map<string, ModelUsage>()
   readonly #limits = new Map<string, LearnedLimit>()
 
   constructor(estimator: Estimator) {
@@ -51,6 +53,7 @@ export class ModelReadings {
     }
     if (usage.limit !== undefined) this.learn(provider, model, usage.limit)
     const isStale = usage.viewEpoch !== undefined && usage.viewEpoch !== session.viewEpoch
+    if (usage.billed !== undefined) this.#bill(session, usage, usage.billed, isStale)
     if (isStale || tokens === 0 || view.length === 0)
       return { recorded: false, before, after: this.read(session, provider, model), estimate: undefined }
     const history = estimateMessagesTokens(sentOf(view, usage.position), provider, this.#estimator)
@@ -66,6 +69,56 @@ export class ModelReadings {
     this.#measurements.set(key(session.incarnation, provider, model), measurement)
     this.#calibrations.set(key(provider, model, estimator), calibration)
     return { recorded: true, before, after: this.read(session, provider, model), estimate }
+  }
+
+  #bill(
+    { incarnation }: Session,
+    { provider, model }: UsageReport,
+    billed: NonNullable<UsageReport['billed']>,
+    isStale: boolean,
+  ): void {
+    const { inputTokens, cacheReadTokens, cacheCreationTokens, outputTokens } = billed
+    const [read = 0, created = 0] = [cacheReadTokens, cacheCreationTokens]
+    if (inputTokens + read + created + outputTokens === 0) return
+    const name = key(incarnation, provider, model)
+    const known = this.#usage.get(name)
+    const last = isStale
+      ? {
+          ...(known?.lastCacheReadTokens !== undefined && { lastCacheReadTokens: known.lastCacheReadTokens }),
+          ...(known?.lastCacheCreationTokens !== undefined && {
+            lastCacheCreationTokens: known.lastCacheCreationTokens,
+          }),
+        }
+      : {
+          ...(cacheReadTokens !== undefined && { lastCacheReadTokens: cacheReadTokens }),
+          ...(cacheCreationTokens !== undefined && { lastCacheCreationTokens: cacheCreationTokens }),
+        }
+    this.#usage.set(name, {
+      provider,
+      ...(model !== '' && { model }),
+      requests: (known?.requests ?? 0) + 1,
+      inputTokens: (known?.inputTokens ?? 0) + inputTokens,
+      cacheReadTokens: (known?.cacheReadTokens ?? 0) + read,
+      cacheCreationTokens: (known?.cacheCreationTokens ?? 0) + created,
+      outputTokens: (known?.outputTokens ?? 0) + outputTokens,
+      ...last,
+      at: Date.now(),
+    })
+  }
+
+  /** By provider and model. */
+  usage({ incarnation }: Session): ModelUsage[] {
+    return [...this.#usage]
+      .filter(([name]) => (JSON.parse(name) as string[])[0] === incarnation)
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([, usage]) => usage)
+  }
+
+  cachedTokens(session: Session, provider: string, model: string): number | undefined {
+    const name = key(session.incarnation, provider, model)
+    if (this.#measurements.get(name)?.viewEpoch !== session.viewEpoch) return undefined
+    const { lastCacheReadTokens: read, lastCacheCreationTokens: created } = this.#usage.get(name) ?? {}
+    return read === undefined && created === undefined ? undefined : (read ?? 0) + (created ?? 0)
   }
 
   learn(provider: string, model: string, { tokens, kind }: NamedLimit): number {

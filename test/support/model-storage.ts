@@ -47,6 +47,7 @@ import type {
   AppendedMessage,
   Compaction,
   NamedLimit,
+  RecordedUsage,
   RunCommit,
   Session,
   SessionTest,
@@ -565,6 +566,9 @@ export class ModelStorage implements Storage {
           tokensBefore: step.before.tokens,
           tokensAfter: step.after.tokens,
           summarizer: step.summary?.summarizer,
+          model: step.summary?.model,
+          usage: step.summary?.usage,
+          cost: step.summary?.cost,
         })
         view = applied.after
       }
@@ -694,6 +698,19 @@ export class ModelStorage implements Storage {
     const stored = this.#require(id)
     const view = projectView(stored.log).map(({ row, content }) => ({ ...row, content }))
     return this.#readings.record(this.#counted(stored), view, usage)
+  }
+
+  usage(id: string): RecordedUsage {
+    const stored = this.#require(id)
+    const summaries = this.compactions(id, {})
+      .filter(({ usage, cost }) => usage !== undefined || cost !== undefined)
+      .map(({ summarizer = '', model, usage, cost }) => ({ summarizer, model, usage, cost }))
+    return { models: this.#readings.usage(stored.session), summaries }
+  }
+
+  cachedTokens(id: string, provider: string, model: string): number | undefined {
+    const session = this.session(id)
+    return session === undefined ? undefined : this.#readings.cachedTokens(session, provider, model)
   }
 
   learnLimit(provider: string, model: string, limit: NamedLimit): number {

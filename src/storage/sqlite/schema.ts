@@ -243,7 +243,7 @@ export const usage = sqliteTable(
     cacheReadTokens: integer('cache_read_tokens').notNull(),
     cacheCreationTokens: integer('cache_creation_tokens').notNull(),
     outputTokens: integer('output_tokens').notNull(),
-    /** Of the last request that said so; null when none did. */
+    /** Of the last request made from the view as it was then; null when its provider did not say. */
     lastCacheReadTokens: integer('last_cache_read_tokens'),
     lastCacheCreationTokens: integer('last_cache_creation_tokens'),
     at: integer().notNull(),

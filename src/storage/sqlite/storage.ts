@@ -4,6 +4,7 @@ import type { Estimators, Storage } from '../storage.ts'
 import { append } from './append.ts'
 import { endAttempts, noteAttempt } from './attempts.ts'
 import { readAudit } from './audit-log.ts'
+import { readCachedTokens, readUsage } from './billing.ts'
 import { commitRun } from './commit.ts'
 import { readCompactions } from './compactions.ts'
 import type { Connection } from './connection.ts'
@@ -74,6 +75,9 @@ export function sqliteStorage(connection: Connection, estimators: Estimators) {
     readings: (id, provider, model) =>
       connection.readOne('getContextStats', () => readReadings(connection, id, provider, model)),
     recordUsage: (id, usage) => recordUsage(connection, id, usage, estimatorOf),
+    usage: (id) => readUsage(connection, id),
+    cachedTokens: (id, provider, model) =>
+      connection.readOne('compactSession', () => readCachedTokens(connection, id, provider, model)),
     learnLimit: (provider, model, limit) => learnLimit(connection, provider, model, limit),
     forgetLimit: (provider, model) => forgetLimit(connection, provider, model),
     limits: () => readLimits(connection),

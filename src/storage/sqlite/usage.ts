@@ -13,6 +13,7 @@ import {
   type UsageOutcome,
   type UsageReport,
 } from '../storage.ts'
+import { addBilled } from './billing.ts'
 import type { Connection, Row } from './connection.ts'
 import { damaged, storedNumber, storedText } from './content-codec.ts'
 import { VISIBLE } from './history.ts'
@@ -85,7 +86,10 @@ function decodeMeasurement(row: Row): Measurement {
   }
 }
 
-/** Notes what a provider reported of a request; nothing when the view is not the one it was made from. Throws `SESSION_NOT_FOUND`. */
+/**
+ * Notes what a provider reported of a request. When the view is not the one it was made from, only what was billed. Throws
+ * `SESSION_NOT_FOUND`.
+ */
 export function recordUsage(
   connection: Connection,
   id: string,
@@ -101,6 +105,7 @@ export function recordUsage(
     const learned =
       isRefuted || isLearnt ? readReadings(connection, id, provider, model).learned : before.learned
     const isStale = usage.viewEpoch !== undefined && usage.viewEpoch !== session.viewEpoch
+    if (usage.billed !== undefined) addBilled(connection, session.no, usage, usage.billed, isStale)
     if (isStale || tokens === 0 || session.visibleCount === 0)
       return { recorded: false, before, after: { ...before, learned }, estimate: undefined }
     const sent = sentRows(connection, session, usage.position)

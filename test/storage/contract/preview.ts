@@ -109,7 +109,7 @@ export function describePreview({ open, openBoth, keeps }: Contract): void {
       expect(planned!.replaces[0]).toEqual({ messageId: ids[3], part: 0, text: '[Tool result cleared]' })
       const cutOff = await store.previewCompaction(S, configs.truncate)
       expect(cutOff!.compactions[0]!.inserts).toMatchObject({ kind: 'marker' })
-      expect(cutOff!.firstChange).toMatchObject({ messageId: cutOff!.compactions[0]!.hides[0] })
+      expect(cutOff!.firstChanged).toMatchObject({ messageId: cutOff!.compactions[0]!.hides[0] })
     })
 
     test('null for a session without messages and for an unknown one', async () => {

@@ -1,0 +1,179 @@
+import { describe, expect, test } from 'vitest'
+import type { CompactOptions, Store } from '../../../src/index.ts'
+import { say, units } from '../../support/conversation.ts'
+import { appendAll, type Contract, S } from './support.ts'
+
+/** 20 messages of 100 units, 100 × 1.15 + 4 = 119 tokens each by `neurolink` for openai. */
+const TALK = Array.from({ length: 20 }, (_, at) => say(at % 2 === 0 ? 'user' : 'assistant', units(100)))
+const TRUNCATES = { enablePrune: false, enableDeduplicate: false, enableSummarize: false } as const
+/** Truncation spares the first exchange. */
+const KEPT = 2 * 119
+
+/** What a run does to a provider's prompt cache, and runs that are not worth it. */
+export function describePromptCache({ open }: Contract): void {
+  describe('the prompt cache', () => {
+    const filled = async (): Promise<{ store: Store; ids: string[] }> => {
+      const store = await open()
+      return { store, ids: await appendAll(store, TALK) }
+    }
+
+    test('a run names the first row it changes, and what it gives up of what was sent last', async () => {
+      const { store, ids } = await filled()
+      const options: CompactOptions = { ...TRUNCATES, targetTokens: 1_500 }
+      const preview = await store.previewCompaction(S, options)
+      // All but the newest answer was in the last request.
+      const expected = {
+        position: 3,
+        index: 2,
+        messageId: ids[2],
+        tokensBefore: KEPT,
+        cachedTokens: 19 * 119,
+        tokensGivenUp: 17 * 119,
+        source: 'assumed',
+      }
+      expect(preview!.firstChanged).toEqual(expected)
+      const run = await store.compactSession(S, options)
+      expect(run!.firstChanged).toEqual(expected)
+      const before = (await store.getMessages(S)).filter(({ position }) => position !== undefined)
+      const after = await store.getEffectiveHistory(S)
+      // Not a byte before it is another.
+      expect(after.slice(0, 2).map(({ id }) => id)).toEqual(before.slice(0, 2).map(({ id }) => id))
+      expect(after[2]!.kind).toBe('marker')
+    })
+
+    test('goes by what the provider reported of the cache', async () => {
+      const { store } = await filled()
+      const options: CompactOptions = { ...TRUNCATES, targetTokens: 1_500 }
+      await store.recordUsage(S, { inputTokens: 1_000, cacheReadTokens: 800, cacheCreationTokens: 485 })
+      const seen = (await store.previewCompaction(S, options))!.firstChanged!
+      // 2,285 reported of 19 messages estimated at 2,285 and 24 for the conversation: nothing is unseen, no ratio is known.
+      expect(seen).toMatchObject({ source: 'reported', cachedTokens: 1_285, tokensGivenUp: 1_285 - KEPT })
+      await store.recordUsage(S, { inputTokens: 2_285, cacheReadTokens: 0, cacheCreationTokens: 0 })
+      expect((await store.previewCompaction(S, options))!.firstChanged).toMatchObject({
+        source: 'reported',
+        cachedTokens: 0,
+        tokensGivenUp: 0,
+      })
+    })
+
+    test('forgets what was reported with the view it is of, and of other models', async () => {
+      const { store, ids } = await filled()
+      const options: CompactOptions = { ...TRUNCATES, targetTokens: 1_200 }
+      await store.recordUsage(S, { inputTokens: 2_285, cacheReadTokens: 0 })
+      expect((await store.previewCompaction(S, { ...options, model: 'gpt-4o' }))!.firstChanged!.source).toBe(
+        'assumed',
+      )
+      expect((await store.previewCompaction(S, options))!.firstChanged!.source).toBe('reported')
+      await store.hideMessages(S, [ids[10]!])
+      expect((await store.previewCompaction(S, options))!.firstChanged!.source).toBe('assumed')
+    })
+
+    test('says nothing where nothing changes', async () => {
+      const { store } = await filled()
+      const run = await store.compactSession(S, { targetTokens: 50_000 })
+      expect(run!.firstChanged).toBeUndefined()
+      expect(run!.reason).toBe('NOTHING_TO_COMPACT')
+      const preview = await store.previewCompaction(S, { targetTokens: 50_000 })
+      expect(preview!.firstChanged).toBeUndefined()
+    })
+  })
+
+  describe('a run that saves too little', () => {
+    // 5 % of 2,404 tokens are 120. Two messages are 238, of which what is written again takes some 220.
+    const LITTLE: CompactOptions = { ...TRUNCATES, targetTokens: 2_200 }
+    const MORE: CompactOptions = { ...TRUNCATES, targetTokens: 1_600 }
+
+    test('is not made unasked, and writes nothing', async () => {
+      const store = await open()
+      await appendAll(store, TALK)
+      const before = await store.getSession(S)
+      const run = await store.compactSession(S, { ...LITTLE, trigger: 'auto' })
+      expect(run).toMatchObject({
+        compacted: false,
+        reason: 'SAVES_TOO_LITTLE',
+        tokensSaved: 0,
+        compactions: [],
+        stagesUsed: [],
+        reachedTarget: false,
+        fits: true,
+      })
+      expect(await store.getSession(S)).toEqual(before)
+      expect(await store.listCompactions(S)).toEqual([])
+      const preview = await store.previewCompaction(S, { ...LITTLE, trigger: 'auto' })
+      expect(preview).toMatchObject({ compacted: false, reason: 'SAVES_TOO_LITTLE', compactions: [] })
+    })
+
+    test('is made when somebody asks for it, unless the call itself says how much it must save', async () => {
+      const store = await open()
+      await appendAll(store, TALK)
+      const asked = await store.compactSession(S, { ...LITTLE, minimumSavings: 2_000 })
+      expect(asked!.reason).toBe('SAVES_TOO_LITTLE')
+      expect((await store.compactSession(S, LITTLE))!.compacted).toBe(true)
+    })
+
+    test('counts what is written into the cache again', async () => {
+      const store = await open()
+      await appendAll(store, TALK)
+      const options: CompactOptions = { ...MORE, trigger: 'auto' }
+      const planned = (await store.previewCompaction(S, { ...options, minimumSavings: 0 }))!
+      const { tokensSaved, tokensAfter, firstChanged } = planned
+      // What stays behind the change was cached but for the marker: at most all of it is written again, at 0.115 tokens each.
+      const rewritten = Math.min(tokensAfter - KEPT, firstChanged!.tokensGivenUp)
+      const worth = tokensSaved - 0.115 * rewritten
+      expect(worth).toBeGreaterThan(100)
+      const just = { ...options, minimumSavings: Math.floor(worth) }
+      const more = { ...options, minimumSavings: Math.ceil(worth) + 1 }
+      expect((await store.previewCompaction(S, more))!.reason).toBe('SAVES_TOO_LITTLE')
+      expect((await store.previewCompaction(S, just))!.compacted).toBe(true)
+      // Where nothing is cached, nothing is given up: what is saved is what counts.
+      await store.recordUsage(S, { inputTokens: 2_285, cacheReadTokens: 0, cacheCreationTokens: 0 })
+      const plain = (await store.previewCompaction(S, { ...options, minimumSavings: 0 }))!.tokensSaved
+      expect((await store.previewCompaction(S, { ...options, minimumSavings: plain }))!.compacted).toBe(true)
+    })
+
+    test('is made when the request would not fit otherwise, and after an overflow', async () => {
+      for (const call of [
+        { trigger: 'auto', contextWindowTarget: 2_100 },
+        { trigger: 'overflow', minimumSavings: 5_000 },
+      ] as const) {
+        const store = await open()
+        await appendAll(store, TALK)
+        const run = await store.compactSession(S, { ...LITTLE, ...call })
+        expect(run!.compacted).toBe(true)
+        expect(run!.reason).toBeUndefined()
+      }
+    })
+
+    test('asks no model for a summary that could not make it worth it, and keeps one it has paid for', async () => {
+      const store = await open()
+      await appendAll(store, TALK)
+      let asked = 0
+      const summarizer = {
+        name: 'mine',
+        usesModel: true,
+        summarize: () => {
+          asked += 1
+          return { text: units(300) }
+        },
+      }
+      const options: CompactOptions = {
+        enablePrune: false,
+        enableDeduplicate: false,
+        enableTruncate: false,
+        targetTokens: 1_200,
+        keepRecentTokens: 600,
+        trigger: 'auto',
+        summarizer,
+      }
+      const held = await store.compactSession(S, { ...options, minimumSavings: 5_000 })
+      expect(held!.reason).toBe('SAVES_TOO_LITTLE')
+      expect(asked).toBe(0)
+      // An empty answer would save more than this; the one that comes does not.
+      const paid = await store.compactSession(S, { ...options, minimumSavings: 1_600 })
+      expect(asked).toBe(1)
+      expect(paid!.tokensSaved).toBeGreaterThan(0)
+      expect(paid!.tokensSaved).toBeLessThan(1_600)
+      expect(paid!.compacted).toBe(true)
+    })
+  })
+}
