@@ -385,6 +385,7 @@ export {
 export type { ContextStats, MeasuredTokens } from './stats.ts'
 export type {
   AppendedMessage,
+  AppendPreview,
   AuditEntry,
   Compaction,
   LearnedLimit,
