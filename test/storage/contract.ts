@@ -1,5 +1,6 @@
 import { afterEach, describe } from 'vitest'
 import { describeAppend } from './contract/append.ts'
+import { describeAppendPreviews } from './contract/append-previews.ts'
 import { describeAudit } from './contract/audit.ts'
 import { describeConcurrency } from './contract/concurrency.ts'
 import { describeExpand } from './contract/expand.ts'
@@ -51,6 +52,7 @@ export function describeStore(name: string, factory: StoreFactory, keeps: Keeps 
   describe(name, () => {
     describeSessions(contract)
     describeAppend(contract)
+    describeAppendPreviews(contract)
     describeLossless(contract)
     describeReading(contract)
     describePrune(contract)
