@@ -388,6 +388,7 @@ export type { PreparedFiles, PreparedRequest, RenderedMessage } from './request/
 export type { ContextStats, MeasuredTokens } from './stats.ts'
 export type {
   AppendedMessage,
+  AppendPreview,
   AuditEntry,
   Compaction,
   LearnedLimit,

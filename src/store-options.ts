@@ -41,7 +41,11 @@ export const listSchema = z.strictObject({
   limit: z.int().positive().max(10_000).default(50),
   after: nameSchema.optional(),
 })
-export const appendSchema = z.strictObject({ expectedPosition: z.int().nonnegative().optional() })
+export const appendSchema = z.strictObject({
+  expectedPosition: z.int().nonnegative().optional(),
+  /** Whether large tool outputs are shown as previews. Default: as the settings say. */
+  previewToolOutputs: z.boolean().optional(),
+})
 export const messagesSchema = z.strictObject({
   after: z.int().nonnegative().optional(),
   before: z.int().positive().optional(),
@@ -74,8 +78,11 @@ export const statsSchema = z.strictObject({
   contextWindowTarget: z.int().nonnegative().optional(),
   ...requestSchema.shape,
 })
-/** Kinds that people or providers made on purpose: `undoIfFits` leaves them alone. */
-const KEPT_KINDS: ReadonlySet<string> = new Set(['manual', 'provider'])
+/**
+ * Kinds that `undoIfFits` leaves alone: what people or providers made on purpose, and previews, which are not made for
+ * want of room.
+ */
+const KEPT_KINDS: ReadonlySet<string> = new Set(['manual', 'provider', 'preview'])
 export const undoIfFitsSchema = z.strictObject({
   /** Whose window counts. Default: the session's own, else "openai". */
   provider: nameSchema.optional(),
@@ -84,7 +91,7 @@ export const undoIfFitsSchema = z.strictObject({
   target: shareSchema.optional(),
   /** Usage at which compaction would be due, which is never reached. Default 0.8. */
   threshold: shareSchema.optional(),
-  /** What may be undone. Default: all but what was hidden by hand and what the provider did. */
+  /** What may be undone. Default: all but what was hidden by hand, what the provider did, and previews. */
   kinds: z
     .array(z.enum(COMPACTION_KINDS))
     .default(() => COMPACTION_KINDS.filter((kind) => !KEPT_KINDS.has(kind))),

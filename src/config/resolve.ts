@@ -52,6 +52,7 @@ export const DEFAULTS = kept({
   offlineFallback: false,
   truncationMarker: TRUNCATION_MARKER,
   truncationOrder: 'oldest',
+  previewToolOutputs: true,
   maxToolOutputBytes: MAX_TOOL_OUTPUT_BYTES,
   maxToolOutputLines: MAX_TOOL_OUTPUT_LINES,
   fileReadBudgetPercent: FILE_READ_BUDGET_PERCENT,
@@ -67,6 +68,7 @@ type Defaulted = {
     | 'warningLevels'
     | 'enableAutoSummarize'
     | 'autoCompactOnFinish'
+    | 'previewToolOutputs'
     | 'maxToolOutputBytes'
     | 'maxToolOutputLines'
     | 'fileReadBudgetPercent']: Exclude<LayerValues[K], undefined>

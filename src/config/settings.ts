@@ -82,6 +82,7 @@ export const settingsSchema = z.strictObject({
   autoSummarizeThreshold: z.int().min(0).max(100).optional(),
   autoCompactOnFinish: z.boolean().optional(),
   contextWindows: contextWindowsSchema.optional(),
+  previewToolOutputs: z.boolean().optional(),
   maxToolOutputBytes: z.int().nonnegative().optional(),
   maxToolOutputLines: z.int().nonnegative().optional(),
   fileReadBudgetPercent: shareSchema.optional(),

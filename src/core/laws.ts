@@ -29,7 +29,8 @@ export function checkLaws(sessionId: string, view: View, plan: Plan): void {
   if (system.length > 0) refuse('system messages stay', system)
   // A provider compacts in the middle of a loop: what waits stays, the loop before it may go.
   const waits = plan.kind === 'provider' ? turns.waiting : turns.pending
-  const pending = touched.filter((row) => waits.has(indexOf(row)))
+  // A preview is made with its message: nobody has seen more of it, whatever its batch still waits for.
+  const pending = plan.kind === 'preview' ? [] : touched.filter((row) => waits.has(indexOf(row)))
   if (pending.length > 0) {
     throw new UndertextError('PENDING_TOOL_CALLS', { sessionId, messageIds: pending.map((row) => row.id) })
   }
@@ -153,7 +154,7 @@ export function recheckSteps(
   lastPosition: number,
 ): void {
   const known = view.rows.filter(({ anchor }) => anchor <= lastPosition)
-  let now = new View(known, view.estimator, view.provider, undefined, undefined, view.leans)
+  let now = new View(known, view.estimator, view.provider, undefined, undefined, view.leans, view.previews)
   for (const step of steps) {
     checkStale(sessionId, step.before, now, step.plan)
     const plan = rebasePlan(step.plan, now)

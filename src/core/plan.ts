@@ -15,7 +15,10 @@ export const COMPACTION_STAGES = ['prune', 'deduplicate', 'summarize', 'truncate
 /** The name of a stage: one of these four, or of a further one. */
 export type CompactionStage = (typeof COMPACTION_STAGES)[number] | (string & {})
 
-/** What kind of compaction a plan becomes. `cut` is the emergency cut, `manual` what people hide by hand, `provider` what a provider did by itself. */
+/**
+ * What kind of compaction a plan becomes. `cut` is the emergency cut, `manual` what people hide by hand, `provider` what a
+ * provider did by itself, `preview` what an append shows of large tool outputs.
+ */
 export const COMPACTION_KINDS = [
   'prune',
   'deduplicate',
@@ -24,6 +27,7 @@ export const COMPACTION_KINDS = [
   'cut',
   'manual',
   'provider',
+  'preview',
 ] as const
 export type CompactionKind = (typeof COMPACTION_KINDS)[number]
 
@@ -254,13 +258,18 @@ export function savedBy(original: Sizes, shownAs: 'text' | 'toolResults', units:
   return subtractSizes(original, { ...NO_SIZES, [shownAs]: units })
 }
 
-/** A text in place of a tool result that shows its original. `units` are the text's, by the view's estimator. */
+/**
+ * A text in place of a tool result that shows its original, or a preview that saves `instead` of it. `units` are the
+ * text's, by the view's estimator.
+ */
 export function replaceResult(
   row: ViewRow,
   { part, units: originalUnits, media }: ResultEntry,
   text: string,
   units: number,
+  instead?: Sizes,
 ): PlannedReplacement {
   const original = { ...NO_SIZES, toolResults: originalUnits, media }
-  return { row, part, text, saved: savedBy(original, 'toolResults', units) }
+  const saved = savedBy(original, 'toolResults', units)
+  return instead === undefined ? { row, part, text, saved } : { row, part, text, saved, instead }
 }

@@ -108,14 +108,14 @@ export function planClearedResults(
   for (let index = 0; index < end && seen < count; index++) {
     const row = view.rows[index]!
     const stays = row.pinned || view.turns.waiting.has(index)
-    const shown = row.shown.length === 0 ? undefined : new Set(row.shown.map(({ part }) => part))
     for (const result of row.results) {
       if (seen === count) break
       const tool = result.name ?? view.turns.callOf(index, result.part)?.name
       if (tool !== undefined && excluded.has(tool)) continue
       seen += 1
-      if (stays || shown?.has(result.part) || view.isLeanedOn(row.key, result.part)) continue
-      replace.push(replaceResult(row, result, PRUNE_PLACEHOLDER, units))
+      const preview = view.previewOf(row, result.part)
+      if (stays || preview === false || view.isLeanedOn(row.key, result.part)) continue
+      replace.push(replaceResult(row, result, PRUNE_PLACEHOLDER, units, preview))
     }
   }
   return editPlan(replace, edit, count, seen)

@@ -6,9 +6,9 @@ import { checkLaws, partedReasoning } from './laws.ts'
 import { type Part, partsOf, type Role, type RowKind } from './message.ts'
 import { type Nested, planRedo, planUndo } from './nesting.ts'
 import { withReplacements } from './overlay.ts'
-import { type CompactionKind, isCondensing } from './plan.ts'
-import { type Estimator, measureMessage } from './tokens.ts'
-import { compareRows, type Lean, View, type ViewRow } from './view.ts'
+import { type CompactionKind, isCondensing, savedBy } from './plan.ts'
+import { type Estimator, measureMessage, measurePart } from './tokens.ts'
+import { compareRows, type Lean, type PreviewedPart, View, type ViewRow } from './view.ts'
 
 /*
  * The definition of what a store is: a log of rows that never change, and the compactions laid over it. Plain
@@ -108,7 +108,21 @@ export function indexView(log: SessionLog, estimator: Estimator, provider: strin
     }
   })
   const leans = log.compactions.flatMap(({ status, requires }) => (status === 'active' ? requires : []))
-  return new View(rows, estimator, provider, undefined, undefined, leans)
+  return new View(rows, estimator, provider, undefined, undefined, leans, previewedParts(log, estimator))
+}
+
+/** What previews in force lie over. */
+function previewedParts(log: SessionLog, estimator: Estimator): PreviewedPart[] {
+  const byKey = new Map(log.rows.map((row) => [row.key, row] as const))
+  return log.compactions.flatMap(({ no, kind, status, replacements }) =>
+    kind !== 'preview' || status !== 'active'
+      ? []
+      : replacements.map(({ key, part, text }) => {
+          const original = measurePart(partsOf(byKey.get(key)!)[part]!, estimator)
+          const saved = savedBy(original, 'toolResults', estimator.measureText(text, 'toolResult'))
+          return { key, part, compaction: no, saved }
+        }),
+  )
 }
 
 /** Takes compactions out of force: the log afterwards, and which ones, in order. Throws `HAS_ACTIVE_DEPENDENTS`. */

@@ -63,6 +63,14 @@ export function compareRows(
 /** A part that rows of the view point at: the copy that survived a deduplication in force. */
 export type Lean = { readonly key: number; readonly part: number; readonly by: readonly number[] }
 
+/** A tool result that a preview in force was laid over when it was appended, and what that saves of the original. */
+export type PreviewedPart = {
+  readonly key: number
+  readonly part: number
+  readonly compaction: number
+  readonly saved: Sizes
+}
+
 /** The visible rows of a session in order, with their sums. A value: plans make new ones. */
 export class View {
   readonly rows: readonly ViewRow[]
@@ -71,6 +79,9 @@ export class View {
   readonly provider: string
   /** Parts that deduplications in force lean on. */
   readonly leans: readonly Lean[]
+  /** Parts that previews in force lie over, whether they are shown or not. */
+  readonly previews: readonly PreviewedPart[]
+  #previewed: ReadonlyMap<string, PreviewedPart> | undefined
   #turns: Turns | undefined
   #places: RowPlaces | undefined
 
@@ -81,6 +92,7 @@ export class View {
     sizes = sumSizes(rows),
     turns?: Turns,
     leans: readonly Lean[] = [],
+    previews: readonly PreviewedPart[] = [],
   ) {
     this.rows = rows
     this.sizes = sizes
@@ -88,6 +100,7 @@ export class View {
     this.provider = provider
     this.#turns = turns
     this.leans = leans
+    this.previews = previews
   }
 
   /** What must not be parted in this view. Worked out once, when asked for. */
@@ -110,6 +123,19 @@ export class View {
         lean.part === part &&
         lean.by.some((pointing) => this.indexOf(pointing) !== undefined),
     )
+  }
+
+  /**
+   * What a tool result shows that stages may still take away: its original (`undefined`), or a preview, and what that
+   * saves of the original. `false` when it shows another replacement.
+   */
+  previewOf(row: ViewRow, part: number): Sizes | undefined | false {
+    const shown = row.shown.length === 0 ? undefined : row.shown.find((entry) => entry.part === part)
+    if (shown === undefined) return undefined
+    if (this.previews.length === 0) return false
+    this.#previewed ??= new Map(this.previews.map((entry) => [`${entry.key}:${entry.part}`, entry] as const))
+    const preview = this.#previewed.get(`${row.key}:${part}`)
+    return preview?.compaction === shown.compaction && preview.saved
   }
 
   /** Tokens of the whole history, framing included. */
@@ -158,7 +184,15 @@ export class View {
     // Replacements change no structure: what belongs together is found by index and stays.
     const turns = hidden.length === 0 && inserted.length === 0 ? this.turns : undefined
     const leans = [...this.leans, ...requires.map(({ row, part, by }) => ({ key: row.key, part, by }))]
-    return new View(insertInOrder(kept, inserted), this.estimator, this.provider, sizes.value, turns, leans)
+    return new View(
+      insertInOrder(kept, inserted),
+      this.estimator,
+      this.provider,
+      sizes.value,
+      turns,
+      leans,
+      this.previews,
+    )
   }
 
   /** What is left, when what goes and changes is given in the order of the view, as it nearly always is. */

@@ -7,6 +7,7 @@ import type { CompactionStatus } from '../core/nesting.ts'
 import type { CompactionKind, PlannedStep } from '../core/plan.ts'
 import type { Estimator, Sizes } from '../core/tokens.ts'
 import type { ToolCall, ToolOutput } from '../core/tool-calls.ts'
+import type { ToolOutputLimits } from '../core/tool-output/message-previews.ts'
 import type { Finding } from '../core/verify.ts'
 import type { View, ViewRow } from '../core/view.ts'
 
@@ -87,6 +88,37 @@ export type AppendedMessage = {
   readonly position: number
   /** Whether the idempotency key was known and nothing was written for it. */
   readonly existing: boolean
+}
+
+/** What an append shows of large tool outputs: head and tail, as one compaction of kind `preview`. */
+export type AppendPreview = {
+  readonly compactionId: string
+  readonly runId: string
+  /** How many outputs. */
+  readonly parts: number
+  /** Tokens of history it saves, by the session's estimator for its provider. */
+  readonly savedTokens: number
+}
+
+export type Appended = {
+  /** One entry a message, in order. */
+  readonly messages: AppendedMessage[]
+  /** Absent when no output among those written was large. */
+  readonly preview?: AppendPreview
+}
+
+/** Most of a tool output that is shown as it is, and for whom tokens are told. */
+export type PreviewLimits = ToolOutputLimits & { readonly provider: string }
+
+/** What the compaction of an append is called. */
+export type PreviewRun = RunStart & { readonly id: string }
+
+/** How an append shows large tool outputs. */
+export type Previewing = {
+  /** The limits for a session; `undefined` when its outputs are shown as they are. */
+  limitsFor(session: Pick<Session, 'config' | 'provider' | 'model'>): PreviewLimits | undefined
+  /** Asked once there is something to show so. */
+  begin(): PreviewRun
 }
 
 export type MessageQuery = {
@@ -343,14 +375,16 @@ export interface Storage {
   ): Awaitable<{ messages: number; compactions: number; blobs: number }>
 
   /**
-   * Adds messages at the end, all or none, and makes the session if need be. Throws `POSITION_CONFLICT`,
-   * `IDEMPOTENCY_CONFLICT`, `MESSAGE_ID_TAKEN`, `ESTIMATOR_UNKNOWN`.
+   * Adds messages at the end, all or none, and makes the session if need be. With `previewing` the large tool outputs
+   * among those written are shown as previews from the start, in the same transaction; the view epoch stays. Throws
+   * `POSITION_CONFLICT`, `IDEMPOTENCY_CONFLICT`, `MESSAGE_ID_TAKEN`, `ESTIMATOR_UNKNOWN`.
    */
   append(
     id: string,
     messages: readonly NewMessage[],
     expectedPosition: number | undefined,
-  ): Awaitable<AppendedMessage[]>
+    previewing?: Previewing,
+  ): Awaitable<Appended>
   /** Stored rows with their tags. Throws `SESSION_NOT_FOUND`. */
   messages(id: string, query: MessageQuery): Awaitable<StoredMessage[]>
   /** The effective history. Throws `SESSION_NOT_FOUND`. */

@@ -1,3 +1,4 @@
+import { v7 as uuidv7 } from 'uuid'
 import { resolveModel } from '../compaction/model.ts'
 import type { ProviderCompactionResult } from '../compaction/record-provider.ts'
 import { saidOf } from '../config/resolve.ts'
@@ -16,7 +17,7 @@ import type { NewMessage, StoredMessage, ViewMessage } from '../core/message.ts'
 import { type Rendering, type RenderOptions, renderView } from '../core/render.ts'
 import type { ToolCall, ToolOutput } from '../core/tool-calls.ts'
 import { isUndertextError, UndertextError } from '../errors.ts'
-import type { AppendedMessage, Storage } from '../storage/storage.ts'
+import type { Appended, AppendedMessage, AppendPreview, Previewing, Storage } from '../storage/storage.ts'
 import {
   type AppendOptions,
   type AuthorshipOptions,
@@ -50,6 +51,8 @@ export type AppendResult = {
   readonly position: number
   /** What was recorded of a provider's compaction block among the messages. */
   readonly providerCompaction?: ProviderCompactionResult
+  /** How large tool outputs among the messages are shown; absent when there were none. */
+  readonly preview?: AppendPreview
 }
 
 /** The log of a session, and what is to be seen of it. */
@@ -62,6 +65,11 @@ export class LogVerbs<S extends Storage> extends CompactionVerbs<S> {
    * another body `IDEMPOTENCY_CONFLICT`. An `id` that is taken: `MESSAGE_ID_TAKEN`. A result without its call is
    * accepted, it may be an import; `validateHistory` reports it.
    *
+   * Tool outputs larger than `maxToolOutputBytes` or `maxToolOutputLines` are stored whole and shown head and tail: one
+   * compaction of kind `preview`, undone and redone by its id, that `preview` names. It is in force with the messages or
+   * not at all. Messages that were known are not previewed again. `previewToolOutputs` says for this call whether it is
+   * done; unsaid, the settings do, and with `auto: false` it is not.
+   *
    * When an answer holds a block with which its provider compacted the conversation, that is recorded right behind (see
    * `recordProviderCompaction`); `providerCompaction` says what came of it, and is absent when it could not be recorded now.
    */
@@ -72,15 +80,20 @@ export class LogVerbs<S extends Storage> extends CompactionVerbs<S> {
   ): Promise<AppendResult> {
     const id = checkId(sessionId)
     const isBare = isEmptyObject(options) && options.expectedPosition === undefined
-    const { expectedPosition } = isBare ? {} : check(appendSchema, options, 'append')
+    const { expectedPosition, previewToolOutputs } = isBare
+      ? NO_OPTIONS
+      : check(appendSchema, options, 'append')
     checkMessages(messages)
-    let appended: AppendedMessage[]
+    const previewing =
+      previewToolOutputs === undefined ? this.#previewing : this.#previewingIf(previewToolOutputs)
+    let written: Appended
     try {
-      appended = await this.storage.append(id, messages, expectedPosition)
+      written = await this.storage.append(id, messages, expectedPosition, previewing)
     } catch (error) {
       if (!(error instanceof RangeError)) throw error
       throw invalid('append: a message is larger than a text can be')
     }
+    const { messages: appended, preview } = written
     // What was written last stands last; when all was known already, the session says where it stands.
     let position = 0
     let isNew = false
@@ -89,11 +102,35 @@ export class LogVerbs<S extends Storage> extends CompactionVerbs<S> {
       if (!one.existing) isNew = true
     }
     if (!isNew) position = Math.max(position, (await this.requireSession(id)).messageCount)
-    const answer = { sessionId: id, messages: appended, position }
+    const answer = { sessionId: id, messages: appended, position, ...(preview !== undefined && { preview }) }
     const holder = lastWithBlock(messages)
     if (holder === -1) return answer
     const providerCompaction = await this.#recordAppended(id, appended[holder]!.id)
     return providerCompaction === undefined ? answer : { ...answer, providerCompaction }
+  }
+
+  /** How outputs are previewed when a call says nothing: as the settings do. */
+  readonly #previewing = this.#previewingIf(undefined)
+
+  /** `asked`: what a call says. Whoever asks for previews has them under `auto: false` too, for they are not unasked then. */
+  #previewingIf(asked: boolean | undefined): Previewing {
+    return {
+      limitsFor: ({ config, provider, model }) => {
+        const { settings } = this.configuration.ofSession(config)
+        const isOn = asked ?? (settings.previewToolOutputs && settings.auto)
+        if (!isOn || !settings.enabled) return undefined
+        const { maxToolOutputBytes: maxBytes, maxToolOutputLines: maxLines } = settings
+        const own = this.configuration.modelOf({ provider, model })
+        return { maxBytes, maxLines, provider: resolveModel(own, undefined, undefined).key }
+      },
+      begin: () => ({
+        id: uuidv7(),
+        runId: uuidv7(),
+        trigger: asked === true ? 'manual' : 'auto',
+        actor: undefined,
+        reason: undefined,
+      }),
+    }
   }
 
   /** The messages are there, whatever becomes of this: without it everything is sent, and it can be recorded later. */
@@ -244,6 +281,8 @@ export class LogVerbs<S extends Storage> extends CompactionVerbs<S> {
     return scoreSession(snapshot.view, (row) => contents.get(row.key) ?? [], checked)
   }
 }
+
+const NO_OPTIONS: AppendOptions = {}
 
 /** The last message that holds a compaction block, or -1. */
 function lastWithBlock(messages: readonly NewMessage[]): number {

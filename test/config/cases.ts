@@ -14,7 +14,6 @@ import {
   type Summarizer,
   type SummaryRequest,
   TRUNCATION_MARKER,
-  truncateToolOutput,
 } from '../../src/index.ts'
 import { chat, result, say, call as toolCall, units } from '../support/conversation.ts'
 
@@ -102,6 +101,11 @@ const stagesUsed =
   (options: CompactOptions) =>
   async (trial: Trial): Promise<unknown> =>
     (await run(trial, options)).stagesUsed
+
+/** Whether an append shows an output as a preview. */
+async function previewed(store: SqliteStore, output: string): Promise<boolean> {
+  return (await store.append(S, [toolCall('large', 'run'), result('large', output)])).preview !== undefined
+}
 
 /** What the summarizer is asked for. */
 async function request(trial: Trial): Promise<SummaryRequest> {
@@ -427,23 +431,23 @@ export const CASES: { readonly [K in SettingName]-?: Case & { readonly value: La
     expected: [TRUNCATION_MARKER, '[…]'],
   },
 
-  // These three are read by functions that know no store; the application hands them on.
+  previewToolOutputs: {
+    value: false,
+    see: ({ store }) => previewed(store, 'x'.repeat(60_000)),
+    expected: [true, false],
+  },
   maxToolOutputBytes: {
-    value: 10,
-    see: async ({ store }) => {
-      const { maxToolOutputBytes: maxBytes } = (await store.getConfig(S)).settings
-      return truncateToolOutput('x'.repeat(100), { maxBytes }).truncated
-    },
+    value: 300,
+    see: ({ store }) => previewed(store, 'x'.repeat(1_000)),
     expected: [false, true],
   },
   maxToolOutputLines: {
     value: 3,
-    see: async ({ store }) => {
-      const { maxToolOutputLines: maxLines } = (await store.getConfig(S)).settings
-      return truncateToolOutput('a\nb\nc\nd', { maxLines }).truncated
-    },
+    see: ({ store }) => previewed(store, 'a line of a log\n'.repeat(100)),
     expected: [false, true],
   },
+
+  // Read by functions that know no store; the application hands it on.
   fileReadBudgetPercent: {
     value: 0.5,
     see: async ({ store }) => {

@@ -156,8 +156,8 @@ export async function prepare(
   // Past the store, which would record it in a second transaction.
   if (verb === 'say a block') {
     return figures(async () => {
-      const [said] = await storageOf(store).append(session, [blockOf(operation)], undefined)
-      return said!.position
+      const { messages } = await storageOf(store).append(session, [blockOf(operation)], undefined)
+      return messages[0]!.position
     })
   }
   const stats = await store.getContextStats(session)

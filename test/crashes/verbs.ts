@@ -181,7 +181,7 @@ export const VERBS: readonly WritingVerb[] = [
   {
     name: "record a provider's block",
     // Past the store, which would record it at once.
-    arrange: async (store) => (await storageOf(store).append(S, [BLOCK], undefined))[0]!.id,
+    arrange: async (store) => (await storageOf(store).append(S, [BLOCK], undefined)).messages[0]!.id,
     act: (store, messageId) => store.recordProviderCompaction(S, { messageId }),
   },
   {

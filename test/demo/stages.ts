@@ -82,6 +82,8 @@ function workOf(kind: CompactionKind, done: readonly CompactionOutline[], tense:
       return `${verb('hide', 'hid')} the oldest ${counted(hidden, 'message')}`
     case 'cut':
       return `${verb('shorten', 'shortened')} ${counted(replaced, 'long content')}`
+    case 'preview':
+      return `${verb('show', 'showed')} head and tail of ${counted(replaced, 'tool result')}`
     case 'manual':
     case 'provider':
       return `${verb('hide', 'hid')} ${counted(hidden, 'message')}`

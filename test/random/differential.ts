@@ -308,7 +308,8 @@ async function perform(store: Store, one: Step): Promise<unknown> {
     }
     case 'block': {
       const answer = blockMessage(one)
-      if (!one.recorded) return (await storageOf(store).append(SESSION, [answer], undefined))[0]!.position
+      if (!one.recorded)
+        return (await storageOf(store).append(SESSION, [answer], undefined)).messages[0]!.position
       return recordFacts((await store.append(SESSION, [answer])).providerCompaction)
     }
     case 'record':

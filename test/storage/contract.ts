@@ -1,5 +1,6 @@
 import { afterEach, describe } from 'vitest'
 import { describeAppend } from './contract/append.ts'
+import { describeAppendPreviews } from './contract/append-previews.ts'
 import { describeAudit } from './contract/audit.ts'
 import { describeBilling } from './contract/billing.ts'
 import { describeConcurrency } from './contract/concurrency.ts'
@@ -55,6 +56,7 @@ export function describeStore(name: string, factory: StoreFactory, keeps: Keeps 
     describeBilling(contract)
     describePromptCache(contract)
     describeAppend(contract)
+    describeAppendPreviews(contract)
     describeLossless(contract)
     describeReading(contract)
     describePrune(contract)

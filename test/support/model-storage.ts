@@ -1,5 +1,5 @@
 import { NOTHING_LEARNED, type Readings } from '../../src/core/calibration.ts'
-import { coverageOf, holdsRow } from '../../src/core/coverage.ts'
+import { coverageOf, holdsRow, NO_ROWS } from '../../src/core/coverage.ts'
 import type { ExpandedRow, ExpandedSummary } from '../../src/core/expansion.ts'
 import { indexMessage } from '../../src/core/index-message.ts'
 import { canonicalJson, type JsonObject } from '../../src/core/json.ts'
@@ -41,12 +41,16 @@ import {
   type ToolRow,
   withoutOtherIds,
 } from '../../src/core/tool-calls.ts'
+import { previewsOf } from '../../src/core/tool-output/message-previews.ts'
 import { View } from '../../src/core/view.ts'
 import { UndertextError } from '../../src/errors.ts'
 import type {
+  Appended,
   AppendedMessage,
+  AppendPreview,
   Compaction,
   NamedLimit,
+  Previewing,
   RecordedUsage,
   RunCommit,
   Session,
@@ -179,14 +183,21 @@ export class ModelStorage implements Storage {
     return { messages, compactions: log.compactions.length, blobs: 0 }
   }
 
-  append(id: string, messages: readonly NewMessage[], expected: number | undefined): AppendedMessage[] {
+  append(
+    id: string,
+    messages: readonly NewMessage[],
+    expected: number | undefined,
+    previewing?: Previewing,
+  ): Appended {
     this.#open()
     const isNew = !this.#sessions.has(id)
     if (isNew) this.createSession(id, {}, this.#estimator.name)
     const stored = this.#sessions.get(id)!
     const before = stored.log
     try {
-      return this.#appendAll(id, stored, messages, expected)
+      const appended = this.#appendAll(id, stored, messages, expected)
+      const preview = previewing && this.#preview(stored, messages, appended, previewing)
+      return { messages: appended, ...(preview !== undefined && { preview }) }
     } catch (error) {
       stored.log = before
       if (isNew) this.#sessions.delete(id)
@@ -237,6 +248,47 @@ export class ModelStorage implements Storage {
       }
       return { id: row.id, position, existing: false }
     })
+  }
+
+  /** One compaction over the large outputs of the messages that were written. It does not move the view epoch. */
+  #preview(
+    stored: Stored,
+    messages: readonly NewMessage[],
+    appended: readonly AppendedMessage[],
+    { limitsFor, begin }: Previewing,
+  ): AppendPreview | undefined {
+    const limits = limitsFor(stored.session)
+    if (limits === undefined) return undefined
+    const replacements = messages.flatMap((message, at) => {
+      const { position, existing } = appended[at]!
+      if (existing) return []
+      const { key } = stored.log.rows.find((row) => row.position === position)!
+      const { results } = indexMessage({ content: partsOf(message) }, this.#estimator)
+      return previewsOf(message, results, limits, this.#estimator).map(({ part, text }) => ({
+        key,
+        part,
+        text,
+      }))
+    })
+    if (replacements.length === 0) return undefined
+    const { id, runId, trigger } = begin()
+    const no = this.#nextNo++
+    const coverage = { hidden: NO_ROWS, beside: NO_ROWS, inserted: undefined, openCalls: false }
+    const tokensBefore = indexView(stored.log, this.#estimator, limits.provider).tokens
+    const compaction: LogCompaction = {
+      ...{ no, rank: no, id, run: runId, kind: 'preview', status: 'active', coverage, replacements },
+      ...{ requires: [], undoneWithRun: undefined },
+    }
+    stored.log = { ...stored.log, compactions: [...stored.log.compactions, compaction] }
+    const tokensAfter = indexView(stored.log, this.#estimator, limits.provider).tokens
+    const params = { maxBytes: limits.maxBytes, maxLines: limits.maxLines }
+    stored.facts.set(id, { trigger, params, tokensBefore, tokensAfter })
+    return {
+      compactionId: id,
+      runId,
+      parts: replacements.length,
+      savedTokens: tokensBefore - tokensAfter,
+    }
   }
 
   #repeated(id: string, stored: Stored, messages: readonly NewMessage[]): AppendedMessage[] | undefined {
@@ -506,7 +558,15 @@ export class ModelStorage implements Storage {
     }
     const all = indexView(stored.log, this.#estimator, snapshot.view.provider)
     const known = all.rows.filter(({ anchor }) => anchor <= snapshot.session.messageCount)
-    let view = new View(known, this.#estimator, snapshot.view.provider, undefined, undefined, all.leans)
+    let view = new View(
+      known,
+      this.#estimator,
+      snapshot.view.provider,
+      undefined,
+      undefined,
+      all.leans,
+      all.previews,
+    )
     const keys = new Map<number, number>()
     const before = stored.log
     const moved =

@@ -32,7 +32,7 @@ export type ClearToolResultsStageOptions = z.input<typeof optionsSchema>
 /**
  * Shows a placeholder in place of all tool results but the newest `keep`, short and failed ones too (seed 000). Calls,
  * ids, order and everything else stay. What stays besides: results in pinned messages and of waiting calls, those that show
- * a replacement already, those that other rows point at, and those of `protectedTools`; they count among the newest all the
+ * a replacement already (a preview is none of these), those that other rows point at, and those of `protectedTools`; they count among the newest all the
  * same.
  *
  * In a store a replacement is a text over the output, so a failed result stays marked as failed. Throws `INVALID_INPUT`.
@@ -60,13 +60,14 @@ export function clearToolResultsStage(
         for (let at = row.results.length - 1; at >= 0; at--) {
           const result = row.results[at]!
           seen += 1
-          if (seen <= keep || isFixed || row.shown.some(({ part }) => part === result.part)) continue
+          const preview = view.previewOf(row, result.part)
+          if (seen <= keep || isFixed || preview === false) continue
           if (view.isLeanedOn(row.key, result.part)) continue
           const tool = result.name ?? view.turns.callOf(index, result.part)?.name
           if (tool !== undefined && protectedTools.includes(tool)) continue
           const tokens = view.estimator.toTokens(result.units, view.provider) + result.media
           const { text, units } = placeholderOf(result, tool, tokens)
-          replace.push(replaceResult(row, result, text, units))
+          replace.push(replaceResult(row, result, text, units, preview))
         }
       }
       if (replace.length === 0) return undefined

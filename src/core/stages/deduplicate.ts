@@ -16,6 +16,8 @@ import { type Plan, type PlannedReplacement, type RequiredPart, replaceResult } 
 import { isReadTool, PATH_ARGUMENTS } from '../tool-names.ts'
 import { beginsAsError } from '../tool-output/error-text.ts'
 import type { LineRange, ResultEntry, View, ViewRow } from '../view.ts'
+import { attachedAgain, attachmentRows } from './attached-again.ts'
+import { LEAST_LENGTH } from './least-length.ts'
 import type { PlanningStage, StageContext } from './stage.ts'
 
 /** Share of the re-read files' size that must be saved. Source: seed 003. */
@@ -25,12 +27,6 @@ export const DEDUP_THRESHOLD = 0.3
 export function deduplicatedText(path: string): string {
   return `[File ${path} - refer to latest read below]`
 }
-
-/**
- * Least length of the later read, as a share of the earlier one's. Edits make a file a little shorter between two
- * reads; a text that has lost more was more likely cut in a way nobody told, or is another answer altogether.
- */
-const LEAST_LENGTH = 0.9
 
 /** Longest text, in characters, that is taken for a remark by what it says. */
 const LONGEST_REMARK = 600
@@ -71,17 +67,21 @@ type FileRead = {
  * A read is known by its tool's name and path argument; what it showed, by its arguments and by what the tool
  * says in the result. Reads that differ in any argument besides the lines (a revision, pages, an encoding) are
  * reads of different things. The later read must have succeeded, also by its text, be about as long, hold as many
- * images, be visible and show its original: it is what the plan requires. Whether the file was written in between does not matter, the later read is the truer one.
+ * images, be visible and show its original: it is what the plan requires. Files that a user attached more than once count
+ * too. Whether the file was written in between does not matter, the later read is the truer one.
  */
 export const deduplicate: PlanningStage<Plan | undefined> = {
   name: 'deduplicate',
 
   reads(view, { settings }) {
+    const rows = new Set(attachmentRows(view))
     if (settings.pathArguments !== PATH_ARGUMENTS || settings.deduplicateByText) {
-      return view.rows.filter((row) => row.calls.length > 0 || row.results.length > 0)
+      for (const row of view.rows) if (row.calls.length > 0 || row.results.length > 0) rows.add(row)
+    } else {
+      const reads = structuredReads(view, indexedTarget, settings).filter(hasRivals)
+      for (const { row } of reads) rows.add(row)
     }
-    const reads = structuredReads(view, indexedTarget, settings).filter(hasRivals)
-    return [...new Set(reads.map(({ row }) => row))]
+    return [...rows]
   },
 
   plan(view, context) {
@@ -112,6 +112,19 @@ export const deduplicate: PlanningStage<Plan | undefined> = {
         const pointing = [...(survivors.get(survivor)?.by ?? []), read.row.key]
         survivors.set(survivor, { row: by.row, part: by.result.part, by: pointing })
         savedUnits += read.result.units - units
+      }
+    }
+
+    const attached = attachedAgain(view, context.contentOf)
+    candidateUnits += attached.candidateUnits
+    savedUnits += attached.savedUnits
+    for (const path of attached.paths) files.add(`${path}\n`)
+    for (const { replacement, to } of attached.pointing) {
+      replace.push(replacement)
+      for (const { row, part } of to) {
+        const survivor = `${row.key}:${part}`
+        const pointing = [...(survivors.get(survivor)?.by ?? []), replacement.row.key]
+        survivors.set(survivor, { row, part, by: pointing })
       }
     }
 

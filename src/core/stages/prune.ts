@@ -1,4 +1,5 @@
 import { type Plan, type PlannedReplacement, replaceResult } from '../plan.ts'
+import { NO_SIZES } from '../tokens.ts'
 import type { ResultEntry, View, ViewRow } from '../view.ts'
 import { placeholders } from './placeholder.ts'
 import type { PlanningStage } from './stage.ts'
@@ -16,7 +17,7 @@ export const PRUNE_PLACEHOLDER = '[Tool result cleared]'
  * Shows a placeholder in place of old tool outputs, newest protected first.
  *
  * The cheapest stage, so it goes first: the call stays visible, the model knows what it did, and only loses an
- * answer it could ask for again. Once it acts it applies its whole rule: clearing a little at every turn would
+ * answer it could ask for again. A preview goes like any output; what shows another replacement is left. Once it acts it applies its whole rule: clearing a little at every turn would
  * break the provider's prompt cache every time.
  */
 export const prune: PlanningStage<Plan | undefined> = {
@@ -31,18 +32,21 @@ export const prune: PlanningStage<Plan | undefined> = {
     forResultsFromNewest(view, (index, row, result) => {
       const tool = result.name ?? view.turns.callOf(index, result.part)?.name
       if (tool !== undefined && settings.pruneProtectedTools.includes(tool)) return
-      const tokens = tokensOfResult(view, result)
+      const preview = view.previewOf(row, result.part)
+      const tokens = tokensOfResult(view, result, preview || undefined)
       if (protectedTokens < settings.pruneProtectTokens) {
         protectedTokens += tokens
         return
       }
-      if (view.turns.pending.has(index) || !isPrunable(row, result)) return
+      if (view.turns.pending.has(index) || preview === false) return
+      // Failed results keep their error text.
+      if (row.pinned || result.failed) return
       // An older read points at this one.
       if (view.leans.length > 0 && view.isLeanedOn(row.key, result.part)) return
-      const placeholder = placeholderOf(result, tool, tokens)
+      const placeholder = placeholderOf(result, tool, tokensOfResult(view, result))
       const saving = tokens - placeholder.tokens
       if (saving <= 0) return
-      replace.push(replaceResult(row, result, placeholder.text, placeholder.units))
+      replace.push(replaceResult(row, result, placeholder.text, placeholder.units, preview))
       savedTokens += saving
     })
 
@@ -61,13 +65,9 @@ export const prune: PlanningStage<Plan | undefined> = {
   },
 }
 
-/** Failed results keep their error text; what shows a replacement already is not replaced again. */
-function isPrunable(row: ViewRow, result: ResultEntry): boolean {
-  return !row.pinned && !result.failed && row.shown.every(({ part }) => part !== result.part)
-}
-
-function tokensOfResult(view: View, result: ResultEntry): number {
-  return view.estimator.toTokens(result.units, view.provider) + result.media
+/** What a result takes as it is shown: a preview less than its original. What shows another replacement counts as its original. */
+function tokensOfResult(view: View, { units, media }: ResultEntry, preview = NO_SIZES): number {
+  return view.estimator.toTokens(units - preview.toolResults, view.provider) + media - preview.media
 }
 
 /** Every result in the view, newest first. */

@@ -64,30 +64,47 @@ export function generateToolOutputPreview(
 ): ToolOutputPreview {
   if (typeof output !== 'string') throw invalid('generateToolOutputPreview: output must be a text')
   const limits = limitsOf(check(optionsSchema, options, 'generateToolOutputPreview'))
+  return previewWithin(output, limits, noticesFor(limits.retrieveWith))
+}
+
+/** The same with notices of one's own, longest first; limits and notices must be checked already. */
+export function previewWithin(
+  output: string,
+  limits: PreviewShares,
+  notices: readonly Notice[],
+): ToolOutputPreview {
   const originalSize = byteLength(output)
   const originalLines = output === '' ? 0 : countLineBreaks(output) + 1
   if (originalSize <= limits.maxBytes && originalLines <= limits.maxLines) {
     const sizes = { originalSize, originalLines, keptBytes: originalSize, omittedBytes: 0, omittedLines: 0 }
     return { preview: output, truncated: false, ...sizes }
   }
-  const noticeOf = noticeWithin(originalSize, originalLines, limits.retrieveWith)
-  const reserved = frameBytes(noticeOf(originalSize, originalLines))
+  const noticeOf = noticeWithin(originalSize, originalLines, notices)
+  const reserved = frameBytes(noticeOf(originalSize, originalLines, originalSize, originalLines))
   const { headEnd, tailStart } = findEnds(output, limits, Math.min(limits.maxBytes, originalSize - reserved))
   const [head, tail] = [output.slice(0, headEnd), output.slice(tailStart)]
   const keptBytes = byteLength(head) + byteLength(tail)
   const omittedBytes = originalSize - keptBytes
   const omittedLines = originalLines - linesOfEnds(output, headEnd, tailStart)
-  const preview = detached(join(head, noticeOf(omittedBytes, omittedLines), tail))
+  const notice = noticeOf(omittedBytes, omittedLines, originalSize, originalLines)
+  const preview = detached(join(head, notice, tail))
   return { preview, truncated: true, originalSize, originalLines, keptBytes, omittedBytes, omittedLines }
 }
 
-type Limits = {
+/** How much is kept, and what share of it from which end. */
+export type PreviewShares = {
   readonly maxBytes: number
   readonly maxLines: number
   readonly headRatio: number
   readonly tailRatio: number
-  readonly retrieveWith: string | null
 }
+type Limits = PreviewShares & { readonly retrieveWith: string | null }
+
+/** The shares when nobody says otherwise. Source: checklist S2-U03. */
+export const PREVIEW_SHARES = {
+  headRatio: DEFAULT_PREVIEW_HEAD_RATIO,
+  tailRatio: 1 - DEFAULT_PREVIEW_HEAD_RATIO,
+} as const
 
 function limitsOf(options: z.output<typeof optionsSchema> = {}): Limits {
   const { headRatio, tailRatio } = options
@@ -103,7 +120,7 @@ function limitsOf(options: z.output<typeof optionsSchema> = {}): Limits {
 }
 
 /** Parts an amount by two shares of together at most 1, in whole numbers; each end that is wanted gets one at least. */
-function share(amount: number, { headRatio, tailRatio }: Limits): readonly [number, number] {
+function share(amount: number, { headRatio, tailRatio }: PreviewShares): readonly [number, number] {
   const least = headRatio > 0 && amount > 1 ? 1 : 0
   const head = Math.max(least, Math.floor(amount * headRatio))
   return [head, Math.min(amount - head, Math.ceil(amount * tailRatio))]
@@ -111,7 +128,7 @@ function share(amount: number, { headRatio, tailRatio }: Limits): readonly [numb
 
 function findEnds(
   output: string,
-  limits: Limits,
+  limits: PreviewShares,
   maxBytes: number,
 ): { readonly headEnd: number; readonly tailStart: number } {
   const [headBytes, tailBytes] = share(Math.max(0, maxBytes), limits)
@@ -141,17 +158,23 @@ function linesOfEnds(output: string, headEnd: number, tailStart: number): number
   return countLineBreaks(output, 0, headEnd) + endsLine + countLineBreaks(output, tailStart) + startsLine
 }
 
-type Notice = (bytes: number, lines: number) => string
+/** What stands between the ends: what is left out, and of how much. */
+export type Notice = (bytes: number, lines: number, allBytes: number, allLines: number) => string
+
+function noticesFor(retrieveWith: string | null): readonly Notice[] {
+  const how = retrieveWith === null ? '' : `. Use the tool ${retrieveWith} for the full output`
+  return [
+    (bytes, lines) => `[... ${bytes} bytes omitted (${lines} ${lines === 1 ? 'line' : 'lines'})${how} ...]`,
+    bareNotice,
+  ]
+}
+
+/** The shortest notice. */
+export const bareNotice: Notice = (bytes) => `[... ${bytes} bytes omitted ...]`
 
 /** The longest notice that takes no more than half of an output, whatever its figures turn out to be. */
-function noticeWithin(size: number, lines: number, retrieveWith: string | null): Notice {
-  const how = retrieveWith === null ? '' : `. Use the tool ${retrieveWith} for the full output`
-  const notices: readonly Notice[] = [
-    (bytes, lineCount) =>
-      `[... ${bytes} bytes omitted (${lineCount} ${lineCount === 1 ? 'line' : 'lines'})${how} ...]`,
-    (bytes) => `[... ${bytes} bytes omitted ...]`,
-  ]
-  return notices.find((notice) => 2 * frameBytes(notice(size, lines)) <= size) ?? (() => '')
+function noticeWithin(size: number, lines: number, notices: readonly Notice[]): Notice {
+  return notices.find((notice) => 2 * frameBytes(notice(size, lines, size, lines)) <= size) ?? (() => '')
 }
 
 /** Bytes of a notice and the line breaks around it. */

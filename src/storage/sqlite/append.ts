@@ -2,14 +2,17 @@ import { indexMessage } from '../../core/index-message.ts'
 import { canonicalJson, stringifyJson } from '../../core/json.ts'
 import type { NewMessage } from '../../core/message.ts'
 import { type Estimator, type Sizes, SizesSum } from '../../core/tokens.ts'
+import { type PartPreview, previewsOf, SHORTEST_PREVIEWED } from '../../core/tool-output/message-previews.ts'
+import type { ResultEntry } from '../../core/view.ts'
 import { UndertextError } from '../../errors.ts'
-import type { AppendedMessage, Estimators } from '../storage.ts'
+import type { Appended, AppendedMessage, Estimators, Previewing, PreviewLimits } from '../storage.ts'
+import { commitPreviews, type RowPreview } from './append-preview.ts'
 import { blobReader, keepBlobs } from './blobs.ts'
 import type { Connection } from './connection.ts'
 import { decodeContent, type EncodedContent, encodeContent, parseStoredObject } from './content-codec.ts'
 import { sqliteCode } from './failure.ts'
 import { decodeRole, encodeFlags, encodeRole, rowId } from './row-codec.ts'
-import { insertSession } from './sessions.ts'
+import { decodeSaid, insertSession, type SessionSaid } from './sessions.ts'
 import { encodeTools } from './tools-codec.ts'
 
 /** A message with everything worked out that its rows need. */
@@ -21,7 +24,12 @@ type Prepared = {
   readonly flags: number
   readonly sizes: Sizes
   readonly tools: string | null
+  readonly results: readonly ResultEntry[]
+  /** What its large tool outputs are shown as. */
+  previews: readonly PartPreview[]
 }
+
+const NO_PREVIEWS: readonly PartPreview[] = []
 
 function prepare(message: NewMessage, estimator: Estimator): Prepared {
   const encoded = encodeContent(message.content)
@@ -34,14 +42,33 @@ function prepare(message: NewMessage, estimator: Estimator): Prepared {
     flags: encodeFlags(index),
     sizes: index.sizes,
     tools: encodeTools(index),
+    results: index.results,
+    previews: NO_PREVIEWS,
+  }
+}
+
+/** Whether an output of it may be large; the JSON of a text is not shorter than the text. */
+function mayBeLarge({ results, encoded }: Prepared): boolean {
+  return results.length > 0 && encoded.content.length > SHORTEST_PREVIEWED
+}
+
+function findPreviews(
+  prepared: readonly Prepared[],
+  limits: PreviewLimits | undefined,
+  estimator: Estimator,
+): void {
+  for (const one of prepared) {
+    const isAsked = limits !== undefined && mayBeLarge(one)
+    one.previews = isAsked ? previewsOf(one.message, one.results, limits, estimator) : NO_PREVIEWS
   }
 }
 
 /**
  * Adds messages at the end of a session, all or none, and makes the session if need be.
  *
- * All work that can be done before is done before the write lock is taken. Without idempotency keys nothing is
- * read: one update of the session's row gives the positions and moves the counters.
+ * All work that can be done before is done before the write lock is taken. Without idempotency keys only the
+ * session's row is read. Its config is read with it when an output may be large, and only then: previews are made
+ * by the store's limits before, and again when the session has others.
  *
  * A retry of an append that was written is answered with its rows, whatever position it expects: it was sent
  * before its own first attempt moved the end.
@@ -52,29 +79,55 @@ export function append(
   messages: readonly NewMessage[],
   expectedPosition: number | undefined,
   estimators: Estimators,
-): AppendedMessage[] {
+  previewing?: Previewing,
+): Appended {
   let prepared = messages.map((message) => prepare(message, estimators.standard))
+  const isLarge = previewing !== undefined && prepared.some(mayBeLarge)
+  let limits = isLarge ? previewing.limitsFor(NOTHING_SAID) : undefined
+  if (limits !== undefined) findPreviews(prepared, limits, estimators.standard)
   const keyed = messages.some(({ idempotencyKey }) => idempotencyKey !== undefined)
   return connection.write('append', () => {
-    const session = headOf(connection, sessionId, estimators)
-    if (session.estimator !== estimators.standard.name) {
-      const estimator = estimators.byName.get(session.estimator)
-      if (estimator === undefined) {
+    const session = headOf(connection, sessionId, estimators, isLarge)
+    let estimator = estimators.standard
+    if (session.estimator !== estimator.name) {
+      const own = estimators.byName.get(session.estimator)
+      if (own === undefined) {
         throw new UndertextError('ESTIMATOR_UNKNOWN', { sessionId, estimator: session.estimator })
       }
-      prepared = messages.map((message) => prepare(message, estimator))
+      estimator = own
+      prepared = messages.map((message) => prepare(message, own))
+    }
+    if (isLarge) {
+      const own = previewing.limitsFor(session.said)
+      if (estimator !== estimators.standard || !sameLimits(limits, own))
+        findPreviews(prepared, own, estimator)
+      limits = own
     }
     if (expectedPosition !== undefined && expectedPosition !== session.position) {
       const repeated = keyed ? repeatedRows(connection, session, prepared) : undefined
-      if (repeated !== undefined) return repeated
+      if (repeated !== undefined) return { messages: repeated }
       throw new UndertextError('POSITION_CONFLICT', {
         sessionId,
         expected: expectedPosition,
         actual: session.position,
       })
     }
-    return keyed ? appendKeyed(connection, session, prepared) : appendAll(connection, session, prepared)
+    const laid: RowPreview[] = []
+    const appended = keyed
+      ? appendKeyed(connection, session, prepared, laid)
+      : appendAll(connection, session, prepared, laid)
+    if (laid.length === 0) return { messages: appended }
+    const run = previewing!.begin()
+    const preview = commitPreviews(connection, sessionId, laid, { limits: limits!, run, estimator })
+    return { messages: appended, preview }
   })
+}
+
+/** What is known of a session before it is read. */
+const NOTHING_SAID: SessionSaid = { config: undefined, provider: undefined, model: undefined }
+
+function sameLimits(a: PreviewLimits | undefined, b: PreviewLimits | undefined): boolean {
+  return a?.maxBytes === b?.maxBytes && a?.maxLines === b?.maxLines
 }
 
 type Head = {
@@ -83,39 +136,53 @@ type Head = {
   readonly incarnation: string
   readonly position: number
   readonly estimator: string
+  /** What it says of itself, when that was asked for. */
+  readonly said: SessionSaid
 }
 
-function headOf(connection: Connection, sessionId: string, estimators: Estimators): Head {
+function headOf(connection: Connection, sessionId: string, estimators: Estimators, isSaid: boolean): Head {
   const row = connection.get(
-    'select no, incarnation, messages, estimator from undertext_sessions where id = ?',
+    `select no, incarnation, messages, estimator${isSaid ? ', config, provider, model' : ''}
+     from undertext_sessions where id = ?`,
     sessionId,
   )
   if (row === undefined) {
     const { no, incarnation, estimator } = insertSession(connection, sessionId, {}, estimators.standard.name)
-    return { no, sessionId, incarnation, position: 0, estimator }
+    return { no, sessionId, incarnation, position: 0, estimator, said: NOTHING_SAID }
   }
   const [no, incarnation, position, estimator] = row as [number, string, number, string]
-  return { no, sessionId, incarnation, position, estimator }
+  const said = isSaid ? decodeSaid(row[4], row[5], row[6], `session ${sessionId}`) : NOTHING_SAID
+  return { no, sessionId, incarnation, position, estimator, said }
 }
 
-function appendAll(connection: Connection, head: Head, prepared: readonly Prepared[]): AppendedMessage[] {
+function appendAll(
+  connection: Connection,
+  head: Head,
+  prepared: readonly Prepared[],
+  laid: RowPreview[],
+): AppendedMessage[] {
   const now = Date.now()
   const appended = prepared.map((one, index) =>
-    insertMessage(connection, head, one, head.position + index + 1, now),
+    insertMessage(connection, head, one, head.position + index + 1, now, laid),
   )
   moveCounters(connection, head, prepared, now)
   return appended
 }
 
 /** Writes only messages whose key is new, in their order. A key may also repeat within the array. */
-function appendKeyed(connection: Connection, head: Head, prepared: readonly Prepared[]): AppendedMessage[] {
+function appendKeyed(
+  connection: Connection,
+  head: Head,
+  prepared: readonly Prepared[],
+  laid: RowPreview[],
+): AppendedMessage[] {
   const now = Date.now()
   const written: Prepared[] = []
   const appended = prepared.map((one) => {
     const existing = findByKey(connection, head, one)
     if (existing !== undefined) return existing
     written.push(one)
-    return insertMessage(connection, head, one, head.position + written.length, now)
+    return insertMessage(connection, head, one, head.position + written.length, now, laid)
   })
   if (written.length > 0) moveCounters(connection, head, written, now)
   return appended
@@ -193,6 +260,7 @@ function insertMessage(
   prepared: Prepared,
   position: number,
   now: number,
+  laid: RowPreview[],
 ): AppendedMessage {
   const { message, encoded, sizes } = prepared
   if (message.id?.startsWith(`${head.incarnation}:`)) throw idTaken(head, message.id)
@@ -223,6 +291,7 @@ function insertMessage(
       prepared.metadata,
       encoded.blobs,
     )
+    for (const preview of prepared.previews) laid.push({ ...preview, key })
   } catch (error) {
     throw explained(connection, head, message, position, error)
   }

@@ -2,7 +2,7 @@ import { type Coverage, decodeCoverage, type Place } from '../../core/coverage.t
 import type { JsonObject } from '../../core/json.ts'
 import type { CompactionStatus } from '../../core/nesting.ts'
 import type { CompactionKind } from '../../core/plan.ts'
-import type { Lean } from '../../core/view.ts'
+import type { Lean, PreviewedPart } from '../../core/view.ts'
 import { UndertextError } from '../../errors.ts'
 import type { Compaction, Trigger } from '../storage.ts'
 import type { Connection, Row } from './connection.ts'
@@ -76,6 +76,22 @@ export function loadLeans(connection: Connection, session: number): Lean[] {
     requiredKeys(id as string, requires).map(([key, part, by = []]) => ({ key, part, by })),
   )
 }
+
+/** What the previews in force lie over, within the caller's transaction. */
+export function loadPreviews(connection: Connection, session: number): PreviewedPart[] {
+  const rows = connection.all(
+    `select r.message, r.part, r.compaction, r.saved_text, r.saved_reasoning, r.saved_results, r.saved_media
+     from undertext_compactions c cross join undertext_replacements r on r.compaction = c.no
+     where c.session = ? and c.status = 'active' and c.kind = 'preview'`,
+    session,
+  )
+  return rows.map((row) => {
+    const [key, part, compaction, text, reasoning, toolResults, media] = row as readonly number[] as Figures
+    return { key, part, compaction, saved: { text, reasoning, toolCalls: 0, toolResults, media } }
+  })
+}
+
+type Figures = readonly [number, number, number, number, number, number, number]
 
 /** Where the rows stand that compactions inserted, by the compaction's number. */
 export function insertedPlaces(connection: Connection, session: number): Map<number, Place> {

@@ -1,7 +1,7 @@
 import { View } from '../../core/view.ts'
 import { UndertextError } from '../../errors.ts'
 import type { Estimators, Snapshot } from '../storage.ts'
-import { loadLeans } from './compactions.ts'
+import { loadLeans, loadPreviews } from './compactions.ts'
 import type { Connection } from './connection.ts'
 import { readSession, type StoredSession } from './sessions.ts'
 import { readIndex } from './view-index.ts'
@@ -43,5 +43,6 @@ export function viewIndex(
     session.visibleSizes,
     undefined,
     loadLeans(connection, session.no),
+    loadPreviews(connection, session.no),
   )
 }

@@ -10,11 +10,11 @@ import { M_VISIBLE } from './history.ts'
  */
 
 /** Stores the texts of a compaction, within the caller's transaction. `keyOf` gives a row's key. */
-export function insertReplacements(
+export function insertReplacements<R extends Pick<PlannedReplacement, 'part' | 'text' | 'saved'>>(
   connection: Connection,
   compaction: number,
-  replacements: readonly PlannedReplacement[],
-  keyOf: (replacement: PlannedReplacement) => number,
+  replacements: readonly R[],
+  keyOf: (replacement: R) => number,
 ): void {
   let lastText: string | undefined
   let lastJson = ''
@@ -64,6 +64,11 @@ export function refreshShown(connection: Connection, compaction: number, inForce
     if (rest.length > 0) setNewest(connection, compaction, inForce, others, rest)
   }
   return subtractSizes(visibleTotals(connection, compaction, 'm.size_', isSingle), before)
+}
+
+/** Shows the replacements of a compaction on rows that were inserted just now, which nothing else can lie over. */
+export function showOnNew(connection: Connection, compaction: number): void {
+  setAlone(connection, compaction, true, [])
 }
 
 /** How many parts a compaction replaces, and of how many rows. */

@@ -62,6 +62,17 @@ export function readFigures(connection: Connection, id: string): SessionFigures 
   }
 }
 
+/** What a session says of itself that settings are made of. */
+export type SessionSaid = Pick<Session, 'config' | 'provider' | 'model'>
+
+export function decodeSaid(config: unknown, provider: unknown, model: unknown, name: string): SessionSaid {
+  return {
+    config: parseConfig(config, name),
+    provider: storedText(provider, name),
+    model: storedText(model, name),
+  }
+}
+
 /** Configs by their text: stats stand before every call, and the settings are remembered by the object. */
 const parsedConfigs = new Map<string, JsonObject>()
 const MOST_CONFIGS = 100

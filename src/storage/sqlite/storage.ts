@@ -45,8 +45,8 @@ export function sqliteStorage(connection: Connection, estimators: Estimators) {
     updateSession: (id, fields) => updateSession(connection, id, fields),
     archiveSession: (id, archived) => archiveSession(connection, id, archived),
     purgeSession: (id, authorship) => purgeSession(connection, id, authorship),
-    append: (id, messages, expectedPosition) =>
-      append(connection, id, messages, expectedPosition, estimators),
+    append: (id, messages, expectedPosition, previewing) =>
+      append(connection, id, messages, expectedPosition, estimators, previewing),
     messages: (id, query) => readMessages(connection, id, query),
     view: (id, provenance) => readView(connection, id, provenance),
     toolOutput: (id, callId, position) => readToolOutput(connection, id, callId, position, estimatorOf),

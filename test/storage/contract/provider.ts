@@ -59,7 +59,7 @@ const tokensOf = async (store: Store): Promise<number> =>
 
 /** Appends past the store, as if the process had died before anything was recorded. */
 async function appendOnly(store: Store, messages: readonly NewMessage[]): Promise<string[]> {
-  return (await storageOf(store).append(S, messages, undefined)).map(({ id }) => id)
+  return (await storageOf(store).append(S, messages, undefined)).messages.map(({ id }) => id)
 }
 
 export function describeProvider({ open, openBoth, keeps }: Contract): void {

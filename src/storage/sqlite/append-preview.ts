@@ -1,0 +1,77 @@
+import { encodeCoverage, NO_ROWS } from '../../core/coverage.ts'
+import { type Estimator, SizesSum, subtractSizes, tokensOf } from '../../core/tokens.ts'
+import type { PartPreview } from '../../core/tool-output/message-previews.ts'
+import type { AppendPreview, PreviewLimits, PreviewRun } from '../storage.ts'
+import { writeAudit } from './audit.ts'
+import { writeCompaction } from './compaction-row.ts'
+import type { Connection } from './connection.ts'
+import { insertReplacements, showOnNew } from './replacements.ts'
+import { requireSession } from './sessions.ts'
+
+/** A preview over a row that was inserted just now. */
+export type RowPreview = PartPreview & { readonly key: number }
+
+/**
+ * Puts the previews of an append in force, behind its rows and counters, within its transaction: nobody ever sees the
+ * full texts in the view. The view epoch stays: what anybody has seen or planned on is as it was.
+ */
+export function commitPreviews(
+  connection: Connection,
+  sessionId: string,
+  previews: readonly RowPreview[],
+  { limits, run, estimator }: { limits: PreviewLimits; run: PreviewRun; estimator: Estimator },
+): AppendPreview {
+  const session = requireSession(connection, sessionId)
+  const sum = new SizesSum()
+  for (const { saved } of previews) sum.add(saved)
+  const { visibleSizes, visibleCount } = session
+  const tokensBefore = tokensOf(visibleSizes, visibleCount, estimator, limits.provider)
+  const tokensAfter = tokensOf(
+    subtractSizes(visibleSizes, sum.value),
+    visibleCount,
+    estimator,
+    limits.provider,
+  )
+  const no = writeCompaction(connection, session, run, {
+    id: run.id,
+    kind: 'preview',
+    status: 'active',
+    params: JSON.stringify({ maxBytes: limits.maxBytes, maxLines: limits.maxLines }),
+    coverage: encodeCoverage({ hidden: NO_ROWS, beside: NO_ROWS, inserted: undefined, openCalls: false }),
+    requires: null,
+    rowsHidden: 0,
+    partsReplaced: previews.length,
+    rowsInserted: 0,
+    tokensBefore,
+    tokensAfter,
+    summary: undefined,
+    error: null,
+    rank: session.version + 1,
+  })
+  insertReplacements(connection, no, previews, ({ key }) => key)
+  showOnNew(connection, no)
+  const { text, reasoning, toolResults, media } = sum.value
+  connection.run(
+    `update undertext_sessions set size_text = size_text - ?, size_reasoning = size_reasoning - ?,
+       size_results = size_results - ?, size_media = size_media - ?, active_compactions = active_compactions + 1,
+       version = version + 1 where no = ?`,
+    text,
+    reasoning,
+    toolResults,
+    media,
+    session.no,
+  )
+  writeAudit(connection, session.no, {
+    event: 'created',
+    compaction: no,
+    run: run.runId,
+    actor: run.actor,
+    detail: { kind: 'preview', rows: 0, parts: previews.length, tokensBefore, tokensAfter },
+  })
+  return {
+    compactionId: run.id,
+    runId: run.runId,
+    parts: previews.length,
+    savedTokens: tokensBefore - tokensAfter,
+  }
+}

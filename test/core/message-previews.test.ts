@@ -1,0 +1,94 @@
+import { describe, expect, it } from 'vitest'
+import { indexMessage } from '../../src/core/index-message.ts'
+import type { Message, Part, ToolResultOutput } from '../../src/core/message.ts'
+import { neurolinkEstimator } from '../../src/core/tokens.ts'
+import { previewsOf } from '../../src/core/tool-output/message-previews.ts'
+
+/** A hundred lines of 9 characters: 999 bytes. */
+const LOG = Array.from({ length: 100 }, (_, at) => `line ${String(at + 1).padStart(3, '0')}.`).join('\n')
+/** Of eight lines two are from the beginning (19 bytes) and six from the end (59): 78 stay, 921 go. */
+const LOG_IN_EIGHT = [
+  'line 001.\nline 002.',
+  '[... 921 of 999 bytes omitted (92 of 100 lines). Stored in full: getToolOutput of call c1 ...]',
+  'line 095.\nline 096.\nline 097.\nline 098.\nline 099.\nline 100.',
+].join('\n')
+const EIGHT = { maxBytes: 51_200, maxLines: 8 }
+
+function previews(
+  output: ToolResultOutput,
+  limits = EIGHT,
+  { role = 'tool', id = 'c1' }: { role?: Message['role']; id?: string } = {},
+): ReturnType<typeof previewsOf> {
+  const content: Part[] = [{ type: 'tool-result', toolCallId: id, output }]
+  const { results } = indexMessage({ content }, neurolinkEstimator)
+  return previewsOf({ role, content }, results, limits, neurolinkEstimator)
+}
+const text = (value: string): ToolResultOutput => ({ type: 'text', value })
+
+describe('a large tool output is shown as', () => {
+  it('its beginning and its end, and a note of the whole', () => {
+    const [preview, ...more] = previews(text(LOG))
+    expect(more).toEqual([])
+    expect(preview!.text).toBe(LOG_IN_EIGHT)
+    // 999 characters are 250 units; 19 + 1 + 94 + 1 + 59 = 174 are 44.
+    expect(preview).toMatchObject({ part: 0, saved: { toolResults: 250 - 44, text: 0, media: 0 } })
+  })
+
+  it('the same when it is an error, several texts, or JSON', () => {
+    expect(previews({ type: 'error-text', value: LOG })[0]!.text).toBe(LOG_IN_EIGHT)
+    const value = [LOG.slice(0, 400), LOG.slice(400)].map((part) => ({ type: 'text' as const, text: part }))
+    expect(previews({ type: 'content', value })[0]!.text).toBe(LOG_IN_EIGHT)
+    const json = previews({ type: 'json', value: { log: 'x'.repeat(1_000) } }, { maxBytes: 400, maxLines: 8 })
+    // {"log":"xxx…"} has 1,010 bytes: 100 of the beginning, 300 of the end.
+    expect(json[0]!.text).toBe(
+      `{"log":"${'x'.repeat(92)}\n[... 610 of 1010 bytes omitted (1 of 1 lines). Stored in full: getToolOutput of call c1 ...]\n${'x'.repeat(298)}"}`,
+    )
+  })
+
+  it('what is exactly at a limit stays, one more does not', () => {
+    const bytes = (maxBytes: number): number =>
+      previews(text('é'.repeat(1_000)), { maxBytes, maxLines: 9 }).length
+    // 2,000 bytes in 1,000 characters. Just above the limit the note would take as much as it spares.
+    expect([bytes(2_000), bytes(1_999), bytes(1_500)]).toEqual([0, 0, 1])
+    const lines = (maxLines: number): number => previews(text(LOG), { maxBytes: 51_200, maxLines }).length
+    expect([lines(100), lines(99)]).toEqual([0, 1])
+  })
+
+  it('none that would not be smaller: a short output, an end that leaves no room for the note', () => {
+    expect(previews(text('x'.repeat(200)), { maxBytes: 0, maxLines: 0 })).toEqual([])
+    expect(previews(text('x'.repeat(51_201)), { maxBytes: 51_200, maxLines: 2_000 })).toEqual([])
+    expect(previews(text('x'.repeat(51_400)), { maxBytes: 51_200, maxLines: 2_000 })).toHaveLength(1)
+  })
+
+  it.each<[string, ToolResultOutput, Message['role']]>([
+    [
+      'with an image',
+      {
+        type: 'content',
+        value: [
+          { type: 'text', text: LOG },
+          { type: 'image', image: 'aGk=' },
+        ],
+      },
+      'tool',
+    ],
+    ['of a tool the provider ran itself', text(LOG), 'assistant'],
+    ['of a system message', text(LOG), 'system'],
+  ])('nothing else, when it is one %s', (_, output, role) => {
+    expect(previews(output, EIGHT, { role })).toEqual([])
+  })
+
+  it('names a call only by an id that cannot be a sentence', () => {
+    for (const id of ['a b', 'x'.repeat(101), 'a\n]', '', 'ignore, and say']) {
+      expect(previews(text(LOG), EIGHT, { id })[0]!.text).toContain('Stored in full: getToolOutput ...]')
+    }
+  })
+
+  it('no character is cut in two', () => {
+    for (let maxBytes = 200; maxBytes < 230; maxBytes++) {
+      const [preview] = previews(text('👩‍👩‍👧é'.repeat(200)), { maxBytes, maxLines: 9 })
+      expect(preview!.text.isWellFormed()).toBe(true)
+      expect(preview!.text.replace(/\[\.\.\..*\.\.\.\]/, '').replaceAll(/👩‍👩‍👧|é|\n/gu, '')).toBe('')
+    }
+  })
+})
