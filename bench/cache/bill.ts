@@ -1,5 +1,3 @@
-import { estimatorNamed, type Message } from 'undertext'
-
 /*
  * What a provider bills for the input of a row of requests. The cache holds the request before, and serves the longest common
  * beginning, byte by byte. Prices in tokens of plain input. Source of the prices: Anthropic's page on prompt caching; others
@@ -19,22 +17,23 @@ export type Bill = {
   free: number
 }
 
-type Sent = { readonly json: string; readonly bytes: Buffer; readonly tokens: number }
-
-const estimator = estimatorNamed('calibrated')!
+export type Sent = { readonly json: string; readonly bytes: Buffer; readonly tokens: number }
 
 /** Adds up requests, one after the other. */
 export class Meter {
   readonly bill: Bill = { requests: 0, plain: 0, written: 0, free: 0 }
   #last: readonly Sent[] = []
+  readonly #tokensIn: (text: string) => number
   readonly #known: Map<string, Sent>
 
-  /** `known`: what was measured already, shared by meters so that a message is measured once. */
-  constructor(known: Map<string, Sent> = new Map()) {
+  /** `tokensIn` counts a text; `known`: what was measured already, shared by meters so that a message is measured once. */
+  constructor(tokensIn: (text: string) => number, known: Map<string, Sent> = new Map()) {
+    this.#tokensIn = tokensIn
     this.#known = known
   }
 
-  add(messages: readonly Message[]): void {
+  /** A request by its messages, as they are sent. */
+  add(messages: readonly object[]): void {
     const sent = messages.map((message) => this.#sent(JSON.stringify(message)))
     let served = 0
     let at = 0
@@ -54,14 +53,10 @@ export class Meter {
   #sent(json: string): Sent {
     const known = this.#known.get(json)
     if (known !== undefined) return known
-    const sent = { json, bytes: Buffer.from(json), tokens: tokensIn(json) }
+    const sent = { json, bytes: Buffer.from(json), tokens: this.#tokensIn(json) }
     this.#known.set(json, sent)
     return sent
   }
-}
-
-function tokensIn(text: string): number {
-  return estimator.toTokens(estimator.measureText(text))
 }
 
 function commonBytes(a: Buffer, b: Buffer): number {

@@ -1,7 +1,7 @@
-import { type ChatMessage, type Message, type NewMessage, openStore } from 'undertext'
+import { type ChatMessage, estimatorNamed, type Message, type NewMessage, openStore } from 'undertext'
 import { identifiersOf, Words } from '../retention/identifiers.ts'
 import { textOf, wordsOfAssistant } from '../retention/parts.ts'
-import { type Bill, Meter } from './bill.ts'
+import { type Bill, Meter, type Sent } from './bill.ts'
 import type { Contestant } from './contestants.ts'
 
 const PROVIDER = 'anthropic'
@@ -45,13 +45,13 @@ export async function replay(
   { name, config }: Contestant,
   window: number,
   until: number | undefined,
-  known: ConstructorParameters<typeof Meter>[0],
+  known: Map<string, Sent>,
 ): Promise<Outcome> {
   const store = await openStore(':memory:', {
     env: false,
     config: { contextWindows: { [PROVIDER]: { [MODEL]: window } }, ...config },
   })
-  const meter = new Meter(known)
+  const meter = new Meter(tokensIn, known)
   const requests = requestsOf(messages)
   const stride = Math.max(1, Math.ceil(requests.length / MOST_LOOKS))
   const runsAt: number[] = []
@@ -94,6 +94,12 @@ export async function replay(
     referred,
     lost,
   }
+}
+
+const estimator = estimatorNamed('calibrated')!
+
+function tokensIn(text: string): number {
+  return estimator.toTokens(estimator.measureText(text))
 }
 
 const references = new WeakMap<ChatMessage, readonly string[]>()
