@@ -104,6 +104,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'turn',
     'undo-if-fits.ts',
     'usage-result.ts',
+    'usage-totals.ts',
     'tokenizers',
   ],
   'errors.ts': [],
