@@ -3,18 +3,21 @@ import { describe, expect, it } from 'vitest'
 import { tokensOfText } from '../../src/core/tokens.ts'
 import {
   ContextBudgetExceededError,
-  estimatorNamed,
   estimateMessagesTokens,
+  estimatorNamed,
   type NewMessage,
   openStore,
   validateHistory,
 } from '../../src/index.ts'
 import { call, result, say } from '../support/conversation.ts'
 
-const RUNS = process.env.LONG === '1' ? 1_500 : 400
+const RUNS = process.env.LONG === '1' ? 1_500 : 50
 
 const text = fc.oneof(
-  { weight: 3, arbitrary: fc.integer({ min: 0, max: 1_500 }).map((length) => 'lorem ipsum '.repeat(length / 12)) },
+  {
+    weight: 3,
+    arbitrary: fc.integer({ min: 0, max: 1_500 }).map((length) => 'lorem ipsum '.repeat(length / 12)),
+  },
   { weight: 1, arbitrary: fc.string({ unit: 'grapheme', maxLength: 200 }) },
 )
 let nextId = 0
@@ -34,7 +37,10 @@ const message: fc.Arbitrary<readonly NewMessage[]> = fc.oneof(
 
 const given = fc.record({
   history: fc.array(message, { maxLength: 60 }).map((turns) => turns.flat()),
-  prompt: fc.oneof(text, fc.array(message, { minLength: 1, maxLength: 3 }).map((turns) => turns.flat())),
+  prompt: fc.oneof(
+    text,
+    fc.array(message, { minLength: 1, maxLength: 3 }).map((turns) => turns.flat()),
+  ),
   system: fc.option(text, { nil: undefined }),
   window: fc.integer({ min: 100, max: 12_000 }),
   maxOutputTokens: fc.option(fc.integer({ min: 0, max: 2_000 }), { nil: undefined }),

@@ -16,8 +16,7 @@ beforeEach(async () => {
 })
 afterEach(() => store.close())
 
-const sizeOf = ({ messages, provider }: PreparedRequest): number =>
-  estimateMessagesTokens(messages, provider)
+const sizeOf = ({ messages, provider }: PreparedRequest): number => estimateMessagesTokens(messages, provider)
 
 /** As the AI SDK throws what Anthropic answers. */
 function overflow(tokens: number, limit: number): Error {
@@ -117,7 +116,13 @@ describe('an overflow', () => {
     })
     const error = await failing(() => store.withOverflowRecovery('s', call, { provider: 'bedrock' }))
     expect(error).toBeInstanceOf(ContextBudgetExceededError)
-    const { cause, stagesUsed, breakdown, provider: named, estimatedTokens } = error as ContextBudgetExceededError
+    const {
+      cause,
+      stagesUsed,
+      breakdown,
+      provider: named,
+      estimatedTokens,
+    } = error as ContextBudgetExceededError
     expect(cause).toBe(thrown.at(-1))
     expect(calls).toHaveLength(4)
     expect(stagesUsed).toContain('truncate')
