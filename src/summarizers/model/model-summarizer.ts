@@ -51,7 +51,8 @@ export type GenerateAnswer = {
 }
 
 const isFunction = (value: unknown): boolean => typeof value === 'function'
-const optionsSchema = z.strictObject({
+/** Its options, checked. */
+export const modelSummarizerSchema = z.strictObject({
   /** For the audit. */
   name: nameSchema,
   /** Calls the model once. */
@@ -78,8 +79,8 @@ const optionsSchema = z.strictObject({
   /** Whether a provider and model named by a config can be called. Default: they can. */
   canUse: z.custom<NonNullable<Summarizer['canUse']>>(isFunction, 'must be a function').optional(),
 })
-export type ModelSummarizerOptions = z.input<typeof optionsSchema>
-type Checked = z.output<typeof optionsSchema>
+export type ModelSummarizerOptions = z.input<typeof modelSummarizerSchema>
+type Checked = z.output<typeof modelSummarizerSchema>
 
 /**
  * A summarizer that asks a model through a function of the caller's: it builds the request, repeats calls that failed for the moment, and
@@ -89,7 +90,7 @@ type Checked = z.output<typeof optionsSchema>
  * what `generate` threw.
  */
 export function modelSummarizer(options: ModelSummarizerOptions): Summarizer {
-  const checked = check(optionsSchema, options, 'modelSummarizer')
+  const checked = check(modelSummarizerSchema, options, 'modelSummarizer')
   const { name, canUse } = checked
   return {
     name,
