@@ -34,6 +34,8 @@ export interface Failures {
   CONTEXT_BUDGET_EXCEEDED: ContextBudgetFacts
   OUTPUT_NOT_SAVED: { reason: string; originalSize: number }
   FILES_ABORTED: { files: number }
+  MODEL_CALL_FAILED: { summarizer: string; error: string }
+  AI_SDK_UNAVAILABLE: { detail: string }
   SUMMARIZER_FAILED: { summarizer: string; error: string }
   STRATEGY_FAILED: { strategy: string; error: string }
 }
@@ -141,6 +143,10 @@ const SENTENCES: { readonly [C in ErrorCode]: (facts: Failures[C]) => string } =
     `A tool output of ${originalSize} bytes could not be saved (${reason}), so it was not truncated either. Name another saveDir, or truncate without saveToDisk.`,
   FILES_ABORTED: ({ files }) =>
     `The summarizing of ${files} files was aborted by its signal; none of them was changed.`,
+  MODEL_CALL_FAILED: ({ summarizer, error }) =>
+    `The summarizer ${JSON.stringify(summarizer)} could not call its model (${error}). originalErrorOf has what was thrown.`,
+  AI_SDK_UNAVAILABLE: ({ detail }) =>
+    `The AI SDK cannot be used: ${detail} It is the optional package ai, version 5 to 7: npm install ai`,
   SUMMARIZER_FAILED: ({ summarizer, error }) =>
     `The summarizer ${JSON.stringify(summarizer)} gave no summary that can be used (${error}), so nothing was changed.`,
   STRATEGY_FAILED: ({ strategy, error }) =>

@@ -2,10 +2,9 @@ export type { CompactionConfig } from './compaction/config.ts'
 export type { PendingSummary } from './compaction/plan-run.ts'
 export { CompactionPreview, type PlannedCompaction } from './compaction/preview.ts'
 export type { BlockOutcome, ProviderCompactionResult } from './compaction/record-provider.ts'
-export type { CompactionOutline, CompactionResult, IdleReason } from './compaction/result.ts'
+export type { CompactionOutline, CompactionResult, FailedSummary, IdleReason } from './compaction/result.ts'
 export type { Environment } from './config/environment.ts'
 export {
-  BLOG_SECTIONS,
   NCA_AUTO_SUMMARIZE_THRESHOLD,
   NCA_CONTEXT_WINDOW_TARGET,
   NCA_SECTIONS,
@@ -444,6 +443,18 @@ export { type SummarizeOlderOptions, summarizeOlder } from './strategies/summari
 export type { BudgetStrategy, UserStrategy } from './strategies/user-strategy.ts'
 export { extractiveSummarizer } from './summarizers/extractive.ts'
 export {
+  type GenerateAnswer,
+  type GenerateRequest,
+  type ModelSummarizerOptions,
+  modelSummarizer,
+} from './summarizers/model/model-summarizer.ts'
+export type { ModelPrice } from './summarizers/model/price.ts'
+export {
+  buildSummarizationPrompt,
+  type SummarizationPrompt,
+  type SummarizationPromptOptions,
+} from './summarizers/model/prompt.ts'
+export {
   buildSummaryPrompt,
   MAX_MESSAGE_CHARS_FOR_SUMMARY,
   MAX_SUMMARY_WORDS,
@@ -465,10 +476,15 @@ export {
   summarizeInSnippets,
 } from './summarizers/snippets.ts'
 export {
+  ANSWER_PROBLEMS,
+  type AnswerProblem,
+  BLOG_SECTIONS,
+  NINE_SECTIONS,
   SUMMARY_SECTIONS,
   type Summarizer,
   type SummaryAnswer,
   type SummaryRequest,
+  type SummaryUsage,
 } from './summarizers/summarizer.ts'
 export { TOKENIZER_NAMES, type TokenizerName, tokenizerEstimator } from './tokenizers/tokenizer.ts'
 export { compactBeforeTurn, type TurnMessages } from './turn/compact-before-turn.ts'

@@ -25,7 +25,14 @@ import { type ChosenModel, resolveModel, windowOf } from './model.ts'
 import { type PlannedRun, planRun, type SummaryMode } from './plan-run.ts'
 import { CompactionPreview, plannedRunOf } from './preview.ts'
 import { MOST_PLANS, replanned } from './replan.ts'
-import { type CompactionResult, type IdleReason, idleReason, outlineOf } from './result.ts'
+import {
+  type CompactionResult,
+  failedSummary,
+  type IdleReason,
+  idleReason,
+  outlineOf,
+  spentOn,
+} from './result.ts'
 import { aboutRun, RunTelling } from './run-events.ts'
 import { isSameRequest } from './same-request.ts'
 import { orAborted, pause, settled, timeLimit } from './waiting.ts'
@@ -404,7 +411,8 @@ export class Compactor {
       messages,
       runId,
       compactions: planned.steps.map(outlineOf),
-      failed: planned.failed.map(({ id, status, error }) => ({ id, status, error })),
+      failed: planned.failed.map(failedSummary),
+      ...spentOn(planned),
       targetTokens: settings.targetTokens,
       reachedTarget: tokensAfter <= settings.targetTokens,
       fits: tokensAfter <= settings.limitTokens,

@@ -62,9 +62,9 @@ export const compactionConfigSchema = z
     pruneMinimumSavings: tokens.optional(),
     /** Tools whose outputs are never pruned. Default ["skill"]. */
     pruneProtectedTools: z.array(z.string()).readonly().optional(),
-    /** Passed on to the summarizer. */
+    /** Who is to write summaries: handed to the summarizer. Where it cannot use them, the extractive one writes. */
     summarizationProvider: z.string().optional(),
-    /** Passed on to the summarizer. */
+    /** Likewise: the model of `summarizationProvider`. */
     summarizationModel: z.string().optional(),
     /** Share of the messages to keep unsummarized, at least 4. Default: by tokens, see `keepRecentTokens`. */
     keepRecentRatio: shareSchema.optional(),
@@ -147,7 +147,10 @@ export const compactionConfigSchema = z
   .refine(({ range, summary }) => summary === undefined || range !== undefined, 'summary needs a range')
 
 export type CompactionConfig = z.input<typeof compactionConfigSchema>
-export type CheckedConfig = z.output<typeof compactionConfigSchema>
+export type CheckedConfig = z.output<typeof compactionConfigSchema> & {
+  /** Who was to write the summaries and cannot, so that `summarizer` does: `provider:model` as asked for, or a summarizer. */
+  readonly insteadOf?: string
+}
 
 /** A run's figures and settings: plain values, everything filled in. */
 export type RunSettings = {

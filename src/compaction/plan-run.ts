@@ -1,6 +1,4 @@
 import { v7 as uuidv7 } from 'uuid'
-import { headOf } from '../core/characters.ts'
-import { isStorableText, MAX_NAME_LENGTH } from '../core/check.ts'
 import type { JsonObject } from '../core/json.ts'
 import { checkLaws } from '../core/laws.ts'
 import { type Message, type Part, partsOf } from '../core/message.ts'
@@ -29,8 +27,9 @@ import type { View, ViewRow } from '../core/view.ts'
 import { errorName, isUndertextError, standingFor, UndertextError } from '../errors.ts'
 import type { CommitStep, FailedAttempt, Snapshot, Storage, SummaryRecord } from '../storage/storage.ts'
 import { extractiveSummarizer } from '../summarizers/extractive.ts'
-import type { Summarizer } from '../summarizers/summarizer.ts'
-import { type CheckedConfig, type RunSettings, SUMMARY_TIMEOUT_MS } from './config.ts'
+import type { AnswerProblem, Summarizer } from '../summarizers/summarizer.ts'
+import { askForSummary } from './ask-for-summary.ts'
+import type { CheckedConfig, RunSettings } from './config.ts'
 import {
   completePlan,
   completeTask,
@@ -42,8 +41,7 @@ import {
   rowsToMeasure,
   tasksProblem,
 } from './draft-plan.ts'
-import { MAX_TIMER_MS, unlessAborted } from './waiting.ts'
-import { givenSummary, type SummarySource, type WrittenSummary, writeSummary } from './write-summary.ts'
+import { givenSummary, type SummarySource, type WrittenSummary } from './write-summary.ts'
 
 /** What a model would be asked for, shown in place of a summary that was not made. */
 export type PendingSummary = {
@@ -76,7 +74,7 @@ export type SummaryMode =
   | {
       readonly kind: 'write'
       readonly started?: (attempt: StartedAttempt) => unknown
-      /** Called with what it cost as soon as a summary was answered, accepted or not. */
+      /** Called with what it cost so far after each answer, accepted or not. */
       readonly answered?: (id: string, record: SummaryRecord) => unknown
     }
   /** Do not ask a model: leave an upper bound. Summarizers without a model are asked all the same. */
@@ -114,6 +112,20 @@ export async function planRun(
   else await run.runStages(settings.pipeline, settings.targetTokens)
   return run.result()
 }
+
+/** One summary that is asked for. */
+type Question = {
+  readonly task: SummaryTask
+  readonly sources: readonly SummarySource[]
+  readonly summarizer: Summarizer
+  /** What was wrong with the answer before. */
+  readonly retryOf?: AnswerProblem
+  /** Who was to write and does not. */
+  readonly insteadOf?: string | undefined
+}
+
+/** What came of it: `failed` is an error, which no other question would mend. */
+type Outcome = 'accepted' | 'failed' | AnswerProblem
 
 class RunPlanner {
   readonly #storage: ContentReader
@@ -195,7 +207,7 @@ class RunPlanner {
       return
     }
     const written = givenSummary(summary, await this.#sourcesOf(rows))
-    if (this.#accept(task, written, uuidv7(), { summarizer: 'given' })) this.#used.add('summarize')
+    if (this.#accept(task, written, 'given')) this.#used.add('summarize')
   }
 
   async #runPlanning(stage: PlanningStage | SlowPlanningStage, budget: number): Promise<void> {
@@ -300,7 +312,7 @@ class RunPlanner {
     const { text, metadata } = plan.insert!
     const written = givenSummary(text, await this.#sourcesOf(plan.hide))
     const whole = { ...written, metadata: { ...metadata, ...written.metadata } }
-    if (this.#accept(task, whole, uuidv7(), { summarizer: stage.name }, plan)) this.#used.add(stage.name)
+    if (this.#accept(task, whole, stage.name, plan)) this.#used.add(stage.name)
   }
 
   async #runSummarizing(stage: SummarizingStage, budget: number): Promise<void> {
@@ -319,85 +331,110 @@ class RunPlanner {
     }
   }
 
-  /** Answers whether a summary stands for the rows now. */
+  /**
+   * Answers whether a summary stands for the rows now: by the summarizer, by the same one asked once more where it heeds what was
+   * wrong, or by the extractive one where that may step in.
+   */
   async #condense(task: SummaryTask): Promise<boolean> {
     const summarizer = this.#config.summarizer ?? extractiveSummarizer
     const sources = await this.#sourcesOf(task.rows)
     if (this.#mode.kind === 'estimate' && summarizer.usesModel)
       return this.#estimate(task, sources, summarizer)
-    if (await this.#ask(task, sources, summarizer)) return true
+    const { insteadOf } = this.#config
+    const first = await this.#ask({ task, sources, summarizer, insteadOf })
+    if (first === 'accepted') return true
+    if (first !== 'failed' && summarizer.asksAgain === true) {
+      const second = await this.#ask({ task, sources, summarizer, retryOf: first })
+      if (second === 'accepted') return true
+    }
     if (this.#config.offlineFallback !== true || summarizer === extractiveSummarizer) return false
-    return this.#ask(task, sources, extractiveSummarizer)
+    const last = await this.#ask({
+      task,
+      sources,
+      summarizer: extractiveSummarizer,
+      insteadOf: summarizer.name,
+    })
+    return last === 'accepted'
   }
 
-  /** Asks one summarizer; answers whether its text was accepted. Whatever it did is noted. */
-  async #ask(task: SummaryTask, sources: readonly SummarySource[], summarizer: Summarizer): Promise<boolean> {
+  /** Asks one summarizer; answers whether its text was accepted, or what was wrong with it. Whatever it did is noted. */
+  async #ask({ task, sources, summarizer, retryOf, insteadOf }: Question): Promise<Outcome> {
     const id = uuidv7()
-    const record: SummaryRecord = { summarizer: summarizer.name }
     this.#throwIfAborted()
     if (this.#mode.kind === 'write' && summarizer.usesModel) {
       await this.#mode.started?.({ id, view: this.#view, rows: task.rows, summarizer: summarizer.name })
     }
-    const timeout = new AbortController()
-    // Not AbortSignal.timeout: its timer would let the process end in the middle of the wait.
-    const timer = setTimeout(
-      () => timeout.abort(),
-      Math.min(this.#config.summaryTimeoutMs ?? SUMMARY_TIMEOUT_MS, MAX_TIMER_MS),
-    )
-    const { signal: own } = this.#config
-    const signal = own === undefined ? timeout.signal : AbortSignal.any([own, timeout.signal])
-    let written: WrittenSummary
-    try {
-      const request = { ...this.#requestFor(task), signal }
-      written = await unlessAborted(
-        writeSummary(summarizer, sources, request, this.#view.estimator, this.#view.provider),
-        signal,
-      )
-    } catch (error) {
+    const mode = this.#mode
+    const asked = await askForSummary(summarizer, sources, this.#requestFor(task, retryOf), {
+      timeoutMs: this.#config.summaryTimeoutMs,
+      signal: this.#config.signal,
+      view: this.#view,
+      answered: mode.kind === 'write' ? (record) => mode.answered?.(id, record) : undefined,
+    })
+    if ('error' in asked) {
       this.#throwIfAborted()
-      this.#fail(id, 'failed', timeout.signal.aborted ? 'SUMMARY_TIMEOUT' : errorName(error), task, record)
-      return false
-    } finally {
-      clearTimeout(timer)
+      this.#fail(id, 'failed', asked.error, task, asked.record)
+      return 'failed'
     }
-    const full = { ...record, ...recordOf(written) }
-    if (this.#mode.kind === 'write') this.#mode.answered?.(id, full)
-    return this.#accept(task, written, id, full)
+    const { written, record } = asked
+    const problem = this.#problemOf(task, written)
+    if (problem === undefined) {
+      this.#addSummaryRow(task, written, id, record, { insteadOf })
+      return 'accepted'
+    }
+    this.#fail(id, problem === 'SUMMARY_NOT_SMALLER' ? 'rejected' : 'failed', problem, task, record)
+    return problem
   }
 
-  #requestFor(task: SummaryTask): Parameters<typeof writeSummary>[2] {
+  #requestFor(task: SummaryTask, retryOf?: AnswerProblem): Parameters<typeof askForSummary>[2] {
     const { summarizationProvider, summarizationModel } = this.#config
     return {
       sessionId: this.#snapshot.session.id,
       sections: this.#settings.stages.summarySections,
-      maxTokens: task.maxTokens,
+      // Once more, and shorter: the answer before was too long, or none.
+      maxTokens: retryOf === undefined ? task.maxTokens : Math.max(1, Math.floor(task.maxTokens / 2)),
       ...levelOf(task),
       ...(summarizationProvider !== undefined && { provider: summarizationProvider }),
       ...(summarizationModel !== undefined && { model: summarizationModel }),
+      ...(retryOf !== undefined && { retryOf }),
     }
   }
 
   /** Law 7: a summary that is empty or no smaller than what it stands for is not committed. */
-  #accept(
+  #problemOf(task: SummaryTask, written: WrittenSummary): AnswerProblem | undefined {
+    if (written.problem !== undefined) return written.problem
+    if (written.text.trim() === '' || written.answer.text.trim() === '') return 'EMPTY_SUMMARY'
+    const { sizes } = this.#summaryRow(written.text, {})
+    return this.#view.tokensOfRow(sizes) >= task.tokens ? 'SUMMARY_NOT_SMALLER' : undefined
+  }
+
+  #addSummaryRow(
     task: SummaryTask,
     written: WrittenSummary,
     id: string,
     record: SummaryRecord,
-    plan?: Plan,
-  ): boolean {
+    { plan, insteadOf }: { readonly plan?: Plan; readonly insteadOf?: string | undefined },
+  ): void {
     const insert = this.#summaryRow(written.text, { ...written.metadata, ...levelOf(task) })
-    const tokens = this.#view.tokensOfRow(insert.sizes)
-    if (written.text.trim() === '' || written.answer.text.trim() === '') {
-      this.#fail(id, 'failed', 'EMPTY_SUMMARY', task, record)
-      return false
+    const params = {
+      maxTokens: task.maxTokens,
+      coveredTokens: task.tokens,
+      ...levelOf(task),
+      ...(insteadOf !== undefined && { insteadOf }),
+      ...task.params,
     }
-    if (tokens >= task.tokens) {
-      this.#fail(id, 'rejected', 'SUMMARY_NOT_SMALLER', task, record)
-      return false
-    }
-    const params = { maxTokens: task.maxTokens, coveredTokens: task.tokens, ...levelOf(task), ...task.params }
     this.#add(plan === undefined ? condensePlan(task.rows, insert, params) : { ...plan, insert }, id, record)
-    return true
+  }
+
+  /** A text that was given, by a caller or a stage; answers whether it was accepted. */
+  #accept(task: SummaryTask, written: WrittenSummary, summarizer: string, plan?: Plan): boolean {
+    const id = uuidv7()
+    const record = { summarizer }
+    const problem = this.#problemOf(task, written)
+    if (problem === undefined)
+      this.#addSummaryRow(task, written, id, record, plan === undefined ? {} : { plan })
+    else this.#fail(id, problem === 'SUMMARY_NOT_SMALLER' ? 'rejected' : 'failed', problem, task, record)
+    return problem === undefined
   }
 
   #summaryRow(text: string, metadata: JsonObject): PlannedInsert {
@@ -509,23 +546,4 @@ function levelOf({ level }: SummaryTask): { level?: number } {
 function named<T extends { readonly params?: JsonObject }>(planned: T, { name }: Stage): T {
   const isOurs = name === 'cut' || (COMPACTION_STAGES as readonly string[]).includes(name)
   return isOurs ? planned : { ...planned, params: { stage: name, ...planned.params } }
-}
-
-/** What is noted of an answer: known fields of the right kind. A summarizer may say anything. */
-function recordOf({ answer }: WrittenSummary): Omit<SummaryRecord, 'summarizer'> {
-  const text = (value: unknown): string | undefined =>
-    typeof value === 'string' && isStorableText(value) ? headOf(value, MAX_NAME_LENGTH) : undefined
-  const number = (value: unknown): number | undefined =>
-    typeof value === 'number' && Number.isFinite(value) && value >= 0 ? value : undefined
-  const [inputTokens, outputTokens] = [number(answer.usage?.inputTokens), number(answer.usage?.outputTokens)]
-  const usage = {
-    ...(inputTokens !== undefined && { inputTokens }),
-    ...(outputTokens !== undefined && { outputTokens }),
-  }
-  return {
-    model: text(answer.model),
-    promptVersion: text(answer.promptVersion),
-    usage: Object.keys(usage).length === 0 ? undefined : usage,
-    cost: number(answer.cost),
-  }
 }

@@ -2,7 +2,9 @@ import type { ViewMessage } from '../core/message.ts'
 import { withReplacements } from '../core/overlay.ts'
 import { type CompactionKind, type CompactionStage, stageOf } from '../core/plan.ts'
 import type { FirstChanged } from '../core/prompt-cache.ts'
-import type { CommitStep, FailedAttempt } from '../storage/storage.ts'
+import type { CommitStep, FailedAttempt, SummaryRecord } from '../storage/storage.ts'
+import type { SummaryUsage } from '../summarizers/summarizer.ts'
+import { Bill } from './bill.ts'
 import type { PlannedRun } from './plan-run.ts'
 
 /** Why nothing was done. */
@@ -35,7 +37,10 @@ export type CompactionResult = {
   /** The compactions it is made of, in order. */
   readonly compactions: CompactionOutline[]
   /** Summaries that were asked for and not accepted. */
-  readonly failed: { readonly id: string; readonly status: FailedAttempt['status']; readonly error: string }[]
+  readonly failed: FailedSummary[]
+  /** Tokens and money (US dollars) of all summaries that were asked for, taken or not; absent where nobody said. */
+  readonly usage?: SummaryUsage
+  readonly cost?: number
   /** What the history was to come down to, in the same tokens: a target in true ones is turned into them. */
   readonly targetTokens: number
   /** Whether the history is within the target. */
@@ -59,9 +64,35 @@ export type CompactionOutline = {
   readonly rowsInserted: number
   readonly tokensBefore: number
   readonly tokensAfter: number
+  /** Who wrote the summary, by its name; `given` for a text of the caller's. */
+  readonly summarizer?: string
+  /** The model that wrote it, as its provider names it. */
+  readonly model?: string
+  readonly usage?: SummaryUsage
+  /** US dollars. */
+  readonly cost?: number
+  /**
+   * Who was to write it and did not: a summarizer whose attempts failed (they stand in `failed`), or the provider and model that were
+   * asked for (`vertex:gemini-2.5-flash`) and that nobody could use.
+   */
+  readonly insteadOf?: string
 }
 
-export function outlineOf({ id, plan, before, after }: CommitStep): CompactionOutline {
+/** A summary that was asked for and not taken. */
+export type FailedSummary = {
+  readonly id: string
+  /** `rejected`: it was no smaller than what it stands for. */
+  readonly status: FailedAttempt['status']
+  /** A code: of the answer (`ANSWER_PROBLEMS`), of the call (`SUMMARY_TIMEOUT`, `HTTP_429` and the like), or an error's name. */
+  readonly error: string
+  readonly summarizer: string
+  readonly model?: string
+  readonly usage?: SummaryUsage
+  readonly cost?: number
+}
+
+export function outlineOf({ id, plan, before, after, summary }: CommitStep): CompactionOutline {
+  const { insteadOf } = plan.params
   return {
     id,
     kind: plan.kind,
@@ -71,6 +102,30 @@ export function outlineOf({ id, plan, before, after }: CommitStep): CompactionOu
     rowsInserted: plan.insert === undefined ? 0 : 1,
     tokensBefore: before.tokens,
     tokensAfter: after.tokens,
+    ...(summary !== undefined && writerOf(summary)),
+    ...(summary !== undefined && typeof insteadOf === 'string' && { insteadOf }),
+  }
+}
+
+export function failedSummary({ id, status, error, summary }: FailedAttempt): FailedSummary {
+  return { id, status, error, ...writerOf(summary) }
+}
+
+/** What all summaries of a run cost, taken or not. */
+export function spentOn({ steps, failed }: PlannedRun): Pick<CompactionResult, 'usage' | 'cost'> {
+  const bill = new Bill()
+  for (const { summary } of [...steps, ...failed])
+    if (summary !== undefined) bill.add({ text: '', ...writerOf(summary) })
+  const { usage, cost } = bill.total('')
+  return { ...(usage !== undefined && { usage }), ...(cost !== undefined && { cost }) }
+}
+
+function writerOf({ summarizer, model, usage, cost }: SummaryRecord) {
+  return {
+    summarizer,
+    ...(model !== undefined && { model }),
+    ...(usage !== undefined && { usage: usage as SummaryUsage }),
+    ...(cost !== undefined && { cost }),
   }
 }
 

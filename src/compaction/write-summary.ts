@@ -1,4 +1,3 @@
-import { headOf, tailOf } from '../core/characters.ts'
 import { withReadableBlocks } from '../core/compaction-block.ts'
 import { type JsonObject, stringifyJson } from '../core/json.ts'
 import { type Message, type Part, partsOf, type RowKind, withOutputText } from '../core/message.ts'
@@ -20,7 +19,11 @@ import {
   mergeDigests,
   renderDigest,
 } from '../summarizers/digest.ts'
-import type { Summarizer, SummaryAnswer, SummaryRequest } from '../summarizers/summarizer.ts'
+import { judgeAnswer } from '../summarizers/judge-answer.ts'
+import { shortenMiddle } from '../summarizers/shorten-middle.ts'
+import type { AnswerProblem, Summarizer, SummaryAnswer, SummaryRequest } from '../summarizers/summarizer.ts'
+import { Bill } from './bill.ts'
+import { fitText, shortenSummary } from './shorten-summary.ts'
 
 /** Share of a summary's tokens that its digest of tool calls may take. Source: checklist F3. */
 const DIGEST_SHARE = 0.25
@@ -47,7 +50,10 @@ export type WrittenSummary = {
   /** What the summary row says: the summarizer's text, and the digest behind it. */
   readonly text: string
   readonly metadata: JsonObject
+  /** The last answer, with what all of them cost. */
   readonly answer: SummaryAnswer
+  /** Why the text is no summary; it is empty then. */
+  readonly problem?: AnswerProblem
 }
 
 /** What a summary row remembers, so that the next summary can build on it. */
@@ -55,7 +61,9 @@ type SummaryMemory = { readonly textLength: number; readonly digest: Digest }
 
 /**
  * Asks a summarizer for the text that is to stand for some rows, in chunks that fit it, each with the summary so
- * far, and adds the digest of the tool calls. Answers an empty text when the summarizer does.
+ * far, and adds the digest of the tool calls. Answers an empty text and the `problem` when an answer is no summary.
+ *
+ * `bill` hears of each answer as it comes: what was paid stands there also when a later chunk fails.
  *
  * What it is sent at once, messages and summary so far, takes at most `maxInputTokens` as the request's provider
  * counts, or `provider` when the request names none.
@@ -68,6 +76,7 @@ export async function writeSummary(
   request: Omit<SummaryRequest, 'messages' | 'previousSummary' | 'files'>,
   estimator: Estimator,
   provider?: string,
+  bill = new Bill(),
 ): Promise<WrittenSummary> {
   // Summaries of one level are merged side by side, none of them into the next.
   const earlier = request.level === undefined ? leadingSummaries(sources) : []
@@ -82,30 +91,34 @@ export async function writeSummary(
 
   let previousSummary = earlier.map(ownText).join('\n\n')
   let answer: SummaryAnswer = { text: previousSummary }
-  let [inputTokens, outputTokens, cost] = [0, 0, 0]
   const scale = new Scale(estimator, request.provider ?? provider)
-  const most = summarizer.maxInputTokens ?? Number.POSITIVE_INFINITY
+  const asked = { ...request, maxTokens: Math.max(1, textTokens) }
+  const limit = summarizer.inputTokensFor?.(asked) ?? summarizer.maxInputTokens
+  const most = limit ?? Number.POSITIVE_INFINITY
   // Whoever calls no model reads everything for nothing, what was cleared in the view too.
-  const readsAll = !summarizer.usesModel && summarizer.maxInputTokens === undefined
+  const readsAll = !summarizer.usesModel && limit === undefined
   const read = (source: SummarySource): Message =>
     withReadableBlocks(readsAll && source.kind !== 'summary' ? source.original : withoutDigest(source))
   for (let from = 0; from < rest.length; ) {
-    previousSummary = fitText(previousSummary, (text) => scale.ofText(text) <= most * PREVIOUS_SHARE)
+    previousSummary = shortenSummary(
+      previousSummary,
+      request.sections,
+      (text) => scale.ofText(text) <= most * PREVIOUS_SHARE,
+    )
     const { chunk, next } = takeChunk(rest, from, most - scale.ofText(previousSummary), scale)
     from = next
     request.signal?.throwIfAborted()
     answer = await summarizer.summarize({
-      ...request,
-      maxTokens: Math.max(1, textTokens),
+      ...asked,
       messages: chunk.map((source) => ({ ...read(source), kind: source.kind })),
       files: filesOf(chunk.map(({ original }) => original)),
       ...(previousSummary !== '' && { previousSummary }),
     })
-    if (typeof answer?.text !== 'string' || answer.text.trim() === '') return emptyAnswer(answer)
-    previousSummary = answer.text
-    inputTokens += answer.usage?.inputTokens ?? 0
-    outputTokens += answer.usage?.outputTokens ?? 0
-    cost += answer.cost ?? 0
+    bill.add(answer)
+    const judged = judge(summarizer, answer)
+    if ('problem' in judged) return noSummary(bill.total(''), judged.problem)
+    previousSummary = judged.text
+    answer = { ...answer, text: judged.text }
   }
 
   const text = rendered === '' ? answer.text : `${answer.text}\n\n${rendered}`
@@ -117,12 +130,19 @@ export async function writeSummary(
   return {
     text,
     metadata: memory,
-    answer: {
-      ...answer,
-      ...((inputTokens > 0 || outputTokens > 0) && { usage: { inputTokens, outputTokens } }),
-      ...(cost > 0 && { cost }),
-    },
+    answer: bill.total(answer.text),
   }
+}
+
+/** What a model answers may be many things that are no summary; whoever calls no model writes one, or nothing. */
+function judge(summarizer: Summarizer, answer: SummaryAnswer | undefined): ReturnType<typeof judgeAnswer> {
+  if (summarizer.usesModel) return judgeAnswer(answer)
+  const isText = typeof answer?.text === 'string' && answer.text.trim() !== ''
+  return isText ? { text: answer.text } : { problem: 'EMPTY_SUMMARY' }
+}
+
+function noSummary(answer: SummaryAnswer, problem: AnswerProblem): WrittenSummary {
+  return { text: '', metadata: {}, answer, problem }
 }
 
 /** The digest behind a summary's text. One that could only say how many calls it leaves out is not worth its room. */
@@ -152,10 +172,6 @@ export function givenSummary(text: string, sources: readonly SummarySource[]): W
     },
     answer: { text },
   }
-}
-
-function emptyAnswer(answer: SummaryAnswer | undefined): WrittenSummary {
-  return { text: '', metadata: {}, answer: { ...answer, text: '' } }
 }
 
 function leadingSummaries(sources: readonly SummarySource[]): readonly SummarySource[] {
@@ -304,27 +320,4 @@ function outputOf(part: Extract<Part, { type: 'tool-result' }>): string {
   if (output.type === 'content')
     return output.value.map((item) => (item.type === 'text' ? item.text : `[${item.type}]`)).join('\n')
   return typeof output.value === 'string' ? output.value : stringifyJson(output.value)
-}
-
-/** A text as it is, or as much of its two ends as fits; empty when nothing does. */
-function fitText(text: string, fits: (text: string) => boolean): string {
-  if (fits(text)) return text
-  let low = -1
-  let high = text.length - 1
-  while (low < high) {
-    const middle = Math.ceil((low + high) / 2)
-    if (fits(shortenMiddle(text, middle))) low = middle
-    else high = middle - 1
-  }
-  return low < 0 ? '' : shortenMiddle(text, low)
-}
-
-/** A text without its middle, when it is longer than `length` and the note of what is left out is worth it. */
-function shortenMiddle(text: string, length: number): string {
-  if (text.length <= length) return text
-  const half = Math.floor(length / 2)
-  const head = headOf(text, half)
-  const tail = tailOf(text, half)
-  const short = `${head}\n[… ${text.length - head.length - tail.length} characters left out …]\n${tail}`
-  return short.length < text.length ? short : text
 }

@@ -18,20 +18,6 @@ export const NCA_SECTIONS: readonly string[] = [
 /** What neuron's summaries speak of. Source: seed 000, checklist S0-39. */
 export const NEURON_SECTIONS: readonly string[] = ['Key information', 'Decisions made', 'Tool call results']
 
-/** The titles of seed 002. Source: checklist S2-057 to S2-066, conflict C-01: the preset `blog`. */
-export const BLOG_SECTIONS: readonly string[] = [
-  'Key decisions made',
-  'Main topics discussed',
-  "User's primary goal",
-  'Key files or data mentioned',
-  'Action items for the assistant',
-  'Action items for the user',
-  'Unresolved questions',
-  'User preferences or constraints',
-  'Technical discoveries',
-  'Summary of the last few turns',
-]
-
 /**
  * The layer of settings beneath all that is said, one a system: stages, estimator, thresholds, texts. How a summary is
  * shown (role, header, place) goes by the preset's name too: `src/core/rendering/rows.ts`.

@@ -1,6 +1,6 @@
 import type { CheckedConfig } from '../compaction/config.ts'
 import type { JsonObject } from '../core/json.ts'
-import { extractiveSummarizer } from '../summarizers/extractive.ts'
+import { chosenSummarizer } from '../summarizers/choose.ts'
 import type { Configuration } from './configuration.ts'
 import { kept } from './layers.ts'
 import { type ResolvedConfig, saidOf } from './resolve.ts'
@@ -52,7 +52,7 @@ export function runConfig(
     ...(call.model !== undefined && { model: call.model }),
     ...(isQuiet && { enableSummarize: false }),
     ...(stages !== undefined && { stages }),
-    summarizer: settings.summarizer ?? extractiveSummarizer,
+    ...chosenSummarizer(settings.summarizer, settings.summarizationProvider, settings.summarizationModel),
   } as CheckedConfig
 }
 

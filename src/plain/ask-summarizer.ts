@@ -1,7 +1,8 @@
+import { failureCode } from '../compaction/ask-for-summary.ts'
 import { MAX_TIMER_MS, unlessAborted } from '../compaction/waiting.ts'
 import { type SummarySource, type WrittenSummary, writeSummary } from '../compaction/write-summary.ts'
 import type { Estimator } from '../core/tokens.ts'
-import { errorName, standingFor, UndertextError } from '../errors.ts'
+import { standingFor, UndertextError } from '../errors.ts'
 import type { Summarizer } from '../summarizers/summarizer.ts'
 
 /** One summary that is asked for. */
@@ -34,10 +35,11 @@ export async function askSummarizer(
     written = await unlessAborted(writeSummary(summarizer, sources, request, estimator, provider), signal)
   } catch (error) {
     if (signal.aborted) throw summarizerFailed(summarizer, 'SUMMARY_TIMEOUT')
-    throw standingFor(summarizerFailed(summarizer, errorName(error)), error)
+    throw standingFor(summarizerFailed(summarizer, failureCode(error)), error)
   } finally {
     clearTimeout(timer)
   }
+  if (written.problem !== undefined) throw summarizerFailed(summarizer, written.problem)
   if (written.text.trim() === '' || written.answer.text.trim() === '')
     throw summarizerFailed(summarizer, 'EMPTY_SUMMARY')
   return written

@@ -110,6 +110,10 @@ function withMemoryConfig(
     name: asked.name,
     usesModel: asked.usesModel,
     ...(asked.maxInputTokens !== undefined && { maxInputTokens: asked.maxInputTokens }),
+    ...(asked.inputTokensFor !== undefined && {
+      inputTokensFor: (request) => asked.inputTokensFor?.(request),
+    }),
+    ...(asked.asksAgain !== undefined && { asksAgain: asked.asksAgain }),
     summarize: (request) => {
       const extended = { ...request, memoryConfig }
       return asked.summarize(extended)

@@ -141,7 +141,7 @@ function partsText(content: PromptMessage['content']): string[] {
   return content.map(partText).filter((text) => text !== '')
 }
 
-function partText(part: { readonly type: string; readonly [field: string]: unknown }): string {
+export function partText(part: { readonly type: string; readonly [field: string]: unknown }): string {
   switch (part.type) {
     case 'text':
       return typeof part.text === 'string' ? part.text : ''
@@ -170,7 +170,7 @@ function placeholder(what: string, path: unknown): string {
   return isPath ? `[${what}: ${path}]` : `[${what}]`
 }
 
-function callsText(calls: readonly unknown[] | undefined): string[] {
+export function callsText(calls: readonly unknown[] | undefined): string[] {
   if (!Array.isArray(calls)) return []
   return calls.map((call: unknown) => {
     const { name, arguments: input, function: inner } = (call ?? {}) as { readonly [field: string]: unknown }

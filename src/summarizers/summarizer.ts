@@ -14,6 +14,38 @@ export const SUMMARY_SECTIONS: readonly string[] = [
   'Constraints and Established Rules',
 ]
 
+/** The ten without the last: those of seed 003. Source: checklist C-01, the preset `nine`. */
+export const NINE_SECTIONS: readonly string[] = SUMMARY_SECTIONS.slice(0, 9)
+
+/** The titles of seed 002. Source: checklist S2-057 to S2-066, conflict C-01: the preset `blog`. */
+export const BLOG_SECTIONS: readonly string[] = [
+  'Key decisions made',
+  'Main topics discussed',
+  "User's primary goal",
+  'Key files or data mentioned',
+  'Action items for the assistant',
+  'Action items for the user',
+  'Unresolved questions',
+  'User preferences or constraints',
+  'Technical discoveries',
+  'Summary of the last few turns',
+]
+
+/** Why the text of an answer is not taken for a summary. */
+export const ANSWER_PROBLEMS = [
+  /** There is no text. */
+  'EMPTY_SUMMARY',
+  /** The model, or a filter of its provider, refused. */
+  'SUMMARY_REFUSED',
+  /** The model thought, and then said nothing. */
+  'SUMMARY_REASONING_ONLY',
+  /** The answer ran into its limit: what stands last, the rules, would be missing. */
+  'SUMMARY_CUT',
+  /** It is no smaller than what it stands for. */
+  'SUMMARY_NOT_SMALLER',
+] as const
+export type AnswerProblem = (typeof ANSWER_PROBLEMS)[number]
+
 /** What a summarizer is asked for. */
 export interface SummaryRequest {
   readonly sessionId: string
@@ -35,7 +67,17 @@ export interface SummaryRequest {
   /** Provider and model asked for by the caller's config, for summarizers that can choose. */
   readonly provider?: string
   readonly model?: string
+  /** Why the answer before this one was not taken; absent at the first attempt. See `Summarizer.asksAgain`. */
+  readonly retryOf?: AnswerProblem
   readonly signal?: AbortSignal
+}
+
+/** Tokens a summary cost. `inputTokens` counts those read from and written to a provider's cache too. */
+export type SummaryUsage = {
+  readonly inputTokens?: number
+  readonly outputTokens?: number
+  readonly cacheReadTokens?: number
+  readonly cacheWriteTokens?: number
 }
 
 /** What it answers. */
@@ -44,9 +86,13 @@ export interface SummaryAnswer {
   /** Who wrote it, for the audit. */
   readonly model?: string
   readonly promptVersion?: string
-  readonly usage?: { readonly inputTokens?: number; readonly outputTokens?: number }
+  readonly usage?: SummaryUsage
   /** Money, in US dollars. */
   readonly cost?: number
+  /** Why the model stopped: `length` and `content-filter` are heeded, in any spelling of theirs that is known. */
+  readonly finishReason?: string
+  /** What it thought aloud; never part of the summary. */
+  readonly reasoning?: string
 }
 
 /**
@@ -59,5 +105,17 @@ export interface Summarizer {
   readonly usesModel: boolean
   /** Most tokens of messages in one request. Default: no limit. */
   readonly maxInputTokens?: number
+  /** The same where it depends on what is asked for; counts instead of `maxInputTokens`. */
+  inputTokensFor?(request: Omit<SummaryRequest, 'messages' | 'previousSummary' | 'files'>): number | undefined
+  /**
+   * Whether it asks differently when `retryOf` says what was wrong with the answer before. Then an answer that was not
+   * taken is asked for once more, with half the length. Default false: the same question would get the same answer.
+   */
+  readonly asksAgain?: boolean
+  /**
+   * Whether it can write with this provider and model, as a caller's config names them. Where it says no, the extractive
+   * summarizer writes. Default: it can.
+   */
+  canUse?(asked: { readonly provider?: string; readonly model?: string }): boolean
   summarize(request: SummaryRequest): SummaryAnswer | Promise<SummaryAnswer>
 }

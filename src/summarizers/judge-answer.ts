@@ -1,0 +1,76 @@
+import type { AnswerProblem, SummaryAnswer } from './summarizer.ts'
+
+/** A refusal is taken for one only up to this many characters: a longer text says something. */
+const REFUSAL_CHARS = 400
+/** What a text begins with that is nothing but a refusal, in English. */
+const REFUSAL =
+  /^(?:(?:i['’]?m|i am) (?:really |very |so )?sorry\b|sorry,|i apologi[sz]e\b|unfortunately, i\b|(?:i['’]?m|i am) (?:unable|not able|not allowed|not permitted)\b|i (?:can(?:no|['’])t|cannot|could not|couldn['’]t|won['’]t|will not|must decline|have to decline)\b)/i
+/** A line of a summary: a heading or an item of a list. */
+const SUMMARY_LINE = /^\s{0,3}(?:#{1,6}\s|[-*•]\s|\d{1,3}[.)]\s|\*\*)/m
+
+/** What reasoning stands between when a model writes it into its text. */
+const THINKING = ['think', 'thinking'] as const
+
+/**
+ * What a model's answer is worth: the text without the reasoning that some models put before it, or why it is no summary. A text
+ * that was cut by its limit is none: the rules stand last in it. Only English refusals are known, and only short texts without a
+ * heading or a list are taken for one; a finish reason tells the others.
+ */
+export function judgeAnswer(
+  answer: SummaryAnswer | undefined,
+): { readonly text: string } | { readonly problem: AnswerProblem } {
+  const said = typeof answer?.text === 'string' ? answer.text : ''
+  const reason = reasonOf(answer)
+  if (reason === 'content-filter') return { problem: 'SUMMARY_REFUSED' }
+  const text = withoutThinking(said)
+  if (text === '') {
+    // The limit was used up by thinking; a text of nothing but thinking, too.
+    const hasThought =
+      said.trim() !== '' || (typeof answer?.reasoning === 'string' && answer.reasoning.trim() !== '')
+    return { problem: hasThought ? 'SUMMARY_REASONING_ONLY' : 'EMPTY_SUMMARY' }
+  }
+  if (reason === 'length') return { problem: 'SUMMARY_CUT' }
+  if (isRefusal(text)) return { problem: 'SUMMARY_REFUSED' }
+  return { text }
+}
+
+/** The finish reasons that matter, as the AI SDK spells them and as providers do. */
+function reasonOf(answer: SummaryAnswer | undefined): 'length' | 'content-filter' | undefined {
+  switch (answer?.finishReason) {
+    case 'length':
+    case 'max_tokens':
+    case 'max_output_tokens':
+    case 'MAX_TOKENS':
+      return 'length'
+    case 'content-filter':
+    case 'content_filter':
+    case 'refusal':
+    case 'SAFETY':
+    case 'PROHIBITED_CONTENT':
+      return 'content-filter'
+    default:
+      return undefined
+  }
+}
+
+/** The text behind complete blocks of thinking at its beginning; empty when such a block is never closed. */
+function withoutThinking(said: string): string {
+  let text = said.trim()
+  for (;;) {
+    const tag = THINKING.find((name) => text.slice(0, name.length + 2).toLowerCase() === `<${name}>`)
+    if (tag === undefined) return text
+    const end = closing(text, tag)
+    if (end === undefined) return ''
+    text = text.slice(end).trim()
+  }
+}
+
+function closing(text: string, tag: string): number | undefined {
+  const close = `</${tag}>`
+  const at = text.indexOf(close)
+  return at === -1 ? undefined : at + close.length
+}
+
+function isRefusal(text: string): boolean {
+  return text.length <= REFUSAL_CHARS && REFUSAL.test(text) && !SUMMARY_LINE.test(text)
+}
