@@ -3,6 +3,13 @@ export type { PendingSummary } from './compaction/plan-run.ts'
 export { CompactionPreview, type PlannedCompaction } from './compaction/preview.ts'
 export type { BlockOutcome, ProviderCompactionResult } from './compaction/record-provider.ts'
 export type { CompactionOutline, CompactionResult, IdleReason } from './compaction/result.ts'
+export {
+  DEFAULT_BACKGROUND_MIN_INTERVAL_MS,
+  DEFAULT_BACKGROUND_THRESHOLD,
+  DEFAULT_CIRCUIT_RESET_MS,
+  DEFAULT_SPEND_WINDOW_MS,
+  type SpendLimits,
+} from './config/background.ts'
 export type { Environment } from './config/environment.ts'
 export {
   BLOG_SECTIONS,
@@ -283,6 +290,7 @@ export {
 } from './errors.ts'
 export {
   type BeforeCompaction,
+  type CircuitEvent,
   type CompactionCompletedEvent,
   type CompactionEvent,
   type CompactionFailedEvent,
@@ -291,7 +299,13 @@ export {
   type CompactionStartedEvent,
   type CompactionTurnedEvent,
   type ContextWarningEvent,
+  type JobCompletedEvent,
+  type JobEndedEvent,
+  type JobEvent,
+  type JobQueuedEvent,
+  type JobStartedEvent,
   type ListenerErrorEvent,
+  type SpendLimitEvent,
   STORE_EVENTS,
   type StoreEventName,
   type StoreEvents,
@@ -387,6 +401,8 @@ export type {
   AppendedMessage,
   AuditEntry,
   Compaction,
+  Job,
+  JobState,
   LearnedLimit,
   LimitKind,
   NamedLimit,
@@ -400,13 +416,16 @@ export type {
   AppendOptions,
   AuditLogOptions,
   AuthorshipOptions,
+  CloseOptions,
   CompactOptions,
   EffectiveHistoryOptions,
   ExpandOptions,
   GetMessagesOptions,
   GetSourcesOptions,
+  IdleOptions,
   LimitInput,
   ListCompactionsOptions,
+  ListJobsOptions,
   ListSessionsOptions,
   ListToolCallsOptions,
   OverflowInput,

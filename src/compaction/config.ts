@@ -14,7 +14,7 @@ import { TRUNCATION_MARKER, truncate } from '../core/stages/truncate.ts'
 import type { Estimator } from '../core/tokens.ts'
 import { PATH_ARGUMENTS, READ_TOOLS } from '../core/tool-names.ts'
 import { availableInput, lowerLimit } from '../core/windows.ts'
-import { TRIGGERS } from '../storage/storage.ts'
+import { type RunOfJob, TRIGGERS } from '../storage/storage.ts'
 import { SUMMARY_SECTIONS } from '../summarizers/summarizer.ts'
 import { summarizerSchema } from '../summarizers/summarizer-schema.ts'
 import type { ChosenModel } from './model.ts'
@@ -141,7 +141,8 @@ export const compactionConfigSchema = z
   .refine(({ range, summary }) => summary === undefined || range !== undefined, 'summary needs a range')
 
 export type CompactionConfig = z.input<typeof compactionConfigSchema>
-export type CheckedConfig = z.output<typeof compactionConfigSchema>
+/** Checked, and what no caller can say: the job in the background that a run is made for. */
+export type CheckedConfig = z.output<typeof compactionConfigSchema> & { readonly job?: RunOfJob | undefined }
 
 /** A run's figures and settings: plain values, everything filled in. */
 export type RunSettings = {
@@ -222,6 +223,11 @@ export function pipelineOf(config: CheckedConfig): Stage[] {
     ...(mayTruncate ? [truncate] : []),
     ...(mayTruncate && (config.emergencyCut ?? true) ? [cut] : []),
   ]
+}
+
+/** Whether a run by this config may ask a model. */
+export function mayAskModel(config: CheckedConfig): boolean {
+  return config.summarizer?.usesModel === true && mayAsk(config)
 }
 
 /** Whether a run by this config may ask its summarizer for a text. */
