@@ -146,7 +146,7 @@ export class Background {
     }
   }
 
-  /** Waits until no job runs or is due. Answers false when the time was up before. Throws `ABORTED`. */
+  /** Waits until no job runs or is due. Answers false when the time was up before. Throws `ABORTED`, and what the storage throws. */
   async whenIdle(sessionId: string | undefined, { timeoutMs, signal }: WaitLimits): Promise<boolean> {
     const deadline = timeoutMs === undefined ? Number.POSITIVE_INFINITY : Date.now() + timeoutMs
     for (;;) {
@@ -172,19 +172,19 @@ export class Background {
       if (open === undefined) continue
       const isLater = open.job.state === 'queued' && open.job.notBefore > Date.now()
       if (open.isHeld) isBusy ||= sessionId !== undefined
-      else if (!isLater && !this.#isReadonly && !this.#worker.isClosed) {
-        isBusy = true
-        await this.#tryToTake(id)
-      }
+      else if (!isLater && !this.#worker.isClosed && this.#takes(id)) isBusy = true
     }
     return isBusy
   }
 
-  async #tryToTake(sessionId: string): Promise<void> {
-    const taken = this.#worker.take(sessionId)
-    // A storage that cannot be written is found out at once, by the claim.
-    await Promise.race([taken, immediate()])
-    this.#isReadonly ||= this.#worker.cannotWrite
+  /** Takes a due job up; answers whether it could be. Throws what the storage said the last time. */
+  #takes(sessionId: string): boolean {
+    const trouble = this.#worker.trouble(sessionId)
+    if (trouble?.code === 'STORE_READONLY') this.#isReadonly = true
+    else if (trouble !== undefined) throw trouble
+    if (this.#isReadonly) return false
+    void this.#worker.take(sessionId)
+    return true
   }
 
   /** Until something of these is over, or it is time to look again. */

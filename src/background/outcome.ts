@@ -24,7 +24,7 @@ export type Outcome =
   /** The run was ended from outside. */
   | { readonly kind: 'aborted' }
   /** Nothing can be noted: the storage is closed or out of reach. The job is taken up when its claim is over. */
-  | { readonly kind: 'lost' }
+  | { readonly kind: 'lost'; readonly error: unknown }
 
 /** `attempt`: the number of the try. */
 export function outcomeOfResult(result: CompactionResult | null, attempt: number): Outcome {
@@ -39,7 +39,7 @@ export function outcomeOfError(error: unknown, attempt: number): Outcome {
   if (code === 'STALE_PLAN') return { kind: 'stale', code }
   if (code === 'STORE_BUSY' || code === 'COMPACTION_IN_PROGRESS')
     return { kind: 'again', code, afterMs: BUSY_MS, isUncounted: true }
-  if (code.startsWith('STORE_')) return { kind: 'lost' }
+  if (code.startsWith('STORE_')) return { kind: 'lost', error }
   return again(code, attempt)
 }
 

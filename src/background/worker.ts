@@ -9,7 +9,7 @@ import { readCall } from '../config/layers.ts'
 import { runConfig } from '../config/run-config.ts'
 import type { CheckedCall } from '../config/settings.ts'
 import { type JsonObject, jsonProblem } from '../core/json.ts'
-import { isUndertextError } from '../errors.ts'
+import { isUndertextError, type UndertextError } from '../errors.ts'
 import type { Events, JobEvent } from '../events.ts'
 import { claimName, LEASE_HOLDER, liveRuns } from '../process.ts'
 import type { ClaimedJob, Job, JobClaim, Session, Storage } from '../storage/storage.ts'
@@ -60,7 +60,8 @@ export class Worker {
   /** A job begins in nobody's call, whoever offered it. */
   readonly #outside = AsyncLocalStorage.snapshot()
   #isClosed = false
-  #cannotWrite = false
+  /** Why the storage could not be worked with when a session's job was taken up last. */
+  readonly #troubles = new Map<string, UndertextError>()
 
   constructor(port: WorkerPort) {
     this.#port = port
@@ -70,9 +71,11 @@ export class Worker {
     return this.#isClosed
   }
 
-  /** Whether a claim was refused because the store is read-only. */
-  get cannotWrite(): boolean {
-    return this.#cannotWrite
+  /** What the storage said when the session's job was taken up last, if it could not be; said once. */
+  trouble(sessionId: string): UndertextError | undefined {
+    const trouble = this.#troubles.get(sessionId)
+    this.#troubles.delete(sessionId)
+    return trouble
   }
 
   /** What is at work now: a promise a session. */
@@ -143,6 +146,7 @@ export class Worker {
   }
 
   async #work(sessionId: string, work: Work): Promise<void> {
+    this.#troubles.delete(sessionId)
     const runId = uuidv7()
     const name = claimName(runId)
     liveRuns.add(name)
@@ -162,7 +166,7 @@ export class Worker {
     } catch (error) {
       // The storage is closed, busy or gone. The job stays where it is, and is taken up when its claim is over.
       if (!isUndertextError(error)) throw error
-      this.#cannotWrite ||= error.code === 'STORE_READONLY'
+      if (!this.#isClosed) this.#troubles.set(sessionId, error)
     } finally {
       liveRuns.delete(name)
       if (jobId !== undefined && atWork.get(jobId) === work) atWork.delete(jobId)
@@ -235,7 +239,7 @@ export class Worker {
     const { jobs } = this.#port.storage
     switch (outcome.kind) {
       case 'lost':
-        return
+        throw outcome.error
       case 'aborted':
         return this.#aborted(job, runId, work)
       case 'again': {
@@ -312,6 +316,7 @@ export class Worker {
 
   /** Ends what is at work on a session that was purged. */
   forget(sessionId: string): void {
+    this.#troubles.delete(sessionId)
     clearTimeout(this.#timers.get(sessionId))
     this.#timers.delete(sessionId)
     const work = this.#works.get(sessionId)

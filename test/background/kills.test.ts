@@ -1,21 +1,36 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { build } from 'esbuild'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
-import { type Compiled, compile } from '../support/compiled.ts'
 import { cleanUp, FULL, listen, model, newFile, open, S, states, viewOf } from './support.ts'
 
 /* What happens to a job when its process is killed, and when several processes want the same. */
 
-let compiled: Compiled
-beforeAll(() => {
-  compiled = compile('test/background')
+const REPOSITORY = join(import.meta.dirname, '..', '..')
+const folder = mkdtempSync(join(tmpdir(), 'undertext-background-child-'))
+const script = join(folder, 'a', 'b', 'c', 'child.mjs')
+beforeAll(async () => {
+  mkdirSync(join(folder, 'a'))
+  // The one file finds its packages and the migrations where the source would.
+  for (const name of ['node_modules', 'migrations']) symlinkSync(join(REPOSITORY, name), join(folder, name))
+  await build({
+    entryPoints: [join(import.meta.dirname, 'child.ts')],
+    outfile: script,
+    bundle: true,
+    format: 'esm',
+    platform: 'node',
+    packages: 'external',
+    logLevel: 'error',
+  })
 })
-afterAll(() => compiled.remove())
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
 afterEach(cleanUp)
 
 const start = (file: string, way: string, at = 0): ChildProcess =>
-  fork(compiled.script('test/background/child.ts'), [file, `${file}.log`, way, String(at)], { execArgv: [] })
+  fork(script, [file, `${file}.log`, way, String(at)], { execArgv: [] })
 
 async function reaches(child: ChildProcess, moment: string): Promise<void> {
   for (;;) {
