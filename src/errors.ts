@@ -16,6 +16,8 @@ export interface Failures {
   INPUT_NOT_VISIBLE: { sessionId: string; compactionId: string; why: string; missing: readonly string[] }
   STAGE_FAILED: { sessionId: string; stage: string; error: string }
   COMPACTION_IN_PROGRESS: { sessionId: string; runId: string; expiresAt: number }
+  CIRCUIT_OPEN: { sessionId: string; failures: number; error: string; openUntil: number }
+  JOB_NOT_FOUND: { jobId: string }
   ABORTED: { sessionId: string }
   ESTIMATOR_UNKNOWN: { sessionId: string; estimator: string }
   TOKENIZER_UNAVAILABLE: { tokenizer: string; detail: string }
@@ -71,6 +73,11 @@ function named(ids: readonly string[]): string {
   return ids.length > NAMED_IDS ? `${shown.join(', ')} and ${ids.length - NAMED_IDS} more` : shown.join(', ')
 }
 
+/** Any number: what stands in a file may be no time there is. */
+function timeOf(ms: number): string {
+  return Number.isFinite(ms) && Math.abs(ms) < 8.64e15 ? new Date(ms).toISOString() : String(ms)
+}
+
 /** One sentence a code: what happened, and what to do. */
 const SENTENCES: { readonly [C in ErrorCode]: (facts: Failures[C]) => string } = {
   INVALID_INPUT: ({ problems }) => `This cannot be accepted, and nothing was written:\n${problems}`,
@@ -104,6 +111,10 @@ const SENTENCES: { readonly [C in ErrorCode]: (facts: Failures[C]) => string } =
     `The stage ${JSON.stringify(stage)} could not plan for session ${JSON.stringify(sessionId)} (${error}); nothing was changed.`,
   COMPACTION_IN_PROGRESS: ({ sessionId, runId }) =>
     `Session ${JSON.stringify(sessionId)} is being compacted by another process (run ${runId}). Try again when it is done.`,
+  CIRCUIT_OPEN: ({ sessionId, failures, error, openUntil }) =>
+    `Session ${JSON.stringify(sessionId)} is not compacted in the background until ${timeOf(openUntil)}: its last ${failures} unasked runs failed (${error}). compactSession still tries.`,
+  JOB_NOT_FOUND: ({ jobId }) =>
+    `There is no job ${JSON.stringify(jobId)}. listJobs names those of a session.`,
   ABORTED: ({ sessionId }) =>
     `The compaction of session ${JSON.stringify(sessionId)} was aborted by its signal; nothing was changed.`,
   ESTIMATOR_UNKNOWN: ({ sessionId, estimator }) =>

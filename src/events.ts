@@ -92,6 +92,68 @@ export type TurnCompleteEvent = {
   readonly stopReason?: string
 }
 
+type OfJob = {
+  readonly sessionId: string
+  readonly jobId: string
+  /** The try it is about: 1, 2, 3 …; 0 before the first. */
+  readonly attempt: number
+}
+
+/** A job waits: it was made, or a try of it is to be made again later, and `code` says why. */
+export type JobQueuedEvent = OfJob & {
+  readonly phase: 'queued'
+  /** Not to be taken up before, milliseconds since 1970. */
+  readonly notBefore: number
+  readonly code?: string
+}
+
+/** A try begins. */
+export type JobStartedEvent = OfJob & { readonly phase: 'started'; readonly runId: string }
+
+/** The job is done. */
+export type JobCompletedEvent = OfJob & {
+  readonly phase: 'completed'
+  readonly runId: string
+  /** Whether anything was put in force; if not, `code` says why. */
+  readonly compacted: boolean
+  readonly code?: string
+  /** Tokens of the history, as in `CompactionResult`. */
+  readonly tokensBefore: number
+  readonly tokensAfter: number
+}
+
+/** The job came to nothing: it failed for good, its plan was overtaken by a change of the view, or it was cancelled. */
+export type JobEndedEvent = OfJob & {
+  readonly phase: 'failed' | 'stale' | 'cancelled'
+  readonly code: string
+}
+
+/** What becomes of a job in the background. Each ends with exactly one `completed`, `failed`, `stale` or `cancelled`. */
+export type JobEvent = JobQueuedEvent | JobStartedEvent | JobCompletedEvent | JobEndedEvent
+
+/** Unasked runs of a session do not ask the model any more, or again. */
+export type CircuitEvent = {
+  readonly sessionId: string
+  readonly state: 'opened' | 'closed'
+  /** Unasked runs that failed in a row, and the code of the last. */
+  readonly failures: number
+  readonly code: string
+  /** Milliseconds since 1970. */
+  readonly openUntil: number
+}
+
+/** A limit of `spendLimits` is reached: unasked runs go on without the model. Sent once, until it was asked again. */
+export type SpendLimitEvent = {
+  readonly sessionId: string
+  readonly limit: 'calls' | 'tokens' | 'cost'
+  readonly used: number
+  readonly allowed: number
+  readonly windowMs: number
+  readonly per: 'session' | 'store'
+  /** When it may be less again, milliseconds since 1970. */
+  readonly retryAt: number
+}
+
 /** A listener threw or rejected, or a hook threw. The error is the application's own, as it was thrown. */
 export type ListenerErrorEvent = {
   /** What it listened to, or `beforeCompaction` for a hook. */
@@ -104,9 +166,20 @@ export type StoreEvents = {
   readonly contextWarning: ContextWarningEvent
   readonly compaction: CompactionEvent
   readonly turnComplete: TurnCompleteEvent
+  readonly job: JobEvent
+  readonly circuit: CircuitEvent
+  readonly spendLimit: SpendLimitEvent
   readonly listenerError: ListenerErrorEvent
 }
-export const STORE_EVENTS = ['contextWarning', 'compaction', 'turnComplete', 'listenerError'] as const
+export const STORE_EVENTS = [
+  'contextWarning',
+  'compaction',
+  'turnComplete',
+  'job',
+  'circuit',
+  'spendLimit',
+  'listenerError',
+] as const
 export type StoreEventName = (typeof STORE_EVENTS)[number]
 
 /** What is called with an event. It may be asynchronous; nobody waits for it. */

@@ -3,6 +3,13 @@ export type { PendingSummary } from './compaction/plan-run.ts'
 export { CompactionPreview, type PlannedCompaction } from './compaction/preview.ts'
 export type { BlockOutcome, ProviderCompactionResult } from './compaction/record-provider.ts'
 export type { CompactionOutline, CompactionResult, FailedSummary, IdleReason } from './compaction/result.ts'
+export {
+  DEFAULT_BACKGROUND_MIN_INTERVAL_MS,
+  DEFAULT_BACKGROUND_THRESHOLD,
+  DEFAULT_CIRCUIT_RESET_MS,
+  DEFAULT_SPEND_WINDOW_MS,
+  type SpendLimits,
+} from './config/background.ts'
 export type { Environment } from './config/environment.ts'
 export {
   NCA_AUTO_SUMMARIZE_THRESHOLD,
@@ -282,6 +289,7 @@ export {
 } from './errors.ts'
 export {
   type BeforeCompaction,
+  type CircuitEvent,
   type CompactionCompletedEvent,
   type CompactionEvent,
   type CompactionFailedEvent,
@@ -290,7 +298,13 @@ export {
   type CompactionStartedEvent,
   type CompactionTurnedEvent,
   type ContextWarningEvent,
+  type JobCompletedEvent,
+  type JobEndedEvent,
+  type JobEvent,
+  type JobQueuedEvent,
+  type JobStartedEvent,
   type ListenerErrorEvent,
+  type SpendLimitEvent,
   STORE_EVENTS,
   type StoreEventName,
   type StoreEvents,
@@ -392,6 +406,8 @@ export type {
   AppendPreview,
   AuditEntry,
   Compaction,
+  Job,
+  JobState,
   LearnedLimit,
   LimitKind,
   ModelUsage,
@@ -406,13 +422,16 @@ export type {
   AppendOptions,
   AuditLogOptions,
   AuthorshipOptions,
+  CloseOptions,
   CompactOptions,
   EffectiveHistoryOptions,
   ExpandOptions,
   GetMessagesOptions,
   GetSourcesOptions,
+  IdleOptions,
   LimitInput,
   ListCompactionsOptions,
+  ListJobsOptions,
   ListSessionsOptions,
   ListToolCallsOptions,
   OverflowInput,
@@ -520,4 +539,4 @@ export type { AfterTurnResult, BeforeTurnResult, TurnUsage } from './turn/turn-h
 export type { AfterTurnOptions, BeforeTurnOptions } from './turn/turn-options.ts'
 export type { UndoIfFitsResult } from './undo-if-fits.ts'
 export type { OverflowResult, UsageResult } from './usage-result.ts'
-export type { SessionUsage, SummaryUsage, UsageTotals } from './usage-totals.ts'
+export type { SessionUsage, SummaryTotals, UsageTotals } from './usage-totals.ts'

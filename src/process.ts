@@ -15,6 +15,11 @@ export const LEASE_HOLDER = `${hostname()}/${process.pid}/${threadId}/${STARTED_
 /** The runs of this thread that hold a lease now. A lease of this thread that is not among them is dead. */
 export const liveRuns = new Set<string>()
 
+/** What a job's run is called among the live ones: the claim outlives the lease of the run itself. */
+export function claimName(runId: string): string {
+  return `job/${runId}`
+}
+
 /** Whether whoever holds a lease can still be at work, as far as can be seen from here. */
 export function isHolderAlive(holder: string, runId: string): boolean {
   if (holder === LEASE_HOLDER) return liveRuns.has(runId)

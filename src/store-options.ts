@@ -168,6 +168,14 @@ export const renderSchema = z.strictObject({
   preset: z.enum(SUMMARY_PRESETS).optional(),
   pendingCalls: z.enum(['answer', 'keep']).optional(),
 })
+export const listJobsSchema = z.strictObject({ limit: z.int().positive().max(1_000).default(100) })
+/** How long is waited, milliseconds. Default: as long as it takes. */
+export const idleSchema = z.strictObject({
+  timeoutMs: z.int().nonnegative().optional(),
+  signal: z.instanceof(AbortSignal).optional(),
+})
+/** How long runs in the background are waited for, milliseconds. Default 0. */
+export const closeSchema = z.strictObject({ timeoutMs: z.int().nonnegative().default(0) })
 export const idsSchema = z.array(nameSchema).min(1, 'must name at least one message').max(1_000_000)
 
 export type SessionInput = z.input<typeof createSchema>
@@ -196,6 +204,9 @@ export type StatsOptions = PendingRequest & {
 /** Seed 003's `CompactionConfig`, its other spellings, and what presets and seed 004 add. */
 export type CompactOptions = z.input<typeof callSchema> & SwitchSpellings
 export type PreviewOptions = CompactOptions & { readonly summarize?: boolean | undefined }
+export type ListJobsOptions = z.input<typeof listJobsSchema>
+export type IdleOptions = z.input<typeof idleSchema>
+export type CloseOptions = z.input<typeof closeSchema>
 export type ListCompactionsOptions = z.input<typeof compactionsSchema>
 export type AuditLogOptions = z.input<typeof auditSchema>
 export type VerifyOptions = z.input<typeof verifySchema>

@@ -10,7 +10,7 @@ export type UsageTotals = {
 }
 
 /** What summaries took: of those that reported it, by one summarizer and model. */
-export type SummaryUsage = {
+export type SummaryTotals = {
   readonly summarizer: string
   readonly model?: string
   /** Summaries that were asked for and reported usage or cost. */
@@ -27,8 +27,8 @@ export type SessionUsage = {
   readonly total: UsageTotals
   readonly models: readonly ModelUsage[]
   readonly summaries: {
-    readonly total: Omit<SummaryUsage, 'summarizer' | 'model'>
-    readonly models: readonly SummaryUsage[]
+    readonly total: Omit<SummaryTotals, 'summarizer' | 'model'>
+    readonly models: readonly SummaryTotals[]
   }
 }
 
@@ -36,7 +36,10 @@ type Bill = { requests: number; inputTokens: number; outputTokens: number; cost:
 
 /** Adds up what is recorded of a session. Pure. Source: checklist S0-U19. */
 export function sessionUsage({ models, summaries }: RecordedUsage): SessionUsage {
-  const byModel = new Map<string, { readonly name: Pick<SummaryUsage, 'summarizer' | 'model'>; bill: Bill }>()
+  const byModel = new Map<
+    string,
+    { readonly name: Pick<SummaryTotals, 'summarizer' | 'model'>; bill: Bill }
+  >()
   const all = noBill()
   for (const { summarizer, model, usage, cost } of summaries) {
     const key = JSON.stringify([summarizer, model ?? null])

@@ -94,6 +94,10 @@ const VERBS: Record<string, (store: Store, id: string) => unknown> = {
   recordUsage: (s, id) => s.recordUsage(id, { inputTokens: 5 }),
   getUsage: (s, id) => s.getUsage(id),
   recordOverflow: (s, id) => s.recordOverflow(id, 'prompt is too long'),
+  compactInBackground: (s, id) => s.compactInBackground(id),
+  listJobs: (s, id) => s.listJobs(id),
+  whenIdle: (s, id) => s.whenIdle(id, { timeoutMs: 0 }),
+  cancel: (s, id) => s.cancel(id),
 }
 
 describe('ids that cannot be', () => {
@@ -119,8 +123,9 @@ describe('ids that cannot be', () => {
   for (const [verb, act] of Object.entries(VERBS)) {
     test(verb, async () => {
       for (const [kind, id] of Object.entries(IDS)) {
-        // Those two take an id that may be left out.
-        if (kind === 'undefined' && (verb === 'createSession' || verb === 'listSessions after')) continue
+        // Those take an id that may be left out.
+        const mayBeLeftOut = ['createSession', 'listSessions after', 'whenIdle'].includes(verb)
+        if (kind === 'undefined' && mayBeLeftOut) continue
         await refuses((s) => act(s, bad(id)), 'INVALID_INPUT', `${verb} with ${kind}`)
       }
     })
@@ -186,6 +191,7 @@ describe('ids that are data', () => {
       'compactSession',
       'beforeTurn',
       'afterTurn',
+      'whenIdle',
     ]
     for (const [verb, act] of Object.entries(VERBS)) {
       if (lenient.includes(verb)) continue
@@ -225,6 +231,10 @@ describe('options', () => {
     undoIfFits: (s, o) => s.undoIfFits('s', o),
     redoCompaction: (s, o) => s.redoCompaction('s', 'x', o),
     verifySession: (s, o) => s.verifySession('s', o),
+    compactInBackground: (s, o) => s.compactInBackground('s', o),
+    listJobs: (s, o) => s.listJobs('s', o),
+    whenIdle: (s, o) => s.whenIdle('s', o),
+    close: (s, o) => s.close(o),
   }
   for (const [verb, act] of Object.entries(OPTIONS)) {
     test(`${verb} with options that are none`, async () => {
@@ -234,6 +244,16 @@ describe('options', () => {
     })
   }
 })
+
+table('the background', 'INVALID_INPUT', {
+  'a trigger of its own': (s) => s.compactInBackground('s', { trigger: 'manual' }),
+  'a signal that is none': (s) => s.compactInBackground('s', { signal: bad({ aborted: false }) }),
+  'a limit of nothing': (s) => s.listJobs('s', { limit: 0 }),
+  'a time that is negative': (s) => s.whenIdle('s', { timeoutMs: -1 }),
+  'a time that is a fraction': (s) => s.close({ timeoutMs: 0.5 }),
+  'a job that is a number': (s) => s.getJob(bad(5)),
+})
+table('jobs nobody knows', 'JOB_NOT_FOUND', { 'an id that is data': (s) => s.getJob(CANARY.slice(0, 3)) })
 
 table('sessions', 'INVALID_INPUT', {
   'an owner that is a number': (s) => s.createSession({ id: 'new', owner: bad(5) }),

@@ -77,6 +77,11 @@ const VERBS = {
   learnLimit: ({ store }) => store.learnLimit({ provider: 'openai', tokens: 100_000 }),
   listLimits: ({ store }) => store.listLimits(),
   forgetLimit: ({ store }) => store.forgetLimit('openai'),
+  compactInBackground: ({ store }) => store.compactInBackground('s'),
+  listJobs: ({ store }) => store.listJobs('s'),
+  getJob: ({ store }) => store.getJob('none'),
+  whenIdle: ({ store }) => store.whenIdle('s'),
+  cancel: ({ store }) => store.cancel('s'),
   close: ({ store }) => store.close(),
 } satisfies Record<string, (fixture: Fixture) => unknown>
 
@@ -95,6 +100,7 @@ type Cells<T> = { readonly [K in keyof T]: Outcome }
 
 const NOT_FOUND = 'SESSION_NOT_FOUND'
 const READONLY = 'STORE_READONLY'
+const NO_JOB = 'JOB_NOT_FOUND'
 const BUSY = 'COMPACTION_IN_PROGRESS'
 const CLOSED = 'STORE_CLOSED'
 
@@ -145,6 +151,11 @@ const TABLE: Record<Verb, Cells<typeof STATES>> = {
   learnLimit:                         ['works',   'works',                'works',    'works', 'works', READONLY, CLOSED],
   listLimits:                         ['works',   'works',                'works',    'works', 'works', 'works',  CLOSED],
   forgetLimit:                        ['works',   'works',                'works',    'works', 'works', READONLY, CLOSED],
+  compactInBackground:                [NOT_FOUND, 'works',                'works',    'works', 'works', READONLY, CLOSED],
+  listJobs:                           [NOT_FOUND, 'works',                'works',    'works', 'works', 'works',  CLOSED],
+  getJob:                             [NO_JOB,    NO_JOB,                 NO_JOB,     NO_JOB,  NO_JOB,  NO_JOB,   CLOSED],
+  whenIdle:                           ['works',   'works',                'works',    'works', 'works', 'works',  CLOSED],
+  cancel:                             [NOT_FOUND, 'null',                 'null',     'null',  'null',  'null',   CLOSED],
   close:                              ['works',   'works',                'works',    'works', 'works', 'works',  'works'],
 }
 

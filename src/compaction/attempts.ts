@@ -28,7 +28,7 @@ export class Attempts {
       kind: 'write',
       started: async (attempt) => {
         await this.#note(attempt)
-        telling?.started()
+        telling?.asked()
       },
       answered: (id, record) => this.#answers.set(id, record),
     }

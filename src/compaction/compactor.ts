@@ -20,7 +20,7 @@ import type {
   Trigger,
 } from '../storage/storage.ts'
 import { Attempts } from './attempts.ts'
-import { type CheckedConfig, mayAsk, type RunSettings, resolveSettings, waitMsOf } from './config.ts'
+import { type CheckedConfig, mayAskModel, type RunSettings, resolveSettings, waitMsOf } from './config.ts'
 import { type ChosenModel, resolveModel, windowOf } from './model.ts'
 import { type PlannedRun, planRun, type SummaryMode } from './plan-run.ts'
 import { CompactionPreview, plannedRunOf } from './preview.ts'
@@ -34,6 +34,7 @@ import {
   spentOn,
 } from './result.ts'
 import { aboutRun, RunTelling } from './run-events.ts'
+import { isUnasked, type RunEnd, type RunGuard } from './run-guard.ts'
 import { isSameRequest } from './same-request.ts'
 import { orAborted, pause, settled, timeLimit } from './waiting.ts'
 import { weighed } from './weigh.ts'
@@ -55,6 +56,7 @@ export type CompactorOptions = {
   /** A session's provider and model, the store-wide ones where it has none. */
   readonly modelOf: (session: Session) => Pick<Session, 'provider' | 'model'>
   readonly events?: Events | undefined
+  readonly guard?: RunGuard | undefined
 }
 
 /** Carries compactions out: reads, plans, asks for summaries, commits. The walk of design 3.5. */
@@ -63,6 +65,7 @@ export class Compactor {
   readonly #contextWindows: ContextWindows | undefined
   readonly #events: Events
   readonly #modelOf: CompactorOptions['modelOf']
+  readonly #guard: RunGuard | undefined
   readonly #running = new Map<string, Running>()
   /** The sessions whose compaction the current call was made in. */
   readonly #inside = new AsyncLocalStorage<ReadonlyMap<string, true>>()
@@ -72,21 +75,31 @@ export class Compactor {
     this.#contextWindows = options.contextWindows
     this.#events = options.events ?? new Events()
     this.#modelOf = options.modelOf
+    this.#guard = options.guard
   }
 
-  /** The same request for the same session shares the run; another one waits until it is done. */
+  /**
+   * The same request for the same session shares the run; another one waits until it is done. An unasked run that finds nothing
+   * left to do behind another unasked one has that one's result: it is what was wanted.
+   */
   async compact(sessionId: string, fill: FillConfig): Promise<CompactionResult | null> {
     const filled = await this.#filled(sessionId, fill)
     if (filled === undefined) return null
     this.#refuseReentry(sessionId)
     let current = this.#running.get(sessionId)
+    let earlier: CompactionResult | null = null
     for (; current !== undefined; current = this.#running.get(sessionId)) {
       if (isSameRequest(current.config, filled)) return current.result
       if (filled.trigger === 'overflow' || filled.withoutModel === true) break
       if (!(await isOver(sessionId, current.result, filled))) break
+      if (isUnasked(current.config)) earlier = await current.result.catch(() => null)
     }
     const isFree = current === undefined
-    return this.#exclusive(sessionId, filled, () => this.#run(sessionId, filled, isFree))
+    const own = await this.#exclusive(sessionId, filled, () => this.#run(sessionId, filled, isFree))
+    if (own?.reason !== 'NOTHING_TO_COMPACT' || earlier?.compacted !== true) return own
+    if (!isUnasked(filled) || filled.job !== undefined) return own
+    const { messages, targetTokens, reachedTarget, fits } = own
+    return { ...earlier, messages, targetTokens, reachedTarget, fits }
   }
 
   async preview(sessionId: string, fill: FillConfig, summarize: boolean): Promise<CompactionPreview | null> {
@@ -229,8 +242,9 @@ export class Compactor {
     return session === undefined ? undefined : fill(session)
   }
 
-  #start({ trigger = 'manual', actor, reason }: CheckedConfig): RunStart {
-    return { runId: uuidv7(), trigger: trigger as Trigger, actor, reason }
+  #start({ trigger = 'manual', actor, reason, job }: CheckedConfig): RunStart {
+    const runId = job?.runId ?? uuidv7()
+    return { runId, trigger: trigger as Trigger, actor, reason, ...(job !== undefined && { job }) }
   }
 
   async #snapshot(sessionId: string, config: CheckedConfig): Promise<Snapshot | undefined> {
@@ -244,12 +258,13 @@ export class Compactor {
   async #run(sessionId: string, config: CheckedConfig, isFree: boolean): Promise<CompactionResult | null> {
     const session = await this.#storage.session(sessionId)
     if (session === undefined || session.messageCount === 0) return null
-    const usesModel = config.summarizer!.usesModel && mayAsk(config)
+    const usesModel = mayAskModel(config)
     const withoutModel = (): Promise<CompactionResult | null> =>
       this.#fresh(sessionId, config, this.#start(config), undefined, usesModel)
     if (config.withoutModel === true) return withoutModel()
     const inTheWay = await this.#waitForOthers(sessionId, config)
     if (!usesModel || !isFree || inTheWay !== undefined) return withoutModel()
+    if (!(await this.#admits(session, config))) return withoutModel()
     try {
       return await this.#withLease(sessionId, config, (start, lease) =>
         this.#fresh(sessionId, config, start, lease),
@@ -259,6 +274,12 @@ export class Compactor {
       if (!(error instanceof LeaseTaken) || !goesOn(config)) throw error
       return withoutModel()
     }
+  }
+
+  /** A job was asked about before it was begun. */
+  async #admits(session: Session, config: CheckedConfig): Promise<boolean> {
+    if (this.#guard === undefined || !isUnasked(config) || config.job !== undefined) return true
+    return this.#guard.admits(session, config)
   }
 
   /** Plans and commits. Without a model nothing was paid for, so a plan that went stale is simply made again. */
@@ -273,12 +294,19 @@ export class Compactor {
     for (let attempt = 1; ; attempt++) {
       const snapshot = await this.#snapshot(sessionId, config)
       if (snapshot === undefined) return null
+      const ended = async (end: Omit<RunEnd, 'hasAsked'>): Promise<void> => {
+        if (!mayAskModel(config)) return
+        await this.#guard?.ended(snapshot.session, config, { hasAsked: telling.hasAsked, ...end })
+      }
       try {
-        return await this.#runOn(snapshot, config, start, lease, telling, skipModel)
+        const result = await this.#runOn(snapshot, config, start, lease, telling, skipModel)
+        await ended({ result })
+        return result
       } catch (error) {
         const again = lease === undefined && isUndertextError(error, 'STALE_PLAN') && attempt < MOST_PLANS
         if (again) continue
         telling.failed(codeOf(error))
+        await ended({ error })
         throw error
       }
     }
@@ -367,12 +395,7 @@ export class Compactor {
       return weighed({ ...planned, cachedTokens }, config)
     }
     // No model is paid for what is known to save too little.
-    if (
-      mode.kind === 'write' &&
-      settings.minimumSavings > 0 &&
-      config.summarizer!.usesModel &&
-      mayAsk(config)
-    ) {
+    if (mode.kind === 'write' && settings.minimumSavings > 0 && mayAskModel(config)) {
       const bound = await plan({ kind: 'estimate' })
       if (bound.heldBack === true) return bound
     }

@@ -15,7 +15,7 @@ import { TRUNCATION_MARKER, truncate } from '../core/stages/truncate.ts'
 import type { Estimator } from '../core/tokens.ts'
 import { PATH_ARGUMENTS, READ_TOOLS } from '../core/tool-names.ts'
 import { availableInput, lowerLimit } from '../core/windows.ts'
-import { TRIGGERS } from '../storage/storage.ts'
+import { type RunOfJob, TRIGGERS } from '../storage/storage.ts'
 import { SUMMARY_SECTIONS } from '../summarizers/summarizer.ts'
 import { summarizerSchema } from '../summarizers/summarizer-schema.ts'
 import type { ChosenModel } from './model.ts'
@@ -147,9 +147,12 @@ export const compactionConfigSchema = z
   .refine(({ range, summary }) => summary === undefined || range !== undefined, 'summary needs a range')
 
 export type CompactionConfig = z.input<typeof compactionConfigSchema>
+/** Checked, and what no caller can say. */
 export type CheckedConfig = z.output<typeof compactionConfigSchema> & {
   /** Who was to write the summaries and cannot, so that `summarizer` does: `provider:model` as asked for, or a summarizer. */
   readonly insteadOf?: string
+  /** The job in the background that the run is made for. */
+  readonly job?: RunOfJob | undefined
 }
 
 /** A run's figures and settings: plain values, everything filled in. */
@@ -245,6 +248,11 @@ export function pipelineOf(config: CheckedConfig): Stage[] {
     ...(mayTruncate ? [truncate] : []),
     ...(mayTruncate && (config.emergencyCut ?? true) ? [cut] : []),
   ]
+}
+
+/** Whether a run by this config may ask a model. */
+export function mayAskModel(config: CheckedConfig): boolean {
+  return config.summarizer?.usesModel === true && mayAsk(config)
 }
 
 /** Whether a run by this config may ask its summarizer for a text. */

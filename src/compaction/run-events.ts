@@ -20,6 +20,7 @@ export class RunTelling {
   #waiting: CompactionEvent[] = []
   #hasStarted = false
   #hasEnded = false
+  #hasAsked = false
 
   constructor(
     emit: (event: CompactionEvent) => void,
@@ -40,6 +41,17 @@ export class RunTelling {
     if (this.#isLive) return
     this.#waiting = []
     this.#hasStarted = false
+  }
+
+  /** Whether a model was asked. */
+  get hasAsked(): boolean {
+    return this.#hasAsked
+  }
+
+  /** A model is asked. */
+  asked(): void {
+    this.#hasAsked = true
+    this.started()
   }
 
   /** There is something to do. */

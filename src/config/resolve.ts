@@ -8,6 +8,7 @@ import { PATH_ARGUMENTS, READ_TOOLS } from '../core/tool-names.ts'
 import { MAX_TOOL_OUTPUT_BYTES, MAX_TOOL_OUTPUT_LINES } from '../core/tool-output/cut-output.ts'
 import type { ContextWindows } from '../core/windows.ts'
 import { SUMMARY_SECTIONS } from '../summarizers/summarizer.ts'
+import { BACKGROUND_DEFAULTS } from './background.ts'
 import { kept } from './layers.ts'
 import { PRESETS } from './presets.ts'
 import {
@@ -35,6 +36,7 @@ export const DEFAULTS = kept({
   warningLevels: DEFAULT_WARNING_LEVELS,
   enableAutoSummarize: true,
   autoCompactOnFinish: false,
+  ...BACKGROUND_DEFAULTS,
   target: DEFAULT_COMPACTION_TARGET,
   enablePrune: true,
   enableDeduplicate: true,
@@ -69,6 +71,10 @@ type Defaulted = {
     | 'enableAutoSummarize'
     | 'autoCompactOnFinish'
     | 'previewToolOutputs'
+    | 'backgroundThreshold'
+    | 'backgroundMinIntervalMs'
+    | 'circuitResetMs'
+    | 'spendLimits'
     | 'maxToolOutputBytes'
     | 'maxToolOutputLines'
     | 'fileReadBudgetPercent']: Exclude<LayerValues[K], undefined>

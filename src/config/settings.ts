@@ -4,6 +4,7 @@ import { nameSchema, shareSchema } from '../core/check.ts'
 import { type Json, type JsonObject, jsonProblem } from '../core/json.ts'
 import { SUMMARY_PLACES } from '../core/rendering/places.ts'
 import { contextWindowsSchema } from '../core/windows.ts'
+import { backgroundShape } from './background.ts'
 import { stagesSchema } from './stages.ts'
 
 /** The systems whose manner a store can take on. Source: checklist, "One arrangement that satisfies all five seeds". */
@@ -81,6 +82,7 @@ export const settingsSchema = z.strictObject({
   /** Percent, whole. Source: checklist S4-15, S4-17. */
   autoSummarizeThreshold: z.int().min(0).max(100).optional(),
   autoCompactOnFinish: z.boolean().optional(),
+  ...backgroundShape,
   contextWindows: contextWindowsSchema.optional(),
   previewToolOutputs: z.boolean().optional(),
   maxToolOutputBytes: z.int().nonnegative().optional(),

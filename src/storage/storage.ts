@@ -10,6 +10,23 @@ import type { ToolCall, ToolOutput } from '../core/tool-calls.ts'
 import type { ToolOutputLimits } from '../core/tool-output/message-previews.ts'
 import type { Finding } from '../core/verify.ts'
 import type { View, ViewRow } from '../core/view.ts'
+import type { Circuits, Jobs, RunOfJob } from './jobs.ts'
+
+export {
+  type Circuit,
+  type Circuits,
+  type ClaimedJob,
+  JOB_STATES,
+  type Job,
+  type JobClaim,
+  type JobEnd,
+  type JobRequest,
+  type JobState,
+  type Jobs,
+  type NewJob,
+  type RunOfJob,
+  type Spending,
+} from './jobs.ts'
 
 /*
  * The port: whole verbs, each one transaction. SQLite answers at once, other databases with a promise; whoever
@@ -186,7 +203,12 @@ export type FailedAttempt = {
 }
 
 /** What a run is called, and who asked for it. */
-export type RunStart = Authorship & { readonly runId: string; readonly trigger: Trigger }
+export type RunStart = Authorship & {
+  readonly runId: string
+  readonly trigger: Trigger
+  /** The job it is made for, if it is. */
+  readonly job?: RunOfJob | undefined
+}
 
 /** A summary about to be asked for. */
 export type Attempt = {
@@ -414,7 +436,10 @@ export interface Storage {
   metadata(keys: readonly number[]): Awaitable<ReadonlyMap<number, JsonObject>>
   /** The texts shown in place of parts, by key and part, of rows of a snapshot. */
   shownTexts(keys: readonly number[]): Awaitable<ReadonlyMap<number, ReadonlyMap<number, string>>>
-  /** Puts a run in force, all or nothing. Throws `STALE_PLAN`, `ILLEGAL_BOUNDARY`, `PENDING_TOOL_CALLS`. */
+  /**
+   * Puts a run in force, all or nothing; a job it is made for is done with it. Throws `STALE_PLAN`, `ILLEGAL_BOUNDARY`,
+   * `PENDING_TOOL_CALLS`, and `ABORTED` when the job is not the run's any more.
+   */
   commit(snapshot: Snapshot, run: RunCommit, lease: Lease | undefined): Awaitable<void>
 
   /** The lease somebody else holds on a session now, if one does. */
@@ -461,6 +486,11 @@ export interface Storage {
   /** Answers whether there was one. */
   forgetLimit(provider: string, model: string): Awaitable<boolean>
   limits(): Awaitable<LearnedLimit[]>
+
+  /** What is to be done in the background, and who does it. */
+  readonly jobs: Jobs
+  /** Failures in a row, and what summaries cost. */
+  readonly circuits: Circuits
 
   verify(id: string, repair: boolean): Awaitable<{ findings: Finding[]; repaired: boolean }>
   /** Counts all rows anew. Throws `SESSION_NOT_FOUND`. */

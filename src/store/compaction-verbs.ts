@@ -1,4 +1,5 @@
-import { Compactor } from '../compaction/compactor.ts'
+import { Guard } from '../background/guard.ts'
+import { Compactor, type FillConfig } from '../compaction/compactor.ts'
 import { resolveModel } from '../compaction/model.ts'
 import { CompactionPreview } from '../compaction/preview.ts'
 import { type ProviderCompactionResult, recordProvider } from '../compaction/record-provider.ts'
@@ -37,13 +38,21 @@ import { UsageVerbs } from './usage-verbs.ts'
 /** Making room, taking it back, and the audit of both. */
 export class CompactionVerbs<S extends Storage> extends UsageVerbs<S> {
   readonly #compactor: Compactor
+  /** What holds back runs that nobody asked for. */
+  protected readonly guard: Guard
 
   constructor(storage: S, settings: StoreSettings) {
     super(storage, settings)
     const { modelOf, ofStore } = this.configuration
     const { contextWindows } = ofStore.settings
-    this.#compactor = new Compactor(storage, { modelOf, contextWindows, events: this.events })
+    this.guard = new Guard(storage, this.configuration, this.events)
+    const { events, guard } = this
+    this.#compactor = new Compactor(storage, { modelOf, contextWindows, events, guard })
   }
+
+  /** A run by a config that was read already. */
+  protected readonly compact = (sessionId: string, fill: FillConfig): Promise<CompactionResult | null> =>
+    this.#compactor.compact(sessionId, fill)
 
   /**
    * What `compactSession` would do with this config: the same planner with the write removed. A summarizer that

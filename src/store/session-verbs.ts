@@ -89,6 +89,7 @@ export class SessionVerbs<S extends Storage> extends RequestVerbs<S> {
     const id = checkId(sessionId)
     const removed = await this.storage.purgeSession(id, { actor, reason })
     this.turns.forget(id)
+    this.forgetBackground(id)
     return removed
   }
 

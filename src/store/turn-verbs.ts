@@ -25,6 +25,7 @@ export class TurnVerbs<S extends Storage> extends BackgroundVerbs<S> {
         stats: async (id, provider, model, request) => this.stats(id, provider, model, request),
         compact: (id, config) => this.compactSession(id, config),
         append: (id, messages) => this.append(id, messages),
+        offer: (id, stats) => this.offerBackground(id, stats),
       },
       this.events,
     )

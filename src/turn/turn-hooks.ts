@@ -23,6 +23,8 @@ export type TurnPort = {
   ) => Promise<ContextStats | null>
   readonly compact: (sessionId: string, config: CompactOptions) => Promise<CompactionResult | null>
   readonly append: (sessionId: string, messages: readonly NewMessage[]) => Promise<AppendedTurn>
+  /** Lets the background know how full a session is. */
+  readonly offer: (sessionId: string, stats: ContextStats) => void
 }
 
 /** What `append` answered of the messages handed in. */
@@ -112,7 +114,8 @@ export class TurnHooks {
     if (request.stats === null || first === null)
       return { ...nothing(sessionId), ...said(request, settings), warning: null }
     const warning = this.warn(sessionId, request.stats, options.warningLevels ?? settings.warningLevels)
-    const isDue = (options.auto ?? settings.auto) && request.stats.shouldCompact
+    const isAuto = options.auto ?? settings.auto
+    const isDue = isAuto && request.stats.shouldCompact
     const { asked: full } = request
     const run = !isDue
       ? null
@@ -126,6 +129,7 @@ export class TurnHooks {
       usage = usageOf(request.stats) ?? first
       this.#warnings.fell(sessionId, usage.ratio)
     }
+    if (isAuto && request.stats !== null) this.#port.offer(sessionId, request.stats)
     return {
       ...outcome(sessionId, request.stats, { run, first, usage }),
       ...said(request, settings),
@@ -151,13 +155,15 @@ export class TurnHooks {
       position,
       ...(stopReason !== undefined && { stopReason }),
     })
-    const isDue = (options.auto ?? settings.auto) && stats.shouldCompact
+    const isAuto = options.auto ?? settings.auto
+    const isDue = isAuto && stats.shouldCompact
     const run = isDue ? await this.#compact(sessionId, options) : null
     let usage = first
     if (run?.compacted) {
       stats = await this.#stats(sessionId, options)
       usage = usageOf(stats) ?? first
     }
+    if (isAuto && stats !== null) this.#port.offer(sessionId, stats)
     return { ...outcome(sessionId, stats, { run, first, usage }), ...told }
   }
 

@@ -4,12 +4,14 @@ import type { LayerValues, SettingName } from '../../src/config/settings.ts'
 import { partsOf } from '../../src/core/message.ts'
 import { STAGE_NAMES } from '../../src/core/stages/registry.ts'
 import {
+  type BeforeTurnOptions,
   type CompactionResult,
   type CompactOptions,
   calculateFileTokenBudget,
   extractiveSummarizer,
   type NewMessage,
   type Rendering,
+  type Settings,
   type SqliteStore,
   type Summarizer,
   type SummaryRequest,
@@ -130,6 +132,15 @@ async function stats({ store }: Trial, ...of: [] | [string, string]): Promise<Re
   return (await store.getContextStats(S, ...of)) as unknown as Record<string, unknown>
 }
 
+/** How many jobs there are after a turn, under further settings of the session. */
+async function jobsAfter({ store }: Trial, config: Settings, turn: BeforeTurnOptions): Promise<number> {
+  const before = (await store.getSession(S)).config
+  await store.updateSession(S, { config: { ...before, ...(config as object) } })
+  await store.beforeTurn(S, turn)
+  await store.whenIdle(S)
+  return (await store.listJobs(S)).length
+}
+
 const isDue = ({ store }: Trial): unknown => store.needsCompaction(S, 'openai', 'gpt-4')
 const available = async (trial: Trial): Promise<unknown> =>
   (await stats(trial, 'openai', 'gpt-4')).availableInputTokens
@@ -203,6 +214,54 @@ export const CASES: { readonly [K in SettingName]-?: Case & { readonly value: La
       return (await store.listCompactions(S)).length > 0
     },
     expected: [false, true],
+  },
+  background: {
+    value: true,
+    // 128,000 less 124,800 leaves 3,200: 2,404 tokens are 75 % of it, over the soft threshold and below the hard one.
+    see: (trial) => jobsAfter(trial, {}, { maxTokens: 124_800 }),
+    expected: [0, 1],
+  },
+  backgroundThreshold: {
+    value: 0.01,
+    see: (trial) => jobsAfter(trial, { background: true }, {}),
+    expected: [0, 1],
+  },
+  backgroundMinIntervalMs: {
+    value: 0,
+    see: async (trial) => {
+      await jobsAfter(trial, { background: true, backgroundThreshold: 0.01 }, {})
+      return jobsAfter(trial, {}, {})
+    },
+    expected: [1, 2],
+  },
+  circuitResetMs: {
+    value: 60_000,
+    see: async ({ store }) => {
+      let openUntil = 0
+      store.on('circuit', (event) => {
+        openUntil = event.openUntil
+      })
+      const before = Date.now()
+      const summarizer = model(() => Promise.reject(new Error('no')))
+      for (let run = 1; run <= 3; run++)
+        await store.compactSession(S, { ...SUMMARIZES, summarizer, trigger: 'auto' })
+      // Five minutes by default.
+      return openUntil > before && openUntil - before < 200_000
+    },
+    expected: [false, true],
+  },
+  spendLimits: {
+    value: { calls: 0 },
+    see: async (trial) => {
+      let asked = 0
+      const summarizer = model(() => {
+        asked += 1
+        return 'Short.'
+      })
+      await run(trial, { ...SUMMARIZES, summarizer, trigger: 'auto' })
+      return asked
+    },
+    expected: [1, 0],
   },
   contextManagement: {
     value: { edits: [{ type: 'compact_20260112' }] },

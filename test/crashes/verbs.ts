@@ -138,6 +138,18 @@ const batch = [
   { ...say('user', CANARY), id: 'own-id', idempotencyKey: 'k', metadata: { note: CANARY } },
 ]
 
+/** A job whose time does not come, so that nobody makes it meanwhile. */
+const queue = async (store: Store): Promise<unknown> =>
+  storageOf(store).jobs.enqueue(S, { id: 'j', request: { config: {}, replans: 0 }, notBefore: 8e15 }, false)
+
+const claimed = async (store: Store): Promise<void> => {
+  await storageOf(store).jobs.enqueue(S, { id: 'j', request: { config: {}, replans: 0 }, notBefore: 0 }, true)
+  const claim = { runId: 'r', holder: 'otherhost/1/0/1', expiresAt: 8e15 }
+  if ((await storageOf(store).jobs.claim(S, claim, 3)) === undefined) throw new Error('nothing to take up')
+}
+
+const FAILURE = { viewEpoch: 1, model: '["m",null,null]', error: 'Error' }
+
 export const VERBS: readonly WritingVerb[] = [
   { name: 'append one', act: (store) => store.append(S, [say('user', CANARY)]) },
   { name: 'append a batch', act: (store) => store.append(S, [...turn(6), image(7), image(9)]) },
@@ -317,6 +329,40 @@ export const VERBS: readonly WritingVerb[] = [
     name: 'forget a limit',
     arrange: (store) => store.learnLimit({ provider: 'openai', model: 'gpt-4o', tokens: 100_000 }),
     act: (store) => store.forgetLimit('openai', 'gpt-4o'),
+  },
+  {
+    name: 'queue a job',
+    act: (store) => queue(store),
+  },
+  {
+    name: 'take up a job',
+    arrange: queue,
+    act: claimed,
+    again: 'nothing to take up',
+  },
+  {
+    name: 'end a job',
+    arrange: async (store) => {
+      await queue(store)
+      await claimed(store)
+    },
+    act: async (store) => {
+      if (!(await storageOf(store).jobs.end('j', 'r', { state: 'done', error: undefined })))
+        throw new Error('nothing to end')
+    },
+    again: 'nothing to end',
+  },
+  {
+    name: 'cancel a job',
+    arrange: queue,
+    act: async (store) => {
+      if ((await store.cancel(S)) === null) throw new Error('nothing to cancel')
+    },
+    again: 'nothing to cancel',
+  },
+  {
+    name: 'count a failure',
+    act: (store) => storageOf(store).circuits.fail(S, FAILURE, { most: 1, openUntil: 1 }) as Promise<unknown>,
   },
   {
     name: 'verify with repair',

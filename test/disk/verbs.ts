@@ -93,6 +93,8 @@ export const READS: Readonly<Record<string, Verb>> = {
   getAuditLog: (store) => store.getAuditLog('s'),
   getConfig: (store) => store.getConfig('s'),
   listLimits: (store) => store.listLimits(),
+  listJobs: (store) => store.listJobs('s'),
+  whenIdle: (store) => store.whenIdle('s'),
   verifySession: (store) => store.verifySession('s'),
 }
 
@@ -126,6 +128,10 @@ export const WRITES: Readonly<Record<string, Verb>> = {
     store.beforeTurn('t', { threshold: 0, compaction: { ...ONLY.truncate, targetTokens: 0 } }),
   'afterTurn with an answer': (store) =>
     store.afterTurn('t', { messages: [say('assistant', units(100))], auto: false }),
+  'compactInBackground and cancel': async (store) => {
+    await store.compactInBackground('s', { currentPrompt: units(2_000) })
+    await store.cancel('s')
+  },
   reestimate: (store) => store.reestimate('s'),
   recordUsage: (store) => store.recordUsage('s', { inputTokens: 500 }),
   learnLimit: (store) => store.learnLimit({ provider: 'openai', model: units(200), tokens: 500 }),

@@ -64,6 +64,7 @@ import type {
   UsageOutcome,
   UsageReport,
 } from '../../src/storage/storage.ts'
+import { ModelJobs } from './model-jobs.ts'
 import { ModelReadings } from './model-readings.ts'
 
 type Stored = {
@@ -83,6 +84,8 @@ export class ModelStorage implements Storage {
   readonly #estimator: Estimator
   readonly #sessions = new Map<string, Stored>()
   readonly #readings: ModelReadings
+  readonly jobs = new ModelJobs((id) => this.session(id))
+  readonly circuits = this.jobs
   #closed = false
   #incarnations = 0
   #nextKey = 1
@@ -556,6 +559,8 @@ export class ModelStorage implements Storage {
         messageIds: [],
       })
     }
+    if (run.job !== undefined && this.jobs.held(run.job.jobId, run.job.runId) === undefined)
+      throw new UndertextError('ABORTED', { sessionId: id })
     const all = indexView(stored.log, this.#estimator, snapshot.view.provider)
     const known = all.rows.filter(({ anchor }) => anchor <= snapshot.session.messageCount)
     let view = new View(

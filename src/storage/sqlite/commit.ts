@@ -10,6 +10,7 @@ import { recordFailure } from './attempts.ts'
 import { writeAudit } from './audit.ts'
 import { writeCompaction } from './compaction-row.ts'
 import type { Connection } from './connection.ts'
+import { settleJob } from './jobs.ts'
 import { clearLease, leaseOf } from './lease.ts'
 import { viewIndex } from './planning.ts'
 import { insertReplacements, refreshShown } from './replacements.ts'
@@ -40,6 +41,7 @@ export function commitRun(
     if (lease !== undefined && leaseOf(connection, session.no)?.runId !== lease.runId) {
       throw stale(sessionId, 'another process took the compaction over')
     }
+    if (run.job !== undefined) settleJob(connection, sessionId, run.job, run.steps.length > 0)
     if (session.viewEpoch !== snapshot.session.viewEpoch) {
       const now = viewIndex(connection, session, snapshot.view.provider, estimators)
       recheckSteps(sessionId, run.steps, now, snapshot.session.messageCount)

@@ -5,10 +5,22 @@ import { append } from './append.ts'
 import { endAttempts, noteAttempt } from './attempts.ts'
 import { readAudit } from './audit-log.ts'
 import { readCachedTokens, readUsage } from './billing.ts'
+import { noteFailure, readCircuit, readSpending, resetCircuit, tryOnce } from './circuits.ts'
 import { commitRun } from './commit.ts'
 import { readCompactions } from './compactions.ts'
 import type { Connection } from './connection.ts'
 import { readContents, readMessages, readMetadata, readShown, readView } from './history.ts'
+import {
+  cancelJob,
+  claimJob,
+  endJob,
+  enqueueJob,
+  readJob,
+  readJobs,
+  readOpenJob,
+  readWaiting,
+  renewJob,
+} from './jobs.ts'
 import { leaseInTheWay, releaseLease, renewLease, takeLease } from './lease.ts'
 import { pinMessages, requireMessages } from './pins.ts'
 import { readSnapshot } from './planning.ts'
@@ -81,6 +93,24 @@ export function sqliteStorage(connection: Connection, estimators: Estimators) {
     learnLimit: (provider, model, limit) => learnLimit(connection, provider, model, limit),
     forgetLimit: (provider, model) => forgetLimit(connection, provider, model),
     limits: () => readLimits(connection),
+    jobs: {
+      enqueue: (id, job, hurry) => enqueueJob(connection, id, job, hurry),
+      claim: (id, claim, mostAttempts) => claimJob(connection, id, claim, mostAttempts),
+      renew: (jobId, claim) => renewJob(connection, jobId, claim),
+      end: (jobId, runId, end) => endJob(connection, jobId, runId, end),
+      cancel: (jobId) => cancelJob(connection, jobId),
+      job: (jobId) => readJob(connection, jobId),
+      open: (id) => readOpenJob(connection, id),
+      list: (id, limit) => readJobs(connection, id, limit),
+      waiting: (limit) => readWaiting(connection, limit),
+    },
+    circuits: {
+      circuit: (id) => readCircuit(connection, id),
+      fail: (id, failure, limits) => noteFailure(connection, id, failure, limits),
+      tryOnce: (id, openUntil, next) => tryOnce(connection, id, openUntil, next),
+      reset: (id) => resetCircuit(connection, id),
+      spending: (id, since, summarizer) => readSpending(connection, id, since, summarizer),
+    },
     reestimate: (id, estimator) => reestimate(connection, id, estimator),
     close: () => connection.close(),
   } satisfies Storage

@@ -1,0 +1,118 @@
+import type { JsonObject } from '../core/json.ts'
+import type { Awaitable } from './storage.ts'
+
+/* The part of the port that work in the background stands on: jobs, circuits, and what summaries have cost. */
+
+export const JOB_STATES = ['queued', 'running', 'done', 'failed', 'stale', 'cancelled'] as const
+export type JobState = (typeof JOB_STATES)[number]
+
+/** A compaction to be made in the background, and what became of it. */
+export type Job = {
+  readonly id: string
+  readonly sessionId: string
+  readonly state: JobState
+  /** The run of the last try: `listCompactions({ runId })` has what it did. */
+  readonly runId: string | undefined
+  /** How often it was tried. */
+  readonly attempts: number
+  /** The last position of the log, and the view's epoch, when it was queued. */
+  readonly position: number
+  readonly viewEpoch: number
+  /** Not to be taken up before, milliseconds since 1970. */
+  readonly notBefore: number
+  /** Why it failed, waits, or changed nothing: a code. */
+  readonly error: string | undefined
+  /** Milliseconds since 1970. */
+  readonly createdAt: number
+  readonly changedAt: number
+}
+
+/** What a job was asked for: settings that can be stored, and how often it was planned anew. */
+export type JobRequest = { readonly config: JsonObject; readonly replans: number }
+
+export type NewJob = { readonly id: string; readonly request: JobRequest; readonly notBefore: number }
+
+/** Who works at a job: the run it is made by, the thread, and how long that counts, milliseconds since 1970. */
+export type JobClaim = { readonly runId: string; readonly holder: string; readonly expiresAt: number }
+
+/** What a run carries that is made for a job; its commit is refused when the job is not its own any more. */
+export type RunOfJob = { readonly jobId: string; readonly runId: string }
+
+/** A job that was taken up, or that will not be tried again because it was tried too often. */
+export type ClaimedJob = { readonly job: Job; readonly request: JobRequest; readonly isExhausted: boolean }
+
+/** How a try ended. `queued`: it is to be tried again. */
+export type JobEnd = {
+  readonly state: Exclude<JobState, 'running' | 'cancelled'>
+  readonly error: string | undefined
+  /** For `queued`: not before, milliseconds since 1970. */
+  readonly notBefore?: number
+  /** For `queued`: whether the try does not count. */
+  readonly isUncounted?: boolean
+}
+
+export interface Jobs {
+  /**
+   * Queues a job, or answers the open one, of which a session has one at most. `hurry`: an open one that waits is due at once.
+   * Throws `SESSION_NOT_FOUND`.
+   */
+  enqueue(id: string, job: NewJob, hurry: boolean): Awaitable<{ readonly job: Job; readonly isNew: boolean }>
+  /**
+   * Takes up the session's open job, when it is due, or its holder is gone. One that was tried `mostAttempts` times fails instead.
+   * `undefined` when there is nothing to take up.
+   */
+  claim(id: string, claim: JobClaim, mostAttempts: number): Awaitable<ClaimedJob | undefined>
+  /** Moves the end of a claim; `false` when it is not held any more. */
+  renew(jobId: string, claim: JobClaim): Awaitable<boolean>
+  /** Ends a try; `false` when the claim is not held any more, or the commit ended it. */
+  end(jobId: string, runId: string, end: JobEnd): Awaitable<boolean>
+  /** Cancels a job that is open; `undefined` when it is not. */
+  cancel(jobId: string): Awaitable<Job | undefined>
+  job(jobId: string): Awaitable<Job | undefined>
+  /** The open job of a session. `isHeld`: somebody who is alive works at it. */
+  open(id: string): Awaitable<{ readonly job: Job; readonly isHeld: boolean } | undefined>
+  /** Newest first. Throws `SESSION_NOT_FOUND`. */
+  list(id: string, limit: number): Awaitable<Job[]>
+  /** The sessions with an open job, oldest job first. */
+  waiting(limit: number): Awaitable<string[]>
+}
+
+/** Unasked runs of a session that failed in a row, on one view and with one model. */
+export type Circuit = {
+  readonly failures: number
+  readonly viewEpoch: number
+  /** The summarizer and the model it was asked with. */
+  readonly model: string
+  readonly error: string
+  /** Open until then, milliseconds since 1970; `undefined` while it is closed. */
+  readonly openUntil: number | undefined
+}
+
+/** What summaries by models have cost in a window of time. */
+export type Spending = {
+  readonly calls: number
+  readonly tokens: number
+  /** US dollars. */
+  readonly cost: number
+  /** When the oldest of them was asked for, milliseconds since 1970. */
+  readonly oldest: number | undefined
+}
+
+export interface Circuits {
+  circuit(id: string): Awaitable<Circuit | undefined>
+  /** Notes a failure: one more on the same view with the same model, else the first. Open from `most` on. */
+  fail(
+    id: string,
+    failure: Omit<Circuit, 'failures' | 'openUntil'>,
+    limits: { readonly most: number; readonly openUntil: number },
+  ): Awaitable<Circuit | undefined>
+  /** Lets one try through an open circuit whose time is over; `false` when somebody else was let through. */
+  tryOnce(id: string, openUntil: number, next: number): Awaitable<boolean>
+  /** Forgets the failures; answers what there was. */
+  reset(id: string): Awaitable<Circuit | undefined>
+  /**
+   * What was asked of models since, milliseconds since 1970, for a session or all of them. `summarizer` is the name of one that asks
+   * a model; others are known by what is noted of them.
+   */
+  spending(id: string | undefined, since: number, summarizer: string): Awaitable<Spending>
+}

@@ -1,0 +1,260 @@
+import { isObject, stringifyJson } from '../../core/json.ts'
+import { UndertextError } from '../../errors.ts'
+import { claimName, isHolderAlive } from '../../process.ts'
+import type { ClaimedJob, Job, JobClaim, JobEnd, JobRequest, JobState, NewJob, RunOfJob } from '../jobs.ts'
+import type { Connection, Row } from './connection.ts'
+import { requireHead, requireSession } from './sessions.ts'
+
+/** Ended jobs a session keeps; older ones go when a new one is queued. */
+const KEPT_JOBS = 100
+
+const COLUMNS = `j.id, s.id, j.state, j.run, j.attempts, j.position, j.view_epoch, j.not_before, j.error, j.created_at, j.changed_at,
+  j.holder, j.expires, j.request, j.no, j.session`
+const SELECT = `select ${COLUMNS} from undertext_jobs j join undertext_sessions s on s.no = j.session`
+const OPEN = "state in ('queued', 'running')"
+
+type StoredJob = {
+  readonly job: Job
+  readonly no: number
+  readonly session: number
+  readonly holder: string | undefined
+  readonly expires: number
+  readonly request: unknown
+}
+
+export function enqueueJob(
+  connection: Connection,
+  id: string,
+  { id: jobId, request, notBefore }: NewJob,
+  hurry: boolean,
+): { readonly job: Job; readonly isNew: boolean } {
+  return connection.write('compactInBackground', () => {
+    const session = requireSession(connection, id)
+    const open = openOf(connection, session.no)
+    const now = Date.now()
+    if (open !== undefined) {
+      if (hurry && open.job.state === 'queued' && open.job.notBefore > now)
+        connection.run(
+          'update undertext_jobs set not_before = ?, changed_at = ? where no = ?',
+          now,
+          now,
+          open.no,
+        )
+      return { job: byNo(connection, open.no)!.job, isNew: false }
+    }
+    const no = connection.insert(
+      `insert into undertext_jobs (id, session, state, request, position, view_epoch, not_before, created_at, changed_at)
+       values (?, ?, 'queued', ?, ?, ?, ?, ?, ?)`,
+      jobId,
+      session.no,
+      stringifyJson({ config: request.config, replans: request.replans }),
+      session.messageCount,
+      session.viewEpoch,
+      notBefore,
+      now,
+      now,
+    )
+    connection.run(
+      `delete from undertext_jobs where session = ? and no <= (
+         select no from undertext_jobs where session = ? order by no desc limit 1 offset ?)`,
+      session.no,
+      session.no,
+      KEPT_JOBS,
+    )
+    return { job: byNo(connection, no)!.job, isNew: true }
+  })
+}
+
+export function claimJob(
+  connection: Connection,
+  id: string,
+  claim: JobClaim,
+  mostAttempts: number,
+): ClaimedJob | undefined {
+  // Most often there is none: that is seen without the write lock.
+  const seen = connection.readOne('compactInBackground', () => openOfId(connection, id))
+  if (seen === undefined || !isDue(seen)) return undefined
+  return connection.write('compactInBackground', () => {
+    const open = openOfId(connection, id)
+    if (open === undefined || !isDue(open)) return undefined
+    const now = Date.now()
+    const isExhausted = open.job.attempts >= mostAttempts
+    if (isExhausted) {
+      connection.run(
+        `update undertext_jobs set state = 'failed', error = ?, request = null, holder = null, expires = null, changed_at = ? where no = ?`,
+        open.job.error ?? 'EXPIRED',
+        now,
+        open.no,
+      )
+    } else {
+      connection.run(
+        `update undertext_jobs set state = 'running', run = ?, holder = ?, expires = ?, attempts = attempts + 1, error = null,
+           changed_at = ? where no = ?`,
+        claim.runId,
+        claim.holder,
+        claim.expiresAt,
+        now,
+        open.no,
+      )
+    }
+    return { job: byNo(connection, open.no)!.job, request: requestOf(open.request), isExhausted }
+  })
+}
+
+/** Queued and its time has come, or running and nobody is at it. */
+function isDue({ job, holder, expires }: StoredJob): boolean {
+  if (job.state === 'queued') return job.notBefore <= Date.now()
+  return !isHeld(job, holder, expires)
+}
+
+function isHeld(job: Job, holder: string | undefined, expires: number): boolean {
+  if (job.state !== 'running' || holder === undefined || job.runId === undefined) return false
+  return expires > Date.now() && isHolderAlive(holder, claimName(job.runId))
+}
+
+export function renewJob(connection: Connection, jobId: string, { runId, expiresAt }: JobClaim): boolean {
+  return connection.write('compactInBackground', () => {
+    const sql = "update undertext_jobs set expires = ? where id = ? and run = ? and state = 'running'"
+    return connection.run(sql, expiresAt, jobId, runId) === 1
+  })
+}
+
+export function endJob(connection: Connection, jobId: string, runId: string, end: JobEnd): boolean {
+  return connection.write('compactInBackground', () => {
+    const changed = connection.run(
+      `update undertext_jobs set state = ?, error = ?, not_before = coalesce(?, not_before), attempts = attempts - ?, request = iif(?, request, null), holder = null,
+         expires = null, changed_at = ? where id = ? and run = ? and state = 'running'`,
+      end.state,
+      end.error ?? null,
+      end.notBefore ?? null,
+      end.isUncounted === true ? 1 : 0,
+      end.state === 'queued' ? 1 : 0,
+      Date.now(),
+      jobId,
+      runId,
+    )
+    return changed === 1
+  })
+}
+
+/**
+ * Before the commit of a job's run, within its transaction: a job that was cancelled, or that somebody else took over, changes
+ * nothing. With something in force the job is done at the same moment, so that no crash in between has it made again.
+ */
+export function settleJob(
+  connection: Connection,
+  sessionId: string,
+  { jobId, runId }: RunOfJob,
+  hasSteps: boolean,
+): void {
+  const found = connection.get(
+    "select no from undertext_jobs where id = ? and run = ? and state = 'running'",
+    jobId,
+    runId,
+  )
+  if (found === undefined) throw new UndertextError('ABORTED', { sessionId })
+  if (!hasSteps) return
+  connection.run(
+    "update undertext_jobs set state = 'done', request = null, holder = null, expires = null, changed_at = ? where no = ?",
+    Date.now(),
+    found[0],
+  )
+}
+
+export function cancelJob(connection: Connection, jobId: string): Job | undefined {
+  return connection.write('cancel', () => {
+    const changed = connection.run(
+      `update undertext_jobs set state = 'cancelled', request = null, holder = null, expires = null, changed_at = ? where id = ? and ${OPEN}`,
+      Date.now(),
+      jobId,
+    )
+    return changed === 1 ? byId(connection, jobId)?.job : undefined
+  })
+}
+
+export function readJob(connection: Connection, jobId: string): Job | undefined {
+  return connection.readOne('getJob', () => byId(connection, jobId)?.job)
+}
+
+export function readOpenJob(
+  connection: Connection,
+  id: string,
+): { readonly job: Job; readonly isHeld: boolean } | undefined {
+  return connection.readOne('whenIdle', () => {
+    const open = openOfId(connection, id)
+    return open && { job: open.job, isHeld: isHeld(open.job, open.holder, open.expires) }
+  })
+}
+
+export function readJobs(connection: Connection, id: string, limit: number): Job[] {
+  return connection.read('listJobs', () => {
+    const { no } = requireHead(connection, id)
+    const rows = connection.all(`${SELECT} where j.session = ? order by j.no desc limit ?`, no, limit)
+    return rows.map((row) => decode(row).job)
+  })
+}
+
+export function readWaiting(connection: Connection, limit: number): string[] {
+  return connection.readOne('whenIdle', () => {
+    const sql = `select s.id from undertext_jobs j join undertext_sessions s on s.no = j.session where j.${OPEN} order by j.no limit ?`
+    return connection.all(sql, limit).map((row) => row[0] as string)
+  })
+}
+
+function openOf(connection: Connection, session: number): StoredJob | undefined {
+  const row = connection.get(`${SELECT} where j.session = ? and j.${OPEN}`, session)
+  return row && decode(row)
+}
+
+function openOfId(connection: Connection, id: string): StoredJob | undefined {
+  const row = connection.get(`${SELECT} where s.id = ? and j.${OPEN}`, id)
+  return row && decode(row)
+}
+
+function byNo(connection: Connection, no: number): StoredJob | undefined {
+  const row = connection.get(`${SELECT} where j.no = ?`, no)
+  return row && decode(row)
+}
+
+function byId(connection: Connection, jobId: string): StoredJob | undefined {
+  const row = connection.get(`${SELECT} where j.id = ?`, jobId)
+  return row && decode(row)
+}
+
+function decode(row: Row): StoredJob {
+  const text = (at: number): string | undefined => (row[at] as string | null) ?? undefined
+  return {
+    job: {
+      id: row[0] as string,
+      sessionId: row[1] as string,
+      state: row[2] as JobState,
+      runId: text(3),
+      attempts: row[4] as number,
+      position: row[5] as number,
+      viewEpoch: row[6] as number,
+      notBefore: row[7] as number,
+      error: text(8),
+      createdAt: row[9] as number,
+      changedAt: row[10] as number,
+    },
+    holder: text(11),
+    expires: (row[12] as number | null) ?? 0,
+    request: row[13],
+    no: row[14] as number,
+    session: row[15] as number,
+  }
+}
+
+/** What cannot be read counts as nothing asked: the job is made by the settings in force. */
+function requestOf(value: unknown): JobRequest {
+  try {
+    const { config, replans } = JSON.parse(String(value)) as { config?: unknown; replans?: unknown }
+    return {
+      config: isObject(config) ? (config as JobRequest['config']) : {},
+      replans: typeof replans === 'number' ? replans : 0,
+    }
+  } catch (error) {
+    if (!(error instanceof SyntaxError || error instanceof TypeError)) throw error
+    return { config: {}, replans: 0 }
+  }
+}
