@@ -140,6 +140,14 @@ export function describeAppendPreviews({ open, openBoth, keeps }: Contract): voi
       expect(await store.listCompactions(S)).toEqual([])
     })
 
+    test('are previewed or not: another answer is refused', async () => {
+      const store = await withLimit()
+      const options = { previewToolOutputs: 'no' } as never
+      await refusal(store.append(S, TURN, options), 'INVALID_INPUT')
+      await refusal(store.updateSession(S, { config: options }), 'INVALID_INPUT')
+      expect((await store.getSession(S)).messageCount).toBe(0)
+    })
+
     test('are previewed under auto: false when the call asks for it', async () => {
       const store = await withLimit({ maxToolOutputLines: 8, auto: false, previewToolOutputs: false })
       const { preview } = await store.append(S, TURN, { previewToolOutputs: true })
