@@ -124,18 +124,18 @@ export type Appended = {
   readonly preview?: AppendPreview
 }
 
-/** Most of a tool output that is shown as it is, and for whom tokens are told. */
-export type PreviewLimits = ToolOutputLimits & { readonly provider: string }
+/** What a session says of itself that settings are made of. */
+export type SessionSaid = Pick<Session, 'config' | 'provider' | 'model'>
 
-/** What the compaction of an append is called. */
-export type PreviewRun = RunStart & { readonly id: string }
+/** What the compaction of an append is called, and for whom its tokens are told. */
+export type PreviewRun = RunStart & { readonly id: string; readonly provider: string }
 
 /** How an append shows large tool outputs. */
 export type Previewing = {
-  /** The limits for a session; `undefined` when its outputs are shown as they are. */
-  limitsFor(session: Pick<Session, 'config' | 'provider' | 'model'>): PreviewLimits | undefined
+  /** The limits for a session with this config; `undefined` when its outputs are shown as they are. */
+  limitsFor(config: JsonObject | undefined): ToolOutputLimits | undefined
   /** Asked once there is something to show so. */
-  begin(): PreviewRun
+  begin(session: SessionSaid): PreviewRun
 }
 
 export type MessageQuery = {

@@ -115,17 +115,16 @@ export class LogVerbs<S extends Storage> extends CompactionVerbs<S> {
   /** `asked`: what a call says. Whoever asks for previews has them under `auto: false` too, for they are not unasked then. */
   #previewingIf(asked: boolean | undefined): Previewing {
     return {
-      limitsFor: ({ config, provider, model }) => {
+      limitsFor: (config) => {
         const { settings } = this.configuration.ofSession(config)
         const isOn = asked ?? (settings.previewToolOutputs && settings.auto)
         if (!isOn || !settings.enabled) return undefined
-        const { maxToolOutputBytes: maxBytes, maxToolOutputLines: maxLines } = settings
-        const own = this.configuration.modelOf({ provider, model })
-        return { maxBytes, maxLines, provider: resolveModel(own, undefined, undefined).key }
+        return { maxBytes: settings.maxToolOutputBytes, maxLines: settings.maxToolOutputLines }
       },
-      begin: () => ({
+      begin: (session) => ({
         id: uuidv7(),
         runId: uuidv7(),
+        provider: resolveModel(this.configuration.modelOf(session), undefined, undefined).key,
         trigger: asked === true ? 'manual' : 'auto',
         actor: undefined,
         reason: undefined,

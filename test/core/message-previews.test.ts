@@ -54,10 +54,12 @@ describe('a large tool output is shown as', () => {
     expect([lines(100), lines(99)]).toEqual([0, 1])
   })
 
-  it('none that would not be smaller: a short output, an end that leaves no room for the note', () => {
+  it('nothing else when that would not be smaller, by the bytes or by the estimator', () => {
     expect(previews(text('x'.repeat(200)), { maxBytes: 0, maxLines: 0 })).toEqual([])
-    expect(previews(text('x'.repeat(51_201)), { maxBytes: 51_200, maxLines: 2_000 })).toEqual([])
-    expect(previews(text('x'.repeat(51_400)), { maxBytes: 51_200, maxLines: 2_000 })).toHaveLength(1)
+    // By an estimator to which every text is as long as any other.
+    const content: Part[] = [{ type: 'tool-result', toolCallId: 'c1', output: text(LOG) }]
+    const flat = { ...neurolinkEstimator, measureText: () => 1 }
+    expect(previewsOf({ role: 'tool', content }, [{ part: 0 }], EIGHT, flat)).toEqual([])
   })
 
   it.each<[string, ToolResultOutput, Message['role']]>([

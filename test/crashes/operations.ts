@@ -9,6 +9,7 @@ export const KILLED_VERBS = [
   'append a batch',
   'append blobs',
   'append by keys',
+  'append large outputs',
   'prune',
   'deduplicate',
   'summarize offline',
@@ -85,6 +86,14 @@ function messagesOf({ verb, number, picks: [size, byte] }: Operation): NewMessag
       ],
     }))
   }
+  if (verb === 'append large outputs') {
+    const id = `large_${number % 3}`
+    return [
+      calls([id, 'run'], [`${id}b`, 'run']),
+      result(id, `${name} ${units(13_000 + (size % 500))}`),
+      result(`${id}b`, `${name} ${units(20)}`),
+    ]
+  }
   // The first half has keys that come again and again, so that a part of the messages is known already.
   return [
     ...turns('keyed', 1).map((message, index) => ({ ...message, idempotencyKey: `key ${index}` })),
@@ -149,8 +158,9 @@ export async function prepare(
   if (verb.startsWith('append')) {
     const messages = messagesOf(operation)
     return figures(async () => {
-      const { messages: appended, position } = await store.append(session, messages)
-      return { position, existing: appended.filter(({ existing }) => existing).length }
+      const { messages: appended, position, preview } = await store.append(session, messages)
+      const existing = appended.filter((one) => one.existing).length
+      return { position, existing, previewed: preview?.parts ?? 0 }
     })
   }
   // Past the store, which would record it in a second transaction.

@@ -149,12 +149,35 @@ const claimed = async (store: Store): Promise<void> => {
 }
 
 const FAILURE = { viewEpoch: 1, model: '["m",null,null]', error: 'Error' }
+/** Two outputs of more bytes than are shown. */
+const large = [
+  calls(['large', 'run'], ['larger', 'run']),
+  result('large', `${CANARY} ${units(13_000)}`),
+  result('larger', `${CANARY} ${units(14_000)}`),
+]
 
 export const VERBS: readonly WritingVerb[] = [
   { name: 'append one', act: (store) => store.append(S, [say('user', CANARY)]) },
   { name: 'append a batch', act: (store) => store.append(S, [...turn(6), image(7), image(9)]) },
   { name: 'append by keys', act: (store) => store.append(S, batch) },
   { name: 'append to a new session', act: (store) => store.append('new', [image(7), ...turn(1)]) },
+  {
+    name: 'append large outputs, which are previewed',
+    act: async (store) => {
+      const { preview } = await store.append(S, large)
+      if (preview?.parts !== 2) throw new Error('nothing was previewed')
+    },
+  },
+  {
+    name: 'append large outputs by keys to a new session',
+    act: async (store) => store.append('new', [...batch, ...large]),
+    isLong: true,
+  },
+  {
+    name: 'undo a preview',
+    arrange: async (store) => (await store.append(S, large)).preview!.compactionId,
+    act: (store, id) => store.undoCompaction(S, id),
+  },
   {
     name: 'append at a position',
     act: (store) => store.append(S, turn(6), { expectedPosition: 38 }),

@@ -7,11 +7,13 @@ const PAGE = join(import.meta.dirname, '..', '..', 'docs', 'files-and-tool-outpu
 const blocks = examplesOf(readFileSync(PAGE, 'utf8'))
 
 it('has examples that do what they say', async () => {
-  expect(blocks.length).toBe(3)
+  expect(blocks.length).toBe(4)
   const model =
     "const askYourModel = async (prompt: string, _: AbortSignal) => 'Many words, ' + (prompt.length > 1000)"
   const printed = await Promise.all(blocks.map((code) => runAsUser(`${model}\n${code}`)))
   expect(printed.map((lines) => lines.trim().split('\n'))).toEqual([
+    // 214,892 bytes, of which at most 51,200 are shown: more than 163,000 go, and no token has as many as 5.4.
+    ['1 true', 'true'],
     // 12 tokens are 10 units, 40 characters: the first sentence has 32.
     ['true true A first sentence of some length....'],
     // 9 × 20 + 90 × 21 + 900 × 22 + 4,001 × 23 bytes, and 4,999 breaks.

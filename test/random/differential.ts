@@ -64,7 +64,7 @@ const turn: fc.Arbitrary<NewMessage[]> = fc
         id: fc.constantFrom('call_0', 'call_1', 'call_2'),
         path: fc.constantFrom('src/a.ts', './src/a.ts', 'src/b.ts'),
         from: fc.integer({ min: 1, max: 3 }),
-        lines: fc.integer({ min: 1, max: 40 }),
+        lines: fc.integer({ min: 1, max: 60 }),
       }),
       { maxLength: 3 },
     ),
@@ -225,11 +225,16 @@ const SESSION = 's'
 /** One for each sequence, by its length. */
 const ESTIMATORS = ['neurolink', 'calibrated', 'nca', 'promptfleet'] as const
 
+/** Of every third sequence the longer outputs are previewed: those of more than 220 bytes or 25 lines. */
+const PREVIEWING = { maxToolOutputBytes: 220, maxToolOutputLines: 25 }
+
 export async function checkSequence(steps: readonly Step[]): Promise<void> {
   const estimator = estimatorNamed(ESTIMATORS[steps.length % ESTIMATORS.length]!)!
   const estimators = { standard: estimator, byName: new Map([[estimator.name, estimator]]) }
-  const real = await openStore(':memory:', { estimator })
-  const model = new Store(new ModelStorage(estimator), { estimators })
+  const config = steps.length % 3 === 0 ? PREVIEWING : {}
+  const real = await openStore(':memory:', { estimator, config })
+  const layers = [{ source: 'store' as const, values: config }]
+  const model = new Store(new ModelStorage(estimator), { estimators, layers })
   try {
     for (const [index, one] of steps.entries()) {
       const answers = [await outcomeOf(real, one), await outcomeOf(model, one)]
@@ -256,8 +261,10 @@ async function outcomeOf(store: Store, one: Step): Promise<unknown> {
 
 async function perform(store: Store, one: Step): Promise<unknown> {
   switch (one.verb) {
-    case 'append':
-      return (await store.append(SESSION, one.messages)).position
+    case 'append': {
+      const { position, preview } = await store.append(SESSION, one.messages)
+      return { position, parts: preview?.parts, savedTokens: preview?.savedTokens }
+    }
     case 'pin':
     case 'unpin': {
       const ids = await pickRows(store, one.pick)

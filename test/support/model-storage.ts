@@ -260,7 +260,7 @@ export class ModelStorage implements Storage {
     appended: readonly AppendedMessage[],
     { limitsFor, begin }: Previewing,
   ): AppendPreview | undefined {
-    const limits = limitsFor(stored.session)
+    const limits = limitsFor(stored.session.config)
     if (limits === undefined) return undefined
     const replacements = messages.flatMap((message, at) => {
       const { position, existing } = appended[at]!
@@ -274,16 +274,16 @@ export class ModelStorage implements Storage {
       }))
     })
     if (replacements.length === 0) return undefined
-    const { id, runId, trigger } = begin()
+    const { id, runId, trigger, provider } = begin(stored.session)
     const no = this.#nextNo++
     const coverage = { hidden: NO_ROWS, beside: NO_ROWS, inserted: undefined, openCalls: false }
-    const tokensBefore = indexView(stored.log, this.#estimator, limits.provider).tokens
+    const tokensBefore = indexView(stored.log, this.#estimator, provider).tokens
     const compaction: LogCompaction = {
       ...{ no, rank: no, id, run: runId, kind: 'preview', status: 'active', coverage, replacements },
       ...{ requires: [], undoneWithRun: undefined },
     }
     stored.log = { ...stored.log, compactions: [...stored.log.compactions, compaction] }
-    const tokensAfter = indexView(stored.log, this.#estimator, limits.provider).tokens
+    const tokensAfter = indexView(stored.log, this.#estimator, provider).tokens
     const params = { maxBytes: limits.maxBytes, maxLines: limits.maxLines }
     stored.facts.set(id, { trigger, params, tokensBefore, tokensAfter })
     return {

@@ -63,7 +63,7 @@ export function attachedAgain(view: View, contentOf: StageContext['contentOf']):
   for (const place of placesWithFiles(view, contentOf)) {
     const copies = copiesIn(view, place)
     for (const copy of copies) add(groups, normalizePath(copy.block.path), copy)
-    const found = canPoint(view, place) ? supersededIn(copies, survivors) : []
+    const found = canPoint(view, place) ? supersededIn(view, copies, survivors) : []
     const replacement = found.length === 0 ? undefined : pointed(view, place, found)
     if (replacement === undefined) {
       for (const copy of copies) if (copy.block.isWhole) add(survivors, normalizePath(copy.block.path), copy)
@@ -103,14 +103,17 @@ function canPoint({ turns }: View, { row, index }: TextPlace): boolean {
 
 type Superseded = { readonly copy: Copy; readonly by: Copy }
 
+/** A copy not longer than the reference stays. */
 function supersededIn(
+  { estimator }: View,
   copies: readonly Copy[],
   survivors: ReadonlyMap<string, readonly Copy[]>,
 ): Superseded[] {
   return copies.flatMap((copy) => {
     const later = survivors.get(normalizePath(copy.block.path)) ?? []
     const by = later.find(({ units }) => units >= LEAST_LENGTH * copy.units)
-    return by === undefined ? [] : [{ copy, by }]
+    const isShort = estimator.measureText(attachedAgainText(copy.block.name)) >= copy.units
+    return by === undefined || isShort ? [] : [{ copy, by }]
   })
 }
 

@@ -1,7 +1,7 @@
 import { encodeCoverage, NO_ROWS } from '../../core/coverage.ts'
 import { type Estimator, SizesSum, subtractSizes, tokensOf } from '../../core/tokens.ts'
-import type { PartPreview } from '../../core/tool-output/message-previews.ts'
-import type { AppendPreview, PreviewLimits, PreviewRun } from '../storage.ts'
+import type { PartPreview, ToolOutputLimits } from '../../core/tool-output/message-previews.ts'
+import type { AppendPreview, PreviewRun } from '../storage.ts'
 import { writeAudit } from './audit.ts'
 import { writeCompaction } from './compaction-row.ts'
 import type { Connection } from './connection.ts'
@@ -19,19 +19,14 @@ export function commitPreviews(
   connection: Connection,
   sessionId: string,
   previews: readonly RowPreview[],
-  { limits, run, estimator }: { limits: PreviewLimits; run: PreviewRun; estimator: Estimator },
+  { limits, run, estimator }: { limits: ToolOutputLimits; run: PreviewRun; estimator: Estimator },
 ): AppendPreview {
   const session = requireSession(connection, sessionId)
   const sum = new SizesSum()
   for (const { saved } of previews) sum.add(saved)
   const { visibleSizes, visibleCount } = session
-  const tokensBefore = tokensOf(visibleSizes, visibleCount, estimator, limits.provider)
-  const tokensAfter = tokensOf(
-    subtractSizes(visibleSizes, sum.value),
-    visibleCount,
-    estimator,
-    limits.provider,
-  )
+  const tokensBefore = tokensOf(visibleSizes, visibleCount, estimator, run.provider)
+  const tokensAfter = tokensOf(subtractSizes(visibleSizes, sum.value), visibleCount, estimator, run.provider)
   const no = writeCompaction(connection, session, run, {
     id: run.id,
     kind: 'preview',

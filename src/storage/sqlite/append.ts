@@ -2,17 +2,22 @@ import { indexMessage } from '../../core/index-message.ts'
 import { canonicalJson, stringifyJson } from '../../core/json.ts'
 import type { NewMessage } from '../../core/message.ts'
 import { type Estimator, type Sizes, SizesSum } from '../../core/tokens.ts'
-import { type PartPreview, previewsOf, SHORTEST_PREVIEWED } from '../../core/tool-output/message-previews.ts'
+import {
+  type PartPreview,
+  previewsOf,
+  SHORTEST_PREVIEWED,
+  type ToolOutputLimits,
+} from '../../core/tool-output/message-previews.ts'
 import type { ResultEntry } from '../../core/view.ts'
 import { UndertextError } from '../../errors.ts'
-import type { Appended, AppendedMessage, Estimators, Previewing, PreviewLimits } from '../storage.ts'
+import type { Appended, AppendedMessage, Estimators, Previewing, SessionSaid } from '../storage.ts'
 import { commitPreviews, type RowPreview } from './append-preview.ts'
 import { blobReader, keepBlobs } from './blobs.ts'
 import type { Connection } from './connection.ts'
 import { decodeContent, type EncodedContent, encodeContent, parseStoredObject } from './content-codec.ts'
 import { sqliteCode } from './failure.ts'
 import { decodeRole, encodeFlags, encodeRole, rowId } from './row-codec.ts'
-import { decodeSaid, insertSession, type SessionSaid } from './sessions.ts'
+import { decodeSaid, insertSession } from './sessions.ts'
 import { encodeTools } from './tools-codec.ts'
 
 /** A message with everything worked out that its rows need. */
@@ -54,7 +59,7 @@ function mayBeLarge({ results, encoded }: Prepared): boolean {
 
 function findPreviews(
   prepared: readonly Prepared[],
-  limits: PreviewLimits | undefined,
+  limits: ToolOutputLimits | undefined,
   estimator: Estimator,
 ): void {
   for (const one of prepared) {
@@ -83,7 +88,7 @@ export function append(
 ): Appended {
   let prepared = messages.map((message) => prepare(message, estimators.standard))
   const isLarge = previewing !== undefined && prepared.some(mayBeLarge)
-  let limits = isLarge ? previewing.limitsFor(NOTHING_SAID) : undefined
+  let limits = isLarge ? previewing.limitsFor(undefined) : undefined
   if (limits !== undefined) findPreviews(prepared, limits, estimators.standard)
   const keyed = messages.some(({ idempotencyKey }) => idempotencyKey !== undefined)
   return connection.write('append', () => {
@@ -98,7 +103,7 @@ export function append(
       prepared = messages.map((message) => prepare(message, own))
     }
     if (isLarge) {
-      const own = previewing.limitsFor(session.said)
+      const own = previewing.limitsFor(session.said.config)
       if (estimator !== estimators.standard || !sameLimits(limits, own))
         findPreviews(prepared, own, estimator)
       limits = own
@@ -117,7 +122,7 @@ export function append(
       ? appendKeyed(connection, session, prepared, laid)
       : appendAll(connection, session, prepared, laid)
     if (laid.length === 0) return { messages: appended }
-    const run = previewing!.begin()
+    const run = previewing!.begin(session.said)
     const preview = commitPreviews(connection, sessionId, laid, { limits: limits!, run, estimator })
     return { messages: appended, preview }
   })
@@ -126,7 +131,7 @@ export function append(
 /** What is known of a session before it is read. */
 const NOTHING_SAID: SessionSaid = { config: undefined, provider: undefined, model: undefined }
 
-function sameLimits(a: PreviewLimits | undefined, b: PreviewLimits | undefined): boolean {
+function sameLimits(a: ToolOutputLimits | undefined, b: ToolOutputLimits | undefined): boolean {
   return a?.maxBytes === b?.maxBytes && a?.maxLines === b?.maxLines
 }
 

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { type JsonObject, stringifyJson } from '../../core/json.ts'
 import { UndertextError } from '../../errors.ts'
-import type { Session, SessionFields, SessionFigures, SessionQuery } from '../storage.ts'
+import type { Session, SessionFields, SessionFigures, SessionQuery, SessionSaid } from '../storage.ts'
 import { writeAudit } from './audit.ts'
 import type { Connection, Row } from './connection.ts'
 import { parseStoredObject, storedNumber, storedText } from './content-codec.ts'
@@ -61,9 +61,6 @@ export function readFigures(connection: Connection, id: string): SessionFigures 
     config: parseConfig(row[15], name),
   }
 }
-
-/** What a session says of itself that settings are made of. */
-export type SessionSaid = Pick<Session, 'config' | 'provider' | 'model'>
 
 export function decodeSaid(config: unknown, provider: unknown, model: unknown, name: string): SessionSaid {
   return {

@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { PRUNE_PLACEHOLDER, type Store } from '../../../src/index.ts'
+import { replaceResult } from '../../../src/core/plan.ts'
+import { PRUNE_PLACEHOLDER, type Store, validateHistory } from '../../../src/index.ts'
+import { applyPlanned } from '../../support/apply-stage.ts'
 import { call, calls, failure, result, say, units } from '../../support/conversation.ts'
 import { type Contract, everything, historyTokens, ONLY, refusal, S, standing, texts } from './support.ts'
 
@@ -127,6 +129,39 @@ export function describeAppendPreviews({ open, openBoth, keeps }: Contract): voi
       expect((await texts(store))[2]).toBe(shownAs('a'))
     })
 
+    test('is what law 4 allows a preview alone, and law 3 nobody', async () => {
+      const store = await withLimit()
+      await store.append(S, [say('user', 'x'), calls(['a', 'run'], ['b', 'run'])])
+      await store.append(S, [result('a', LOG)], { previewToolOutputs: false })
+      const over = (kind: 'preview' | 'prune') =>
+        applyPlanned(store, S, ({ rows }) => ({
+          ...{ kind, hide: [], requires: [], params: {} },
+          replace: [replaceResult(rows[2]!, rows[2]!.results[0]!, 'short', 2)],
+        }))
+      await refusal(over('prune'), 'PENDING_TOOL_CALLS')
+      const id = await over('preview')
+      await store.undoCompaction(S, id)
+      await store.pin(S, [(await store.getMessages(S))[2]!.id])
+      await refusal(over('preview'), 'ILLEGAL_BOUNDARY')
+      await refusal(store.redoCompaction(S, id), 'INPUT_NOT_VISIBLE')
+    })
+
+    test('are rendered as valid histories', async () => {
+      const store = await withLimit()
+      const content = [{ type: 'json' as const, value: { log: LOG } }].map((output) => ({
+        ...{ type: 'tool-result' as const, toolCallId: 'b', output },
+      }))
+      await store.append(S, [...TURN, calls(['a', 'run'], ['b', 'run']), failure('a', LOG)])
+      await store.append(S, [{ role: 'user', content }, say('assistant', 'Done.')])
+      for (const provider of ['anthropic', 'openai', 'google', 'mistral']) {
+        const { messages } = await store.renderHistory(S, { provider })
+        expect(validateHistory(messages, provider)).toEqual([])
+        expect(JSON.stringify(messages)).toContain('Stored in full')
+      }
+      const [one] = await store.listToolCalls(S)
+      expect(one).toMatchObject({ shown: 'replaced', status: 'ok' })
+    })
+
     test.each([
       ['the call', {}, { previewToolOutputs: false }],
       ['the session', { previewToolOutputs: false }, {}],
@@ -138,6 +173,14 @@ export function describeAppendPreviews({ open, openBoth, keeps }: Contract): voi
       expect(await store.append(S, TURN, options)).not.toHaveProperty('preview')
       expect((await texts(store))[2]).toBe(LOG)
       expect(await store.listCompactions(S)).toEqual([])
+    })
+
+    test('are previewed or not: another answer is refused', async () => {
+      const store = await withLimit()
+      const options = { previewToolOutputs: 'no' } as never
+      await refusal(store.append(S, TURN, options), 'INVALID_INPUT')
+      await refusal(store.updateSession(S, { config: options }), 'INVALID_INPUT')
+      expect((await store.getSession(S)).messageCount).toBe(0)
     })
 
     test('are previewed under auto: false when the call asks for it', async () => {
