@@ -3,9 +3,8 @@ import {
   type Message,
   type NewMessage,
   openStore,
-  renderView,
+  type PreparedRequest,
   type SqliteStore,
-  type ViewMessage,
   validateHistory,
 } from '../../src/index.ts'
 import { randomFrom } from '../crashes/kills.ts'
@@ -50,6 +49,12 @@ export const WINDOWS = { openai: 6_000, anthropic: 6_000 } as const
 /** Codes an application tries again after. */
 const AGAIN = new Set(['STORE_BUSY', 'COMPACTION_IN_PROGRESS', 'POSITION_CONFLICT', 'STALE_PLAN'])
 const MOST_TRIES = 500
+const SYSTEM = 'You look after a shop that four people talk to you about at once.'
+const TOOLS = ['read_file', 'search'].map((name) => ({
+  name,
+  description: `The tool ${name}.`,
+  input: { type: 'object', properties: { label: { type: 'string' }, path: { type: 'string' } } },
+}))
 
 export async function live(options: LifeOptions): Promise<LifeReport> {
   const life = new Life(options)
@@ -73,6 +78,8 @@ class Life {
 
   async run(): Promise<LifeReport> {
     const { file, process, turns, log, delayMs, faults } = this.#options
+    // A listener too many, a promise nobody heard: Node says so, and so do we.
+    globalThis.process.on('warning', ({ name }) => this.#problems.add(`a warning of Node's: ${name}`))
     const model = loadModel({ log, process, random: this.#random, delayMs, faults })
     const store = await openStore(file, {
       durability: 'normal',
@@ -132,11 +139,17 @@ class Life {
     await record(store, this.#options.session, request, prompt, reply, isFirst)
   }
 
-  async #ask(store: SqliteStore, prompt: readonly NewMessage[], when: string): Promise<Prepared> {
-    const request = await prepare(store, this.#options.session, this.#provider, prompt)
+  async #ask(store: SqliteStore, prompt: readonly NewMessage[], when: string): Promise<PreparedRequest> {
+    const request = await store.prepareRequest(this.#options.session, {
+      provider: this.#provider,
+      system: SYSTEM,
+      tools: TOOLS,
+      prompt,
+    })
     this.#requests += 1
     if (request.compacted) this.#compacted += 1
     this.#check(request.messages, prompt, when)
+    if (!request.stats.withinBudget) this.#problems.add(`${when}: it does not fit`)
     await pause(this.#random() * this.#options.answerMs)
     return request
   }
@@ -163,39 +176,10 @@ class Life {
   }
 }
 
-type Prepared = {
-  readonly messages: readonly Message[]
-  readonly compacted: boolean
-  readonly position: number
-}
-
-async function prepare(
-  store: SqliteStore,
-  session: string,
-  provider: string,
-  prompt: readonly NewMessage[],
-): Promise<Prepared> {
-  const { position } = { position: (await store.getSession(session)).messageCount }
-  const before = await store.beforeTurn(session, {
-    provider,
-    currentPrompt: JSON.stringify(prompt.map(({ content }) => content)),
-  })
-  const pending = prompt.map(({ role, content }, at) => ({
-    id: `p${at}`,
-    kind: 'message' as const,
-    role,
-    content,
-    createdAt: 0,
-  }))
-  const view = await store.getEffectiveHistory(session)
-  const { messages } = renderView([...view, ...pending] as ViewMessage[], { provider })
-  return { messages, compacted: before.compacted, position }
-}
-
 async function record(
   store: SqliteStore,
   session: string,
-  { position }: Prepared,
+  { position }: PreparedRequest,
   prompt: readonly NewMessage[],
   reply: readonly NewMessage[],
   isGuarded: boolean,
