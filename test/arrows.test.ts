@@ -29,7 +29,17 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   ],
   config: ['core', 'compaction/config.ts', 'summarizers'],
   'ai-sdk.ts': ['ai-sdk'],
-  'ai-sdk': ['core', 'compaction', 'formats', 'index.ts', 'request', 'store', 'store.ts', 'summarizers', 'turn'],
+  'ai-sdk': [
+    'core',
+    'compaction',
+    'formats',
+    'index.ts',
+    'request',
+    'store',
+    'store.ts',
+    'summarizers',
+    'turn',
+  ],
   background: ['core', 'config', 'compaction', 'events.ts', 'stats.ts', 'storage/storage.ts', 'process.ts'],
   request: [
     'core',

@@ -1,0 +1,166 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { openStore, type SqliteStore, type StoreEvents } from '../../src/index.ts'
+import { call, chat, say } from '../support/conversation.ts'
+import { expectFailure, failureOf } from '../support/failures.ts'
+
+let store: SqliteStore
+let complete: StoreEvents['turnComplete'][]
+beforeEach(async () => {
+  store = await openStore(':memory:', { estimator: 'neurolink', env: false })
+  complete = []
+  store.on('turnComplete', (event) => {
+    complete.push(event)
+  })
+})
+afterEach(() => store.close())
+
+describe('a response', () => {
+  it('S3-011: is appended behind its prompt, all at once, and ends a turn', async () => {
+    const request = await store.prepareRequest('s', { prompt: 'What is 6 × 7?', provider: 'openai' })
+    const recorded = await store.recordResponse('s', {
+      request,
+      messages: [say('assistant', '42')],
+      usage: { inputTokens: 12, outputTokens: 3 },
+      stopReason: 'stop',
+    })
+    expect(recorded).toMatchObject({
+      appended: { position: 2 },
+      usage: { recorded: true, inputTokens: 12 },
+      next: 'final',
+      final: true,
+      stats: { storedMessages: 2 },
+    })
+    expect((await store.getMessages('s')).map(({ role, content }) => [role, content])).toEqual([
+      ['user', 'What is 6 × 7?'],
+      ['assistant', '42'],
+    ])
+    expect(complete).toEqual([{ sessionId: 's', position: 2, stopReason: 'stop' }])
+  })
+
+  it('can be recorded without a request, and without a prompt', async () => {
+    await store.append('s', [say('user', 'Hi')])
+    const request = await store.prepareRequest('s')
+    await store.recordResponse('s', { request, messages: [say('assistant', 'Hi.')] })
+    await store.recordResponse('s', { prompt: 'More', messages: [], usage: { inputTokens: 5 } })
+    const later = await store.prepareRequest('s', { prompt: 'not stored' })
+    await store.recordResponse('s', { request: later, prompt: [], messages: [say('assistant', 'Yes.')] })
+    expect((await store.getMessages('s')).map(({ content }) => content)).toEqual([
+      'Hi',
+      'Hi.',
+      'More',
+      'Yes.',
+    ])
+  })
+
+  it('that calls tools goes on, and its calls wait', async () => {
+    const recorded = await store.recordResponse('s', {
+      prompt: 'Read it.',
+      messages: [call('c1', 'read')],
+      stopReason: 'tool_use',
+    })
+    expect([recorded.next, recorded.final, complete]).toEqual(['tools', false, []])
+  })
+
+  it('is counted for the very request it answers, whatever was appended meanwhile', async () => {
+    await store.append('s', chat(3, 100))
+    const request = await store.prepareRequest('s', { prompt: 'Go on. '.repeat(50) })
+    await store.append('s', [say('user', 'Between. '.repeat(100))])
+    const inputTokens = Math.round(1.2 * request.stats.estimated)
+    const { stats, usage } = await store.recordResponse('s', {
+      request,
+      messages: [say('assistant', 'Done. '.repeat(50))],
+      usage: { inputTokens },
+    })
+    // The estimate of exactly that request: neither what came between nor the answer is in it.
+    expect(usage).toMatchObject({ recorded: true, estimatedTokens: request.stats.estimated })
+    // What was measured, and an estimate of what was added.
+    expect(stats!.estimatedInputTokens).toBe(inputTokens + stats!.estimated - request.stats.estimated)
+    expect(stats!.source).toBe('measured+estimated')
+  })
+
+  it('of a first request is counted for it as well', async () => {
+    const request = await store.prepareRequest('s', { prompt: 'Hello there, how are you?' })
+    expect(request.position).toBe(0)
+    await store.append('s', [say('user', 'Somebody else was quicker.')])
+    const { usage } = await store.recordResponse('s', {
+      request,
+      messages: [say('assistant', 'Well.')],
+      usage: { inputTokens: 20 },
+    })
+    expect(usage).toMatchObject({ recorded: true, estimatedTokens: request.stats.estimated })
+  })
+
+  it('of a view that is not there any more says nothing of the one that is', async () => {
+    await store.append('s', chat(10, 100))
+    const request = await store.prepareRequest('s', { prompt: 'Go on.' })
+    await store.compactSession('s', { range: { from: 3, to: 12 }, summary: 'In short.' })
+    const { usage, stats } = await store.recordResponse('s', {
+      request,
+      messages: [say('assistant', 'Done.')],
+      usage: { inputTokens: 3_000 },
+    })
+    expect(usage!.recorded).toBe(false)
+    expect(stats!.measured).toBeNull()
+  })
+
+  it('with keys is recorded once, however often it is told', async () => {
+    const response = {
+      prompt: { ...say('user', 'Once'), idempotencyKey: 'p' },
+      messages: [{ ...say('assistant', 'and for all'), idempotencyKey: 'a' }],
+      usage: { inputTokens: 10 },
+    }
+    const first = await store.recordResponse('s', response)
+    const again = await store.recordResponse('s', response)
+    expect(again.appended.messages.map(({ id, existing }) => [id, existing])).toEqual(
+      first.appended.messages.map(({ id }) => [id, true]),
+    )
+    expect('usage' in again).toBe(false)
+    expect(complete).toHaveLength(1)
+    expect((await store.getSession('s')).messageCount).toBe(2)
+  })
+
+  it('where somebody else was quicker is refused whole', async () => {
+    await store.append('s', [say('user', 'one')])
+    const error = await failureOf(() =>
+      store.recordResponse('s', {
+        prompt: 'two',
+        messages: [say('assistant', 'three')],
+        usage: { inputTokens: 5 },
+        expectedPosition: 0,
+      }),
+    )
+    expectFailure(error, 'POSITION_CONFLICT')
+    expect((await store.getSession('s')).messageCount).toBe(1)
+    expect((await store.getContextStats('s'))!.measured).toBeNull()
+  })
+
+  it('that cannot be is refused, and nothing is written', async () => {
+    const request = await store.prepareRequest('other', { prompt: 'x' })
+    const messages = [say('assistant', 'x')]
+    const bad: unknown[] = [
+      undefined,
+      {},
+      { messages: [] },
+      { messages, request },
+      { messages, request: { ...request, sessionId: 's', position: -1 } },
+      { messages, request: {} },
+      { messages, usage: { inputTokens: -1 } },
+      { messages, usage: { inputTokens: 1, tokens: 2 } },
+      { messages, prompt: null },
+      { messages, prompt: [{ role: 'robot', content: 'x' }] },
+      { messages: [null] },
+    ]
+    for (const response of bad)
+      expectFailure(await failureOf(() => store.recordResponse('s', response as never)), 'INVALID_INPUT')
+    expect(await store.listSessions()).toEqual([])
+  })
+
+  it('may be told with a request that was JSON meanwhile', async () => {
+    const request = await store.prepareRequest('s', { prompt: 'x', maxOutputTokens: 100, threshold: 0.5 })
+    const { stats } = await store.recordResponse('s', {
+      request: JSON.parse(JSON.stringify(request)),
+      messages: [say('assistant', 'y')],
+    })
+    expect(stats).toMatchObject({ threshold: 0.5, outputReserve: { tokens: 100, source: 'maxTokens' } })
+  })
+})
