@@ -83,6 +83,9 @@ const VERBS: Record<string, (store: Store, id: string) => unknown> = {
   compactSession: (s, id) => s.compactSession(id),
   beforeTurn: (s, id) => s.beforeTurn(id),
   afterTurn: (s, id) => s.afterTurn(id),
+  prepareRequest: (s, id) => s.prepareRequest(id),
+  recordResponse: (s, id) => s.recordResponse(id, { messages: [say('assistant', CANARY)] }),
+  withOverflowRecovery: (s, id) => s.withOverflowRecovery(id, () => 'answer'),
   listCompactions: (s, id) => s.listCompactions(id),
   getCompaction: (s, id) => s.getCompaction(id, 'x'),
   getAuditLog: (s, id) => s.getAuditLog(id),
@@ -192,6 +195,9 @@ describe('ids that are data', () => {
       'beforeTurn',
       'afterTurn',
       'whenIdle',
+      'prepareRequest',
+      'recordResponse',
+      'withOverflowRecovery',
     ]
     for (const [verb, act] of Object.entries(VERBS)) {
       if (lenient.includes(verb)) continue
@@ -225,6 +231,9 @@ describe('options', () => {
     compactSession: (s, o) => s.compactSession('s', o),
     beforeTurn: (s, o) => s.beforeTurn('s', o),
     afterTurn: (s, o) => s.afterTurn('s', o),
+    prepareRequest: (s, o) => s.prepareRequest('s', o),
+    recordResponse: (s, o) => s.recordResponse('s', o),
+    withOverflowRecovery: (s, o) => s.withOverflowRecovery('s', () => 'answer', o),
     listCompactions: (s, o) => s.listCompactions('s', o),
     getAuditLog: (s, o) => s.getAuditLog('s', o),
     undoCompaction: (s, o) => s.undoCompaction('s', 'x', o),

@@ -61,6 +61,13 @@ const VERBS = {
   beforeTurn: async ({ store }) => (await store.beforeTurn('s', TURN)).run,
   afterTurn: async ({ store }) => (await store.afterTurn('s', TURN)).run,
   'afterTurn with an answer': ({ store }) => store.afterTurn('s', { messages: [say('assistant', 'more')] }),
+  prepareRequest: async ({ store }) => store.prepareRequest('s', { prompt: 'now', auto: false }),
+  'prepareRequest that compacts': async ({ store }) =>
+    (await store.prepareRequest('s', { ...TURN, waitMs: 0 })).run,
+  recordResponse: ({ store }) =>
+    store.recordResponse('s', { prompt: 'now', messages: [say('assistant', 'more')] }),
+  withOverflowRecovery: ({ store }) =>
+    store.withOverflowRecovery('s', ({ messages }) => messages.length, { prompt: 'now' }),
   listCompactions: ({ store }) => store.listCompactions('s'),
   getCompaction: ({ store, compactionId }) => store.getCompaction('s', compactionId),
   getAuditLog: ({ store }) => store.getAuditLog('s'),
@@ -135,6 +142,10 @@ const TABLE: Record<Verb, Cells<typeof STATES>> = {
   beforeTurn:                         ['null',    'null',                 'works',    'works', BUSY,    READONLY, CLOSED],
   afterTurn:                          ['null',    'null',                 'works',    'works', BUSY,    READONLY, CLOSED],
   'afterTurn with an answer':         ['works',   'works',                'works',    'works', 'works', READONLY, CLOSED],
+  prepareRequest:                     ['works',   'works',                'works',    'works', 'works', 'works',  CLOSED],
+  'prepareRequest that compacts':     ['null',    'null',                 'works',    'works', 'works', READONLY, CLOSED],
+  recordResponse:                     ['works',   'works',                'works',    'works', 'works', READONLY, CLOSED],
+  withOverflowRecovery:               ['works',   'works',                'works',    'works', 'works', 'works',  CLOSED],
   listCompactions:                    [NOT_FOUND, 'works',                'works',    'works', 'works', 'works',  CLOSED],
   getCompaction:                      [NOT_FOUND, 'COMPACTION_NOT_FOUND', 'works',    'works', 'works', 'works',  CLOSED],
   getAuditLog:                        [NOT_FOUND, 'works',                'works',    'works', 'works', 'works',  CLOSED],

@@ -20,11 +20,18 @@ export async function orAborted(
   signal: AbortSignal | undefined,
 ): Promise<void> {
   if (signal === undefined) return promise
+  let stop = (): void => {}
   const aborted = new Promise<void>((resolve) => {
-    if (signal.aborted) resolve()
-    else signal.addEventListener('abort', () => resolve(), { once: true })
+    stop = resolve
+    if (signal.aborted) stop()
+    else signal.addEventListener('abort', stop, { once: true })
   })
-  await Promise.race([promise, aborted])
+  try {
+    await Promise.race([promise, aborted])
+  } finally {
+    // Whoever polls comes here again and again with the same signal.
+    signal.removeEventListener('abort', stop)
+  }
   if (signal.aborted) throw new UndertextError('ABORTED', { sessionId })
 }
 

@@ -209,7 +209,17 @@ export class RequestPreparer {
       const prompt = withSection(preparing.prompt, fitted.section)
       const draft = drafted(world, { ...going, prompt, section: fitted.section })
       const over = draft.stats.estimatedInputTokens - draft.stats.availableInputTokens
-      if (over <= 0 || room === 0) return { world, draft, prompt, files: fitted.files }
+      if (over <= 0) return { world, draft, prompt, files: fitted.files }
+      // Not even the lines that say what was left out have room: the answer says it.
+      if (room === 0) {
+        const bare = drafted(world, { ...going, prompt: preparing.prompt, section: '' })
+        return {
+          world,
+          draft: bare,
+          prompt: preparing.prompt,
+          files: { ...NO_FILES, ...droppedOf(fitted.files) },
+        }
+      }
       // The lines around the files take room too, and what is rendered may be longer than what is stored.
       room = attempt < MOST_FITTINGS ? Math.max(0, Math.min(room - 1, fitted.files.tokens - over)) : 0
     }
@@ -281,6 +291,20 @@ export class RequestPreparer {
       ...(before.contextManagement !== undefined && { contextManagement: before.contextManagement }),
     }
   }
+}
+
+const NO_FILES = { included: [], budgetTokens: 0, tokens: 0 } as const
+
+function droppedOf({
+  included,
+  dropped,
+  notices,
+}: PreparedFiles): Pick<PreparedFiles, 'dropped' | 'notices'> {
+  const all = [
+    ...included.map((file) => ({ ...file, content: '', how: 'dropped' as const, tokensAfter: 0 })),
+    ...dropped,
+  ]
+  return { dropped: all.toSorted((a, b) => a.index - b.index), notices }
 }
 
 /** How often files are made smaller for the lines around them before they are left out. */

@@ -252,6 +252,17 @@ export const VERBS: readonly WritingVerb[] = [
     isLong: true,
   },
   {
+    name: 'compact for a request',
+    act: async (store) =>
+      compacted((await store.prepareRequest(S, { threshold: 0, prompt: CANARY, compaction: PIPELINE })).run),
+    again: 'nothing to compact',
+    isLong: true,
+  },
+  {
+    name: 'record a response',
+    act: (store) => store.recordResponse(S, { prompt: CANARY, messages: turn(6), stopReason: 'stop' }),
+  },
+  {
     name: 'append and end a turn',
     act: (store) => store.afterTurn(S, { messages: turn(6), auto: false }),
   },

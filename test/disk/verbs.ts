@@ -84,6 +84,7 @@ export const READS: Readonly<Record<string, Verb>> = {
   getContextStats: (store) => store.getContextStats('s'),
   needsCompaction: (store) => store.needsCompaction('s'),
   beforeTurn: (store) => store.beforeTurn('s', { auto: false }),
+  prepareRequest: (store) => store.prepareRequest('s', { prompt: 'now', auto: false }),
   previewCompaction: async (store) => {
     const preview = await store.previewCompaction('s', { targetTokens: 300, keepRecentTokens: 100 })
     return { ...preview, compactions: preview?.compactions.map(({ id: _id, ...one }) => one), messages: 0 }
@@ -132,6 +133,18 @@ export const WRITES: Readonly<Record<string, Verb>> = {
     await store.compactInBackground('s', { currentPrompt: units(2_000) })
     await store.cancel('s')
   },
+  'prepareRequest that compacts': (store) =>
+    store.prepareRequest('t', {
+      prompt: 'now',
+      threshold: 0,
+      compaction: { ...ONLY.truncate, targetTokens: 0 },
+    }),
+  recordResponse: (store) =>
+    store.recordResponse('t', {
+      prompt: 'now',
+      messages: [say('assistant', units(100))],
+      usage: { inputTokens: 500 },
+    }),
   reestimate: (store) => store.reestimate('s'),
   recordUsage: (store) => store.recordUsage('s', { inputTokens: 500 }),
   learnLimit: (store) => store.learnLimit({ provider: 'openai', model: units(200), tokens: 500 }),

@@ -193,7 +193,7 @@ describe('a request', () => {
       contextWindowTarget: 7_000,
     }
     const request = await store.prepareRequest('s', asked)
-    expect(request.system).toMatch(/^Be brief\.[^]*Tests first\.[^]*Count to two\.$/)
+    expect(request.system).toMatch(/^Be brief\.[\s\S]*Tests first\.[\s\S]*Count to two\.$/)
     expect(request.injected).toEqual(['Count to two.'])
     expect(request.warning?.level).toBe(0.6)
     expect((await store.prepareRequest('s', asked)).warning).toBeNull()
@@ -394,10 +394,14 @@ describe('files', () => {
       prompt: 'What?',
       files: large,
       auto: false,
-      contextWindowTarget: 4_840,
+      contextWindowTarget: 4_900,
     })
     expect(request.files!.dropped.map(({ path }) => path)).toContain('docs/large.md')
     expect(textOf(request.messages)).toContain('left out')
+    // Where not even that can be said, the answer says it.
+    const full = await store.prepareRequest('s', { files: large, auto: false, contextWindowTarget: 4_820 })
+    expect(full.files!.dropped.map(({ index }) => index)).toEqual([0, 1])
+    expect(full.prompt).toEqual([])
     // With room made first they are in.
     const roomier = await store.prepareRequest('s', {
       prompt: 'What?',
