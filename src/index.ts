@@ -183,6 +183,7 @@ export {
   type ModelProfile,
   resolveModelProfile,
 } from './core/profiles.ts'
+export type { FirstChanged } from './core/prompt-cache.ts'
 export type { AppliedEdit } from './core/provider-compaction.ts'
 export {
   type Mend,

@@ -15,6 +15,7 @@ const arrayConfigSchema = z.strictObject(compactionConfigSchema.shape).omit({
   trigger: true,
   reportedTokens: true,
   actor: true,
+  minimumSavings: true,
   reason: true,
   waitMs: true,
 })

@@ -352,8 +352,8 @@ export const VERBS: readonly WritingVerb[] = [
       await store.recordUsage(S, { inputTokens: 900 })
       await store.learnLimit({ provider: 'openai', tokens: 1_000 })
     },
-    // Larger than the limit that was learnt: three tables are written to.
-    act: (store) => store.recordUsage(S, { inputTokens: 1_100 }),
+    // Larger than the limit that was learnt: four tables are written to.
+    act: (store) => store.recordUsage(S, { inputTokens: 1_100, cacheReadTokens: 10, outputTokens: 5 }),
   },
   {
     name: 'learn a limit',
