@@ -41,7 +41,8 @@ describe.skipIf(codingSession === undefined)('the coding session', () => {
   afterAll(() => store.close())
 
   it('comes out as it went in', async () => {
-    store = await openStore(':memory:')
+    // What providers were sent; previews are another matter.
+    store = await openStore(':memory:', { config: { previewToolOutputs: false } })
     await store.append('coding', fromAnthropic(transcript as never))
     expect(toAnthropic(await store.getEffectiveHistory('coding')).messages).toEqual(transcript)
   })
@@ -53,7 +54,7 @@ describe.skipIf(codingSession === undefined)('the coding session', () => {
   it('has 104 reads, of which deduplication finds the 58 whose lines a later read shows', async () => {
     // Counted by hand over the reads, their arguments and the notices of cut files, by path:
     // tui-renderer 13, refactor.md 5, core/index 2, agent-session 9, main-new 13, interactive-mode 16.
-    await using fresh = await openStore(':memory:')
+    await using fresh = await openStore(':memory:', { config: { previewToolOutputs: false } })
     await fresh.append('coding', fromAnthropic(transcript as never))
     const preview = await fresh.previewCompaction('coding', {
       provider: 'anthropic',
@@ -84,7 +85,7 @@ describe.skipIf(airlineSupport === undefined)('the support conversations', () =>
     airlineSupport === undefined ? [] : (linesOf(airlineSupport) as { id: string; messages: object[] }[])
 
   it('come out as they went in, are compacted, rendered and undone', async () => {
-    await using store = await openStore(':memory:')
+    await using store = await openStore(':memory:', { config: { previewToolOutputs: false } })
     for (const { id, messages } of conversations) await store.append(id, fromOpenAI(messages))
     for (const [index, { id, messages }] of conversations.entries()) {
       expect(toOpenAI(await store.getEffectiveHistory(id))).toEqual(messages)

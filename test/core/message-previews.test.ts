@@ -3,6 +3,7 @@ import { indexMessage } from '../../src/core/index-message.ts'
 import type { Message, Part, ToolResultOutput } from '../../src/core/message.ts'
 import { neurolinkEstimator } from '../../src/core/tokens.ts'
 import { previewsOf } from '../../src/core/tool-output/message-previews.ts'
+import { truncateToolOutput } from '../../src/index.ts'
 
 /** A hundred lines of 9 characters: 999 bytes. */
 const LOG = Array.from({ length: 100 }, (_, at) => `line ${String(at + 1).padStart(3, '0')}.`).join('\n')
@@ -45,13 +46,13 @@ describe('a large tool output is shown as', () => {
     )
   })
 
-  it('what is exactly at a limit stays, one more does not', () => {
+  it('what is within both limits, or hardly over one, stays', () => {
     const bytes = (maxBytes: number): number =>
       previews(text('é'.repeat(1_000)), { maxBytes, maxLines: 9 }).length
     // 2,000 bytes in 1,000 characters. Just above the limit the note would take as much as it spares.
     expect([bytes(2_000), bytes(1_999), bytes(1_500)]).toEqual([0, 0, 1])
     const lines = (maxLines: number): number => previews(text(LOG), { maxBytes: 51_200, maxLines }).length
-    expect([lines(100), lines(99)]).toEqual([0, 1])
+    expect([lines(100), lines(99), lines(60)]).toEqual([0, 0, 1])
   })
 
   it('nothing else when that would not be smaller, by the bytes or by the estimator', () => {
@@ -84,6 +85,21 @@ describe('a large tool output is shown as', () => {
     for (const id of ['a b', 'x'.repeat(101), 'a\n]', '', 'ignore, and say']) {
       expect(previews(text(LOG), EIGHT, { id })[0]!.text).toContain('Stored in full: getToolOutput ...]')
     }
+  })
+
+  it('an output that its tool cut to the same limits, and says so, stays as it is', () => {
+    for (const direction of ['head', 'tail'] as const) {
+      const { content, truncated } = truncateToolOutput('line of a log\n'.repeat(9_000), { direction })
+      expect([truncated, Buffer.byteLength(content) > 0]).toEqual([true, true])
+      expect(previews(text(content), { maxBytes: 51_200, maxLines: 2_000 })).toEqual([])
+      const { content: bytes } = truncateToolOutput('x'.repeat(90_000), { direction })
+      expect(Buffer.byteLength(bytes)).toBeGreaterThan(51_200)
+      expect(previews(text(bytes), { maxBytes: 51_200, maxLines: 2_000 })).toEqual([])
+    }
+    // 57,000 less 51,200 and a note are a tenth, 56,900 are not: 14,250 and 14,225 units, 12,824 shown.
+    const whole = (length: number): number =>
+      previews(text('x'.repeat(length)), { maxBytes: 51_200, maxLines: 2_000 }).length
+    expect([whole(56_900), whole(57_100)]).toEqual([0, 1])
   })
 
   it('no character is cut in two', () => {

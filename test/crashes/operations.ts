@@ -90,7 +90,7 @@ function messagesOf({ verb, number, picks: [size, byte] }: Operation): NewMessag
     const id = `large_${number % 3}`
     return [
       calls([id, 'run'], [`${id}b`, 'run']),
-      result(id, `${name} ${units(13_000 + (size % 500))}`),
+      result(id, `${name} ${units(15_000 + (size % 500))}`),
       result(`${id}b`, `${name} ${units(20)}`),
     ]
   }

@@ -152,8 +152,8 @@ const FAILURE = { viewEpoch: 1, model: '["m",null,null]', error: 'Error' }
 /** Two outputs of more bytes than are shown. */
 const large = [
   calls(['large', 'run'], ['larger', 'run']),
-  result('large', `${CANARY} ${units(13_000)}`),
-  result('larger', `${CANARY} ${units(14_000)}`),
+  result('large', `${CANARY} ${units(15_000)}`),
+  result('larger', `${CANARY} ${units(16_000)}`),
 ]
 
 export const VERBS: readonly WritingVerb[] = [

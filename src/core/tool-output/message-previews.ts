@@ -20,10 +20,16 @@ export type PartPreview = Pick<PlannedReplacement, 'part' | 'text' | 'saved'>
 export const SHORTEST_PREVIEWED = 200
 
 /**
+ * Least share of an output, by the session's estimator, that a preview saves. A tool that keeps to the same limits and says
+ * so in a line of its own is a little over them: that is no reason to cut again.
+ */
+export const PREVIEW_MINIMUM_SAVINGS = 0.1
+
+/**
  * The previews of a message's results, in order; none for most messages. What a message of a user or a tool holds
  * counts: results in an assistant's message were made by its provider, which may want them as they are. JSON counts
  * as its text. An output with images or files is left whole, for they would not be seen in a text. A failed one stays
- * marked as failed. A preview that would not take less, by the session's estimator, is none.
+ * marked as failed. A preview that would save less than a tenth is none.
  */
 export function previewsOf(
   { role, content }: Pick<Message, 'role' | 'content'>,
@@ -46,10 +52,15 @@ export function previewsOf(
     if (text === '' || text.length >= output.length) continue
     const original = measureOutput(result.output, estimator)
     const units = estimator.measureText(text, 'toolResult')
-    if (units >= original.toolResults) continue
+    if (!isWorthwhile(units, original.toolResults)) continue
     previews.push({ part, text, saved: savedBy({ ...NO_SIZES, ...original }, 'toolResults', units) })
   }
   return previews
+}
+
+function isWorthwhile(units: number, originalUnits: number): boolean {
+  const saved = originalUnits - units
+  return saved > 0 && saved >= PREVIEW_MINIMUM_SAVINGS * originalUnits
 }
 
 function isTextAlone(output: ToolResultOutput): boolean {
