@@ -15,7 +15,7 @@ const server = await startModelServer()
 afterAll(() => server.close())
 
 const GOOD = '## Current Work\n- The parser reads dates.'
-/** In fact 100,000 tokens cost 0.1 dollars, and 1,000 of output 0.002. */
+/** So 100,000 tokens cost 0.1 dollars, and 1,000 of output 0.002. */
 const PRICE = { input: 1, output: 2 }
 const USAGE = { inputTokens: 100_000, outputTokens: 1_000 }
 
@@ -81,6 +81,14 @@ describe.each(modelsOf(server))('%s', (format, model) => {
     const [request] = server.requests
     expect(request!.format).toBe(format)
     expect(request!.text).toContain('END OF THE MATERIAL')
+  })
+
+  it('counts what was read from a cache among the input, at its own price', async () => {
+    const price = { ...PRICE, cacheRead: 0.5 }
+    const result = await run([{ text: GOOD, usage: { ...USAGE, cacheReadTokens: 60_000 } }], {}, { price })
+    expect(result.usage).toMatchObject({ inputTokens: 100_000, outputTokens: 1_000, cacheReadTokens: 60_000 })
+    // 0.04 + 0.03 + 0.002 dollars.
+    expect(result.cost).toBeCloseTo(0.072, 10)
   })
 
   it('is asked again after 429 and 500, as the server asks it to wait', async () => {
