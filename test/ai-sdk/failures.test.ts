@@ -117,9 +117,9 @@ describe.each(modelsOf(server))('%s', (format, model) => {
   })
 
   it('JSON of another kind', async () => {
-    const result = await run([{ raw: '{"hello": true}' }])
-    // Providers that do not check what comes stumble over it.
-    expect(['INVALID_RESPONSE', 'TypeError']).toContain(result.failed[0]!.error)
+    const result = await run([{ raw: '{"hello": true}' }], {}, { maxRetries: 0 })
+    // Some providers stumble over it, and some call it an error of the server's.
+    expect(['INVALID_RESPONSE', 'TypeError', 'HTTP_500']).toContain(result.failed[0]!.error)
     expect(await audit()).toMatchObject([{ status: 'failed' }])
   })
 
