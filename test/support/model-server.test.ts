@@ -82,8 +82,12 @@ describe.each(MODELS)('%s', (format, model) => {
   it('keeps silent until the client goes', async () => {
     server.forget()
     server.script([{ silent: true }])
-    const abortSignal = AbortSignal.timeout(50)
-    await expect(generateText({ model, prompt: 'hello', maxRetries: 0, abortSignal })).rejects.toThrow()
+    const controller = new AbortController()
+    const call = generateText({ model, prompt: 'hello', maxRetries: 0, abortSignal: controller.signal })
+    const given = expect(call).rejects.toThrow()
+    await expect.poll(() => server.requests.length).toBe(1)
+    controller.abort()
+    await given
     await expect.poll(() => server.requests[0]?.gone()).toBe(true)
   })
 })
