@@ -28,12 +28,15 @@ describe.each(MODELS)('%s', (format, model) => {
     const whole = await generateText({ model, prompt: 'hello', maxRetries: 0 })
     expect(whole.text).toBe('the keys are rotated 🔑 weekly')
     expect(whole.finishReason).toBe('stop')
-    expect(whole.usage).toMatchObject({ inputTokens: 50, outputTokens: 7 })
+    // Version 5 of the AI SDK leaves cached tokens out of Anthropic's sum.
+    const isOld = whole.usage.inputTokenDetails === undefined && format === 'messages'
+    const counted = { inputTokens: isOld ? 20 : 50, outputTokens: 7 }
+    expect(whole.usage).toMatchObject(counted)
     expect(whole.usage.cachedInputTokens ?? whole.usage.inputTokenDetails?.cacheReadTokens).toBe(30)
     const streamed = streamText({ model, prompt: 'hello', maxRetries: 0 })
     expect(await streamed.text).toBe('the keys are rotated 🔑 weekly')
     expect(await streamed.finishReason).toBe('stop')
-    expect(await streamed.usage).toMatchObject({ inputTokens: 50, outputTokens: 7 })
+    expect(await streamed.usage).toMatchObject(counted)
     expect(server.requests.map((request) => [request.format, request.stream])).toEqual([
       [format, false],
       [format, true],
@@ -79,8 +82,12 @@ describe.each(MODELS)('%s', (format, model) => {
   it('keeps silent until the client goes', async () => {
     server.forget()
     server.script([{ silent: true }])
-    const abortSignal = AbortSignal.timeout(50)
-    await expect(generateText({ model, prompt: 'hello', maxRetries: 0, abortSignal })).rejects.toThrow()
+    const controller = new AbortController()
+    const call = generateText({ model, prompt: 'hello', maxRetries: 0, abortSignal: controller.signal })
+    const given = expect(call).rejects.toThrow()
+    await expect.poll(() => server.requests.length).toBe(1)
+    controller.abort()
+    await given
     await expect.poll(() => server.requests[0]?.gone()).toBe(true)
   })
 })
