@@ -18,6 +18,7 @@ const COUNTS = [
   { seed: 'F1', digits: 2, rows: 10, unstated: 0 },
   { seed: 'F2', digits: 2, rows: 10, unstated: 0 },
   { seed: 'F3', digits: 2, rows: 10, unstated: 0 },
+  { seed: 'F4', digits: 2, rows: 10, unstated: 0 },
   { seed: 'F5', digits: 2, rows: 10, unstated: 0 },
 ]
 
@@ -125,7 +126,7 @@ describe('docs/seeds.md', () => {
       ...Array.from({ length: rows }, (_, at) => idOf(`${seed}-`, at + 1, digits)),
       ...Array.from({ length: unstated }, (_, at) => idOf(`${seed}-U`, at + 1, 2)),
     ])
-    expect(expected).toHaveLength(631 + 70 + 40)
+    expect(expected).toHaveLength(631 + 70 + 50)
     const named = lines.flatMap(({ ids }) => ids)
     expect(
       named.filter((id, at) => named.indexOf(id) !== at),
@@ -143,7 +144,7 @@ describe('docs/seeds.md', () => {
 
   const checklist = sharedPath('spec/seeds-checklist.md')
   it.skipIf(checklist === undefined)('names the rows of the checklist itself', () => {
-    const rows = [...readFileSync(checklist!, 'utf8').matchAll(/^\| ((?:S[0-4]|F[1235])-U?\d+) \|/gm)].map(
+    const rows = [...readFileSync(checklist!, 'utf8').matchAll(/^\| ((?:S[0-4]|F[1-5])-U?\d+) \|/gm)].map(
       ([, id]) => id!,
     )
     const named = lines.flatMap(({ ids }) => ids)

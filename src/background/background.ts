@@ -204,8 +204,8 @@ export class Background {
     this.#worker.forget(sessionId)
   }
 
-  /** Answers once nothing of this store's is at work any more. */
-  close(timeoutMs: number): Promise<void> {
+  /** Keeps its promise once nothing of this store's is at work any more; `undefined` when nothing is. */
+  close(timeoutMs: number): Promise<void> | undefined {
     return this.#worker.close(timeoutMs)
   }
 }

@@ -325,12 +325,17 @@ export class Worker {
     work.abort.abort()
   }
 
-  /** Takes up nothing new, waits for what is at work, then ends it; its jobs are queued for the next process. */
-  async close(timeoutMs: number): Promise<void> {
+  /** Takes up nothing new, and ends what is at work; `undefined` when nothing is, so that nobody waits. */
+  close(timeoutMs: number): Promise<void> | undefined {
     this.#isClosed = true
     for (const timer of this.#timers.values()) clearTimeout(timer)
     this.#timers.clear()
     this.#line.clear()
+    return this.#works.size === 0 ? undefined : this.#end(timeoutMs)
+  }
+
+  /** Waits for what is at work, then aborts it; its jobs are queued for the next process. */
+  async #end(timeoutMs: number): Promise<void> {
     if (timeoutMs > 0) await within(Promise.all(this.works()), timeoutMs)
     for (const work of this.#works.values()) {
       work.cause ??= 'closing'

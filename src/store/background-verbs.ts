@@ -89,7 +89,8 @@ export class BackgroundVerbs<S extends Storage> extends LogVerbs<S> {
    */
   async close(options: CloseOptions = {}): Promise<void> {
     const { timeoutMs } = check(closeSchema, options, 'close')
-    await this.#background.close(timeoutMs)
+    const ending = this.#background.close(timeoutMs)
+    if (ending !== undefined) await ending
     await this.storage.close()
   }
 

@@ -78,6 +78,8 @@ function beneath(database: Database): Record<string, unknown[]> {
       `select event, actor, json_remove(detail, '$.incarnation', '$.compactions') from undertext_audit
        where session = 0 order by no`,
     ),
+    jobs: all('select id, state, attempts, run, holder, error, request from undertext_jobs order by no'),
+    circuits: all('select failures, model, error, open_until from undertext_circuits order by session'),
     meta: all('select key, value from undertext_meta order by key'),
     measurements: all(
       `select s.id, m.provider, m.model, m.estimator, m.view_epoch, m.tokens, m.held, m.history, m.standing, m.pending,

@@ -138,12 +138,11 @@ const batch = [
   { ...say('user', CANARY), id: 'own-id', idempotencyKey: 'k', metadata: { note: CANARY } },
 ]
 
-/** A job whose time does not come, so that nobody makes it meanwhile. */
+/** A job nobody makes meanwhile: these stores take nothing up by themselves. */
 const queue = async (store: Store): Promise<unknown> =>
-  storageOf(store).jobs.enqueue(S, { id: 'j', request: { config: {}, replans: 0 }, notBefore: 8e15 }, false)
+  storageOf(store).jobs.enqueue(S, { id: 'j', request: { config: {}, replans: 0 }, notBefore: 0 }, false)
 
 const claimed = async (store: Store): Promise<void> => {
-  await storageOf(store).jobs.enqueue(S, { id: 'j', request: { config: {}, replans: 0 }, notBefore: 0 }, true)
   const claim = { runId: 'r', holder: 'otherhost/1/0/1', expiresAt: 8e15 }
   if ((await storageOf(store).jobs.claim(S, claim, 3)) === undefined) throw new Error('nothing to take up')
 }
