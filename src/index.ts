@@ -382,6 +382,9 @@ export {
   type TruncationResult,
   truncateWithSlidingWindow,
 } from './plain/truncate-with-sliding-window.ts'
+export type { PrepareRequestOptions, Prompt } from './request/options.ts'
+export { PREPARE_WAIT_MS } from './request/prepare.ts'
+export type { PreparedFiles, PreparedRequest, RenderedMessage } from './request/prepared.ts'
 export type { ContextStats, MeasuredTokens } from './stats.ts'
 export type {
   AppendedMessage,

@@ -103,8 +103,10 @@ export const usageSchema = z.strictObject({
   cacheReadTokens: tokensSchema.nullish(),
   /** Input written to a cache, where the provider reports it apart. */
   cacheCreationTokens: tokensSchema.nullish(),
-  /** The last position of the log that was in the request. Default: all but the assistant's messages at the end. */
-  position: z.int().positive().optional(),
+  /** Tokens of the answer, as reported. */
+  outputTokens: tokensSchema.nullish(),
+  /** The last position of the log that was in the request, 0 for none. Default: all but the assistant's messages at the end. */
+  position: z.int().nonnegative().optional(),
   /** The view the request was made from, as `getSession` named it then. Default: the view as it is. */
   viewEpoch: z.int().nonnegative().optional(),
   /** What was in the request besides the history, where it is known. */
@@ -112,12 +114,14 @@ export const usageSchema = z.strictObject({
   currentPrompt: requestSchema.shape.currentPrompt,
   toolDefinitions: requestSchema.shape.toolDefinitions,
   fileAttachments: requestSchema.shape.fileAttachments,
+  pendingTokens: requestSchema.shape.pendingTokens,
 })
 /** What is known of a request that overflowed; its size is the error's. */
 export const overflowSchema = usageSchema.omit({
   inputTokens: true,
   cacheReadTokens: true,
   cacheCreationTokens: true,
+  outputTokens: true,
 })
 export const limitSchema = z.strictObject({
   provider: nameSchema,

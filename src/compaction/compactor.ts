@@ -94,7 +94,11 @@ export class Compactor {
     const snapshot = await this.#snapshot(sessionId, config)
     if (snapshot === undefined) return null
     const attempts = new Attempts(this.#storage, snapshot, start)
-    const mode: SummaryMode = summarize ? attempts.mode() : { kind: 'estimate' }
+    const mode: SummaryMode = skipsModel(config)
+      ? { kind: 'skip' }
+      : summarize
+        ? attempts.mode()
+        : { kind: 'estimate' }
     let planned: PlannedRun
     try {
       planned = await this.#plan(snapshot, config, mode)
@@ -435,6 +439,11 @@ class LeaseTaken extends UndertextError<'COMPACTION_IN_PROGRESS'> {
   constructor(sessionId: string, { runId, expiresAt }: Lease) {
     super('COMPACTION_IN_PROGRESS', { sessionId, runId, expiresAt })
   }
+}
+
+/** Whether a run is told to do without the model its summarizer is. */
+function skipsModel({ withoutModel, summarizer }: CheckedConfig): boolean {
+  return withoutModel === true && summarizer?.usesModel === true
 }
 
 /** Whether a run goes on with the stages that need no model when another is in the way. */

@@ -16,6 +16,7 @@ const ofOneCall = {
   currentPrompt: true,
   toolDefinitions: true,
   fileAttachments: true,
+  pendingTokens: true,
   range: true,
   summary: true,
   trigger: true,

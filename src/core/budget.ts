@@ -28,6 +28,8 @@ export const requestSchema = z.strictObject({
   currentPrompt: z.string().optional(),
   toolDefinitions: z.array(z.unknown()).optional(),
   fileAttachments: z.array(z.looseObject({ content: z.string() })).optional(),
+  /** Tokens of what else goes along and is no text here, by the estimator: messages that are not appended yet. */
+  pendingTokens: z.int().nonnegative().optional(),
 })
 export type PendingRequest = z.input<typeof requestSchema>
 
@@ -116,7 +118,7 @@ export function estimateRequest(
   return {
     systemPrompt: prompt(request.systemPrompt),
     conversationHistory,
-    currentPrompt: prompt(request.currentPrompt),
+    currentPrompt: prompt(request.currentPrompt) + (request.pendingTokens ?? 0),
     toolDefinitions: sumOf(request.toolDefinitions, tool),
     fileAttachments: sumOf(request.fileAttachments, ({ content }) => textTokens(content)),
   }

@@ -19,10 +19,10 @@ import {
   verifySchema,
 } from '../store-options.ts'
 import { checkId } from './check-arguments.ts'
-import { TurnVerbs } from './turn-verbs.ts'
+import { RequestVerbs } from './request-verbs.ts'
 
 /** Sessions themselves: made, found, changed, checked and removed. */
-export class SessionVerbs<S extends Storage> extends TurnVerbs<S> {
+export class SessionVerbs<S extends Storage> extends RequestVerbs<S> {
   /**
    * Makes a session and answers it. Without an `id` it gets a uuid. Settings in its `config` count before the store's
    * (docs/configuration.md); it is counted by the estimator they name. Throws `SESSION_EXISTS`.

@@ -83,6 +83,12 @@ export type AfterTurnResult = TurnOutcome & {
 
 type Asked = CheckedBefore | CheckedAfter
 
+/** Makes room for a request when that is due. `look` answers how full the context is by then, others' work included. */
+export type MakeRoom = (
+  config: CompactOptions,
+  look: () => Promise<ContextStats | null>,
+) => Promise<CompactionResult | null>
+
 /** The two moments around a request. Source: seed 004, checklist S4-24 to S4-31; conflict C-29. */
 export class TurnHooks {
   readonly #port: TurnPort
@@ -94,8 +100,8 @@ export class TurnHooks {
     this.#events = events
   }
 
-  /** Estimates, warns, decides, compacts. */
-  async before(sessionId: string, options: CheckedBefore): Promise<BeforeTurnResult> {
+  /** Estimates, warns, decides, compacts: by `makeRoom`, where somebody else sees to that. */
+  async before(sessionId: string, options: CheckedBefore, makeRoom?: MakeRoom): Promise<BeforeTurnResult> {
     const asked = {
       ...options,
       systemPrompt: joined([options.systemPrompt, options.persistentContext?.render()]),
@@ -105,11 +111,16 @@ export class TurnHooks {
     const first = usageOf(request.stats)
     if (request.stats === null || first === null)
       return { ...nothing(sessionId), ...said(request, settings), warning: null }
-    const warning = this.#warn(sessionId, first, options.warningLevels ?? settings.warningLevels)
+    const warning = this.warn(sessionId, request.stats, options.warningLevels ?? settings.warningLevels)
     const isDue = (options.auto ?? settings.auto) && request.stats.shouldCompact
-    const run = isDue ? await this.#compact(sessionId, request.asked) : null
+    const { asked: full } = request
+    const run = !isDue
+      ? null
+      : makeRoom === undefined
+        ? await this.#compact(sessionId, full)
+        : await makeRoom(configOf(full), () => this.#stats(sessionId, full))
     let usage = first
-    if (run?.compacted) {
+    if (run?.compacted || (isDue && makeRoom !== undefined)) {
       // What is injected is for the request that goes out, not for the one that was too long.
       request = await this.#request(sessionId, asked)
       usage = usageOf(request.stats) ?? first
@@ -172,7 +183,9 @@ export class TurnHooks {
     return this.#port.stats(sessionId, asked.provider, asked.model, request)
   }
 
-  #warn(sessionId: string, usage: TurnUsage, levels: readonly number[]): ContextWarningEvent | null {
+  /** Tells that usage has crossed a level, and answers what was told. */
+  warn(sessionId: string, stats: ContextStats, levels: readonly number[]): ContextWarningEvent | null {
+    const usage = usageOf(stats)
     const level = this.#warnings.crossed(sessionId, usage.ratio, levels)
     if (level === undefined) return null
     const { percent, tokens, availableTokens } = usage
@@ -182,14 +195,19 @@ export class TurnHooks {
   }
 
   #compact(sessionId: string, asked: Asked): Promise<CompactionResult | null> {
-    const { provider, model, compaction = {} } = asked
-    return this.#port.compact(sessionId, {
-      trigger: 'auto',
-      ...compaction,
-      ...(provider !== undefined && { provider }),
-      ...(model !== undefined && { model }),
-      ...pendingOf(asked),
-    })
+    return this.#port.compact(sessionId, configOf(asked))
+  }
+}
+
+/** What a run is told that makes room for a request. */
+function configOf(asked: Asked): CompactOptions {
+  const { provider, model, compaction = {} } = asked
+  return {
+    trigger: 'auto',
+    ...compaction,
+    ...(provider !== undefined && { provider }),
+    ...(model !== undefined && { model }),
+    ...pendingOf(asked),
   }
 }
 
@@ -216,6 +234,7 @@ function said(
 function pendingOf(asked: Asked): StatsOptions {
   const { maxTokens, systemPrompt, currentPrompt, toolDefinitions, fileAttachments, contextWindowTarget } =
     asked
+  const { pendingTokens } = asked
   return {
     ...(contextWindowTarget !== undefined && { contextWindowTarget }),
     ...(maxTokens !== undefined && { maxTokens }),
@@ -223,10 +242,14 @@ function pendingOf(asked: Asked): StatsOptions {
     ...(currentPrompt !== undefined && { currentPrompt }),
     ...(toolDefinitions !== undefined && { toolDefinitions }),
     ...(fileAttachments !== undefined && { fileAttachments }),
+    ...(pendingTokens !== undefined && { pendingTokens }),
   }
 }
 
-function usageOf(stats: ContextStats | null): TurnUsage | null {
+/** How full the context is, by its stats. */
+export function usageOf(stats: ContextStats): TurnUsage
+export function usageOf(stats: ContextStats | null): TurnUsage | null
+export function usageOf(stats: ContextStats | null): TurnUsage | null {
   if (stats === null) return null
   const tokens = stats.estimatedInputTokens
   const availableTokens = stats.availableInputTokens

@@ -1,0 +1,125 @@
+import { resolveModel } from '../compaction/model.ts'
+import { saidOf } from '../config/resolve.ts'
+import { RENDERING_KEYS } from '../config/settings.ts'
+import { check } from '../core/check.ts'
+import type { NewMessage } from '../core/message.ts'
+import type { RenderOptions } from '../core/render.ts'
+import { NO_SIZES } from '../core/tokens.ts'
+import { isUndertextError, UndertextError } from '../errors.ts'
+import { type PrepareRequestOptions, type Prompt, prepareSchema } from '../request/options.ts'
+import { RequestPreparer } from '../request/prepare.ts'
+import type { PreparedRequest } from '../request/prepared.ts'
+import { promptMessages } from '../request/prompt.ts'
+import type { World } from '../request/world.ts'
+import type { Session, SessionFigures, Storage } from '../storage/storage.ts'
+import type { StoreSettings } from './base.ts'
+import { checkId, checkMessages } from './check-arguments.ts'
+import { TurnVerbs } from './turn-verbs.ts'
+
+/** How often a session is read anew when somebody writes to it between two readings. */
+const MOST_READS = 100
+
+/** One call before a model is asked, and one after. */
+export class RequestVerbs<S extends Storage> extends TurnVerbs<S> {
+  readonly #preparer: RequestPreparer
+
+  constructor(storage: S, options: StoreSettings) {
+    super(storage, options)
+    this.#preparer = new RequestPreparer({
+      turns: this.turns,
+      read: (id, provider, model) => this.#read(id, provider, model),
+      compact: (id, config) => this.compactSession(id, config),
+      preview: (id, config) => this.previewCompaction(id, config),
+      settle: (id, waitMs, signal) => this.settleBackground(id, waitMs, signal),
+      offer: (id, stats) => this.offerBackground(id, stats),
+    })
+  }
+
+  /**
+   * Makes a request ready to be sent: checks the budget (history, system prompt, prompt, tools and files), warns, makes room when
+   * usage has reached the threshold (0.8) and `auto` is not off, and renders view and prompt for the provider, valid by
+   * `validateHistory`. Nothing is stored but compactions. A session that is unknown or empty is no error.
+   *
+   * What is answered fits: its `stats`, counted over what was rendered, are within the available tokens. When it does not fit after
+   * all that may be done, `CONTEXT_BUDGET_EXCEEDED` (`ContextBudgetExceededError`), also with `auto: false`.
+   *
+   * Models and other runs are waited for `waitMs` milliseconds at most, all together; then room is made without them.
+   * Throws `INVALID_INPUT`, `ABORTED`, and what `compactSession` throws, but for `COMPACTION_IN_PROGRESS`.
+   */
+  async prepareRequest(sessionId: string, options: PrepareRequestOptions = {}): Promise<PreparedRequest> {
+    const id = checkId(sessionId)
+    const checked = check(prepareSchema, options, 'prepareRequest')
+    return this.#preparer.prepare(id, checked, checkPrompt(checked.prompt))
+  }
+
+  /** View, figures and position of one moment: read again when the session moved on meanwhile. */
+  async #read(id: string, provider: string | undefined, model: string | undefined): Promise<World> {
+    const started = Date.now()
+    for (let attempt = 0; attempt < MOST_READS; attempt++) {
+      const session = await this.storage.session(id)
+      const world = await this.#worldOf(id, session, provider, model)
+      const now = await this.storage.session(id)
+      const isSame = now?.incarnation === session?.incarnation && now?.version === session?.version
+      if (world !== undefined && isSame) return world
+    }
+    throw new UndertextError('STORE_BUSY', { waitedMs: Date.now() - started })
+  }
+
+  /** `undefined` when the session was purged meanwhile. */
+  async #worldOf(
+    id: string,
+    session: Session | undefined,
+    provider: string | undefined,
+    model: string | undefined,
+  ): Promise<World | undefined> {
+    const figures = session ?? this.#nothing()
+    const chosen = resolveModel(this.configuration.modelOf(figures), provider, model)
+    const config = this.configuration.ofSession(figures.config)
+    try {
+      const view = session === undefined ? [] : await this.storage.view(id, false)
+      const readings = await this.storage.readings(id, chosen.key, chosen.model ?? '')
+      return {
+        position: figures.messageCount,
+        viewEpoch: figures.viewEpoch,
+        view,
+        rows: figures.visibleCount,
+        sizes: figures.visibleSizes,
+        estimator: this.estimatorNamed(figures.estimator, id),
+        chosen,
+        settings: config.settings,
+        manner: {
+          preset: config.settings.preset,
+          ...saidOf(config, RENDERING_KEYS),
+          provider: chosen.provider,
+        } as RenderOptions,
+        stats: (request) => this.statsOf(id, figures, readings, { provider, model, request }),
+      }
+    } catch (error) {
+      if (isUndertextError(error, 'SESSION_NOT_FOUND')) return undefined
+      throw error
+    }
+  }
+
+  /** The figures of a session that is not there yet. */
+  #nothing(): SessionFigures {
+    return {
+      provider: undefined,
+      model: undefined,
+      config: undefined,
+      estimator: this.estimators.standard.name,
+      messageCount: 0,
+      visibleCount: 0,
+      visibleSizes: NO_SIZES,
+      hidden: { condensed: 0, truncated: 0, byHand: 0 },
+      activeCompactions: 0,
+      viewEpoch: 0,
+    }
+  }
+}
+
+/** The messages of a prompt, held to what `append` takes. */
+export function checkPrompt(prompt: Prompt | undefined): readonly NewMessage[] {
+  const messages = promptMessages(prompt)
+  if (messages.length > 0) checkMessages(messages)
+  return messages
+}
