@@ -109,44 +109,47 @@ export function markReasoned(parts: readonly Part[]): readonly Part[] {
 }
 
 /** Parts of one message as the AI SDK sends them; what another provider alone knows is left out. */
-export function partsTo(parts: readonly Part[], { version, provider, nameOf }: Target): SdkPart[] {
+export function partsTo(parts: readonly Part[], target: Target): SdkPart[] {
   const hasReasoning = parts.some(
     (part) => part.type === 'reasoning' && itemIdIn(part.providerOptions) !== undefined,
   )
-  return parts.flatMap((part): readonly SdkPart[] => {
-    switch (part.type) {
-      case 'text':
-        return [{ type: 'text', text: part.text, ...itemOptions(part, hasReasoning) }]
-      case 'reasoning':
-        return [{ type: 'reasoning', text: part.text, ...sentOptions(part.providerOptions) }]
-      case 'image':
-      case 'file':
-        return [fileTo(part, version)]
-      case 'tool-call':
-        return [
-          {
-            type: 'tool-call',
-            toolCallId: part.toolCallId,
-            toolName: part.toolName,
-            input: sentInput(part),
-            ...(part.providerExecuted === true && { providerExecuted: true }),
-            ...itemOptions(part, hasReasoning),
-          },
-        ]
-      case 'tool-result':
-        return [
-          {
-            type: 'tool-result',
-            toolCallId: part.toolCallId,
-            toolName: part.toolName ?? nameOf(part.toolCallId),
-            output: outputTo(part.output, ownOf(part), version, provider),
-            ...sentOptions(part.providerOptions),
-          },
-        ]
-      case 'provider':
-        return providerPartTo(part, provider)
-    }
-  })
+  return parts.flatMap((part) => partTo(part, target, hasReasoning))
+}
+
+function partTo(part: Part, target: Target, hasReasoning: boolean): readonly SdkPart[] {
+  const { version, provider, nameOf } = target
+  switch (part.type) {
+    case 'text':
+      return [{ type: 'text', text: part.text, ...itemOptions(part, hasReasoning) }]
+    case 'reasoning':
+      return [{ type: 'reasoning', text: part.text, ...sentOptions(part.providerOptions) }]
+    case 'image':
+    case 'file':
+      return [fileTo(part, version)]
+    case 'tool-call':
+      return [
+        {
+          type: 'tool-call',
+          toolCallId: part.toolCallId,
+          toolName: part.toolName,
+          input: sentInput(part),
+          ...(part.providerExecuted === true && { providerExecuted: true }),
+          ...itemOptions(part, hasReasoning),
+        },
+      ]
+    case 'tool-result':
+      return [
+        {
+          type: 'tool-result',
+          toolCallId: part.toolCallId,
+          toolName: part.toolName ?? nameOf(part.toolCallId),
+          output: outputTo(part.output, ownOf(part), version, provider),
+          ...sentOptions(part.providerOptions),
+        },
+      ]
+    case 'provider':
+      return providerPartTo(part, provider)
+  }
 }
 
 /** For whom parts are made. */

@@ -32,6 +32,7 @@ export type SdkAnswer = {
   readonly finishReason?: unknown
   readonly usage?: unknown
   readonly providerMetadata?: unknown
+  readonly response?: { readonly id?: unknown } | undefined
 }
 
 /** What `doStream` answers, as far as it is read here. */
