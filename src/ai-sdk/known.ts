@@ -53,7 +53,9 @@ export function readPrompt(
       if (read !== undefined) return { ...read, shared: Math.min(read.shared, shared) }
     }
   }
-  return { fresh: prompt, shared: log.length }
+  // The whole conversation, and nothing of it is in the log: it is another one.
+  const isAnother = history === 'whole' && given.spoken.length > 0
+  return { fresh: prompt, shared: isAnother ? 0 : log.length }
 }
 
 /** The reading of a prompt that goes on where the log ends; `undefined` when it does not. */

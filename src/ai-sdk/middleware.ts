@@ -62,7 +62,8 @@ export function undertext(
   options: UndertextOptions = {},
 ): SdkMiddleware {
   const checked = checkOptions(options)
-  if (sessionId !== undefined && typeof sessionId !== 'function') check(nameSchema, sessionId, 'undertext: sessionId')
+  if (sessionId !== undefined && typeof sessionId !== 'function')
+    check(nameSchema, sessionId, 'undertext: sessionId')
   const begin = (params: object, model: SdkModel): Promise<Call> | undefined =>
     callOptions(params as SdkParams).skip === true
       ? undefined
@@ -70,18 +71,29 @@ export function undertext(
 
   const middleware = {
     specificationVersion: 'v3',
-    async wrapGenerate<R>({ doGenerate, params, model }: WrapCall<R> & { readonly doGenerate: () => PromiseLike<R> }) {
+    async wrapGenerate<R>({
+      doGenerate,
+      params,
+      model,
+    }: WrapCall<R> & { readonly doGenerate: () => PromiseLike<R> }) {
       const call = await begin(params, model)
       if (call === undefined) return doGenerate()
       return unlessFailed(call, async () => {
-        const { request, result } = await ask(call, async (sent) => (await model.doGenerate(sent as never)) as R)
+        const { request, result } = await ask(
+          call,
+          async (sent) => (await model.doGenerate(sent as never)) as R,
+        )
         const answer = answerOf(result as SdkAnswer)
         if (isFailedFinish(answer.finishReason)) await giveUp(call)
         else await record(call, request, answer)
         return result
       })
     },
-    async wrapStream<R>({ doStream, params, model }: WrapCall<R> & { readonly doStream: () => PromiseLike<R> }) {
+    async wrapStream<R>({
+      doStream,
+      params,
+      model,
+    }: WrapCall<R> & { readonly doStream: () => PromiseLike<R> }) {
       const call = await begin(params, model)
       if (call === undefined) return doStream()
       return unlessFailed(call, async () => {
@@ -148,7 +160,8 @@ function sessionOf(
   names: { readonly provider: string; readonly model: string },
 ): string {
   const chosen =
-    callOptions(params).sessionId ?? (typeof sessionId === 'function' ? sessionId({ params, ...names }) : sessionId)
+    callOptions(params).sessionId ??
+    (typeof sessionId === 'function' ? sessionId({ params, ...names }) : sessionId)
   if (chosen === undefined)
     throw invalid('undertext: no session: pass a sessionId, or providerOptions: { undertext: { sessionId } }')
   return check(nameSchema, chosen, 'undertext: sessionId')
@@ -161,7 +174,8 @@ async function ask<R>(
 ): Promise<{ readonly request: PreparedRequest; readonly result: R }> {
   const { options, params, id } = call
   const system = call.system.map(({ content }) => content as string).join('\n\n')
-  const more = typeof options.request === 'function' ? options.request({ sessionId: id, params }) : options.request
+  const more =
+    typeof options.request === 'function' ? options.request({ sessionId: id, params }) : options.request
   return call.store.withOverflowRecovery(
     id,
     async (request) => {
@@ -183,7 +197,11 @@ async function ask<R>(
 }
 
 /** What the model is called with: everything as it came, but for the prompt. */
-function sentParams({ params, model, provider, system }: Call, asked: string, request: PreparedRequest): SdkParams {
+function sentParams(
+  { params, model, provider, system }: Call,
+  asked: string,
+  request: PreparedRequest,
+): SdkParams {
   const target = { version: versionOf(model), provider }
   const prompt = [...systemOf(system, asked, request.system), ...toSdkPrompt(request.messages, target)]
   return { ...params, prompt, ...othersOptions(params) }

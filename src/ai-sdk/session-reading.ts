@@ -68,7 +68,8 @@ async function logOf(store: ReadingStore, sessionId: string, limit: number | und
     first: messages[0]?.position ?? 1,
     rows: messages.length,
   }
-  if (!messages.some(({ truncationParent }) => truncationParent !== undefined)) return { log: messages, ...bounds }
+  if (!messages.some(({ truncationParent }) => truncationParent !== undefined))
+    return { log: messages, ...bounds }
   const aside = new Set<string>()
   for (const { id, kind, reason } of await store.listCompactions(sessionId))
     if (kind === 'manual' && reason === SET_ASIDE) aside.add(id)

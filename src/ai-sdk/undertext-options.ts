@@ -14,7 +14,8 @@ export type SessionChoice =
   | string
   | ((call: { readonly params: SdkParams; readonly provider: string; readonly model: string }) => string)
 
-const functionSchema = <F>(): z.ZodType<F> => z.custom<F>((value) => typeof value === 'function', 'must be a function')
+const functionSchema = <F>(): z.ZodType<F> =>
+  z.custom<F>((value) => typeof value === 'function', 'must be a function')
 
 /** What of a call was to be stored. */
 export type Unrecorded = {
@@ -25,10 +26,24 @@ export type Unrecorded = {
 }
 
 /** Options of `prepareRequest` that the middleware does not fill in from the call itself. */
-const OWN_KEYS = ['provider', 'model', 'system', 'tools', 'prompt', 'files', 'summarizeFile', 'maxOutputTokens', 'signal', 'pendingCalls'] as const
+const OWN_KEYS = [
+  'provider',
+  'model',
+  'system',
+  'tools',
+  'prompt',
+  'files',
+  'summarizeFile',
+  'maxOutputTokens',
+  'signal',
+  'pendingCalls',
+] as const
 export type RequestOptions = Omit<PrepareRequestOptions, (typeof OWN_KEYS)[number]>
 /** The same, made anew for every call. */
-export type RequestOptionsOf = (call: { readonly sessionId: string; readonly params: SdkParams }) => RequestOptions
+export type RequestOptionsOf = (call: {
+  readonly sessionId: string
+  readonly params: SdkParams
+}) => RequestOptions
 
 const optionsSchema = z.strictObject({
   /** Whom the model belongs to, by our names. Default: read from the model's own name of its provider. */
