@@ -275,6 +275,8 @@ async function unlessFailed<R>(call: Call, work: () => Promise<R>): Promise<R> {
     return await work()
   } catch (error) {
     await giveUp(call)
-    throw error
+    const { abortSignal } = call.params
+    // Whoever gave the signal knows its reason, and the AI SDK knows aborts by it.
+    throw abortSignal?.aborted && isUndertextError(error, 'ABORTED') ? abortSignal.reason : error
   }
 }

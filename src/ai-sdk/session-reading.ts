@@ -9,7 +9,7 @@ export const SET_ASIDE = 'the application went on from an earlier message (under
 /** What to do when an application goes on from an earlier point of a conversation than its end. */
 export type OnDivergence = 'setAside' | 'append' | 'error'
 
-type ReadingStore = Pick<Store, 'getMessages' | 'getSession' | 'listCompactions' | 'hideMessages'>
+type ReadingStore = Pick<Store, 'getMessages' | 'listCompactions' | 'hideMessages'>
 
 /** What a prompt brings, against the session as it is. */
 export type SessionReading = {
