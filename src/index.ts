@@ -385,6 +385,8 @@ export {
 export type { PrepareRequestOptions, Prompt } from './request/options.ts'
 export { PREPARE_WAIT_MS } from './request/prepare.ts'
 export type { PreparedFiles, PreparedRequest, RenderedMessage } from './request/prepared.ts'
+export type { RecordedResponse, ResponseInput } from './request/record.ts'
+export { OVERFLOW_TARGET } from './request/recovery.ts'
 export type { ContextStats, MeasuredTokens } from './stats.ts'
 export type {
   AppendedMessage,

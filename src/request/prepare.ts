@@ -1,6 +1,5 @@
 import type { CompactionPreview } from '../compaction/preview.ts'
 import type { CompactionResult } from '../compaction/result.ts'
-import { readCall } from '../config/layers.ts'
 import { RENDERING_KEYS } from '../config/settings.ts'
 import type { NewMessage } from '../core/message.ts'
 import type { RenderOptions } from '../core/render.ts'
@@ -14,6 +13,7 @@ import type { CheckedPrepare } from './options.ts'
 import { OUT_OF_TIME, Patience } from './patience.ts'
 import { exceeded, type PreparedFiles, type PreparedRequest } from './prepared.ts'
 import { questionOf, withSection } from './prompt.ts'
+import { lastResort, ownRun, WITHOUT_WAITING } from './room.ts'
 import { type Draft, drafted, promptTokens, type World } from './world.ts'
 
 /**
@@ -285,7 +285,6 @@ export class RequestPreparer {
 
 /** How often files are made smaller for the lines around them before they are left out. */
 const MOST_FITTINGS = 8
-const WITHOUT_WAITING = { withoutModel: true, whenBusy: 'withoutModel', waitMs: 0 } as const
 
 /** What the request holds besides history and prompt. */
 function requestOf(options: CheckedPrepare, systemPrompt: string | undefined): StatsOptions {
@@ -325,11 +324,9 @@ function roomFor({ options }: Preparing, { settings }: World, stats: ContextStat
 }
 
 /** What may bring a request down to what fits, in the order it is tried; `undefined` are the session's own stages. */
-function stagesFor({ compaction }: CheckedPrepare, { settings }: World): CompactOptions['stages'][] {
-  const { enableTruncate, emergencyCut } = readCall(compaction ?? {}, 'compaction')
-  if ((enableTruncate ?? settings.enableTruncate) === false) return [undefined]
-  const isCut = (emergencyCut ?? settings.emergencyCut) !== false
-  return [undefined, isCut ? ['truncate', 'cut'] : ['truncate']]
+function stagesFor(options: CheckedPrepare, { settings }: World): CompactOptions['stages'][] {
+  const last = lastResort(options, settings)
+  return last === undefined ? [undefined] : [undefined, last]
 }
 
 /** What a run is told that brings a whole request down to so many tokens without asking anybody. */
@@ -340,15 +337,9 @@ function downTo(
   stages: CompactOptions['stages'],
   signal: AbortSignal | undefined,
 ): CompactOptions {
-  const {
-    range: _range,
-    summary: _summary,
-    targetTokens: _target,
-    ...call
-  } = readCall(compaction ?? {}, 'compaction')
   return {
     trigger: 'auto',
-    ...call,
+    ...ownRun(compaction),
     ...(provider !== undefined && { provider }),
     ...(model !== undefined && { model }),
     ...pending,
@@ -357,5 +348,5 @@ function downTo(
     contextWindowTarget: tokens,
     target: 1,
     ...WITHOUT_WAITING,
-  } as CompactOptions
+  }
 }

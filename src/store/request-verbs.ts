@@ -1,15 +1,25 @@
 import { resolveModel } from '../compaction/model.ts'
 import { saidOf } from '../config/resolve.ts'
 import { RENDERING_KEYS } from '../config/settings.ts'
-import { check } from '../core/check.ts'
+import { check, invalid } from '../core/check.ts'
 import type { NewMessage } from '../core/message.ts'
 import type { RenderOptions } from '../core/render.ts'
+import { nextStep } from '../core/stop-reason.ts'
 import { NO_SIZES } from '../core/tokens.ts'
 import { isUndertextError, UndertextError } from '../errors.ts'
 import { type PrepareRequestOptions, type Prompt, prepareSchema } from '../request/options.ts'
 import { RequestPreparer } from '../request/prepare.ts'
 import type { PreparedRequest } from '../request/prepared.ts'
 import { promptMessages } from '../request/prompt.ts'
+import {
+  modelOfResponse,
+  type RecordedResponse,
+  type ResponseInput,
+  recordSchema,
+  standingOf,
+  usageOfResponse,
+} from '../request/record.ts'
+import { recovered } from '../request/recovery.ts'
 import type { World } from '../request/world.ts'
 import type { Session, SessionFigures, Storage } from '../storage/storage.ts'
 import type { StoreSettings } from './base.ts'
@@ -50,6 +60,84 @@ export class RequestVerbs<S extends Storage> extends TurnVerbs<S> {
     const id = checkId(sessionId)
     const checked = check(prepareSchema, options, 'prepareRequest')
     return this.#preparer.prepare(id, checked, checkPrompt(checked.prompt))
+  }
+
+  /**
+   * Appends what was asked, when it is not stored yet, and what was answered, all or nothing; notes what the provider reported; says by
+   * the stop reason what comes next, and tells `turnComplete` at the end of a turn. Never compacts while you wait.
+   *
+   * `request` is what `prepareRequest` answered: the usage then counts for exactly that request, whatever was appended or compacted
+   * since. With idempotency keys on all messages it can be called again: then nothing is written, counted or told twice.
+   *
+   * Throws what `append` and `recordUsage` throw; what was appended stays.
+   */
+  async recordResponse(sessionId: string, response: ResponseInput): Promise<RecordedResponse> {
+    const id = checkId(sessionId)
+    const checked = check(recordSchema, response, 'recordResponse')
+    const { request } = checked
+    if (request !== undefined && request.sessionId !== id)
+      throw invalid('recordResponse: the request is of another session')
+    const { usage, stopReason, expectedPosition } = checked
+    const prompt = promptMessages(checked.prompt ?? request?.prompt)
+    const messages = prompt.concat(checked.messages)
+    const appended = await this.append(id, messages, {
+      ...(expectedPosition !== undefined && { expectedPosition }),
+    })
+    const isNew = appended.messages.some(({ existing }) => !existing)
+    const reported =
+      usage !== undefined && isNew ? await this.recordUsage(id, usageOfResponse(checked, usage)) : undefined
+    const next = nextStep(stopReason)
+    const { provider, model } = modelOfResponse(checked)
+    const stats = await this.stats(id, provider, model, standingOf(checked))
+    if (next === 'final' && isNew) {
+      this.events.emit('turnComplete', {
+        sessionId: id,
+        position: appended.position,
+        ...(stopReason != null && { stopReason }),
+      })
+    }
+    if (stats !== null) this.offerBackground(id, stats)
+    return {
+      appended,
+      ...(reported !== undefined && { usage: reported }),
+      next,
+      final: next === 'final',
+      stats,
+    }
+  }
+
+  /**
+   * Prepares a request, makes `call` with it, and answers what that answers. When the provider refuses the request as too long
+   * (`isContextOverflowError`), the limit it names is learnt, the history brought down to 70 percent of what there is room for, and
+   * `call` made again with the shorter request; once more without a model and lower, and once with the emergency cut, each only when
+   * it made the request smaller.
+   *
+   * Every other error comes back as it was thrown: rate limits, aborts, and overflows nothing can be done about (`auto: false`, a
+   * history that cannot get shorter). When it did get shorter and the provider still refuses: `CONTEXT_BUDGET_EXCEEDED`, with the
+   * provider's error as its `cause`. Throws what `prepareRequest` throws. `call` must not have effects that cannot be repeated.
+   */
+  async withOverflowRecovery<T>(
+    sessionId: string,
+    call: (request: PreparedRequest, attempt: number) => T | Promise<T>,
+    options: PrepareRequestOptions = {},
+  ): Promise<T> {
+    const id = checkId(sessionId)
+    if (typeof call !== 'function') throw invalid('withOverflowRecovery: call must be a function')
+    const checked = check(prepareSchema, options, 'withOverflowRecovery')
+    return recovered(
+      {
+        settings: async (session) =>
+          this.configuration.ofSession((await this.storage.session(session))?.config).settings,
+        prepare: (...asked) => this.#preparer.prepare(...asked),
+        recordOverflow: (...asked) => this.recordOverflow(...asked),
+        compact: (...asked) => this.compactSession(...asked),
+        stats: async (...asked) => this.stats(...asked),
+      },
+      id,
+      call,
+      checked,
+      checkPrompt(checked.prompt),
+    )
   }
 
   /** View, figures and position of one moment: read again when the session moved on meanwhile. */

@@ -1,0 +1,110 @@
+import { z } from 'zod'
+import { labelSchema, nameSchema } from '../core/check.ts'
+import type { NewMessage } from '../core/message.ts'
+import type { NextStep } from '../core/stop-reason.ts'
+import type { ContextStats } from '../stats.ts'
+import { type StatsOptions, type UsageInput, usageSchema } from '../store-options.ts'
+import type { AppendedTurn } from '../turn/turn-hooks.ts'
+import type { UsageResult } from '../usage-result.ts'
+import type { Prompt } from './options.ts'
+import type { PreparedRequest } from './prepared.ts'
+
+const { inputTokens, cacheReadTokens, cacheCreationTokens, outputTokens } = usageSchema.shape
+
+/** What of a request is read when its response is recorded: it may come back from JSON. */
+const requestSchema = z.looseObject({
+  sessionId: z.string(),
+  provider: nameSchema,
+  model: nameSchema.optional(),
+  system: z.string().optional(),
+  tools: z.array(z.unknown()).readonly().optional(),
+  position: z.int().nonnegative(),
+  viewEpoch: z.int().nonnegative(),
+  pendingTokens: z.int().nonnegative(),
+  prompt: z.custom<readonly NewMessage[]>((value) => Array.isArray(value), 'must be a list'),
+  stats: z.looseObject({
+    outputReserve: z.looseObject({ tokens: z.number(), source: z.string() }),
+    contextWindowTarget: z.number().optional(),
+    threshold: z.number(),
+  }),
+})
+
+export const recordSchema = z.strictObject({
+  /** What the model answered, as `append` takes it. May be empty when there is a prompt to append. */
+  messages: z.custom<readonly NewMessage[]>((value) => Array.isArray(value), 'must be a list'),
+  /** What was asked and is not stored yet; it is appended first. Default: the request's; `[]` for none. */
+  prompt: z.custom<Prompt>((value) => value !== null, 'must be a text, a message or messages').optional(),
+  /** The request that was answered, as `prepareRequest` gave it: whose figures the usage is of. */
+  request: requestSchema.optional(),
+  /** What the provider reported. */
+  usage: z.strictObject({ inputTokens, cacheReadTokens, cacheCreationTokens, outputTokens }).optional(),
+  /** Whose usage it is, where there is no request. Default: the session's own, else "openai". */
+  provider: nameSchema.optional(),
+  model: nameSchema.optional(),
+  /** Why the answer ended, in the provider's words. */
+  stopReason: labelSchema.nullish(),
+  /** The position the caller believes is last, before prompt and answer are appended. */
+  expectedPosition: z.int().nonnegative().optional(),
+})
+
+/** What `recordResponse` takes. */
+export type ResponseInput = Omit<z.input<typeof recordSchema>, 'request'> & {
+  readonly request?: PreparedRequest | undefined
+}
+export type CheckedResponse = z.output<typeof recordSchema>
+
+/** What became of a response. */
+export type RecordedResponse = {
+  /** Prompt and answer, in order. */
+  readonly appended: AppendedTurn
+  /** What became of the usage; absent when none was given, and when all messages were known already. */
+  readonly usage?: UsageResult
+  /** What comes next: the same request again, the results of tools, or nothing. */
+  readonly next: NextStep
+  /** Whether the answer was final: a turn is complete. */
+  readonly final: boolean
+  /** How full the context is now; `null` where the package is switched off. */
+  readonly stats: ContextStats | null
+}
+
+/** What `recordUsage` is told of a response. */
+export function usageOfResponse(
+  { request, provider, model }: CheckedResponse,
+  usage: NonNullable<CheckedResponse['usage']>,
+): UsageInput {
+  if (request === undefined)
+    return { ...usage, ...(provider !== undefined && { provider }), ...(model !== undefined && { model }) }
+  const { system, tools, position, viewEpoch, pendingTokens } = request
+  return {
+    ...usage,
+    ...modelOfResponse({ request, provider, model }),
+    position,
+    viewEpoch,
+    pendingTokens,
+    ...(system !== undefined && { systemPrompt: system }),
+    ...(tools !== undefined && { toolDefinitions: [...tools] }),
+  }
+}
+
+/** Whose figures count: what is said, else the request's. */
+export function modelOfResponse({
+  request,
+  provider = request?.provider,
+  model = request?.model,
+}: Pick<CheckedResponse, 'request' | 'provider' | 'model'>): { provider?: string; model?: string } {
+  return { ...(provider !== undefined && { provider }), ...(model !== undefined && { model }) }
+}
+
+/** What the next request will hold besides the history, as far as the last one tells. */
+export function standingOf({ request }: CheckedResponse): StatsOptions {
+  if (request === undefined) return {}
+  const { system, tools, stats } = request
+  const { outputReserve, contextWindowTarget, threshold } = stats
+  return {
+    ...(system !== undefined && { systemPrompt: system }),
+    ...(tools !== undefined && { toolDefinitions: [...tools] }),
+    ...(outputReserve.source === 'maxTokens' && { maxTokens: outputReserve.tokens }),
+    ...(contextWindowTarget !== undefined && { contextWindowTarget }),
+    ...(threshold <= 1 && { threshold }),
+  }
+}

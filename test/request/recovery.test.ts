@@ -1,0 +1,296 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import {
+  ContextBudgetExceededError,
+  estimateMessagesTokens,
+  openStore,
+  type PreparedRequest,
+  type SqliteStore,
+  type Summarizer,
+  validateHistory,
+} from '../../src/index.ts'
+import { chat, say, units } from '../support/conversation.ts'
+
+let store: SqliteStore
+beforeEach(async () => {
+  store = await openStore(':memory:', { estimator: 'neurolink', env: false })
+})
+afterEach(() => store.close())
+
+const sizeOf = ({ messages, provider }: PreparedRequest): number =>
+  estimateMessagesTokens(messages, provider)
+
+/** As the AI SDK throws what Anthropic answers. */
+function overflow(tokens: number, limit: number): Error {
+  const message = `prompt is too long: ${tokens} tokens > ${limit} maximum`
+  return Object.assign(new Error(message), {
+    name: 'AI_APICallError',
+    statusCode: 400,
+    isRetryable: false,
+    responseBody: JSON.stringify({ type: 'error', error: { type: 'invalid_request_error', message } }),
+  })
+}
+
+/** A provider that takes so many tokens and not one more. */
+function provider(limit: number, errorOf: (tokens: number) => unknown = (tokens) => overflow(tokens, limit)) {
+  const calls: { readonly tokens: number; readonly request: PreparedRequest }[] = []
+  const call = (request: PreparedRequest, attempt: number): string => {
+    expect(attempt).toBe(calls.length + 1)
+    expect(validateHistory(request.messages, request.provider)).toEqual([])
+    const tokens = sizeOf(request)
+    calls.push({ tokens, request })
+    if (tokens > limit) throw errorOf(tokens)
+    return `answer to ${tokens} tokens`
+  }
+  return { calls, call }
+}
+
+const failing = async (act: () => Promise<unknown>): Promise<unknown> =>
+  act().then(
+    () => undefined,
+    (error: unknown) => error,
+  )
+
+/** 200 messages of 104 tokens: 20,824 in all, in a window that has room for 83,200. */
+const LONG = chat(100, 100)
+
+describe('an overflow', () => {
+  it('S2-020 S3-010 S3-277 S3-278: is recognised, the history made shorter, and the call made once more', async () => {
+    await store.append('s', LONG)
+    const { calls, call } = provider(12_000)
+    const answer = await store.withOverflowRecovery('s', call, { provider: 'anthropic', prompt: 'Go on.' })
+    expect(calls).toHaveLength(2)
+    expect(answer).toBe(`answer to ${calls[1]!.tokens} tokens`)
+    expect(calls[1]!.request.messages.at(-1)).toEqual({ role: 'user', content: 'Go on.' })
+    const compactions = await store.listCompactions('s')
+    expect(new Set(compactions.map(({ trigger }) => trigger))).toEqual(new Set(['overflow']))
+    // Nothing of the prompt was stored.
+    expect((await store.getSession('s')).messageCount).toBe(LONG.length)
+  })
+
+  it('S3-279 S3-280: teaches the limit it names', async () => {
+    await store.append('s', LONG)
+    await store.withOverflowRecovery('s', provider(12_000).call, { provider: 'anthropic' })
+    expect(await store.listLimits()).toMatchObject([{ provider: 'anthropic', tokens: 12_000 }])
+    // The next request goes by it, and overflows no more.
+    await store.append('s', chat(60, 100))
+    const { calls, call } = provider(12_000)
+    await store.withOverflowRecovery('s', call, { provider: 'anthropic' })
+    expect(calls).toHaveLength(1)
+  })
+
+  it('S3-281: brings the request down to 70 percent of what there is room for', async () => {
+    await store.append('s', LONG)
+    const { calls, call } = provider(12_000)
+    await store.withOverflowRecovery('s', call, { provider: 'anthropic', maxOutputTokens: 2_000 })
+    // 12,000 less the answer's 2,000, times 0.7.
+    const { stats } = calls[1]!.request
+    expect(stats.availableInputTokens).toBe(10_000)
+    expect(stats.estimatedInputTokens).toBeLessThanOrEqual(7_000)
+    expect(calls[1]!.tokens).toBeLessThanOrEqual(7_000)
+  })
+
+  it('that names no figures is answered by three tenths less', async () => {
+    await store.append('s', LONG)
+    const { calls, call } = provider(21_000, () => new Error('Input is too long for requested model.'))
+    await store.withOverflowRecovery('s', call, { provider: 'bedrock' })
+    // 29,372 by the estimator, which counts two fifths more for this provider.
+    expect(calls).toHaveLength(2)
+    expect(calls[1]!.tokens).toBeLessThanOrEqual(Math.floor(0.7 * calls[0]!.tokens))
+  })
+
+  it('is answered step by step, each smaller than the one before', async () => {
+    await store.append('s', LONG)
+    const { calls, call } = provider(7_000, () => new Error('Input is too long for requested model.'))
+    await store.withOverflowRecovery('s', call, { provider: 'bedrock' })
+    const sizes = calls.map(({ tokens }) => tokens)
+    expect(sizes.length).toBeGreaterThan(2)
+    expect(sizes.length).toBeLessThanOrEqual(4)
+    expect(sizes).toEqual(sizes.toSorted((a, b) => b - a))
+  })
+
+  it('S2-021 S2-022: that no step ends is an error of ours, with the provider’s as its cause', async () => {
+    await store.append('s', LONG)
+    const thrown: Error[] = []
+    const { calls, call } = provider(0, () => {
+      thrown.push(new Error('Input is too long for requested model.'))
+      return thrown.at(-1)
+    })
+    const error = await failing(() => store.withOverflowRecovery('s', call, { provider: 'bedrock' }))
+    expect(error).toBeInstanceOf(ContextBudgetExceededError)
+    const { cause, stagesUsed, breakdown, provider: named, estimatedTokens } = error as ContextBudgetExceededError
+    expect(cause).toBe(thrown.at(-1))
+    expect(calls).toHaveLength(4)
+    expect(stagesUsed).toContain('truncate')
+    expect(breakdown.conversationHistory).toBeGreaterThan(0)
+    expect(named).toBe('bedrock')
+    expect(estimatedTokens).toBeGreaterThan(0)
+    // Ours is no overflow: whoever recovers around it does not start over.
+    const outer = await failing(() =>
+      store.withOverflowRecovery('s', () => {
+        throw error
+      }),
+    )
+    expect(outer).toBe(error)
+  })
+
+  it('waits for no summarizer longer than it is told', async () => {
+    await store.append('s', LONG)
+    const summarizer: Summarizer = { name: 'hangs', usesModel: true, summarize: () => new Promise(() => {}) }
+    const { calls, call } = provider(12_000)
+    const start = Date.now()
+    await store.withOverflowRecovery('s', call, {
+      provider: 'anthropic',
+      waitMs: 200,
+      compaction: { summarizer },
+    })
+    expect(calls).toHaveLength(2)
+    expect(Date.now() - start).toBeLessThan(5_000)
+  })
+})
+
+describe('the error comes back as it was thrown', () => {
+  const others: Record<string, unknown> = {
+    'a rate limit': Object.assign(new Error('Rate limit reached: too many tokens per minute'), {
+      statusCode: 429,
+      isRetryable: true,
+    }),
+    'a bad request': Object.assign(new Error('messages.0: unexpected role'), {
+      statusCode: 400,
+      isRetryable: false,
+    }),
+    'a server that is down': Object.assign(new Error('overloaded_error'), { statusCode: 529 }),
+    'an abort': Object.assign(new Error('This operation was aborted'), { name: 'AbortError' }),
+    'a text': 'no key',
+    'nothing at all': undefined,
+  }
+  for (const [what, thrown] of Object.entries(others)) {
+    it(what, async () => {
+      await store.append('s', LONG)
+      let calls = 0
+      const call = (): never => {
+        calls += 1
+        throw thrown
+      }
+      const caught = await store.withOverflowRecovery('s', call).then(
+        () => 'no error',
+        (error: unknown) => [error],
+      )
+      expect(caught).toEqual([thrown])
+      expect((caught as unknown[])[0]).toBe(thrown)
+      expect([calls, await store.listCompactions('s')]).toEqual([1, []])
+    })
+  }
+
+  const untouched = async (options: object, session = 's'): Promise<void> => {
+    const error = overflow(20_000, 12_000)
+    let calls = 0
+    const caught = await failing(() =>
+      store.withOverflowRecovery(
+        session,
+        () => {
+          calls += 1
+          throw error
+        },
+        { provider: 'anthropic', ...options },
+      ),
+    )
+    expect(caught).toBe(error)
+    expect(calls).toBe(1)
+  }
+
+  it('with auto: false, and where the setting says so', async () => {
+    await store.append('s', LONG)
+    await untouched({ auto: false })
+    await store.updateSession('s', { config: { auto: false } })
+    await untouched({})
+    expect([await store.listCompactions('s'), await store.listLimits()]).toEqual([[], []])
+  })
+
+  it('when the history cannot get shorter', async () => {
+    await store.append('s', [say('user', units(5_000))])
+    await store.pin('s', [(await store.getMessages('s'))[0]!.id])
+    await untouched({})
+    await untouched({ prompt: units(15_000) }, 'unknown')
+    expect(await store.listCompactions('s')).toEqual([])
+  })
+
+  it('when the run is vetoed, or fails', async () => {
+    await store.append('s', LONG)
+    const away = store.onBeforeCompaction(() => false)
+    await untouched({})
+    away()
+    await store.forgetLimit('anthropic')
+    const stage = {
+      name: 'broken',
+      plan: () => {
+        throw new Error('no')
+      },
+    }
+    await untouched({ compaction: { stages: [stage], enableTruncate: false } })
+    expect(await store.getEffectiveHistory('s')).toHaveLength(LONG.length)
+  })
+
+  it('after an abort', async () => {
+    await store.append('s', LONG)
+    const controller = new AbortController()
+    const error = overflow(20_000, 12_000)
+    const caught = await failing(() =>
+      store.withOverflowRecovery(
+        's',
+        () => {
+          controller.abort()
+          throw error
+        },
+        { signal: controller.signal },
+      ),
+    )
+    expect(caught).toBe(error)
+  })
+
+  it('another error of the second call is that error', async () => {
+    await store.append('s', LONG)
+    const limited = Object.assign(new Error('Rate limit reached'), { statusCode: 429 })
+    const caught = await failing(() =>
+      store.withOverflowRecovery(
+        's',
+        (_, attempt) => {
+          throw attempt === 1 ? overflow(20_000, 12_000) : limited
+        },
+        { provider: 'anthropic' },
+      ),
+    )
+    expect(caught).toBe(limited)
+  })
+})
+
+describe('the wordings of providers', () => {
+  const said: Record<string, unknown> = {
+    openai: Object.assign(new Error('400 Your input exceeds the context window of this model.'), {
+      status: 400,
+      code: 'context_length_exceeded',
+    }),
+    azure: {
+      error: {
+        code: 'context_length_exceeded',
+        message:
+          "This model's maximum context length is 16000 tokens. However, your messages resulted in 20840 tokens. Please reduce the length of the messages.",
+      },
+    },
+    'google-ai': Object.assign(
+      new Error('The input token count (20840) exceeds the maximum number of tokens allowed (16000).'),
+      { status: 400 },
+    ),
+    mistral: new Error(
+      'Prompt contains 20840 tokens and 0 draft tokens, too large for model with 16000 maximum context length',
+    ),
+  }
+  for (const [name, error] of Object.entries(said)) {
+    it(name, async () => {
+      await store.append('s', LONG)
+      const { calls, call } = provider(16_000, () => error)
+      await store.withOverflowRecovery('s', call, { provider: name, maxOutputTokens: 0 })
+      expect(calls).toHaveLength(2)
+      expect(calls[1]!.tokens).toBeLessThanOrEqual(0.7 * 20_840)
+    })
+  }
+})
