@@ -108,6 +108,13 @@ export function markReasoned(parts: readonly Part[]): readonly Part[] {
   })
 }
 
+/** A message that is one text needs no list. */
+export function contentOf(parts: readonly Part[]): string | readonly Part[] {
+  const [first] = parts
+  const isPlain = parts.length === 1 && first?.type === 'text' && first.providerOptions === undefined
+  return isPlain ? first.text : parts
+}
+
 /** Parts of one message as the AI SDK sends them; what another provider alone knows is left out. */
 export function partsTo(parts: readonly Part[], target: Target): SdkPart[] {
   const hasReasoning = parts.some(

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../core/json.ts'
 import { type Message, type NewMessage, type Part, partsOf } from '../core/message.ts'
 import { AI_SDK, keptOptions, sentOptions, withoutCacheMarks } from './options.ts'
-import { markReasoned, partFrom, partsTo, type Target } from './parts.ts'
+import { contentOf, markReasoned, partFrom, partsTo, type Target } from './parts.ts'
 import type { SdkMessage, SdkPart, SdkVersion } from './sdk-types.ts'
 
 /*
@@ -19,15 +19,7 @@ export function fromSdkMessage({ role, content, providerOptions }: SdkMessage, p
   const metadata = options === undefined ? {} : { metadata: { [AI_SDK]: { options: options as JsonObject } } }
   if (typeof content === 'string') return { role, content, ...metadata }
   const parts = markReasoned(content.map((part) => partFrom(part, provider)))
-  return { role, content: isPlainText(parts) ? parts[0].text : parts, ...metadata }
-}
-
-/** A message that is one text needs no list. */
-function isPlainText(
-  parts: readonly Part[],
-): parts is readonly [{ readonly type: 'text'; readonly text: string }] {
-  const [first] = parts
-  return parts.length === 1 && first?.type === 'text' && first.providerOptions === undefined
+  return { role, content: contentOf(parts), ...metadata }
 }
 
 /**

@@ -3,7 +3,7 @@ import type { NewMessage, Part } from '../core/message.ts'
 import { stopReasonOf } from '../core/stop-reason.ts'
 import { parsedArguments } from '../formats/wire.ts'
 import { AI_SDK, jsonOf } from './options.ts'
-import { markReasoned, partFrom } from './parts.ts'
+import { contentOf, markReasoned, partFrom } from './parts.ts'
 import type { SdkPart } from './sdk-types.ts'
 import { providerResult } from './tool-output.ts'
 
@@ -42,7 +42,7 @@ export function messageOfAnswer(answer: Answer, provider: string): NewMessage | 
     ...(approvals.length > 0 && { approvals: jsonOf(approvals) }),
   }
   const metadata = Object.keys(kept).length === 0 ? {} : { metadata: { [AI_SDK]: kept } }
-  return { role: 'assistant', content: markReasoned(parts), ...metadata }
+  return { role: 'assistant', content: contentOf(markReasoned(parts)), ...metadata }
 }
 
 /** A call as it comes from a model: its arguments are a text. */

@@ -87,7 +87,7 @@ export async function setAside(
   store: ReadingStore,
   sessionId: string,
   beyond: readonly StoredMessage[],
-  { onDivergence, actor }: { readonly onDivergence: OnDivergence; readonly actor: string | undefined },
+  { onDivergence, actor }: { readonly onDivergence: OnDivergence; readonly actor?: string | undefined },
 ): Promise<string | undefined> {
   if (beyond.length === 0 || onDivergence === 'append') return undefined
   const diverged = (why: string): UndertextError => {

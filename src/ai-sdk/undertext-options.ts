@@ -14,7 +14,7 @@ export type SessionChoice =
   | string
   | ((call: { readonly params: SdkParams; readonly provider: string; readonly model: string }) => string)
 
-const functionSchema = <F>(): z.ZodType<F> =>
+const functionSchema = <F>(): z.ZodType<F, F> =>
   z.custom<F>((value) => typeof value === 'function', 'must be a function')
 
 /** What of a call was to be stored. */

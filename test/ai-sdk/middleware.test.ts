@@ -397,9 +397,13 @@ describe.each(['generateText', 'streamText'] as const)('%s', (way) => {
   it('gives back an answer that cannot be stored, or the error', async () => {
     await using store = await openStore(':memory:')
     const model = scripted([[text('one')], [text('two')]])
-    const broken = Object.create(store, {
-      recordResponse: { value: () => Promise.reject(new Error('disk full')) },
-    }) as Store
+    const broken = new Proxy(store, {
+      get: (target, name) => {
+        if (name === 'recordResponse') return () => Promise.reject(new Error('disk full'))
+        const value: unknown = Reflect.get(target, name)
+        return typeof value === 'function' ? value.bind(target) : value
+      },
+    })
     await expect(ask(way, { store: broken, model, messages: [user('first')] })).rejects.toThrow('disk full')
     const unrecorded: unknown[] = []
     const options = { onRecordError: (_: unknown, what: unknown) => unrecorded.push(what) }
@@ -409,7 +413,7 @@ describe.each(['generateText', 'streamText'] as const)('%s', (way) => {
       {
         sessionId: 's',
         prompt: [{ role: 'user', content: 'first' }],
-        messages: [{ role: 'assistant', content: [{ type: 'text', text: 'two' }] }],
+        messages: [{ role: 'assistant', content: 'two' }],
       },
     ])
   })

@@ -36,12 +36,12 @@ export function finishOf(content: readonly Content[]): LanguageModelV3FinishReas
 /** What a model says, in turn: contents, or what it does instead. */
 export type Said = readonly Content[] | (() => never | Promise<never>)
 
-export function result(content: readonly Content[]): LanguageModelV3GenerateResult {
-  return { content: [...content], finishReason: finishOf(content), usage: usage(), warnings: [] }
+export function result(content: readonly Content[], input?: number): LanguageModelV3GenerateResult {
+  return { content: [...content], finishReason: finishOf(content), usage: usage(input), warnings: [] }
 }
 
 /** The same as parts of a stream; texts in pieces. */
-export function partsOf(content: readonly Content[]): StreamPart[] {
+export function partsOf(content: readonly Content[], input?: number): StreamPart[] {
   const parts = content.flatMap((part, index): StreamPart[] => {
     if (part.type !== 'text' && part.type !== 'reasoning') return [part as StreamPart]
     const { type, providerMetadata } = part
@@ -57,7 +57,7 @@ export function partsOf(content: readonly Content[]): StreamPart[] {
   return [
     { type: 'stream-start', warnings: [] },
     ...parts,
-    { type: 'finish', finishReason: finishOf(content), usage: usage() },
+    { type: 'finish', finishReason: finishOf(content), usage: usage(input) },
   ]
 }
 
@@ -65,6 +65,11 @@ export function streamOf(parts: readonly StreamPart[]) {
   return {
     stream: simulateReadableStream({ chunks: [...parts], initialDelayInMs: null, chunkDelayInMs: null }),
   }
+}
+
+/** What a provider would report of a prompt, roughly: the store believes it. */
+function tokensOf({ prompt }: CallOptions): number {
+  return Math.ceil(sent({ prompt }).join('').length / 4)
 }
 
 /** A model that says what it is told, in turn, whole or streamed, and the calls it got. */
@@ -82,8 +87,8 @@ export function scripted(
   const model = new MockLanguageModelV3({
     provider,
     modelId,
-    doGenerate: async (options) => result(await next(options)),
-    doStream: async (options) => streamOf(partsOf(await next(options))),
+    doGenerate: async (options) => result(await next(options), tokensOf(options)),
+    doStream: async (options) => streamOf(partsOf(await next(options), tokensOf(options))),
   })
   return Object.assign(model, { calls })
 }
@@ -113,6 +118,6 @@ function said(part: Part): string {
 }
 
 /** What a model was sent, the same way. */
-export function sent(options: CallOptions | undefined): string[] {
+export function sent(options: Pick<CallOptions, 'prompt'> | undefined): string[] {
   return options?.prompt.map(short) ?? []
 }
