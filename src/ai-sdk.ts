@@ -2,5 +2,28 @@
  * What concerns the AI SDK (`ai`, an optional peer): the entry `undertext/ai-sdk`.
  */
 
+export type { PromptHistory } from './ai-sdk/known.ts'
+export { type UndertextStore, undertext } from './ai-sdk/middleware.ts'
+export { fromSdkPrompt, toSdkPrompt } from './ai-sdk/prompt.ts'
+export { namesOf } from './ai-sdk/provider-names.ts'
+export type {
+  SdkAnswer,
+  SdkMessage,
+  SdkMiddleware,
+  SdkModel,
+  SdkOptions,
+  SdkParams,
+  SdkPart,
+  SdkVersion,
+} from './ai-sdk/sdk-types.ts'
+export type { OnDivergence } from './ai-sdk/session-reading.ts'
 export { type AiSdkSummarizerOptions, aiSdkSummarizer } from './ai-sdk/summarizer.ts'
 export type { LanguageModelLike, ModelRegistry } from './ai-sdk/types.ts'
+export type {
+  RequestOptions,
+  RequestOptionsOf,
+  SessionChoice,
+  UndertextCallOptions,
+  UndertextOptions,
+  Unrecorded,
+} from './ai-sdk/undertext-options.ts'

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -25,5 +25,35 @@ export async function runAsUser(code: string): Promise<string> {
     return stdout
   } finally {
     await rm(folder, { recursive: true, force: true })
+  }
+}
+
+/**
+ * Runs a script of a folder of examples as a user would, in a copy of the folder, with the package's names resolved to the sources.
+ * `env` goes in place of the process's own variables, save those Node needs.
+ */
+export async function runExample(
+  folder: string,
+  script: string,
+  env: Readonly<Record<string, string>> = {},
+): Promise<string> {
+  const copy = await mkdtemp(join(tmpdir(), 'undertext-example-'))
+  try {
+    await writeFile(join(copy, 'package.json'), '{ "type": "module" }')
+    await symlink(join(REPOSITORY, 'node_modules'), join(copy, 'node_modules'))
+    const source = (name: string): string => JSON.stringify(join(REPOSITORY, 'src', name))
+    for (const file of await readdir(join(REPOSITORY, folder))) {
+      const code = await readFile(join(REPOSITORY, folder, file), 'utf8')
+      const resolved = code
+        .replaceAll("from 'undertext'", `from ${source('index.ts')}`)
+        .replaceAll("from 'undertext/ai-sdk'", `from ${source('ai-sdk.ts')}`)
+      await writeFile(join(copy, file), resolved)
+    }
+    const tsx = join(REPOSITORY, 'node_modules', 'tsx', 'dist', 'cli.mjs')
+    const { PATH = '' } = process.env
+    const { stdout } = await run(process.execPath, [tsx, script], { cwd: copy, env: { PATH, ...env } })
+    return stdout
+  } finally {
+    await rm(copy, { recursive: true, force: true })
   }
 }

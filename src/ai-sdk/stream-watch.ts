@@ -1,0 +1,103 @@
+import type { Answer } from './response.ts'
+import type { SdkPart } from './sdk-types.ts'
+import { gathering } from './stream.ts'
+
+/** Parts that come before a model has said anything. */
+const PRELUDE: ReadonlySet<string> = new Set(['stream-start', 'response-metadata', 'raw', 'ping'])
+
+/** A stream whose first words are there, or what came in place of them. The stream still tells everything. */
+export type Begun = { readonly stream: ReadableStream<SdkPart>; readonly failure?: unknown }
+
+/** Waits for the first part that says something, so that a failure before it can be answered with another request. */
+export async function begun(source: ReadableStream<SdkPart>): Promise<Begun> {
+  const reader = source.getReader()
+  const waiting: SdkPart[] = []
+  let failure: unknown
+  let failed = false
+  let broken = false
+  try {
+    for (;;) {
+      const { done, value } = await reader.read()
+      if (done) break
+      waiting.push(value)
+      if (PRELUDE.has(value.type)) continue
+      failed = value.type === 'error'
+      if (failed) failure = value.error
+      break
+    }
+  } catch (error) {
+    failure = error
+    failed = true
+    broken = true
+  }
+  let next = 0
+  const stream = new ReadableStream<SdkPart>(
+    {
+      async pull(controller) {
+        if (next < waiting.length) return controller.enqueue(waiting[next++]!)
+        if (broken) return controller.error(failure)
+        const { done, value } = await reader.read()
+        if (done) controller.close()
+        else controller.enqueue(value)
+      },
+      cancel: (reason) => reader.cancel(reason),
+    },
+    { highWaterMark: 0 },
+  )
+  return failed ? { stream, failure } : { stream }
+}
+
+/** What to do at the end of a stream. Each is called at most once, and one of them at least when the stream is read or cancelled. */
+export type StreamEnd = {
+  /** The whole answer is there. What this throws breaks the stream before its last part. */
+  readonly whole: (answer: Answer) => Promise<void>
+  /** The stream broke, was cancelled, told of an error or ended too soon. */
+  readonly broken: () => Promise<void>
+}
+
+/**
+ * The same stream, watched. Parts are passed on as they come; only the last one, `finish`, waits until `whole` is done, so that
+ * whoever has read to the end finds everything stored.
+ */
+export function watched(source: ReadableStream<SdkPart>, end: StreamEnd): ReadableStream<SdkPart> {
+  const reader = source.getReader()
+  const gathered = gathering()
+  let isOver = false
+  const breakOff = async (): Promise<void> => {
+    if (isOver) return
+    isOver = true
+    await end.broken()
+  }
+  return new ReadableStream<SdkPart>(
+    {
+      async pull(controller) {
+        try {
+          const { done, value } = await reader.read()
+          if (done) {
+            await breakOff()
+            return controller.close()
+          }
+          if (!isOver) gathered.add(value)
+          if (value.type === 'finish' && !isOver) {
+            const answer = gathered.answer()
+            if (answer === undefined) await breakOff()
+            else {
+              isOver = true
+              await end.whole(answer)
+            }
+          }
+          controller.enqueue(value)
+        } catch (error) {
+          await breakOff()
+          controller.error(error)
+          reader.cancel(error).catch(() => {})
+        }
+      },
+      async cancel(reason) {
+        await breakOff()
+        await reader.cancel(reason)
+      },
+    },
+    { highWaterMark: 0 },
+  )
+}
