@@ -3,7 +3,13 @@ import { call, result, say, units } from '../support/conversation.ts'
 
 /* Runs that pay a model, the same in a child that is killed and in the test that looks into what it left. */
 
-export const PAYING = ['one summary', 'a summary in chunks', 'before a turn', 'offline instead'] as const
+export const PAYING = [
+  'one summary',
+  'a summary in chunks',
+  'before a request',
+  'after a stricter question',
+  'offline instead',
+] as const
 export type Paying = (typeof PAYING)[number]
 
 /** What the model is paid for one answer; a whole number, so that sums are exact. */
@@ -29,8 +35,10 @@ export async function pay(
   answered: () => unknown = () => {},
 ): Promise<unknown> {
   const config = { ...ONE, summarizer: model(how, answered) }
-  if (how === 'before a turn')
-    return store.beforeTurn(SESSION, { provider: 'openai', model: 'small', compaction: config })
+  if (how === 'before a request') {
+    const compaction = { ...config, enableTruncate: true }
+    return store.prepareRequest(SESSION, { provider: 'openai', model: 'small', prompt: 'Go on.', compaction })
+  }
   return store.compactSession(SESSION, {
     ...config,
     ...(how === 'offline instead' && { offlineFallback: true }),
@@ -54,12 +62,14 @@ function model(how: Paying, answered: () => unknown): Summarizer {
   return {
     name: 'paid',
     usesModel: true,
+    asksAgain: how === 'after a stricter question',
     ...(how === 'a summary in chunks' && { maxInputTokens: 1_200 }),
     summarize: async () => {
       asked += 1
       await new Promise((resolve) => setImmediate(resolve))
       await answered()
       if (how === 'offline instead') throw new Error('no answer')
+      if (how === 'after a stricter question' && asked === 1) return { text: '', cost: COST }
       return { text: `What was done so far, in ${asked}.`, cost: COST, model: 'paid-1' }
     },
   }

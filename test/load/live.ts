@@ -29,6 +29,8 @@ export type LifeOptions = {
    * that wait.
    */
   readonly loops: 'whole' | 'open'
+  /** Whether history is compacted in the background too: unasked, and by `compactInBackground` every third turn. */
+  readonly inBackground: boolean
   /** Most time the conversation's own model takes for an answer, milliseconds. */
   readonly answerMs: number
 }
@@ -38,6 +40,8 @@ export type LifeReport = {
   readonly requests: number
   /** Requests before which the history was compacted. */
   readonly compacted: number
+  /** Compactions it asked to be made in the background. */
+  readonly jobs: number
   /** What had to be tried again, by code. */
   readonly retried: Readonly<Record<string, number>>
   /** What must never be, in words. */
@@ -69,6 +73,7 @@ class Life {
   readonly #retried: Record<string, number> = {}
   #requests = 0
   #compacted = 0
+  #jobs = 0
 
   constructor(options: LifeOptions) {
     this.#options = options
@@ -77,7 +82,7 @@ class Life {
   }
 
   async run(): Promise<LifeReport> {
-    const { file, process, turns, log, delayMs, faults } = this.#options
+    const { file, process, turns, log, delayMs, faults, inBackground } = this.#options
     // A listener too many, a promise nobody heard: Node says so, and so do we.
     globalThis.process.on('warning', ({ name }) => this.#problems.add(`a warning of Node's: ${name}`))
     const model = loadModel({ log, process, random: this.#random, delayMs, faults })
@@ -85,14 +90,26 @@ class Life {
       durability: 'normal',
       contextWindows: WINDOWS,
       summarizer: model,
-      config: { offlineFallback: process === 3 },
+      config: {
+        offlineFallback: process === 3,
+        background: inBackground,
+        backgroundMinIntervalMs: 0,
+        // The load is about being paid once, not about paying little.
+        circuitResetMs: 50,
+        spendLimits: {},
+      },
     })
-    for (let turn = 1; turn <= turns; turn++) await this.#turn(store, turn)
+    for (let turn = 1; turn <= turns; turn++) {
+      await this.#turn(store, turn)
+      if (inBackground && turn % 3 === 0) await this.#startJob(store)
+    }
+    if (inBackground) await store.whenIdle(this.#options.session, { timeoutMs: 60_000 })
     await store.close()
     return {
       process,
       requests: this.#requests,
       compacted: this.#compacted,
+      jobs: this.#jobs,
       retried: this.#retried,
       problems: [...this.#problems],
     }
@@ -103,22 +120,13 @@ class Life {
     const steps = stepsOf(process, turn)
     if (loops === 'whole') {
       await this.#retrying(() => this.#wholeTurn(store, steps, `turn ${turn}`))
-      const said = steps.flatMap(({ prompt, reply }) => [...prompt, ...reply])
-      if (this.#forgets()) await this.#retrying(() => recordAgain(store, session, said))
     } else {
       for (const [at, step] of steps.entries()) {
         await this.#retrying(() => this.#step(store, step, at === 0, `turn ${turn}, request ${at + 1}`))
-        if (this.#forgets())
-          await this.#retrying(() => recordAgain(store, session, [...step.prompt, ...step.reply]))
       }
     }
     const { messages } = await store.renderHistory(session, { provider: this.#provider })
     this.#check(messages, [], `after turn ${turn}`)
-  }
-
-  /** Sometimes nobody hears that it was stored, and stores it again. */
-  #forgets(): boolean {
-    return this.#random() < 0.05
   }
 
   /** The loop goes with every request as what is not stored yet, and is stored at its end. Every other process begins anew when another was quicker. */
@@ -128,15 +136,33 @@ class Life {
       pending.push(...prompt)
       const request = await this.#ask(store, pending, `${when}, request ${at + 1}`)
       if (at < steps.length - 1) pending.push(...reply)
-      else
-        await record(store, this.#options.session, request, pending, reply, this.#options.process % 2 === 0)
+      else await this.#record(store, request, reply, this.#options.process % 2 === 0)
     }
   }
 
   /** Each answer is stored as it comes. Who begins a turn has nothing stored yet and begins anew when another was quicker; results must be stored. */
   async #step(store: SqliteStore, { prompt, reply }: Step, isFirst: boolean, when: string): Promise<void> {
     const request = await this.#ask(store, prompt, when)
-    await record(store, this.#options.session, request, prompt, reply, isFirst)
+    await this.#record(store, request, reply, isFirst)
+  }
+
+  /** Stores what was asked and answered; `isGuarded`: unless another was quicker. */
+  async #record(
+    store: SqliteStore,
+    request: PreparedRequest,
+    reply: readonly NewMessage[],
+    isGuarded: boolean,
+  ): Promise<void> {
+    const { session } = this.#options
+    const usage = { inputTokens: Math.round(request.stats.estimated * 1.1), outputTokens: 60 }
+    const response = { request, messages: reply, usage, stopReason: 'stop' }
+    await store.recordResponse(session, {
+      ...response,
+      ...(isGuarded && { expectedPosition: request.position }),
+    })
+    // Sometimes nobody hears that it was stored, and stores it again.
+    if (this.#random() < 0.05)
+      await this.#retrying(async () => void (await store.recordResponse(session, response)))
   }
 
   async #ask(store: SqliteStore, prompt: readonly NewMessage[], when: string): Promise<PreparedRequest> {
@@ -152,6 +178,17 @@ class Life {
     if (!request.stats.withinBudget) this.#problems.add(`${when}: it does not fit`)
     await pause(this.#random() * this.#options.answerMs)
     return request
+  }
+
+  /** Nobody waits for it; the circuit may be open after failures. */
+  async #startJob(store: SqliteStore): Promise<void> {
+    try {
+      await store.compactInBackground(this.#options.session)
+      this.#jobs += 1
+    } catch (error) {
+      if (!isUndertextError(error, 'CIRCUIT_OPEN')) throw error
+      this.#retried.CIRCUIT_OPEN = (this.#retried.CIRCUIT_OPEN ?? 0) + 1
+    }
   }
 
   #check(messages: readonly Message[], prompt: readonly NewMessage[], when: string): void {
@@ -174,21 +211,6 @@ class Life {
       }
     }
   }
-}
-
-async function record(
-  store: SqliteStore,
-  session: string,
-  { position }: PreparedRequest,
-  prompt: readonly NewMessage[],
-  reply: readonly NewMessage[],
-  isGuarded: boolean,
-): Promise<void> {
-  await store.append(session, [...prompt, ...reply], isGuarded ? { expectedPosition: position } : {})
-}
-
-async function recordAgain(store: SqliteStore, session: string, said: readonly NewMessage[]): Promise<void> {
-  await store.append(session, said)
 }
 
 function pause(ms: number): Promise<void> {

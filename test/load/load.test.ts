@@ -6,7 +6,7 @@ import { type Load, underLoad } from './load.ts'
 /* Four processes on one session, briefly. The long mode does it with 200 turns each and a slower model. */
 
 const SEED = seedOf()
-const BRIEF: Omit<Load, 'loops' | 'turns'> = {
+const BRIEF: Omit<Load, 'loops' | 'inBackground' | 'turns'> = {
   processes: 4,
   seed: SEED,
   delayMs: [10, 40],
@@ -22,14 +22,18 @@ beforeAll(async () => {
 afterAll(() => crew.end())
 
 it(`four processes live on one session, with a model that is slow and fails (seed ${SEED})`, async () => {
-  const { runs, paid } = await underLoad(crew, { ...BRIEF, loops: 'whole', turns: 25 })
+  const { runs, paid } = await underLoad(crew, { ...BRIEF, loops: 'whole', inBackground: false, turns: 25 })
   // Windows are so small that every few turns need a run.
-  console.log(runs, paid)
   expect(runs).toBeGreaterThan(10)
   expect(paid.asked).toBeGreaterThan(10)
 })
 
 it(`the same while they talk over each other's loops of tools (seed ${SEED})`, async () => {
-  const { runs } = await underLoad(crew, { ...BRIEF, loops: 'open', turns: 10 })
+  const { runs } = await underLoad(crew, { ...BRIEF, loops: 'open', inBackground: false, turns: 10 })
   expect(runs).toBeGreaterThan(3)
+})
+
+it(`the same while all of them also compact in the background (seed ${SEED})`, async () => {
+  const { jobs } = await underLoad(crew, { ...BRIEF, loops: 'whole', inBackground: true, turns: 10 })
+  expect(jobs.done).toBeGreaterThan(0)
 })

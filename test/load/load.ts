@@ -10,7 +10,10 @@ import { expectPaidOnce, type PaidFigures, readPaid } from './paid.ts'
 
 /* A session under load: some processes live on it while one looks on; then the file is held to all they did. */
 
-export type Load = Pick<LifeOptions, 'turns' | 'loops' | 'delayMs' | 'faults' | 'answerMs' | 'seed'> & {
+export type Load = Pick<
+  LifeOptions,
+  'turns' | 'loops' | 'inBackground' | 'delayMs' | 'faults' | 'answerMs' | 'seed'
+> & {
   readonly processes: number
   /** How long the one who looks on waits between two looks, milliseconds. */
   readonly lookEveryMs: number
@@ -25,6 +28,8 @@ export type LoadFigures = {
   readonly paid: PaidFigures
   readonly offline: number
   readonly truncated: number
+  /** Jobs in the background, by how they ended. */
+  readonly jobs: Readonly<Record<string, number>>
   readonly looks: number
   readonly retried: Readonly<Record<string, number>>
 }
@@ -77,6 +82,9 @@ async function held(
   const ended = compactions.filter(({ status }) => status !== 'running')
   expect(ended, 'no attempt is left running').toEqual(compactions)
   const paid = expectPaidOnce(readPaid(log), compactions, positionOf)
+  const jobs: Record<string, number> = {}
+  for (const { state } of await store.listJobs(session)) jobs[state] = (jobs[state] ?? 0) + 1
+  expect([jobs.queued, jobs.running], 'no job is left open').toEqual([undefined, undefined])
   await expectAllUndone(store, session, life.loops === 'open')
   await store.close()
   const inForce = compactions.filter(({ status }) => status === 'active')
@@ -92,6 +100,7 @@ async function held(
     paid,
     offline: inForce.filter(({ kind, summarizer }) => kind === 'condense' && summarizer !== 'load').length,
     truncated: inForce.filter(({ kind }) => kind === 'truncate').length,
+    jobs,
     looks,
     retried,
   }

@@ -47,7 +47,9 @@ export async function longConversation(turns: number, contextWindow: number): Pr
   let [requests, runs, largest, available, used, kept] = [0, 0, 0, 0, 0, 0]
   try {
     for (let turn = 1; turn <= turns; turn++) {
-      for (const [at, { prompt, reply }] of stepsOf(turn).entries()) {
+      const steps = stepsOf(turn)
+      const own = new Words(textOf(steps.flatMap(({ prompt }) => prompt)))
+      for (const [at, { prompt, reply }] of steps.entries()) {
         const what = `turn ${turn}, request ${at + 1}`
         const request = await store.prepareRequest('long', {
           provider: PROVIDER,
@@ -65,11 +67,17 @@ export async function longConversation(turns: number, contextWindow: number): Pr
         seen.add(prompt)
         const text = textOf(messages)
         expectTold(text, turn, what)
-        const wanted = seen.knownOf(reply)
+        // What the turn itself brings is there anyway.
+        const wanted = seen.knownOf(reply).filter((identifier) => !own.has(identifier))
         const words = new Words(text)
         used += wanted.length
         kept += wanted.filter((identifier) => words.has(identifier)).length
-        await record(store, request, prompt, reply)
+        await store.recordResponse('long', {
+          request,
+          messages: reply,
+          expectedPosition: request.position,
+          stopReason: at === steps.length - 1 ? 'end_turn' : 'tool_use',
+        })
         seen.add(reply)
       }
     }
@@ -97,18 +105,6 @@ export async function longConversation(turns: number, contextWindow: number): Pr
     await store.close()
     rmSync(folder, { recursive: true, force: true })
   }
-}
-
-type Store = Awaited<ReturnType<typeof openStore>>
-type Request = Awaited<ReturnType<Store['prepareRequest']>>
-
-async function record(
-  store: Store,
-  { position }: Request,
-  prompt: readonly NewMessage[],
-  reply: readonly NewMessage[],
-): Promise<void> {
-  await store.append('long', [...prompt, ...reply], { expectedPosition: position })
 }
 
 /** What was asked for first and every rule that was stated since must be told in every request, whatever was hidden. */

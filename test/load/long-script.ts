@@ -83,12 +83,13 @@ function fileOf(turn: number): number {
   return turn % 7 === 0 ? (turn * 13) % FILES : Math.floor(turn / 6) % FILES
 }
 
-/** What an answer says of work done long before. */
+/** What an answer says of work done before: a while ago, and now and then long ago. */
 function elsewhere(turn: number): string {
-  const earlier = turn > 20 && turn % 4 === 0 ? turn - 17 : undefined
-  return earlier === undefined
-    ? ''
-    : `It builds on ${functionOf(fileOf(earlier), earlier)} of task ${earlier}.`
+  const earlier = [17, ...(turn % 4 === 0 ? [Math.floor(turn / 2)] : [])].map((back) => turn - back)
+  return earlier
+    .filter((one) => one > 0)
+    .map((one) => `It builds on ${functionOf(fileOf(one), one)} in ${pathOf(fileOf(one))}.`)
+    .join(' ')
 }
 
 function pathOf(file: number): string {

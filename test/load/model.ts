@@ -49,7 +49,9 @@ export function loadModel(options: ModelOptions): Summarizer {
     ...(maxInputTokens !== undefined && { maxInputTokens }),
     summarize: async (request) => {
       const ask = `${options.process}-${++asked}`
-      note({ event: 'asked', ask, labels: labelsIn(textOf(request.messages)), earlier: earlierIn(request) })
+      // A summary the offline summarizer wrote quotes the messages it stands for; those are not shown again.
+      const shown = request.messages.filter(({ kind }) => kind === 'message')
+      note({ event: 'asked', ask, labels: labelsIn(textOf(shown)), earlier: earlierIn(request) })
       const how: How = random() < faults ? BAD[Math.floor(random() * BAD.length)]! : 'good'
       const isOver = await waited(delayMs[0] + random() * (delayMs[1] - delayMs[0]), request.signal)
       if (!isOver) {
