@@ -10,7 +10,7 @@ export type Gathering = {
 
 type Growing = { readonly type: string; readonly pieces: string[]; metadata: unknown }
 
-/** Parts that say nothing of the conversation. */
+/** Parts that stand in the answer as they come. */
 const KEPT: ReadonlySet<string> = new Set([
   'tool-call',
   'tool-result',
@@ -20,6 +20,9 @@ const KEPT: ReadonlySet<string> = new Set([
   'source',
   'custom',
 ])
+
+/** Custom parts that tell of the stream and are no part of the answer: `doGenerate` has none of them. */
+const ABOUT_THE_STREAM: ReadonlySet<unknown> = new Set(['anthropic.message_start'])
 
 /** Texts and reasoning come in pieces, which are put together by their ids; of their metadata the last counts, as in the AI SDK. */
 export function gathering(): Gathering {
@@ -50,6 +53,7 @@ export function gathering(): Gathering {
         part.type === 'reasoning-end'
       )
         grow(part, 'reasoning')
+      else if (part.type === 'custom' && ABOUT_THE_STREAM.has(part.kind)) return
       else if (KEPT.has(part.type)) entries.push(part)
       else if (part.type === 'response-metadata' && typeof part.id === 'string') responseId = part.id
       else if (part.type === 'error') failed = true

@@ -36,6 +36,16 @@ const LOG = [
   'assistant: Yes.',
 ]
 
+type Messages = Awaited<ReturnType<typeof generateText>>['response']['messages']
+
+/** The messages of all steps: from version 7 on `response` has those of the last one alone. */
+async function answered(result: {
+  readonly response: PromiseLike<{ readonly messages: Messages }> | { readonly messages: Messages }
+  readonly responseMessages?: PromiseLike<Messages> | Messages
+}): Promise<Messages> {
+  return (await result.responseMessages) ?? (await result.response).messages
+}
+
 for (const [name, model] of Object.entries(MODELS)) {
   for (const way of ['generateText', 'streamText'] as const) {
     it(`${name}, ${way}: the bytes sent are those of a chat without a store`, async () => {
@@ -52,10 +62,10 @@ for (const [name, model] of Object.entries(MODELS)) {
           stopWhen: stepCountIs(5),
           messages,
         }
-        if (way === 'generateText') return (await generateText(settings)).response.messages
+        if (way === 'generateText') return answered(await generateText(settings))
         const stream = streamText(settings)
         await stream.consumeStream()
-        return (await stream.response).messages
+        return answered(stream)
       }
       const go = { role: 'user', content: 'go' } as const
       const sure = { role: 'user', content: 'sure?' } as const
