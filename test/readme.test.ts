@@ -8,8 +8,35 @@ const README = readFileSync(join(REPOSITORY, 'README.md'), 'utf8')
 const blocks = examplesOf(README)
 
 it('runs the first screen as it stands', async () => {
-  const out = await runAsUser(`${blocks[0]!}\nconsole.log(stats!.messageCount, messages.length)`)
-  expect(out.trim()).toBe('3 3')
+  const model = `async function callYourModel(system: unknown, messages: readonly unknown[]) {
+      console.log(system, messages.length)
+      return { messages: [{ role: 'assistant' as const, content: 'Nothing.' }], usage: { inputTokens: 20 } }
+    }`
+  const out = await runAsUser(`${blocks[0]!}\n${model}\nconsole.log(stats!.messageCount, run!.reason)`)
+  expect(out.trim().split('\n')).toEqual(['Be brief. 1', '2 NOTHING_TO_COMPACT'])
+})
+
+it('runs the example of the AI SDK', async () => {
+  const opening = `
+    import { generateText, wrapLanguageModel } from 'ai'
+    import * as mocks from 'ai/test'
+    import { openStore } from 'undertext'
+    const { MockLanguageModelV3, MockLanguageModelV4 } = mocks as any
+    const count = { total: 10, noCache: 10, cacheRead: 0, cacheWrite: 0, text: 10, reasoning: 0 }
+    const large = new (MockLanguageModelV4 ?? MockLanguageModelV3)({
+      doGenerate: async () => ({
+        content: [{ type: 'text', text: 'Nothing yet.' }],
+        finishReason: { unified: 'stop' },
+        usage: { inputTokens: count, outputTokens: count },
+        warnings: [],
+      }),
+    })
+    const small = large`
+  const code = blocks[1]!.replace("'chats.db'", "':memory:'")
+  const out = await runAsUser(`${opening}\n${code}
+    console.log(text, (await store.getMessages('session-1')).map(({ role }) => role).join())
+    await store.close()`)
+  expect(out.trim()).toBe('Nothing yet. user,assistant')
 })
 
 it('runs the example of preview and range after it', async () => {
@@ -21,7 +48,7 @@ it('runs the example of preview and range after it', async () => {
         { role: 'user', content: 'request '.repeat(2000) }, { role: 'assistant', content: 'answer '.repeat(2000) },
       ])
     }`
-  const code = blocks[1]!
+  const code = blocks[2]!
     .replace("await store.compactSession('session-1', preview)", '')
     .replaceAll('preview.', 'preview!.')
   const out =
@@ -37,14 +64,14 @@ it('runs the stage of the application, in a composition', async () => {
     const store = await openStore(':memory:')
     const thanks = { role: 'user', content: 'Thanks!' } as const
     await store.append('session-1', [{ role: 'user', content: 'request '.repeat(60_000) }, thanks])`
-  const out = await runAsUser(`${opening}\n${blocks[2]!}
+  const out = await runAsUser(`${opening}\n${blocks[3]!}
     console.log((await store.getEffectiveHistory('session-1')).length)
     console.log((await store.listCompactions('session-1')).map(({ params }) => params.stage).join())`)
   expect(out.trim().split('\n')).toEqual(['1', 'drop_thanks'])
 })
 
 it('runs the example of settings', async () => {
-  const code = blocks[3]!.replace("'chats.db'", "':memory:'")
+  const code = blocks[4]!.replace("'chats.db'", "':memory:'")
   const out = await runAsUser(`import { openStore } from 'undertext'
     ${code}
     const { settings, sources } = await store.getConfig('long')
@@ -58,7 +85,7 @@ it('runs the example of usage and overflow', async () => {
     const store = await openStore(':memory:')
     await store.append('session-1', [{ role: 'user', content: 'request '.repeat(40_000) }])
     const callTheModel = async () => { throw new Error('prompt is too long: 130000 tokens > 100000 maximum') }`
-  const out = await runAsUser(`${opening}\n${blocks[4]!}
+  const out = await runAsUser(`${opening}\n${blocks[5]!}
     console.log((await store.getContextStats('session-1', 'anthropic', usage.model))!.source)
     console.log((await store.getContextStats('session-1', 'openai', 'gpt-4o'))!.contextWindow.tokens)`)
   // The run after the overflow changed the view, so the report is of another one.
@@ -67,7 +94,7 @@ it('runs the example of usage and overflow', async () => {
 
 it('runs the example of adding a model', async () => {
   const out = await runAsUser(`import { openStore } from 'undertext'
-    ${blocks[5]!}
+    ${blocks[6]!}
     await store.append('small', [{ role: 'user', content: 'x' }])
     await store.append('other', [{ role: 'user', content: 'x' }])
     for (const [id, provider, model] of [['other', 'openai', 'gpt-5.1'], ['other', 'ollama', 'any'], ['small', 'ollama', 'any']])

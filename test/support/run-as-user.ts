@@ -13,13 +13,21 @@ export function examplesOf(page: string): string[] {
   return [...page.matchAll(/```ts\n([\s\S]*?)```/g)].map(([, code = '']) => code)
 }
 
+/** Code with the package's names resolved to the sources. */
+function resolved(code: string): string {
+  const source = (name: string): string => JSON.stringify(join(REPOSITORY, 'src', name))
+  return code
+    .replaceAll("from 'undertext'", `from ${source('index.ts')}`)
+    .replaceAll("from 'undertext/ai-sdk'", `from ${source('ai-sdk.ts')}`)
+}
+
 /** Runs code as a user would, in a folder of its own, with the package's name resolved to the sources. Answers what it printed. */
 export async function runAsUser(code: string): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'undertext-example-'))
   try {
     const file = join(folder, 'example.mts')
-    const source = join(REPOSITORY, 'src', 'index.ts')
-    await writeFile(file, code.replaceAll("from 'undertext'", `from ${JSON.stringify(source)}`))
+    await symlink(join(REPOSITORY, 'node_modules'), join(folder, 'node_modules'))
+    await writeFile(file, resolved(code))
     const tsx = join(REPOSITORY, 'node_modules', 'tsx', 'dist', 'cli.mjs')
     const { stdout } = await run(process.execPath, [tsx, file], { cwd: folder })
     return stdout
@@ -41,13 +49,9 @@ export async function runExample(
   try {
     await writeFile(join(copy, 'package.json'), '{ "type": "module" }')
     await symlink(join(REPOSITORY, 'node_modules'), join(copy, 'node_modules'))
-    const source = (name: string): string => JSON.stringify(join(REPOSITORY, 'src', name))
     for (const file of await readdir(join(REPOSITORY, folder))) {
       const code = await readFile(join(REPOSITORY, folder, file), 'utf8')
-      const resolved = code
-        .replaceAll("from 'undertext'", `from ${source('index.ts')}`)
-        .replaceAll("from 'undertext/ai-sdk'", `from ${source('ai-sdk.ts')}`)
-      await writeFile(join(copy, file), resolved)
+      await writeFile(join(copy, file), resolved(code))
     }
     const tsx = join(REPOSITORY, 'node_modules', 'tsx', 'dist', 'cli.mjs')
     const { PATH = '' } = process.env
