@@ -22,7 +22,9 @@ import type {
 import { Attempts } from './attempts.ts'
 import { type CheckedConfig, mayAskModel, type RunSettings, resolveSettings, waitMsOf } from './config.ts'
 import { type ChosenModel, resolveModel, windowOf } from './model.ts'
-import { type PlannedRun, planRun, type SummaryMode } from './plan-run.ts'
+import { planRun } from './plan-run.ts'
+import type { SummaryMode } from './plan-summaries.ts'
+import type { PlannedRun } from './planned-run.ts'
 import { CompactionPreview, plannedRunOf } from './preview.ts'
 import { MOST_PLANS, replanned } from './replan.ts'
 import {

@@ -5,7 +5,7 @@ import type { FirstChanged } from '../core/prompt-cache.ts'
 import type { CommitStep, FailedAttempt, SummaryRecord } from '../storage/storage.ts'
 import type { SummaryUsage } from '../summarizers/summarizer.ts'
 import { Bill } from './bill.ts'
-import type { PlannedRun } from './plan-run.ts'
+import type { PlannedRun } from './planned-run.ts'
 
 /** Why nothing was done. */
 export type IdleReason =
