@@ -10,7 +10,8 @@ import { extractiveSummarizer } from '../summarizers/extractive.ts'
 import type { AnswerProblem, Summarizer } from '../summarizers/summarizer.ts'
 import { askForSummary } from './ask-for-summary.ts'
 import type { RunDraft } from './run-draft.ts'
-import type { SummarySource, WrittenSummary } from './write-summary.ts'
+import type { SummarySource } from './summary-chunks.ts'
+import type { WrittenSummary } from './write-summary.ts'
 
 /** How a run comes by its summaries. */
 export type SummaryMode =

@@ -8,7 +8,7 @@ import { UndertextError } from '../errors.ts'
 import type { CommitStep, FailedAttempt, Snapshot, Storage, SummaryRecord } from '../storage/storage.ts'
 import type { CheckedConfig, RunSettings } from './config.ts'
 import type { PendingSummary, PlannedRun } from './planned-run.ts'
-import type { SummarySource } from './write-summary.ts'
+import type { SummarySource } from './summary-chunks.ts'
 
 /** What planning reads of a storage, besides the snapshot. */
 export type ContentReader = Pick<Storage, 'contents' | 'metadata' | 'shownTexts'>
