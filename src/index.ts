@@ -1,5 +1,5 @@
 export type { CompactionConfig } from './compaction/config.ts'
-export type { PendingSummary } from './compaction/plan-run.ts'
+export type { PendingSummary } from './compaction/planned-run.ts'
 export { CompactionPreview, type PlannedCompaction } from './compaction/preview.ts'
 export type { BlockOutcome, ProviderCompactionResult } from './compaction/record-provider.ts'
 export type { CompactionOutline, CompactionResult, FailedSummary, IdleReason } from './compaction/result.ts'

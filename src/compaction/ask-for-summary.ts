@@ -4,8 +4,9 @@ import type { SummaryRecord } from '../storage/storage.ts'
 import type { Summarizer } from '../summarizers/summarizer.ts'
 import { Bill } from './bill.ts'
 import { SUMMARY_TIMEOUT_MS } from './config.ts'
+import type { SummarySource } from './summary-chunks.ts'
 import { MAX_TIMER_MS, unlessAborted } from './waiting.ts'
-import { type SummarySource, type WrittenSummary, writeSummary } from './write-summary.ts'
+import { type WrittenSummary, writeSummary } from './write-summary.ts'
 
 /** How a summarizer is asked. */
 export type AskOptions = {

@@ -1,6 +1,7 @@
 import { isUndertextError } from '../errors.ts'
 import type { RunStart, Snapshot, Storage, SummaryRecord } from '../storage/storage.ts'
-import type { PlannedRun, StartedAttempt, SummaryMode } from './plan-run.ts'
+import type { StartedAttempt, SummaryMode } from './plan-summaries.ts'
+import type { PlannedRun } from './planned-run.ts'
 import type { RunTelling } from './run-events.ts'
 
 /** The summaries one run asked for. Each is noted before it is asked, and brought to an end whatever happens. */

@@ -1,49 +1,26 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { v7 as uuidv7 } from 'uuid'
 import { invalid } from '../core/check.ts'
-import { checkLaws, recheckSteps } from '../core/laws.ts'
-import type { Plan } from '../core/plan.ts'
-import { applyPlan } from '../core/plan.ts'
-import { firstChangedOf } from '../core/prompt-cache.ts'
+import { recheckSteps } from '../core/laws.ts'
 import type { ContextWindows } from '../core/windows.ts'
 import { isUndertextError, UndertextError } from '../errors.ts'
 import { type CompactionEvent, Events } from '../events.ts'
-import { LEASE_HOLDER, liveRuns } from '../process.ts'
-import type {
-  Authorship,
-  CommitStep,
-  Lease,
-  RunStart,
-  Session,
-  Snapshot,
-  Storage,
-  Trigger,
-} from '../storage/storage.ts'
+import type { Authorship, Lease, RunStart, Session, Snapshot, Storage, Trigger } from '../storage/storage.ts'
 import { Attempts } from './attempts.ts'
-import { type CheckedConfig, mayAskModel, type RunSettings, resolveSettings, waitMsOf } from './config.ts'
-import { type ChosenModel, resolveModel, windowOf } from './model.ts'
-import { type PlannedRun, planRun, type SummaryMode } from './plan-run.ts'
+import { type CheckedConfig, mayAskModel } from './config.ts'
+import { hideByHand } from './hide-by-hand.ts'
+import { resolveModel } from './model.ts'
+import type { SummaryMode } from './plan-summaries.ts'
+import { type ModelOf, type PlanningWorld, planWeighed } from './plan-weighed.ts'
+import type { PlannedRun } from './planned-run.ts'
 import { CompactionPreview, plannedRunOf } from './preview.ts'
-import { MOST_PLANS, replanned } from './replan.ts'
-import {
-  type CompactionResult,
-  failedSummary,
-  type IdleReason,
-  idleReason,
-  outlineOf,
-  spentOn,
-} from './result.ts'
+import { MOST_PLANS } from './replan.ts'
+import { type CompactionResult, type IdleReason, resultOf } from './result.ts'
 import { aboutRun, RunTelling } from './run-events.ts'
 import { isUnasked, type RunEnd, type RunGuard } from './run-guard.ts'
+import { goesOn, isOver, LeaseTaken, waitForOthers, withLease } from './run-leases.ts'
 import { isSameRequest } from './same-request.ts'
-import { orAborted, pause, settled, timeLimit } from './waiting.ts'
-import { weighed } from './weigh.ts'
-
-/** How long a lease holds without being renewed, and how often it is renewed, milliseconds. */
-const LEASE_MS = 60_000
-const RENEW_MS = 15_000
-/** How often somebody who waits looks again, milliseconds. */
-const POLL_MS = 50
+import { orAborted } from './waiting.ts'
 
 type Running = { readonly config: CheckedConfig; readonly result: Promise<CompactionResult | null> }
 
@@ -53,8 +30,7 @@ export type FillConfig = (session: Session) => CheckedConfig | undefined
 /** What concerns all runs of a store. */
 export type CompactorOptions = {
   readonly contextWindows?: ContextWindows | undefined
-  /** A session's provider and model, the store-wide ones where it has none. */
-  readonly modelOf: (session: Session) => Pick<Session, 'provider' | 'model'>
+  readonly modelOf: ModelOf
   readonly events?: Events | undefined
   readonly guard?: RunGuard | undefined
 }
@@ -62,9 +38,8 @@ export type CompactorOptions = {
 /** Carries compactions out: reads, plans, asks for summaries, commits. The walk of design 3.5. */
 export class Compactor {
   readonly #storage: Storage
-  readonly #contextWindows: ContextWindows | undefined
   readonly #events: Events
-  readonly #modelOf: CompactorOptions['modelOf']
+  readonly #world: PlanningWorld
   readonly #guard: RunGuard | undefined
   readonly #running = new Map<string, Running>()
   /** The sessions whose compaction the current call was made in. */
@@ -72,9 +47,8 @@ export class Compactor {
 
   constructor(storage: Storage, options: CompactorOptions) {
     this.#storage = storage
-    this.#contextWindows = options.contextWindows
     this.#events = options.events ?? new Events()
-    this.#modelOf = options.modelOf
+    this.#world = { storage, modelOf: options.modelOf, contextWindows: options.contextWindows }
     this.#guard = options.guard
   }
 
@@ -132,7 +106,7 @@ export class Compactor {
         : { kind: 'estimate' }
     let planned: PlannedRun
     try {
-      planned = await this.#plan(snapshot, config, mode)
+      planned = await planWeighed(this.#world, snapshot, config, mode)
     } catch (error) {
       await attempts.abandon(undefined, codeOf(error))
       throw error
@@ -218,23 +192,7 @@ export class Compactor {
 
   /** Hides messages by hand; answers the compaction's id. */
   hide(sessionId: string, messageIds: readonly string[], authorship: Authorship): Promise<string> {
-    return replanned(() => this.#hideOnce(sessionId, messageIds, authorship))
-  }
-
-  async #hideOnce(sessionId: string, messageIds: readonly string[], authorship: Authorship): Promise<string> {
-    const session = await this.#storage.session(sessionId)
-    if (session === undefined) throw new UndertextError('SESSION_NOT_FOUND', { sessionId })
-    await this.#storage.requireMessages(sessionId, messageIds)
-    const { key } = resolveModel(this.#modelOf(session), undefined, undefined)
-    const snapshot = await this.#storage.snapshot(sessionId, key)
-    if (snapshot === undefined) throw new UndertextError('SESSION_NOT_FOUND', { sessionId })
-    const plan = manualPlan(sessionId, snapshot, messageIds)
-    checkLaws(sessionId, snapshot.view, plan)
-    const id = uuidv7()
-    const step = { ...applyPlan(snapshot.view, plan, -1, snapshot.nextOrdinal), id, createdAt: Date.now() }
-    const run = { runId: uuidv7(), trigger: 'manual' as const, ...authorship }
-    await this.#storage.commit(snapshot, { ...run, steps: [step], failed: [] }, undefined)
-    return id
+    return hideByHand(this.#storage, this.#world.modelOf, sessionId, messageIds, authorship)
   }
 
   async #filled(sessionId: string, fill: FillConfig): Promise<CheckedConfig | undefined> {
@@ -250,7 +208,7 @@ export class Compactor {
   async #snapshot(sessionId: string, config: CheckedConfig): Promise<Snapshot | undefined> {
     const session = await this.#storage.session(sessionId)
     if (session === undefined || session.messageCount === 0) return undefined
-    const chosen = resolveModel(this.#modelOf(session), config.provider, config.model)
+    const chosen = resolveModel(this.#world.modelOf(session), config.provider, config.model)
     return this.#storage.snapshot(sessionId, chosen.key)
   }
 
@@ -262,7 +220,7 @@ export class Compactor {
     const withoutModel = (): Promise<CompactionResult | null> =>
       this.#fresh(sessionId, config, this.#start(config), undefined, usesModel)
     if (config.withoutModel === true) return withoutModel()
-    const inTheWay = await this.#waitForOthers(sessionId, config)
+    const inTheWay = await waitForOthers(this.#storage, sessionId, config)
     if (!usesModel || !isFree || inTheWay !== undefined) return withoutModel()
     if (!(await this.#admits(session, config))) return withoutModel()
     try {
@@ -325,7 +283,7 @@ export class Compactor {
     let planned: PlannedRun | undefined
     let isAllowed: boolean
     try {
-      planned = await this.#plan(snapshot, config, mode, telling)
+      planned = await planWeighed(this.#world, snapshot, config, mode, telling)
       isAllowed = await this.#isAllowed(start, planned, config)
       if (!isAllowed) await attempts.abandon(planned, 'VETOED')
       else if (planned.steps.length > 0 || planned.failed.length > 0) {
@@ -370,143 +328,23 @@ export class Compactor {
     return this.#report(snapshot.session.id, start, nothing, 'VETOED')
   }
 
-  async #plan(
-    snapshot: Snapshot,
-    config: CheckedConfig,
-    mode: SummaryMode,
-    telling?: RunTelling,
-  ): Promise<PlannedRun> {
-    const { session, view } = snapshot
-    const chosen = resolveModel(this.#modelOf(session), config.provider, config.model)
-    const readings = await this.#storage.readings(session.id, chosen.key, chosen.model ?? '')
-    const settings = resolveSettings(config, {
-      chosen,
-      contextWindow: windowOf(chosen, session.config, this.#contextWindows, readings.learned.window).tokens,
-      inputLimit: readings.learned.input,
-      viewEpoch: session.viewEpoch,
-      readings,
-      historyTokens: view.tokens,
-      estimator: view.estimator,
-    })
-    telling?.planning(snapshot, settings)
-    const cachedTokens = await this.#cachedTokens(snapshot, settings, chosen)
-    const plan = async (how: SummaryMode, onStage?: (step: CommitStep) => void): Promise<PlannedRun> => {
-      const planned = await planRun(this.#storage, snapshot, settings, config, how, onStage)
-      return weighed({ ...planned, cachedTokens }, config)
-    }
-    // No model is paid for what is known to save too little.
-    if (mode.kind === 'write' && settings.minimumSavings > 0 && mayAskModel(config)) {
-      const bound = await plan({ kind: 'estimate' })
-      if (bound.heldBack === true) return bound
-    }
-    return plan(mode, (step) => telling?.stage(step))
-  }
-
-  /** What the provider reported as cached of the history, in the estimator's tokens. */
-  async #cachedTokens(
-    { session }: Snapshot,
-    { othersTokens, scale }: RunSettings,
-    { key, model = '' }: ChosenModel,
-  ): Promise<number | undefined> {
-    const cached = await this.#storage.cachedTokens(session.id, key, model)
-    return cached === undefined ? undefined : Math.max(0, Math.floor((cached - othersTokens) / scale))
-  }
-
-  /** The run's figures, and the view as it is after the commit: with what was appended while a summary was asked for. */
+  /** With what was appended while a summary was asked for. */
   async #report(
     sessionId: string,
     { runId }: RunStart,
     planned: PlannedRun,
     idle?: IdleReason,
   ): Promise<CompactionResult> {
-    const { snapshot, settings } = planned
-    const messages = await this.#storage.view(sessionId, false)
-    const tokensBefore = snapshot.view.tokens
-    const tokensAfter = planned.after.tokens
-    const reason = idle ?? idleReason(planned)
-    const firstChanged = firstChangedOf(snapshot.view, planned.after, planned.cachedTokens)
-    return {
-      compacted: planned.steps.length > 0,
-      stagesUsed: [...planned.stagesUsed],
-      tokensBefore,
-      tokensAfter,
-      tokensSaved: tokensBefore - tokensAfter,
-      messages,
-      runId,
-      compactions: planned.steps.map(outlineOf),
-      failed: planned.failed.map(failedSummary),
-      ...spentOn(planned),
-      targetTokens: settings.targetTokens,
-      reachedTarget: tokensAfter <= settings.targetTokens,
-      fits: tokensAfter <= settings.limitTokens,
-      ...(reason !== undefined && { reason }),
-      ...(firstChanged !== undefined && { firstChanged }),
-    }
+    return resultOf(planned, runId, await this.#storage.view(sessionId, false), idle)
   }
 
-  /** Waits for another process's run. Who need not wait for its end is answered the lease in the way. */
-  async #waitForOthers(sessionId: string, config: CheckedConfig): Promise<Lease | undefined> {
-    const deadline = Date.now() + waitMsOf(config)
-    for (;;) {
-      const lease = await this.#storage.leaseInTheWay(sessionId, LEASE_HOLDER)
-      if (lease === undefined || config.trigger === 'overflow') return lease
-      if (Date.now() >= deadline) {
-        if (goesOn(config)) return lease
-        throw new LeaseTaken(sessionId, lease)
-      }
-      await orAborted(sessionId, pause(POLL_MS), config.signal)
-    }
-  }
-
-  async #withLease<T>(
+  #withLease<T>(
     sessionId: string,
     config: CheckedConfig,
     work: (start: RunStart, lease: Lease) => Promise<T>,
   ): Promise<T> {
     const start = this.#start(config)
-    const newLease = (): Lease => ({
-      runId: start.runId,
-      holder: LEASE_HOLDER,
-      expiresAt: Date.now() + LEASE_MS,
-    })
-    const deadline = Date.now() + waitMsOf(config)
-    for (;;) {
-      const inTheWay = await this.#storage.takeLease(sessionId, newLease())
-      if (inTheWay === undefined) break
-      if (Date.now() >= deadline || config.trigger === 'overflow') throw new LeaseTaken(sessionId, inTheWay)
-      await orAborted(sessionId, pause(POLL_MS), config.signal)
-    }
-    const renewal = setInterval(() => {
-      // A renewal that fails is no matter: the commit checks the lease itself.
-      void Promise.resolve()
-        .then(() => this.#storage.renewLease(sessionId, newLease()))
-        .catch(() => undefined)
-    }, RENEW_MS)
-    renewal.unref()
-    liveRuns.add(start.runId)
-    try {
-      return await work(start, newLease())
-    } finally {
-      clearInterval(renewal)
-      liveRuns.delete(start.runId)
-      await this.#release(sessionId, newLease())
-    }
-  }
-
-  /** A lease that cannot be given back (the store was closed meanwhile) is dead all the same: its run is not live. */
-  async #release(sessionId: string, lease: Lease): Promise<void> {
-    try {
-      await this.#storage.releaseLease(sessionId, lease)
-    } catch (error) {
-      if (!isUndertextError(error)) throw error
-    }
-  }
-}
-
-/** Another run holds the session, and there was no more time to wait. */
-class LeaseTaken extends UndertextError<'COMPACTION_IN_PROGRESS'> {
-  constructor(sessionId: string, { runId, expiresAt }: Lease) {
-    super('COMPACTION_IN_PROGRESS', { sessionId, runId, expiresAt })
+    return withLease(this.#storage, sessionId, config, start.runId, (lease) => work(start, lease))
   }
 }
 
@@ -515,51 +353,9 @@ function skipsModel({ withoutModel, summarizer }: CheckedConfig): boolean {
   return withoutModel === true && summarizer?.usesModel === true
 }
 
-/** Whether a run goes on with the stages that need no model when another is in the way. */
-function goesOn({ trigger, whenBusy }: CheckedConfig): boolean {
-  return trigger === 'overflow' || whenBusy === 'withoutModel'
-}
-
-/** Waits until another run is over; false when there is no more time for it. */
-async function isOver(sessionId: string, run: Promise<unknown>, config: CheckedConfig): Promise<boolean> {
-  const over = settled(run).then(() => true)
-  if (!goesOn(config)) {
-    await orAborted(
-      sessionId,
-      over.then(() => undefined),
-      config.signal,
-    )
-    return true
-  }
-  let isDone = false
-  const timer = timeLimit(waitMsOf(config))
-  try {
-    const first = Promise.race([over, timer.passed]).then((answer) => {
-      isDone = answer
-    })
-    await orAborted(sessionId, first, config.signal)
-  } finally {
-    timer.stop()
-  }
-  return isDone
-}
-
 function purgedSince(sessionId: string): UndertextError<'STALE_PLAN'> {
   const why = 'the session was purged since'
   return new UndertextError('STALE_PLAN', { sessionId, why, messageIds: [] })
-}
-
-function manualPlan(sessionId: string, snapshot: Snapshot, messageIds: readonly string[]): Plan {
-  const wanted = new Set(messageIds)
-  const hide = snapshot.view.rows.filter((row) => wanted.delete(row.id))
-  if (wanted.size > 0) {
-    throw new UndertextError('STALE_PLAN', {
-      sessionId,
-      why: 'they are hidden already',
-      messageIds: [...wanted],
-    })
-  }
-  return { kind: 'manual', hide, replace: [], requires: [], params: {} }
 }
 
 function codeOf(error: unknown): string {

@@ -3,7 +3,7 @@ import type { CompactionStage } from '../core/plan.ts'
 import { type FirstChanged, firstChangedOf } from '../core/prompt-cache.ts'
 import type { RunStart } from '../storage/storage.ts'
 import type { CheckedConfig } from './config.ts'
-import type { PendingSummary, PlannedRun } from './plan-run.ts'
+import type { PendingSummary, PlannedRun } from './planned-run.ts'
 import { type CompactionOutline, type IdleReason, idleReason, outlineOf, viewAfter } from './result.ts'
 
 /** One compaction a preview proposes: what would go, what would be shown differently, what would come. */

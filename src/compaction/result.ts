@@ -1,11 +1,11 @@
 import type { ViewMessage } from '../core/message.ts'
 import { withReplacements } from '../core/overlay.ts'
 import { type CompactionKind, type CompactionStage, stageOf } from '../core/plan.ts'
-import type { FirstChanged } from '../core/prompt-cache.ts'
+import { type FirstChanged, firstChangedOf } from '../core/prompt-cache.ts'
 import type { CommitStep, FailedAttempt, SummaryRecord } from '../storage/storage.ts'
 import type { SummaryUsage } from '../summarizers/summarizer.ts'
 import { Bill } from './bill.ts'
-import type { PlannedRun } from './plan-run.ts'
+import type { PlannedRun } from './planned-run.ts'
 
 /** Why nothing was done. */
 export type IdleReason =
@@ -89,6 +89,37 @@ export type FailedSummary = {
   readonly model?: string
   readonly usage?: SummaryUsage
   readonly cost?: number
+}
+
+/** What a run's caller is told: its figures, and the view as it is after the commit. `idle`: why nothing of the plan was applied. */
+export function resultOf(
+  planned: PlannedRun,
+  runId: string,
+  messages: ViewMessage[],
+  idle?: IdleReason,
+): CompactionResult {
+  const { snapshot, settings } = planned
+  const tokensBefore = snapshot.view.tokens
+  const tokensAfter = planned.after.tokens
+  const reason = idle ?? idleReason(planned)
+  const firstChanged = firstChangedOf(snapshot.view, planned.after, planned.cachedTokens)
+  return {
+    compacted: planned.steps.length > 0,
+    stagesUsed: [...planned.stagesUsed],
+    tokensBefore,
+    tokensAfter,
+    tokensSaved: tokensBefore - tokensAfter,
+    messages,
+    runId,
+    compactions: planned.steps.map(outlineOf),
+    failed: planned.failed.map(failedSummary),
+    ...spentOn(planned),
+    targetTokens: settings.targetTokens,
+    reachedTarget: tokensAfter <= settings.targetTokens,
+    fits: tokensAfter <= settings.limitTokens,
+    ...(reason !== undefined && { reason }),
+    ...(firstChanged !== undefined && { firstChanged }),
+  }
 }
 
 export function outlineOf({ id, plan, before, after, summary }: CommitStep): CompactionOutline {

@@ -2,7 +2,7 @@ import { stageOf } from '../core/plan.ts'
 import { type BeforeCompaction, type CompactionEvent, percentOf } from '../events.ts'
 import type { CommitStep, RunStart, Snapshot } from '../storage/storage.ts'
 import type { RunSettings } from './config.ts'
-import type { PlannedRun } from './plan-run.ts'
+import type { PlannedRun } from './planned-run.ts'
 
 /**
  * What one run tells: `started` once there is something to do, a `stage` for each plan, then `completed` or `failed`, once.

@@ -1,6 +1,6 @@
 import { firstChangedOf, isWorthIt } from '../core/prompt-cache.ts'
 import type { CheckedConfig } from './config.ts'
-import type { PlannedRun } from './plan-run.ts'
+import type { PlannedRun } from './planned-run.ts'
 
 /**
  * Holds a planned run back when it saves less than it must: nothing of it is left then but the summaries that failed. Never one

@@ -1,16 +1,7 @@
 import { withReadableBlocks } from '../core/compaction-block.ts'
-import { type JsonObject, stringifyJson } from '../core/json.ts'
-import { type Message, type Part, partsOf, type RowKind, withOutputText } from '../core/message.ts'
-import {
-  addSizes,
-  type Estimator,
-  estimateTokens,
-  measureMessage,
-  NO_SIZES,
-  type Sizes,
-  tokensOf,
-  tokensOfText,
-} from '../core/tokens.ts'
+import type { JsonObject } from '../core/json.ts'
+import { type Message, partsOf } from '../core/message.ts'
+import { type Estimator, estimateTokens } from '../core/tokens.ts'
 import {
   boundDigest,
   type Digest,
@@ -20,32 +11,17 @@ import {
   renderDigest,
 } from '../summarizers/digest.ts'
 import { judgeAnswer } from '../summarizers/judge-answer.ts'
-import { shortenMiddle } from '../summarizers/shorten-middle.ts'
 import type { AnswerProblem, Summarizer, SummaryAnswer, SummaryRequest } from '../summarizers/summarizer.ts'
 import { Bill } from './bill.ts'
-import { fitText, shortenSummary } from './shorten-summary.ts'
+import { shortenSummary } from './shorten-summary.ts'
+import { Scale, type SummarySource, takeChunk } from './summary-chunks.ts'
 
 /** Share of a summary's tokens that its digest of tool calls may take. Source: checklist F3. */
 const DIGEST_SHARE = 0.25
 /** A summary of fewer tokens gives its digest a smaller share: what it is about comes first. */
 const FULL_DIGEST_TOKENS = 400
-/** What is kept of each end of a text that alone is too long for a summarizer, as a share of its room. */
-const END_SHARE = 0.4
 /** Most of a summarizer's input that the summary so far may take: what is new needs room too. */
 const PREVIOUS_SHARE = 0.5
-/** How often a row is shortened to half of what it was before it becomes one text. */
-const MOST_HALVINGS = 8
-
-/** One row that a summary is to stand for. */
-export type SummarySource = {
-  readonly kind: RowKind
-  /** As the view shows it. */
-  readonly shown: Message
-  /** As it is stored: the digest tells what really came out. */
-  readonly original: Message
-  readonly metadata: JsonObject | undefined
-}
-
 export type WrittenSummary = {
   /** What the summary row says: the summarizer's text, and the digest behind it. */
   readonly text: string
@@ -202,122 +178,4 @@ function textOf(message: Message): string {
   return partsOf(withReadableBlocks(message))
     .map((part) => (part.type === 'text' ? part.text : ''))
     .join('')
-}
-
-/** How much of a summarizer's input something takes, in tokens of one provider. */
-class Scale {
-  readonly #estimator: Estimator
-  readonly #provider: string | undefined
-
-  constructor(estimator: Estimator, provider: string | undefined) {
-    this.#estimator = estimator
-    this.#provider = provider
-  }
-
-  sizesOf({ shown }: SummarySource): Sizes {
-    return measureMessage(shown, this.#estimator)
-  }
-
-  /** Tokens of `count` messages in one request. */
-  ofMessages(sizes: Sizes, count: number): number {
-    return tokensOf(sizes, count, this.#estimator, this.#provider)
-  }
-
-  /** Tokens of the summary so far, counted as a message of its own; 0 for none. */
-  ofText(text: string): number {
-    if (text === '') return 0
-    const estimator = this.#estimator
-    return tokensOfText(text, estimator, this.#provider) + estimator.tokensPerMessage
-  }
-}
-
-/**
- * The rows from `from` on that together take at most `room` tokens, one at least, and where the next chunk begins.
- * Calls and their results stay together as long as they fit; a single row that does not fit is shortened in the
- * middle, never left out.
- */
-function takeChunk(
-  sources: readonly SummarySource[],
-  from: number,
-  room: number,
-  scale: Scale,
-): { readonly chunk: readonly SummarySource[]; readonly next: number } {
-  const chunk: SummarySource[] = []
-  let sizes = NO_SIZES
-  for (let at = from; at < sources.length; at++) {
-    const fitted = fitSource(sources[at]!, room, scale)
-    const own = scale.sizesOf(fitted)
-    const sum = addSizes(sizes, own)
-    if (chunk.length > 0 && scale.ofMessages(sum, chunk.length + 1) > room) {
-      // A result goes with the call before it, so the call moves on too, if both fit.
-      const start = startsWithResult(fitted) ? callBefore(chunk) : chunk.length
-      const moved = chunk.slice(start).reduce((total, source) => addSizes(total, scale.sizesOf(source)), own)
-      const moves = start > 0 && scale.ofMessages(moved, chunk.length - start + 1) <= room
-      return moves ? { chunk: chunk.slice(0, start), next: from + start } : { chunk, next: at }
-    }
-    chunk.push(fitted)
-    sizes = sum
-  }
-  return { chunk, next: sources.length }
-}
-
-/** Where the row stands whose calls a result behind the chunk may answer: before the results at its end. */
-function callBefore(chunk: readonly SummarySource[]): number {
-  let at = chunk.length - 1
-  while (at > 0 && startsWithResult(chunk[at]!)) at--
-  return at
-}
-
-function startsWithResult({ shown }: SummarySource): boolean {
-  return partsOf(shown)[0]?.type === 'tool-result'
-}
-
-/** A row that takes at most `room`. Every text in it is shortened alike; only one with too many parts becomes one text. */
-function fitSource(source: SummarySource, room: number, scale: Scale): SummarySource {
-  const tokensOfSource = (some: SummarySource): number => scale.ofMessages(scale.sizesOf(some), 1)
-  const tokens = tokensOfSource(source)
-  if (tokens <= room) return source
-  let share = (Math.max(0, room) / tokens) * 2 * END_SHARE
-  for (let tries = 0; tries <= MOST_HALVINGS; tries++) {
-    const shortened = withContent(source, shortenParts(source.shown, share))
-    if (tokensOfSource(shortened) <= room) return shortened
-    share /= 2
-  }
-  const whole = partsOf(source.shown).map(plainText).join('\n')
-  return withContent(
-    source,
-    fitText(whole, (text) => tokensOfSource(withContent(source, text)) <= room),
-  )
-}
-
-function withContent(source: SummarySource, content: Message['content']): SummarySource {
-  return { ...source, shown: { ...source.shown, content } }
-}
-
-function shortenParts(message: Message, share: number): Part[] {
-  const shorten = (text: string): string => shortenMiddle(text, Math.floor(text.length * share))
-  return partsOf(message).map((part): Part => {
-    if (part.type === 'text' || part.type === 'reasoning') return { ...part, text: shorten(part.text) }
-    if (part.type === 'tool-result')
-      return { ...part, output: withOutputText(part.output, shorten(outputOf(part))) }
-    if (part.type === 'tool-call') {
-      const json = stringifyJson(part.input)
-      const short = shorten(json)
-      return short.length < json.length ? { ...part, input: short } : part
-    }
-    return { type: 'text', text: `[${part.type}]` }
-  })
-}
-
-function plainText(part: Part): string {
-  if (part.type === 'text' || part.type === 'reasoning') return part.text
-  if (part.type === 'tool-result') return outputOf(part)
-  return part.type === 'tool-call' ? `${part.toolName} ${stringifyJson(part.input)}` : `[${part.type}]`
-}
-
-function outputOf(part: Extract<Part, { type: 'tool-result' }>): string {
-  const { output } = part
-  if (output.type === 'content')
-    return output.value.map((item) => (item.type === 'text' ? item.text : `[${item.type}]`)).join('\n')
-  return typeof output.value === 'string' ? output.value : stringifyJson(output.value)
 }

@@ -1,6 +1,7 @@
 import { failureCode } from '../compaction/ask-for-summary.ts'
+import type { SummarySource } from '../compaction/summary-chunks.ts'
 import { MAX_TIMER_MS, unlessAborted } from '../compaction/waiting.ts'
-import { type SummarySource, type WrittenSummary, writeSummary } from '../compaction/write-summary.ts'
+import { type WrittenSummary, writeSummary } from '../compaction/write-summary.ts'
 import type { Estimator } from '../core/tokens.ts'
 import { standingFor, UndertextError } from '../errors.ts'
 import type { Summarizer } from '../summarizers/summarizer.ts'

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { compactionConfigSchema } from '../compaction/config.ts'
-import type { PlannedRun } from '../compaction/plan-run.ts'
+import type { PlannedRun } from '../compaction/planned-run.ts'
 import { type CompactionOutline, type IdleReason, idleReason, outlineOf } from '../compaction/result.ts'
 import { check } from '../core/check.ts'
 import type { CompactionStage } from '../core/plan.ts'

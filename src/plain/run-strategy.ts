@@ -5,7 +5,7 @@ import {
   isWholePlan,
   tasksProblem,
 } from '../compaction/draft-plan.ts'
-import type { SummarySource } from '../compaction/write-summary.ts'
+import type { SummarySource } from '../compaction/summary-chunks.ts'
 import { invalid } from '../core/check.ts'
 import { isJsonObject, type JsonObject } from '../core/json.ts'
 import { checkLaws } from '../core/laws.ts'

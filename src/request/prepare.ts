@@ -1,20 +1,27 @@
 import type { CompactionPreview } from '../compaction/preview.ts'
 import type { CompactionResult } from '../compaction/result.ts'
-import { RENDERING_KEYS } from '../config/settings.ts'
 import type { NewMessage } from '../core/message.ts'
-import type { RenderOptions } from '../core/render.ts'
 import { isUndertextError } from '../errors.ts'
 import type { ContextWarningEvent } from '../events.ts'
 import type { ContextStats } from '../stats.ts'
 import type { CompactOptions, StatsOptions } from '../store-options.ts'
 import { type BeforeTurnResult, type TurnHooks, usageOf } from '../turn/turn-hooks.ts'
-import { fileRoom, RequestFiles } from './files.ts'
+import {
+  type Asked,
+  bareStats,
+  draftRequest,
+  type Made,
+  type ReadWorld,
+  requestOf,
+  roomFor,
+} from './draft-request.ts'
+import { RequestFiles } from './files.ts'
 import type { CheckedPrepare } from './options.ts'
 import { OUT_OF_TIME, Patience } from './patience.ts'
-import { exceeded, type PreparedFiles, type PreparedRequest } from './prepared.ts'
-import { questionOf, withSection } from './prompt.ts'
-import { lastResort, ownRun, WITHOUT_WAITING } from './room.ts'
-import { type Draft, drafted, promptTokens, type World } from './world.ts'
+import { exceeded, type PreparedRequest } from './prepared.ts'
+import { questionOf } from './prompt.ts'
+import { downTo, fixedTokens, stagesFor, WITHOUT_WAITING } from './room.ts'
+import { promptTokens, type World } from './world.ts'
 
 /**
  * How long models and other runs are waited for before a request, milliseconds: as long as one summary may take. Source: checklist
@@ -29,12 +36,7 @@ const MOST_RUNS = 4
 /** What preparing needs of a store. */
 export type PreparePort = {
   readonly turns: Pick<TurnHooks, 'before' | 'warn'>
-  /** A session at one moment. */
-  readonly read: (
-    sessionId: string,
-    provider: string | undefined,
-    model: string | undefined,
-  ) => Promise<World>
+  readonly read: ReadWorld
   readonly compact: (
     sessionId: string,
     config: CompactOptions | CompactionPreview,
@@ -46,24 +48,12 @@ export type PreparePort = {
 }
 
 /** A request on its way: what it was asked with, and what came of it so far. */
-type Preparing = {
-  readonly sessionId: string
-  readonly options: CheckedPrepare
-  readonly prompt: readonly NewMessage[]
+type Preparing = Asked & {
   readonly patience: Patience
-  readonly files: RequestFiles | undefined
   readonly auto: boolean
   readonly runs: CompactionResult[]
   /** Stages that were tried, with or without success. */
   readonly tried: string[]
-}
-
-/** What a draft was made of. */
-type Made = {
-  readonly world: World
-  readonly draft: Draft
-  readonly prompt: readonly NewMessage[]
-  readonly files: PreparedFiles | undefined
 }
 
 /** Prepares requests: looks, makes room, renders, counts, and refuses what does not fit. */
@@ -179,50 +169,19 @@ export class RequestPreparer {
   /** Renders and counts, and makes room as long as that helps. */
   async #untilItFits(preparing: Preparing, request: StatsOptions): Promise<Made> {
     const { options, patience, prompt, files, auto, tried } = preparing
-    let made = await this.#draft(preparing, request)
+    let made = await draftRequest(this.#port.read, preparing, request)
     if (files !== undefined && options.summarizeFile !== undefined) {
       const room = roomFor(preparing, made.world, bareStats(preparing, made.world, request))
       await files.summarize(options.summarizeFile, room, questionOf(prompt), patience)
-      made = await this.#draft(preparing, request)
+      made = await draftRequest(this.#port.read, preparing, request)
     }
     for (let runs = 0; !made.draft.stats.withinBudget; runs++) {
       patience.throwIfAborted()
       const helped = auto && runs < MOST_RUNS && (await this.#escalate(preparing, made, runs > 0))
       if (!helped) throw exceeded(made.draft.stats, tried)
-      made = await this.#draft(preparing, request)
+      made = await draftRequest(this.#port.read, preparing, request)
     }
     return made
-  }
-
-  /** One consistent reading, rendered and counted; files are fitted to what it leaves. */
-  async #draft(preparing: Preparing, request: StatsOptions): Promise<Made> {
-    const { sessionId, options, files } = preparing
-    const world = await this.#port.read(sessionId, options.provider, options.model)
-    const going = { request, rendering: renderingOf(options) }
-    if (files === undefined) {
-      const { prompt } = preparing
-      return { world, draft: drafted(world, { ...going, prompt, section: '' }), prompt, files: undefined }
-    }
-    let room = roomFor(preparing, world, bareStats(preparing, world, request))
-    for (let attempt = 1; ; attempt++) {
-      const fitted = files.fit(room)
-      const prompt = withSection(preparing.prompt, fitted.section)
-      const draft = drafted(world, { ...going, prompt, section: fitted.section })
-      const over = draft.stats.estimatedInputTokens - draft.stats.availableInputTokens
-      if (over <= 0) return { world, draft, prompt, files: fitted.files }
-      // Not even the lines that say what was left out have room: the answer says it.
-      if (room === 0) {
-        const bare = drafted(world, { ...going, prompt: preparing.prompt, section: '' })
-        return {
-          world,
-          draft: bare,
-          prompt: preparing.prompt,
-          files: { ...NO_FILES, ...droppedOf(fitted.files) },
-        }
-      }
-      // The lines around the files take room too, and what is rendered may be longer than what is stored.
-      room = attempt < MOST_FITTINGS ? Math.max(0, Math.min(room - 1, fitted.files.tokens - over)) : 0
-    }
   }
 
   /**
@@ -290,87 +249,5 @@ export class RequestPreparer {
       pendingTokens: draft.pendingTokens,
       ...(before.contextManagement !== undefined && { contextManagement: before.contextManagement }),
     }
-  }
-}
-
-const NO_FILES = { included: [], budgetTokens: 0, tokens: 0 } as const
-
-function droppedOf({
-  included,
-  dropped,
-  notices,
-}: PreparedFiles): Pick<PreparedFiles, 'dropped' | 'notices'> {
-  const all = [
-    ...included.map((file) => ({ ...file, content: '', how: 'dropped' as const, tokensAfter: 0 })),
-    ...dropped,
-  ]
-  return { dropped: all.toSorted((a, b) => a.index - b.index), notices }
-}
-
-/** How often files are made smaller for the lines around them before they are left out. */
-const MOST_FITTINGS = 8
-
-/** What the request holds besides history and prompt. */
-function requestOf(options: CheckedPrepare, systemPrompt: string | undefined): StatsOptions {
-  const { tools, maxOutputTokens, contextWindowTarget, threshold } = options
-  return {
-    ...(systemPrompt !== undefined && { systemPrompt }),
-    ...(tools !== undefined && { toolDefinitions: [...tools] }),
-    ...(maxOutputTokens !== undefined && { maxTokens: maxOutputTokens }),
-    ...(contextWindowTarget !== undefined && { contextWindowTarget }),
-    ...(threshold !== undefined && { threshold }),
-  }
-}
-
-function renderingOf(options: CheckedPrepare): Partial<RenderOptions> {
-  const { preset, pendingCalls } = options
-  const said = RENDERING_KEYS.filter((name) => options[name] !== undefined)
-  return {
-    ...Object.fromEntries(said.map((name) => [name, options[name]])),
-    ...(preset !== undefined && { preset }),
-    ...(pendingCalls !== undefined && { pendingCalls }),
-  }
-}
-
-/** What of a request no shorter history changes, as far as it is known, tokens. */
-function fixedTokens({ breakdown }: ContextStats): number {
-  const { systemPrompt, currentPrompt, toolDefinitions, fileAttachments } = breakdown
-  return systemPrompt + currentPrompt + toolDefinitions + fileAttachments
-}
-
-/** The stats of a request without its files. */
-function bareStats({ prompt }: Preparing, world: World, request: StatsOptions): ContextStats {
-  return world.stats({ ...request, pendingTokens: promptTokens(world, prompt) })
-}
-
-function roomFor({ options }: Preparing, { settings }: World, stats: ContextStats): number {
-  return fileRoom(stats, settings.fileReadBudgetPercent, options.summarizeFile !== undefined)
-}
-
-/** What may bring a request down to what fits, in the order it is tried; `undefined` are the session's own stages. */
-function stagesFor(options: CheckedPrepare, { settings }: World): CompactOptions['stages'][] {
-  const last = lastResort(options, settings)
-  return last === undefined ? [undefined] : [undefined, last]
-}
-
-/** What a run is told that brings a whole request down to so many tokens without asking anybody. */
-function downTo(
-  tokens: number,
-  { compaction, provider, model }: CheckedPrepare,
-  { threshold: _share, thresholdTokens: _tokens, ...pending }: StatsOptions,
-  stages: CompactOptions['stages'],
-  signal: AbortSignal | undefined,
-): CompactOptions {
-  return {
-    trigger: 'auto',
-    ...ownRun(compaction),
-    ...(provider !== undefined && { provider }),
-    ...(model !== undefined && { model }),
-    ...pending,
-    ...(stages !== undefined && { stages }),
-    ...(signal !== undefined && { signal }),
-    contextWindowTarget: tokens,
-    target: 1,
-    ...WITHOUT_WAITING,
   }
 }

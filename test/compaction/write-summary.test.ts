@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
-import { type SummarySource, writeSummary } from '../../src/compaction/write-summary.ts'
+import type { SummarySource } from '../../src/compaction/summary-chunks.ts'
+import { writeSummary } from '../../src/compaction/write-summary.ts'
 import type { Part, Role, RowKind } from '../../src/core/message.ts'
 import { estimateMessagesTokens, estimateTokens, neurolinkEstimator } from '../../src/core/tokens.ts'
 import type { Summarizer, SummaryRequest } from '../../src/summarizers/summarizer.ts'

@@ -1,0 +1,210 @@
+import { v7 as uuidv7 } from 'uuid'
+import type { JsonObject } from '../core/json.ts'
+import type { Plan, PlannedInsert } from '../core/plan.ts'
+import type { SummaryTask } from '../core/stages/stage.ts'
+import { condensePlan } from '../core/stages/summarize.ts'
+import { measureMessage, NO_SIZES } from '../core/tokens.ts'
+import type { View, ViewRow } from '../core/view.ts'
+import type { SummaryRecord } from '../storage/storage.ts'
+import { extractiveSummarizer } from '../summarizers/extractive.ts'
+import type { AnswerProblem, Summarizer } from '../summarizers/summarizer.ts'
+import { askForSummary } from './ask-for-summary.ts'
+import type { RunDraft } from './run-draft.ts'
+import type { SummarySource } from './summary-chunks.ts'
+import type { WrittenSummary } from './write-summary.ts'
+
+/** How a run comes by its summaries. */
+export type SummaryMode =
+  /** Ask the summarizer. `started` is called before each question, with the id the compaction will have. */
+  | {
+      readonly kind: 'write'
+      readonly started?: (attempt: StartedAttempt) => unknown
+      /** Called with what it cost so far after each answer, accepted or not. */
+      readonly answered?: (id: string, record: SummaryRecord) => unknown
+    }
+  /** Do not ask a model: leave an upper bound. Summarizers without a model are asked all the same. */
+  | { readonly kind: 'estimate' }
+  /** Go on with the stages that need no model. */
+  | { readonly kind: 'skip' }
+
+/** A summary that is about to be asked for: the id its compaction will have, and what it is to stand for. */
+export type StartedAttempt = {
+  readonly id: string
+  readonly view: View
+  readonly rows: readonly ViewRow[]
+  readonly summarizer: string
+}
+
+/** One summary that is asked for. */
+type Question = {
+  readonly task: SummaryTask
+  readonly sources: readonly SummarySource[]
+  readonly summarizer: Summarizer
+  /** What was wrong with the answer before. */
+  readonly retryOf?: AnswerProblem
+  /** Who was to write and does not. */
+  readonly insteadOf?: string | undefined
+}
+
+/** What came of it: `failed` is an error, which no other question would mend. */
+type Outcome = 'accepted' | 'failed' | AnswerProblem
+
+/** Comes by the summaries of one run, and adds them to its draft. */
+export class SummaryPlanner {
+  readonly #draft: RunDraft
+  readonly #mode: SummaryMode
+
+  constructor(draft: RunDraft, mode: SummaryMode) {
+    this.#draft = draft
+    this.#mode = mode
+  }
+
+  /**
+   * Answers whether a summary stands for the rows now: by the summarizer, by the same one asked once more where it heeds what was
+   * wrong, or by the extractive one where that may step in.
+   */
+  async condense(task: SummaryTask): Promise<boolean> {
+    const summarizer = this.#draft.config.summarizer ?? extractiveSummarizer
+    const sources = await this.#draft.sourcesOf(task.rows)
+    if (this.#mode.kind === 'estimate' && summarizer.usesModel)
+      return this.#estimate(task, sources, summarizer)
+    const { insteadOf } = this.#draft.config
+    const first = await this.#ask({ task, sources, summarizer, insteadOf })
+    if (first === 'accepted') return true
+    if (first !== 'failed' && summarizer.asksAgain === true) {
+      const second = await this.#ask({ task, sources, summarizer, retryOf: first })
+      if (second === 'accepted') return true
+    }
+    if (this.#draft.config.offlineFallback !== true || summarizer === extractiveSummarizer) return false
+    const last = await this.#ask({
+      task,
+      sources,
+      summarizer: extractiveSummarizer,
+      insteadOf: summarizer.name,
+    })
+    return last === 'accepted'
+  }
+
+  /** Asks one summarizer; answers whether its text was accepted, or what was wrong with it. Whatever it did is noted. */
+  async #ask({ task, sources, summarizer, retryOf, insteadOf }: Question): Promise<Outcome> {
+    const id = uuidv7()
+    this.#draft.throwIfAborted()
+    if (this.#mode.kind === 'write' && summarizer.usesModel) {
+      await this.#mode.started?.({ id, view: this.#draft.view, rows: task.rows, summarizer: summarizer.name })
+    }
+    const mode = this.#mode
+    const asked = await askForSummary(summarizer, sources, this.#requestFor(task, retryOf), {
+      timeoutMs: this.#draft.config.summaryTimeoutMs,
+      signal: this.#draft.config.signal,
+      view: this.#draft.view,
+      answered: mode.kind === 'write' ? (record) => mode.answered?.(id, record) : undefined,
+    })
+    if ('error' in asked) {
+      this.#draft.throwIfAborted()
+      this.#draft.fail(id, 'failed', asked.error, task, asked.record)
+      return 'failed'
+    }
+    const { written, record } = asked
+    const problem = this.#problemOf(task, written)
+    if (problem === undefined) {
+      this.#addSummaryRow(task, written, id, record, { insteadOf })
+      return 'accepted'
+    }
+    this.#draft.fail(id, problem === 'SUMMARY_NOT_SMALLER' ? 'rejected' : 'failed', problem, task, record)
+    return problem
+  }
+
+  #requestFor(task: SummaryTask, retryOf?: AnswerProblem): Parameters<typeof askForSummary>[2] {
+    const { summarizationProvider, summarizationModel } = this.#draft.config
+    return {
+      sessionId: this.#draft.sessionId,
+      sections: this.#draft.settings.stages.summarySections,
+      // Once more, and shorter: the answer before was too long, or none.
+      maxTokens: retryOf === undefined ? task.maxTokens : Math.max(1, Math.floor(task.maxTokens / 2)),
+      ...levelOf(task),
+      ...(summarizationProvider !== undefined && { provider: summarizationProvider }),
+      ...(summarizationModel !== undefined && { model: summarizationModel }),
+      ...(retryOf !== undefined && { retryOf }),
+    }
+  }
+
+  /** Law 7: a summary that is empty or no smaller than what it stands for is not committed. */
+  #problemOf(task: SummaryTask, written: WrittenSummary): AnswerProblem | undefined {
+    if (written.problem !== undefined) return written.problem
+    if (written.text.trim() === '' || written.answer.text.trim() === '') return 'EMPTY_SUMMARY'
+    const { sizes } = this.#summaryRow(written.text, {})
+    return this.#draft.view.tokensOfRow(sizes) >= task.tokens ? 'SUMMARY_NOT_SMALLER' : undefined
+  }
+
+  #addSummaryRow(
+    task: SummaryTask,
+    written: WrittenSummary,
+    id: string,
+    record: SummaryRecord,
+    { plan, insteadOf }: { readonly plan?: Plan; readonly insteadOf?: string | undefined },
+  ): void {
+    const insert = this.#summaryRow(written.text, { ...written.metadata, ...levelOf(task) })
+    const params = {
+      maxTokens: task.maxTokens,
+      coveredTokens: task.tokens,
+      ...levelOf(task),
+      ...(insteadOf !== undefined && { insteadOf }),
+      ...task.params,
+    }
+    this.#draft.add(
+      plan === undefined ? condensePlan(task.rows, insert, params) : { ...plan, insert },
+      id,
+      record,
+    )
+  }
+
+  /** A text that was given, by a caller or a stage; answers whether it was accepted. */
+  accept(task: SummaryTask, written: WrittenSummary, summarizer: string, plan?: Plan): boolean {
+    const id = uuidv7()
+    const record = { summarizer }
+    const problem = this.#problemOf(task, written)
+    if (problem === undefined)
+      this.#addSummaryRow(task, written, id, record, plan === undefined ? {} : { plan })
+    else
+      this.#draft.fail(id, problem === 'SUMMARY_NOT_SMALLER' ? 'rejected' : 'failed', problem, task, record)
+    return problem === undefined
+  }
+
+  #summaryRow(text: string, metadata: JsonObject): PlannedInsert {
+    return {
+      kind: 'summary',
+      role: 'system',
+      text,
+      metadata,
+      sizes: measureMessage({ content: text }, this.#draft.view.estimator),
+    }
+  }
+
+  #estimate(task: SummaryTask, sources: readonly SummarySource[], summarizer: Summarizer): true {
+    this.#draft.wouldAsk({
+      summarizer: summarizer.name,
+      messages: sources.map(({ shown }) => shown),
+      inputTokens: task.tokens,
+      maxTokens: task.maxTokens,
+    })
+    // The largest number of units that is worth no more than maxTokens.
+    let units = 0
+    for (let step = task.maxTokens; step >= 1; step = Math.floor(step / 2)) {
+      while (this.#draft.view.estimator.toTokens(units + step, this.#draft.view.provider) <= task.maxTokens)
+        units += step
+    }
+    const insert: PlannedInsert = {
+      kind: 'summary',
+      role: 'system',
+      text: '',
+      metadata: levelOf(task),
+      sizes: { ...NO_SIZES, text: units },
+    }
+    this.#draft.add(condensePlan(task.rows, insert, { ...task.params }), uuidv7())
+    return true
+  }
+}
+
+function levelOf({ level }: SummaryTask): { level?: number } {
+  return level === undefined || level === 0 ? {} : { level }
+}

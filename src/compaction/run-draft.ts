@@ -1,0 +1,151 @@
+import { checkLaws } from '../core/laws.ts'
+import { type Part, partsOf } from '../core/message.ts'
+import { overlaid } from '../core/overlay.ts'
+import { applyPlan, type CompactionStage, type Plan, type PlannedInsert } from '../core/plan.ts'
+import type { SummaryTask } from '../core/stages/stage.ts'
+import type { View, ViewRow } from '../core/view.ts'
+import { UndertextError } from '../errors.ts'
+import type { CommitStep, FailedAttempt, Snapshot, Storage, SummaryRecord } from '../storage/storage.ts'
+import type { CheckedConfig, RunSettings } from './config.ts'
+import type { PendingSummary, PlannedRun } from './planned-run.ts'
+import type { SummarySource } from './summary-chunks.ts'
+
+/** What planning reads of a storage, besides the snapshot. */
+export type ContentReader = Pick<Storage, 'contents' | 'metadata' | 'shownTexts'>
+
+/** A run while it is planned: the view as the steps so far leave it, and what came of each. */
+export class RunDraft {
+  readonly settings: RunSettings
+  readonly config: CheckedConfig
+  readonly #storage: ContentReader
+  readonly #snapshot: Snapshot
+  readonly #onStage: ((step: CommitStep) => void) | undefined
+  #view: View
+  #ordinal: number
+  #plans = 0
+  readonly #steps: CommitStep[] = []
+  readonly #failed: FailedAttempt[] = []
+  readonly #pending: PendingSummary[] = []
+  readonly #used = new Set<CompactionStage>()
+
+  constructor(
+    storage: ContentReader,
+    snapshot: Snapshot,
+    settings: RunSettings,
+    config: CheckedConfig,
+    onStage?: (step: CommitStep) => void,
+  ) {
+    this.#storage = storage
+    this.#snapshot = snapshot
+    this.settings = settings
+    this.config = config
+    this.#onStage = onStage
+    this.#view = snapshot.view
+    this.#ordinal = snapshot.nextOrdinal
+  }
+
+  get sessionId(): string {
+    return this.#snapshot.session.id
+  }
+
+  /** The view with everything that was added. */
+  get view(): View {
+    return this.#view
+  }
+
+  result(): PlannedRun {
+    return {
+      snapshot: this.#snapshot,
+      settings: this.settings,
+      steps: this.#steps,
+      failed: this.#failed,
+      stagesUsed: [...this.#used],
+      after: this.#view,
+      pending: this.#pending,
+    }
+  }
+
+  /** Notes that a stage was used. */
+  used(stage: CompactionStage): void {
+    this.#used.add(stage)
+  }
+
+  /** Notes what a model would be asked for. */
+  wouldAsk(pending: PendingSummary): void {
+    this.#pending.push(pending)
+  }
+
+  /** Puts a plan that keeps the laws on top of the steps before. Throws what `checkLaws` throws, and `ABORTED`. */
+  add(plan: Plan, id: string, summary?: SummaryRecord): void {
+    this.throwIfAborted()
+    checkLaws(this.sessionId, this.#view, plan)
+    this.#plans += 1
+    const step = applyPlan(this.#view, plan, -this.#plans, this.#ordinal)
+    if (plan.insert !== undefined) this.#ordinal += 1
+    const committed = { ...step, id, createdAt: Date.now(), summary }
+    this.#steps.push(committed)
+    this.#view = step.after
+    this.#onStage?.(committed)
+  }
+
+  /** Notes a summary that was not accepted. */
+  fail(
+    id: string,
+    status: FailedAttempt['status'],
+    error: string,
+    task: SummaryTask,
+    summary: SummaryRecord,
+  ): void {
+    const { tokens } = this.#view
+    this.#failed.push({
+      id,
+      status,
+      error,
+      tokensBefore: tokens,
+      tokensAfter: tokens,
+      summary,
+      coveredTokens: task.tokens,
+    })
+  }
+
+  /** Throws `ABORTED` when the caller's signal has fired. */
+  throwIfAborted(): void {
+    if (this.config.signal?.aborted) throw new UndertextError('ABORTED', { sessionId: this.sessionId })
+  }
+
+  /** The rows as the view shows them, steps planned before included, and as they are stored. */
+  async sourcesOf(rows: readonly ViewRow[]): Promise<SummarySource[]> {
+    const stored = rows.filter(({ key }) => key > 0)
+    const [contents, metadata, shownTexts] = await Promise.all([
+      this.#storage.contents(stored.map(({ key }) => key)),
+      this.#storage.metadata(stored.filter(({ kind }) => kind === 'summary').map(({ key }) => key)),
+      this.#storage.shownTexts(rows.filter(({ shown }) => shown.length > 0).map(({ key }) => key)),
+    ])
+    const planned = new Map<string, string>()
+    for (const { plan } of this.#steps) {
+      for (const { row, part, text } of plan.replace) planned.set(`${row.key}:${part}`, text)
+    }
+    return rows.map((row) => {
+      const original = contents.get(row.key) ?? this.#plannedContent(row.key) ?? []
+      const shown = original.map((part, index) => {
+        const text = planned.get(`${row.key}:${index}`) ?? shownTexts.get(row.key)?.get(index)
+        return text === undefined ? part : overlaid(part, text)
+      })
+      return {
+        kind: row.kind,
+        shown: { role: row.role, content: shown },
+        original: { role: row.role, content: original },
+        metadata: metadata.get(row.key) ?? this.#plannedInsert(row.key)?.metadata,
+      }
+    })
+  }
+
+  #plannedInsert(key: number): PlannedInsert | undefined {
+    return key > 0 ? undefined : this.#steps.find(({ inserted }) => inserted?.key === key)?.plan.insert
+  }
+
+  #plannedContent(key: number): readonly Part[] | undefined {
+    const insert = this.#plannedInsert(key)
+    return insert && partsOf({ content: insert.text })
+  }
+}
