@@ -97,7 +97,9 @@ export class Background {
     if (!(settings.background ?? asksModel)) return
     const [last] = await storage.jobs.list(sessionId, 1)
     if (last?.state === 'queued' || last?.state === 'running') return this.#look(sessionId)
-    if (last !== undefined && Date.now() - last.changedAt < settings.backgroundMinIntervalMs) return
+    // A clock that was set back says nothing of how long ago that was.
+    const since = last === undefined ? undefined : Date.now() - last.changedAt
+    if (since !== undefined && since >= 0 && since < settings.backgroundMinIntervalMs) return
     if (asksModel && (await this.#openUntil(session)) !== undefined) return
     await this.#worker.enqueue(sessionId, { call: {}, replans: 0, hurry: false })
   }

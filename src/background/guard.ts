@@ -1,4 +1,5 @@
 import type { CheckedConfig } from '../compaction/config.ts'
+import type { IdleReason } from '../compaction/result.ts'
 import { isUnasked, type RunEnd, type RunGuard } from '../compaction/run-guard.ts'
 import { DEFAULT_SPEND_WINDOW_MS, type SpendLimits } from '../config/background.ts'
 import type { Configuration } from '../config/configuration.ts'
@@ -17,6 +18,9 @@ const HARMLESS: ReadonlySet<string> = new Set([
   'SESSION_NOT_FOUND',
   'IN_TRANSACTION',
 ])
+
+/** Ends without a change that say nothing of the model either: with a longer history the same run is worth it. */
+const IDLE: ReadonlySet<IdleReason> = new Set(['VETOED', 'NOTHING_TO_COMPACT', 'SAVES_TOO_LITTLE'])
 
 /** Why a model is not to be asked now, and until when, milliseconds since 1970. */
 export type Refusal = {
@@ -148,8 +152,7 @@ function failureOf({ result, error, hasAsked }: RunEnd): string | undefined {
   if (result !== undefined) {
     const { reason } = result
     if (reason === 'SUMMARY_FAILED') return result.failed[0]?.error ?? reason
-    const isIdle = reason === undefined || reason === 'VETOED' || reason === 'NOTHING_TO_COMPACT'
-    return hasAsked && !isIdle ? reason : undefined
+    return hasAsked && reason !== undefined && !IDLE.has(reason) ? reason : undefined
   }
   const code = errorName(error)
   return HARMLESS.has(code) || code.startsWith('STORE_') ? undefined : code

@@ -31,10 +31,16 @@ export type WorkerPort = {
 }
 
 /** Why a run was ended from outside. */
-type Cause = 'cancelled' | 'closing' | 'purged' | 'lost'
+type Cause = 'cancelled' | 'elsewhere' | 'closing' | 'purged' | 'lost'
 
 /** A session somebody works at. */
-type Work = { readonly abort: AbortController; cause: Cause | undefined; readonly done: Promise<void> }
+type Work = {
+  readonly abort: AbortController
+  cause: Cause | undefined
+  /** The job that was cancelled while this was about to claim it. */
+  cancelled?: string
+  readonly done: Promise<void>
+}
 
 /** The jobs of this thread, whichever store works at them: so that another store on the same file can end them. */
 const atWork = new Map<string, Work>()
@@ -59,6 +65,8 @@ export class Worker {
   readonly #given = new Map<string, CheckedCall>()
   /** A job begins in nobody's call, whoever offered it. */
   readonly #outside = AsyncLocalStorage.snapshot()
+  /** Jobs of which was told that they are queued, and nothing since: one a session. */
+  readonly #queued = new Map<string, Pick<JobEvent, 'sessionId' | 'jobId' | 'attempt'>>()
   #isClosed = false
   /** Why the storage could not be worked with when a session's job was taken up last. */
   readonly #troubles = new Map<string, UndertextError>()
@@ -162,6 +170,10 @@ export class Worker {
       }
       jobId = job.id
       atWork.set(jobId, work)
+      if (work.cancelled === jobId) {
+        work.cause ??= 'cancelled'
+        work.abort.abort()
+      }
       await this.#make(claimed, runId, work)
     } catch (error) {
       // The storage is closed, busy or gone. The job stays where it is, and is taken up when its claim is over.
@@ -188,6 +200,8 @@ export class Worker {
       })
       return
     }
+    // Cancelled since it was claimed: it does not start behind its end.
+    if (work.abort.signal.aborted) return this.#aborted(job, runId, work)
     this.#emit({ phase: 'started', ...about(job), runId })
     await this.#settle(claimed, runId, work, await this.#run(claimed, runId, work))
   }
@@ -254,7 +268,9 @@ export class Worker {
         const { result, code } = outcome
         // With something in force the commit has ended it.
         const isOurs = await jobs.end(job.id, runId, { state: 'done', error: code })
-        if (!isOurs && result?.compacted !== true) return this.#aborted(job, runId, work)
+        const ended = isOurs ? undefined : await jobs.job(job.id)
+        if (!isOurs && !(ended?.state === 'done' && ended.runId === runId))
+          return this.#aborted(job, runId, work)
         this.#given.delete(job.id)
         this.#emit({
           phase: 'completed',
@@ -270,11 +286,12 @@ export class Worker {
       default: {
         const { kind, code } = outcome
         const isOurs = await jobs.end(job.id, runId, { state: kind, error: code })
+        // Cancelled, purged or taken over meanwhile: it has that end, and no other.
+        if (!isOurs) return this.#aborted(job, runId, work)
         const call = this.#given.get(job.id)
         this.#given.delete(job.id)
         this.#emit({ phase: kind, ...about(job), code })
-        // A purged session's job is not there to be ended, nor to be made again.
-        if (kind === 'stale' && isOurs) await this.#again(claimed, call)
+        if (kind === 'stale') await this.#again(claimed, call)
       }
     }
   }
@@ -310,7 +327,9 @@ export class Worker {
     if (cancelled === undefined) return undefined
     this.#given.delete(jobId)
     this.#emit({ phase: 'cancelled', ...about(cancelled), code: 'CANCELLED' })
-    await endRun(jobId, 'cancelled')
+    const mine = this.#works.get(cancelled.sessionId)
+    if (mine !== undefined) mine.cancelled = jobId
+    await endRun(jobId, atWork.get(jobId) === mine ? 'cancelled' : 'elsewhere')
     return cancelled
   }
 
@@ -320,7 +339,11 @@ export class Worker {
     clearTimeout(this.#timers.get(sessionId))
     this.#timers.delete(sessionId)
     const work = this.#works.get(sessionId)
-    if (work === undefined) return
+    const queued = this.#queued.get(sessionId)
+    if (work === undefined) {
+      if (queued !== undefined) this.#emit({ ...queued, phase: 'cancelled', code: 'PURGED' })
+      return
+    }
     work.cause ??= 'purged'
     work.abort.abort()
   }
@@ -345,6 +368,9 @@ export class Worker {
   }
 
   #emit(event: JobEvent): void {
+    const { sessionId, jobId, attempt } = event
+    if (event.phase === 'queued') this.#queued.set(sessionId, { sessionId, jobId, attempt })
+    else this.#queued.delete(sessionId)
     this.#port.events.emit('job', event)
   }
 }

@@ -214,7 +214,7 @@ export class RequestPreparer {
   }
 
   #answer(
-    { sessionId, options, runs }: Preparing,
+    { sessionId, options, runs, auto }: Preparing,
     before: BeforeTurnResult,
     { world, draft, prompt, files }: Made,
   ): PreparedRequest {
@@ -224,7 +224,7 @@ export class RequestPreparer {
     const warning: ContextWarningEvent | null = isFirst
       ? this.#port.turns.warn(sessionId, stats, options.warningLevels ?? settings.warningLevels)
       : before.warning
-    this.#port.offer(sessionId, stats)
+    if (auto) this.#port.offer(sessionId, stats)
     return {
       sessionId,
       provider: chosen.provider,
@@ -246,6 +246,7 @@ export class RequestPreparer {
       tokensAfter: stats.estimatedInputTokens,
       position,
       viewEpoch,
+      auto,
       pendingTokens: draft.pendingTokens,
       ...(before.contextManagement !== undefined && { contextManagement: before.contextManagement }),
     }

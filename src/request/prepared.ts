@@ -60,6 +60,8 @@ export type PreparedRequest = {
   readonly position: number
   /** The view the request was made from, as `getSession` names it. */
   readonly viewEpoch: number
+  /** Whether anything may run unasked for this request, in the background too. */
+  readonly auto: boolean
   /** Tokens of what is not stored, by the estimator; what `recordUsage` wants to know of the prompt. */
   readonly pendingTokens: number
   /** The setting of that name: what the provider is to compact itself. */

@@ -20,6 +20,7 @@ const requestSchema = z.looseObject({
   tools: z.array(z.unknown()).readonly().optional(),
   position: z.int().nonnegative(),
   viewEpoch: z.int().nonnegative(),
+  auto: z.boolean().optional(),
   pendingTokens: z.int().nonnegative(),
   prompt: z.custom<readonly NewMessage[]>((value) => Array.isArray(value), 'must be a list'),
   stats: z.looseObject({
@@ -43,6 +44,8 @@ export const recordSchema = z.strictObject({
   model: nameSchema.optional(),
   /** Why the answer ended, in the provider's words. */
   stopReason: labelSchema.nullish(),
+  /** `false`: nothing is compacted in the background because of it. Default: as the request was made, else the setting. */
+  auto: z.boolean().optional(),
   /** The position the caller believes is last, before prompt and answer are appended. */
   expectedPosition: z.int().nonnegative().optional(),
 })

@@ -96,7 +96,8 @@ export class RequestVerbs<S extends Storage> extends TurnVerbs<S> {
         ...(stopReason != null && { stopReason }),
       })
     }
-    if (stats !== null) this.offerBackground(id, stats)
+    const isAuto = checked.auto ?? request?.auto ?? true
+    if (stats !== null && isAuto) this.offerBackground(id, stats)
     return {
       appended,
       ...(reported !== undefined && { usage: reported }),

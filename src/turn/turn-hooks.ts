@@ -129,7 +129,8 @@ export class TurnHooks {
       usage = usageOf(request.stats) ?? first
       this.#warnings.fell(sessionId, usage.ratio)
     }
-    if (isAuto && request.stats !== null) this.#port.offer(sessionId, request.stats)
+    // Who makes room himself knows what goes out, and offers that.
+    if (isAuto && makeRoom === undefined && request.stats !== null) this.#port.offer(sessionId, request.stats)
     return {
       ...outcome(sessionId, request.stats, { run, first, usage }),
       ...said(request, settings),

@@ -1,0 +1,123 @@
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import { storageOf } from '../support/apply-stage.ts'
+import { say } from '../support/conversation.ts'
+import { cleanUp, held, listen, model, newFile, open, openFull, S, states } from './support.ts'
+
+/* Offers and ends of jobs where several things happen at once. */
+
+afterEach(async () => {
+  vi.useRealTimers()
+  await cleanUp()
+})
+
+describe('a request made with auto: false', () => {
+  it('has nothing done in the background, before and after', async () => {
+    const asked = model()
+    const store = await openFull(asked)
+    const request = await store.prepareRequest(S, { prompt: 'and now?', auto: false })
+    expect(request.auto).toBe(false)
+    expect(await store.whenIdle(S)).toBe(true)
+    await store.recordResponse(S, { request, messages: [say('assistant', 'well')] })
+    expect(await store.whenIdle(S)).toBe(true)
+    await store.recordResponse(S, { messages: [say('assistant', 'more')], auto: false })
+    expect(await store.whenIdle(S)).toBe(true)
+    expect(await states(store)).toEqual([])
+    expect(asked.asked).toEqual([])
+  })
+
+  it('made without it: one job', async () => {
+    const store = await openFull(model())
+    const request = await store.prepareRequest(S, { prompt: 'and now?' })
+    expect(request.auto).toBe(true)
+    expect(await store.whenIdle(S)).toBe(true)
+    expect(await states(store)).toEqual(['done'])
+  })
+})
+
+describe('F4-10: exactly one end', () => {
+  it.each([
+    ['fails', () => Promise.reject(new Error('no'))],
+    ['is stale', async () => 'In short.'],
+  ] as const)('of a job that is cancelled while its run %s', async (_, answer) => {
+    const store = await openFull(
+      model(async () => {
+        const [row] = (await store.getMessages(S)).slice(4, 5)
+        await store.hideMessages(S, [row!.id])
+        return answer()
+      }),
+    )
+    const { phases } = listen(store)
+    const { jobs } = storageOf(store)
+    const { end } = jobs
+    // Between the end of the run and the note of it.
+    vi.spyOn(jobs, 'end').mockImplementationOnce(async (...args) => {
+      void store.cancel(S)
+      await new Promise((resolve) => setTimeout(resolve, 20))
+      return end.apply(jobs, args)
+    })
+    await store.compactInBackground(S)
+    await store.whenIdle(S)
+    expect(await states(store)).toEqual(['cancelled'])
+    expect(phases()).toEqual(['queued', 'started', 'cancelled CANCELLED'])
+  })
+
+  it('of a job that is cancelled before it has begun: it does not start afterwards', async () => {
+    const asked = model()
+    const store = await openFull(asked)
+    const { phases } = listen(store)
+    const { jobs } = storageOf(store)
+    const { claim } = jobs
+    vi.spyOn(jobs, 'claim').mockImplementationOnce(async (...args) => {
+      const claimed = await claim.apply(jobs, args)
+      void store.cancel(S)
+      await new Promise((resolve) => setTimeout(resolve, 20))
+      return claimed
+    })
+    await store.compactInBackground(S)
+    await store.whenIdle(S)
+    expect(phases()).toEqual(['queued', 'cancelled CANCELLED'])
+    expect(asked.asked).toEqual([])
+  })
+
+  it('of a job that another store of this process cancels: told by both', async () => {
+    const file = newFile()
+    const { model: slow, begun } = held()
+    const store = await openFull(slow, { file })
+    const other = await open(model(undefined, 'other'), { file })
+    const mine = listen(store)
+    const others = listen(other)
+    await store.compactInBackground(S)
+    await begun
+    await other.cancel(S)
+    await store.whenIdle(S)
+    expect(mine.phases()).toEqual(['queued', 'started', 'cancelled CANCELLED'])
+    expect(others.phases()).toEqual(['cancelled CANCELLED'])
+  })
+
+  it('of a queued job whose session is purged', async () => {
+    const store = await openFull(model(() => Promise.reject(new Error('no'))))
+    const { phases } = listen(store)
+    await store.compactInBackground(S)
+    await store.purgeSession(S)
+    await store.whenIdle()
+    expect(phases()).toEqual(['queued', 'cancelled PURGED'])
+    const again = await openFull(model(() => Promise.reject(new Error('no'))))
+    const told = listen(again)
+    await again.compactInBackground(S)
+    await again.whenIdle(S)
+    await again.purgeSession(S)
+    expect(told.phases()).toEqual(['queued', 'started', 'queued Error', 'cancelled PURGED'])
+  })
+})
+
+it('a clock that is set back holds no session from the background', async () => {
+  const summarizer = model()
+  const store = await openFull(summarizer, { config: { backgroundMinIntervalMs: 60_000 } })
+  await store.afterTurn(S)
+  await store.whenIdle(S)
+  await store.undoCompaction(S, (await store.listJobs(S))[0]!.runId!)
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() - 86_400_000 })
+  await store.afterTurn(S)
+  await store.whenIdle(S)
+  expect(summarizer.asked).toHaveLength(2)
+})
