@@ -255,7 +255,7 @@ export class RequestPreparer {
   }
 
   #answer(
-    { sessionId, options, runs }: Preparing,
+    { sessionId, options, runs, auto }: Preparing,
     before: BeforeTurnResult,
     { world, draft, prompt, files }: Made,
   ): PreparedRequest {
@@ -265,7 +265,7 @@ export class RequestPreparer {
     const warning: ContextWarningEvent | null = isFirst
       ? this.#port.turns.warn(sessionId, stats, options.warningLevels ?? settings.warningLevels)
       : before.warning
-    this.#port.offer(sessionId, stats)
+    if (auto) this.#port.offer(sessionId, stats)
     return {
       sessionId,
       provider: chosen.provider,
@@ -288,6 +288,7 @@ export class RequestPreparer {
       position,
       viewEpoch,
       pendingTokens: draft.pendingTokens,
+      auto,
       ...(before.contextManagement !== undefined && { contextManagement: before.contextManagement }),
     }
   }

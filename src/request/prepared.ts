@@ -62,6 +62,8 @@ export type PreparedRequest = {
   readonly viewEpoch: number
   /** Tokens of what is not stored, by the estimator; what `recordUsage` wants to know of the prompt. */
   readonly pendingTokens: number
+  /** Whether anything may run unasked; what `recordResponse` goes by. */
+  readonly auto: boolean
   /** The setting of that name: what the provider is to compact itself. */
   readonly contextManagement?: JsonObject | readonly Json[]
 }

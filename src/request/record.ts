@@ -21,6 +21,7 @@ const requestSchema = z.looseObject({
   position: z.int().nonnegative(),
   viewEpoch: z.int().nonnegative(),
   pendingTokens: z.int().nonnegative(),
+  auto: z.boolean().optional(),
   prompt: z.custom<readonly NewMessage[]>((value) => Array.isArray(value), 'must be a list'),
   stats: z.looseObject({
     outputReserve: z.looseObject({ tokens: z.number(), source: z.string() }),

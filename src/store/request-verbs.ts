@@ -96,7 +96,7 @@ export class RequestVerbs<S extends Storage> extends TurnVerbs<S> {
         ...(stopReason != null && { stopReason }),
       })
     }
-    if (stats !== null) this.offerBackground(id, stats)
+    if (stats !== null && request?.auto !== false) this.offerBackground(id, stats)
     return {
       appended,
       ...(reported !== undefined && { usage: reported }),
