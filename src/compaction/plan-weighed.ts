@@ -6,7 +6,7 @@ import { planRun } from './plan-run.ts'
 import type { SummaryMode } from './plan-summaries.ts'
 import type { PlannedRun } from './planned-run.ts'
 import type { RunTelling } from './run-events.ts'
-import { weighed } from './weigh.ts'
+import { unlessUnsummarized, weighed } from './weigh.ts'
 
 /** A session's provider and model, the store-wide ones where it has none. */
 export type ModelOf = (session: Session) => Pick<Session, 'provider' | 'model'>
@@ -45,7 +45,7 @@ export async function planWeighed(
   const cachedTokens = await cachedTokensOf(storage, snapshot, settings, chosen)
   const plan = async (how: SummaryMode, onStage?: (step: CommitStep) => void): Promise<PlannedRun> => {
     const planned = await planRun(storage, snapshot, settings, config, how, onStage)
-    return weighed({ ...planned, cachedTokens }, config)
+    return weighed(unlessUnsummarized({ ...planned, cachedTokens }, config), config)
   }
   // No model is paid for what is known to save too little.
   if (mode.kind === 'write' && settings.minimumSavings > 0 && mayAskModel(config)) {

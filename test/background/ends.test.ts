@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
+import type { SqliteStore } from '../../src/index.ts'
 import { storageOf } from '../support/apply-stage.ts'
 import { say } from '../support/conversation.ts'
 import { cleanUp, held, listen, model, newFile, open, openFull, S, states } from './support.ts'
@@ -35,12 +36,13 @@ describe('a request made with auto: false', () => {
 })
 
 describe('F4-10: exactly one end', () => {
-  it.each([
+  const ENDS: readonly (readonly [string, () => Promise<string>])[] = [
     ['fails', () => Promise.reject(new Error('no'))],
     ['is stale', async () => 'In short.'],
-  ] as const)('of a job that is cancelled while its run %s', async (_, answer) => {
-    const store = await openFull(
-      model(async () => {
+  ]
+  it.each(ENDS)('of a job that is cancelled while its run %s', async (_, answer) => {
+    const store: SqliteStore = await openFull(
+      model(async (): Promise<string> => {
         const [row] = (await store.getMessages(S)).slice(4, 5)
         await store.hideMessages(S, [row!.id])
         return answer()

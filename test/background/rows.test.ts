@@ -206,6 +206,26 @@ describe('F4-08 the circuit', () => {
     vi.useFakeTimers({ toFake: ['Date', 'setTimeout', 'clearTimeout'], now: Date.now() })
   }
 
+  it('opens after three tries of a job whose model fails, which truncates nothing where a turn would', async () => {
+    const broken = failing()
+    const store = await openFull(broken, { config: { enableTruncate: true } })
+    const told: { state: string }[] = []
+    store.on('circuit', (event) => told.push(event))
+    const plain = JSON.stringify(await store.getEffectiveHistory(S))
+    stopTime()
+    const { jobId } = await store.compactInBackground(S, { targetTokens: 800 })
+    for (let look = 0; look < 40 && (await store.getJob(jobId)).state !== 'failed'; look++)
+      await vi.advanceTimersByTimeAsync(1_000)
+    vi.useRealTimers()
+    expect(await store.getJob(jobId)).toMatchObject({ state: 'failed', attempts: 3 })
+    expect(broken.asked).toHaveLength(3)
+    expect(told.map(({ state }) => state)).toEqual(['opened'])
+    expect(JSON.stringify(await store.getEffectiveHistory(S))).toBe(plain)
+    const turn = await store.compactSession(S, { trigger: 'auto', targetTokens: 800 })
+    expect(turn!.stagesUsed).toEqual(['truncate'])
+    expect(broken.asked).toHaveLength(3)
+  })
+
   it('opens after three unasked runs that failed, and no more model is asked until its time is over', async () => {
     const broken = failing()
     const store = await openFull(broken)
@@ -424,7 +444,7 @@ describe('F4-10 events', () => {
     // The summary stands for all but the newest turns: 30 % of the target; what is left is told by the run itself.
     const [compaction] = await store.listCompactions(S)
     expect(events).toEqual([
-      { ...about, phase: 'queued', attempt: 0, notBefore: job.createdAt },
+      { ...about, phase: 'queued', attempt: 0, notBefore: expect.closeTo(job.createdAt, -2) },
       { ...about, phase: 'started', attempt: 1, runId },
       {
         ...about,

@@ -155,6 +155,26 @@ describe('a response', () => {
     expect(await store.listSessions()).toEqual([])
   })
 
+  it('of a request with auto: false sets nothing to work in the background either', async () => {
+    await store.createSession({ id: 's', config: { background: true } })
+    await store.append('s', chat(20, 100))
+    // 4,810 of 6,400 are 75 percent: above the soft threshold, below the one at which compaction is due.
+    const of6400 = { contextWindowTarget: 6_400 }
+    for (const [auto, jobs] of [
+      [false, 0],
+      [true, 1],
+    ] as const) {
+      const request = await store.prepareRequest('s', { ...of6400, auto })
+      expect(request.auto).toBe(auto)
+      expect(request.stats.usageRatio).toBeGreaterThan(0.7)
+      await store.whenIdle()
+      expect(await store.listJobs('s')).toHaveLength(jobs)
+      await store.recordResponse('s', { request, messages: [say('assistant', 'Yes.')] })
+      await store.whenIdle()
+      expect(await store.listJobs('s')).toHaveLength(jobs)
+    }
+  })
+
   it('may be told with a request that was JSON meanwhile', async () => {
     const request = await store.prepareRequest('s', { prompt: 'x', maxOutputTokens: 100, threshold: 0.5 })
     const { stats } = await store.recordResponse('s', {
