@@ -10,7 +10,7 @@ export type Gathering = {
 
 type Growing = { readonly type: string; readonly pieces: string[]; metadata: unknown }
 
-/** Parts that say nothing of the conversation. */
+/** Parts that belong to the answer as they come. The others tell of the stream, not of the conversation. */
 const KEPT: ReadonlySet<string> = new Set([
   'tool-call',
   'tool-result',

@@ -57,6 +57,7 @@ const optionsSchema = z
     ({ model, registry }) => model !== undefined || registry !== undefined,
     'needs a model or a registry',
   )
+/** What `aiSdkSummarizer` can be told; a model or a registry is needed. */
 export type AiSdkSummarizerOptions = z.input<typeof optionsSchema>
 type Checked = z.output<typeof optionsSchema>
 
@@ -111,6 +112,7 @@ function modelFor(
   try {
     return registry.languageModel(id as never)
   } catch {
+    // It throws for what it does not know, with errors of its own.
     return undefined
   }
 }

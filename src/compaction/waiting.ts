@@ -44,6 +44,7 @@ export async function settled(promise: Promise<unknown>): Promise<void> {
   }
 }
 
+/** Waits, milliseconds. */
 export function pause(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms))
 }

@@ -41,4 +41,5 @@ export class Patience {
   }
 }
 
+/** What `Patience.within` answers when there was no time left. */
 export const OUT_OF_TIME = Symbol('out of time')

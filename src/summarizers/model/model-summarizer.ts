@@ -79,6 +79,7 @@ export const modelSummarizerSchema = z.strictObject({
   /** Whether a provider and model named by a config can be called. Default: they can. */
   canUse: z.custom<NonNullable<Summarizer['canUse']>>(isFunction, 'must be a function').optional(),
 })
+/** What `modelSummarizer` is made with. */
 export type ModelSummarizerOptions = z.input<typeof modelSummarizerSchema>
 type Checked = z.output<typeof modelSummarizerSchema>
 

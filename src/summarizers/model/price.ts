@@ -2,8 +2,8 @@ import { z } from 'zod'
 import type { SummaryUsage } from '../summarizer.ts'
 
 const perMillion = z.number().nonnegative()
+/** Prices of a model's tokens, US dollars for a million. */
 export const priceSchema = z.strictObject({
-  /** US dollars for a million tokens. */
   input: perMillion,
   output: perMillion,
   /** Of input read from the provider's cache. Default: as `input`. */
@@ -11,6 +11,7 @@ export const priceSchema = z.strictObject({
   /** Of input written to it. Default: as `input`. */
   cacheWrite: perMillion.optional(),
 })
+/** What a model's tokens cost. */
 export type ModelPrice = z.output<typeof priceSchema>
 
 const MILLION = 1_000_000
