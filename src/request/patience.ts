@@ -1,4 +1,4 @@
-import { MAX_TIMER_MS } from '../compaction/waiting.ts'
+import { MAX_TIMER_MS } from '../core/timer.ts'
 import { UndertextError } from '../errors.ts'
 
 /** How long one preparing may wait for models and other runs: all its waits share it. */
