@@ -157,14 +157,14 @@ function usageOf({ usage, providerMetadata }: GeneratedText): SummaryUsage | und
   const cacheReadTokens = inputTokenDetails?.cacheReadTokens ?? usage.cachedInputTokens
   // Version 5 tells what was written to a cache in Anthropic's metadata alone, and leaves both out of its sum.
   const ofAnthropic = inputTokenDetails === undefined ? anthropicWrites(providerMetadata) : undefined
-  const cacheWriteTokens = inputTokenDetails?.cacheWriteTokens ?? ofAnthropic
+  const cacheCreationTokens = inputTokenDetails?.cacheWriteTokens ?? ofAnthropic
   const left = ofAnthropic === undefined ? 0 : ofAnthropic + (cacheReadTokens ?? 0)
   const inputTokens = usage.inputTokens === undefined ? undefined : usage.inputTokens + left
   return {
     ...(inputTokens !== undefined && { inputTokens }),
     ...(outputTokens !== undefined && { outputTokens }),
     ...(cacheReadTokens !== undefined && { cacheReadTokens }),
-    ...(cacheWriteTokens !== undefined && { cacheWriteTokens }),
+    ...(cacheCreationTokens !== undefined && { cacheCreationTokens }),
   }
 }
 

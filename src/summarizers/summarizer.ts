@@ -78,7 +78,7 @@ export type SummaryUsage = {
   readonly inputTokens?: number
   readonly outputTokens?: number
   readonly cacheReadTokens?: number
-  readonly cacheWriteTokens?: number
+  readonly cacheCreationTokens?: number
 }
 
 /** What it answers. */

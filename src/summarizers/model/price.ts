@@ -18,13 +18,13 @@ const MILLION = 1_000_000
 
 /** What tokens cost, US dollars; `undefined` when nobody said how many there were. `inputTokens` counts cached ones too. */
 export function costOf(usage: SummaryUsage | undefined, price: ModelPrice): number | undefined {
-  const { inputTokens, outputTokens, cacheReadTokens = 0, cacheWriteTokens = 0 } = usage ?? {}
+  const { inputTokens, outputTokens, cacheReadTokens = 0, cacheCreationTokens = 0 } = usage ?? {}
   if (inputTokens === undefined && outputTokens === undefined) return undefined
-  const fresh = Math.max(0, (inputTokens ?? 0) - cacheReadTokens - cacheWriteTokens)
+  const fresh = Math.max(0, (inputTokens ?? 0) - cacheReadTokens - cacheCreationTokens)
   const dollars =
     fresh * price.input +
     cacheReadTokens * (price.cacheRead ?? price.input) +
-    cacheWriteTokens * (price.cacheWrite ?? price.input) +
+    cacheCreationTokens * (price.cacheWrite ?? price.input) +
     (outputTokens ?? 0) * price.output
   return dollars / MILLION
 }
