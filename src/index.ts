@@ -536,7 +536,7 @@ export {
 export { assistantMessage, systemMessage, type TextMessage, userMessage } from './turn/messages.ts'
 export { type ContextSection, PersistentContext } from './turn/persistent-context.ts'
 export { type InjectionRule, SystemInjector } from './turn/system-injector.ts'
-export type { AfterTurnResult, BeforeTurnResult, TurnUsage } from './turn/turn-hooks.ts'
+export type { AfterTurnResult, AppendedTurn, BeforeTurnResult, TurnUsage } from './turn/turn-hooks.ts'
 export type { AfterTurnOptions, BeforeTurnOptions } from './turn/turn-options.ts'
 export type { UndoIfFitsResult } from './undo-if-fits.ts'
 export type { OverflowResult, UsageResult } from './usage-result.ts'

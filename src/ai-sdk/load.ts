@@ -1,4 +1,4 @@
-import { UndertextError } from '../errors.ts'
+import { standingFor, UndertextError } from '../errors.ts'
 import type { LanguageModelLike } from './types.ts'
 
 /** What is used of the AI SDK, in the form that versions 5 to 7 have in common. */
@@ -15,6 +15,7 @@ export type AiSdk = {
   }): Promise<GeneratedText>
 }
 
+/** What `generateText` answers, as far as it is read here. */
 export type GeneratedText = {
   readonly text: string
   readonly reasoningText?: string | undefined
@@ -34,7 +35,7 @@ export type GeneratedText = {
 
 let loaded: Promise<AiSdk> | undefined
 
-/** The AI SDK, loaded when it is first needed. Rejects with `AI_SDK_UNAVAILABLE` when it is missing or older than 5. */
+/** The AI SDK, loaded when it is first needed. Rejects with `AI_SDK_UNAVAILABLE` when it is missing, older than 5 or broken; `originalErrorOf` has why. */
 export function loadAiSdk(): Promise<AiSdk> {
   loaded ??= load()
   return loaded
@@ -49,7 +50,7 @@ async function load(): Promise<AiSdk> {
   } catch (error) {
     const isMissing = (error as { code?: unknown } | null)?.code === 'ERR_MODULE_NOT_FOUND'
     const detail = isMissing ? 'it is not installed.' : 'it cannot be loaded.'
-    throw new UndertextError('AI_SDK_UNAVAILABLE', { detail })
+    throw standingFor(new UndertextError('AI_SDK_UNAVAILABLE', { detail }), error)
   }
   // Version 4 has `generateText` too, with other options and models; this one came with 5.
   if (typeof module.generateText !== 'function' || typeof module.convertToModelMessages !== 'function')

@@ -14,7 +14,7 @@ export function fromSdkPrompt(prompt: readonly SdkMessage[], provider: string): 
   return prompt.map((message) => fromSdkMessage(message, provider))
 }
 
-export function fromSdkMessage({ role, content, providerOptions }: SdkMessage, provider: string): NewMessage {
+function fromSdkMessage({ role, content, providerOptions }: SdkMessage, provider: string): NewMessage {
   const { providerOptions: options } = keptOptions(providerOptions)
   const metadata = options === undefined ? {} : { metadata: { [AI_SDK]: { options: options as JsonObject } } }
   if (typeof content === 'string') return { role, content, ...metadata }

@@ -38,6 +38,7 @@ export type SdkAnswer = {
 /** What `doStream` answers, as far as it is read here. */
 export type SdkStreamAnswer = { readonly stream: ReadableStream<SdkPart> }
 
+/** The version of a model's interface: of ai 5, 6 and 7. */
 export type SdkVersion = 'v2' | 'v3' | 'v4'
 
 /** A model, of any of the three versions. */

@@ -1,10 +1,10 @@
 import type { NewMessage, StoredMessage } from '../core/message.ts'
-import { UndertextError } from '../errors.ts'
+import { isUndertextError, UndertextError } from '../errors.ts'
 import type { Store } from '../store.ts'
 import { type PromptHistory, readPrompt } from './known.ts'
 
 /** Why messages were set aside, as the audit tells it; what was hidden for this reason is no part of the conversation any more. */
-export const SET_ASIDE = 'the application went on from an earlier message (undertext/ai-sdk)'
+const SET_ASIDE = 'the application went on from an earlier message (undertext/ai-sdk)'
 
 /** What to do when an application goes on from an earlier point of a conversation than its end. */
 export type OnDivergence = 'setAside' | 'append' | 'error'
@@ -59,7 +59,7 @@ type Log = {
 async function logOf(store: ReadingStore, sessionId: string, limit: number | undefined): Promise<Log> {
   const options = { order: 'backward', ...(limit !== undefined && { limit }) } as const
   const rows = await store.getMessages(sessionId, options).catch((error: unknown) => {
-    if (error instanceof UndertextError && error.code === 'SESSION_NOT_FOUND') return []
+    if (isUndertextError(error, 'SESSION_NOT_FOUND')) return []
     throw error
   })
   const messages = rows.filter(({ kind }) => kind === 'message').reverse()
@@ -109,7 +109,7 @@ export async function setAside(
     return made.id
   } catch (error) {
     // Calls without results cannot be hidden; what is sent says that there is none.
-    if (error instanceof UndertextError && error.code === 'PENDING_TOOL_CALLS') return undefined
+    if (isUndertextError(error, 'PENDING_TOOL_CALLS')) return undefined
     throw error
   }
 }

@@ -90,6 +90,7 @@ export function watched(source: ReadableStream<SdkPart>, end: StreamEnd): Readab
         } catch (error) {
           await breakOff()
           controller.error(error)
+          // It is broken already; the reader has been told why.
           reader.cancel(error).catch(() => {})
         }
       },

@@ -57,6 +57,7 @@ const optionsSchema = z
     ({ model, registry }) => model !== undefined || registry !== undefined,
     'needs a model or a registry',
   )
+/** What `aiSdkSummarizer` can be told; a model or a registry is needed. */
 export type AiSdkSummarizerOptions = z.input<typeof optionsSchema>
 type Checked = z.output<typeof optionsSchema>
 
@@ -111,6 +112,7 @@ function modelFor(
   try {
     return registry.languageModel(id as never)
   } catch {
+    // It throws for what it does not know, with errors of its own.
     return undefined
   }
 }
@@ -155,14 +157,14 @@ function usageOf({ usage, providerMetadata }: GeneratedText): SummaryUsage | und
   const cacheReadTokens = inputTokenDetails?.cacheReadTokens ?? usage.cachedInputTokens
   // Version 5 tells what was written to a cache in Anthropic's metadata alone, and leaves both out of its sum.
   const ofAnthropic = inputTokenDetails === undefined ? anthropicWrites(providerMetadata) : undefined
-  const cacheWriteTokens = inputTokenDetails?.cacheWriteTokens ?? ofAnthropic
+  const cacheCreationTokens = inputTokenDetails?.cacheWriteTokens ?? ofAnthropic
   const left = ofAnthropic === undefined ? 0 : ofAnthropic + (cacheReadTokens ?? 0)
   const inputTokens = usage.inputTokens === undefined ? undefined : usage.inputTokens + left
   return {
     ...(inputTokens !== undefined && { inputTokens }),
     ...(outputTokens !== undefined && { outputTokens }),
     ...(cacheReadTokens !== undefined && { cacheReadTokens }),
-    ...(cacheWriteTokens !== undefined && { cacheWriteTokens }),
+    ...(cacheCreationTokens !== undefined && { cacheCreationTokens }),
   }
 }
 

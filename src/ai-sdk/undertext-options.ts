@@ -25,7 +25,7 @@ export type Unrecorded = {
   readonly messages: readonly NewMessage[]
 }
 
-/** Options of `prepareRequest` that the middleware does not fill in from the call itself. */
+/** Options of `prepareRequest` that cannot be given: the call, its prompt or the middleware says them. */
 const OWN_KEYS = [
   'provider',
   'model',
@@ -38,6 +38,7 @@ const OWN_KEYS = [
   'signal',
   'pendingCalls',
 ] as const
+/** Options of `prepareRequest` that can be given beside a call. */
 export type RequestOptions = Omit<PrepareRequestOptions, (typeof OWN_KEYS)[number]>
 /** The same, made anew for every call. */
 export type RequestOptionsOf = (call: {
@@ -75,9 +76,11 @@ const optionsSchema = z.strictObject({
   onRecordError: functionSchema<(error: unknown, unrecorded: Unrecorded) => void>().optional(),
 })
 
+/** What `undertext` can be told. */
 export type UndertextOptions = z.input<typeof optionsSchema>
 export type CheckedOptions = z.output<typeof optionsSchema>
 
+/** Throws `INVALID_INPUT` for options that are none. */
 export function checkOptions(options: unknown): CheckedOptions {
   const checked = check(optionsSchema, options, 'undertext')
   if (isObject(checked.request)) {
@@ -97,6 +100,7 @@ const callSchema = z.strictObject({
 /** What one call says under `providerOptions.undertext`. */
 export type UndertextCallOptions = z.input<typeof callSchema>
 
+/** What a call says of itself; nothing where it says nothing. Throws `INVALID_INPUT`. */
 export function callOptions({ providerOptions }: SdkParams): UndertextCallOptions {
   const given = providerOptions?.undertext
   return given === undefined ? {} : check(callSchema, given, 'providerOptions.undertext')

@@ -3,12 +3,13 @@ import { v7 as uuidv7 } from 'uuid'
 import type { FillConfig } from '../compaction/compactor.ts'
 import { type CheckedConfig, mayAskModel } from '../compaction/config.ts'
 import type { CompactionResult } from '../compaction/result.ts'
-import { MAX_TIMER_MS } from '../compaction/waiting.ts'
+import { timeLimit } from '../compaction/waiting.ts'
 import type { Configuration } from '../config/configuration.ts'
 import { readCall } from '../config/layers.ts'
 import { runConfig } from '../config/run-config.ts'
 import type { CheckedCall } from '../config/settings.ts'
 import { type JsonObject, jsonProblem } from '../core/json.ts'
+import { MAX_TIMER_MS } from '../core/timer.ts'
 import { isUndertextError, type UndertextError } from '../errors.ts'
 import type { Events, JobEvent } from '../events.ts'
 import { claimName, LEASE_HOLDER, liveRuns } from '../process.ts'
@@ -379,12 +380,9 @@ export class Worker {
 const ENDING_MS = 1_000
 
 async function within(promise: Promise<unknown>, ms: number): Promise<void> {
-  let timer: NodeJS.Timeout | undefined
-  const passed = new Promise((resolve) => {
-    timer = setTimeout(resolve, Math.min(ms, MAX_TIMER_MS))
-  })
-  await Promise.race([promise, passed])
-  clearTimeout(timer)
+  const limit = timeLimit(ms)
+  await Promise.race([promise, limit.passed])
+  limit.stop()
 }
 
 function claimOf(runId: string): JobClaim {

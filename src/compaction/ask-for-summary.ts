@@ -1,3 +1,4 @@
+import { MAX_TIMER_MS } from '../core/timer.ts'
 import type { View } from '../core/view.ts'
 import { errorName, isUndertextError } from '../errors.ts'
 import type { SummaryRecord } from '../storage/storage.ts'
@@ -5,7 +6,7 @@ import type { Summarizer } from '../summarizers/summarizer.ts'
 import { Bill } from './bill.ts'
 import { SUMMARY_TIMEOUT_MS } from './config.ts'
 import type { SummarySource } from './summary-chunks.ts'
-import { MAX_TIMER_MS, unlessAborted } from './waiting.ts'
+import { unlessAborted } from './waiting.ts'
 import { type WrittenSummary, writeSummary } from './write-summary.ts'
 
 /** How a summarizer is asked. */

@@ -3,7 +3,7 @@ import { isStorableText, MAX_NAME_LENGTH } from '../core/check.ts'
 import type { SummaryRecord } from '../storage/storage.ts'
 import type { SummaryAnswer, SummaryUsage } from '../summarizers/summarizer.ts'
 
-const USAGE_FIELDS = ['inputTokens', 'outputTokens', 'cacheReadTokens', 'cacheWriteTokens'] as const
+const USAGE_FIELDS = ['inputTokens', 'outputTokens', 'cacheReadTokens', 'cacheCreationTokens'] as const
 
 /**
  * What the answers for one summary cost, together: a long range takes several, and those that were paid count also when a later

@@ -66,6 +66,7 @@ export class Compactor {
       if (isSameRequest(current.config, filled)) return current.result
       if (filled.trigger === 'overflow' || filled.withoutModel === true) break
       if (!(await isOver(sessionId, current.result, filled))) break
+      // Whoever asked for it hears of its error.
       if (isUnasked(current.config)) earlier = await current.result.catch(() => null)
     }
     const isFree = current === undefined

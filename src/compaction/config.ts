@@ -256,7 +256,7 @@ export function mayAskModel(config: CheckedConfig): boolean {
 }
 
 /** Whether a run by this config may ask its summarizer for a text. */
-export function mayAsk(config: CheckedConfig): boolean {
+function mayAsk(config: CheckedConfig): boolean {
   return config.range === undefined ? pipelineOf(config).some(mayBeAsked) : config.summary === undefined
 }
 

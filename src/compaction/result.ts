@@ -122,6 +122,7 @@ export function resultOf(
   }
 }
 
+/** A planned compaction, in figures. */
 export function outlineOf({ id, plan, before, after, summary }: CommitStep): CompactionOutline {
   const { insteadOf } = plan.params
   return {
@@ -138,12 +139,12 @@ export function outlineOf({ id, plan, before, after, summary }: CommitStep): Com
   }
 }
 
-export function failedSummary({ id, status, error, summary }: FailedAttempt): FailedSummary {
+function failedSummary({ id, status, error, summary }: FailedAttempt): FailedSummary {
   return { id, status, error, ...writerOf(summary) }
 }
 
 /** What all summaries of a run cost, taken or not. */
-export function spentOn({ steps, failed }: PlannedRun): Pick<CompactionResult, 'usage' | 'cost'> {
+function spentOn({ steps, failed }: PlannedRun): Pick<CompactionResult, 'usage' | 'cost'> {
   const bill = new Bill()
   for (const { summary } of [...steps, ...failed])
     if (summary !== undefined) bill.add({ text: '', ...writerOf(summary) })
@@ -160,6 +161,7 @@ function writerOf({ summarizer, model, usage, cost }: SummaryRecord) {
   }
 }
 
+/** Why a planned run changes nothing; `undefined` when it changes something. */
 export function idleReason({
   steps,
   failed,

@@ -53,6 +53,7 @@ export class RunDraft {
     return this.#view
   }
 
+  /** The run as far as it is planned. */
   result(): PlannedRun {
     return {
       snapshot: this.#snapshot,

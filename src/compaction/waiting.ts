@@ -1,7 +1,5 @@
+import { MAX_TIMER_MS } from '../core/timer.ts'
 import { UndertextError } from '../errors.ts'
-
-/** The longest time a timer of Node's can wait; a longer one fires at once. */
-export const MAX_TIMER_MS = 2 ** 31 - 1
 
 /** A promise, or the signal's end of it: a summarizer that hears no signal must not hold a run for ever. */
 export function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
@@ -44,6 +42,7 @@ export async function settled(promise: Promise<unknown>): Promise<void> {
   }
 }
 
+/** Waits, milliseconds. */
 export function pause(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms))
 }

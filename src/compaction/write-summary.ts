@@ -22,6 +22,7 @@ const DIGEST_SHARE = 0.25
 const FULL_DIGEST_TOKENS = 400
 /** Most of a summarizer's input that the summary so far may take: what is new needs room too. */
 const PREVIOUS_SHARE = 0.5
+/** What a summarizer wrote, and how it is to be kept. */
 export type WrittenSummary = {
   /** What the summary row says: the summarizer's text, and the digest behind it. */
   readonly text: string

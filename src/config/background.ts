@@ -25,6 +25,7 @@ const spendLimitsSchema = z.strictObject({
   /** Whether each session is counted by itself, or all of the store together. Default "session". */
   per: z.enum(['session', 'store']).optional(),
 })
+/** What unasked runs may spend, as it is checked. */
 export type SpendLimits = z.output<typeof spendLimitsSchema>
 
 /** The settings of work in the background. */
@@ -36,6 +37,7 @@ export const backgroundShape = {
   spendLimits: spendLimitsSchema.optional(),
 }
 
+/** What the settings of work in the background are where nobody says otherwise. */
 export const BACKGROUND_DEFAULTS = {
   backgroundThreshold: DEFAULT_BACKGROUND_THRESHOLD,
   backgroundMinIntervalMs: DEFAULT_BACKGROUND_MIN_INTERVAL_MS,

@@ -9,11 +9,11 @@ import type { View, ViewRow } from './view.ts'
  * What a token costs that is read from the cache, and one that is written into it, in tokens of plain input. Source: Anthropic's
  * page on prompt caching (lifetime of five minutes). Others charge 0.1 to 0.5 for reading and nothing for writing.
  */
-export const CACHE_READ_PRICE = 0.1
-export const CACHE_WRITE_PRICE = 1.25
+const CACHE_READ_PRICE = 0.1
+const CACHE_WRITE_PRICE = 1.25
 
 /** Requests that a session is taken to go on for: what is gone is not read in any of them. A judgement: docs/prompt-cache.md. */
-export const REQUESTS_AHEAD = 100
+const REQUESTS_AHEAD = 100
 
 /** Least savings of a run nobody asked for, as a share of the history, and at most, tokens. Source: docs/prompt-cache.md. */
 const MINIMUM_SAVINGS_SHARE = 0.05

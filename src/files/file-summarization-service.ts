@@ -5,6 +5,7 @@ import { type AttachedFile, fileName } from '../core/files/attached-file.ts'
 import { fileBudgetSchema } from '../core/files/file-budget.ts'
 import { measureFiles, planFileSummarization } from '../core/files/summary-plan.ts'
 import { buildFileSummarizationPrompt } from '../core/files/summary-prompt.ts'
+import { MAX_TIMER_MS } from '../core/timer.ts'
 import { type Estimator, tokensOfText } from '../core/tokens.ts'
 import { truncateToTokenBudget } from '../core/truncate-text.ts'
 import { UndertextError } from '../errors.ts'
@@ -21,7 +22,7 @@ const serviceSchema = z.strictObject({
   /** How many are asked for at once, 1 to 64. Default 4. */
   concurrency: z.int().min(1).max(64).optional(),
   /** How long one may take, milliseconds. Default 120,000. */
-  timeoutMs: z.int().positive().max(2_147_483_647).optional(),
+  timeoutMs: z.int().positive().max(MAX_TIMER_MS).optional(),
   /** Most tokens of a file in one request; of a longer file only the beginning is given. Default: no limit. */
   maxInputTokens: z.int().positive().optional(),
 })

@@ -14,6 +14,7 @@ const promptSchema = z.custom<Prompt>((value) => value !== null, 'must be a text
 const { provider: _provider, ...rendering } = renderSchema.shape
 const before = beforeTurnSchema.shape
 
+/** What `prepareRequest` can be told, and `withOverflowRecovery`. */
 export const prepareSchema = z
   .strictObject({
     /** Whom the request is for. Default: the session's own, else "openai". */
@@ -56,4 +57,5 @@ export const prepareSchema = z
 
 /** What `prepareRequest` can be told. */
 export type PrepareRequestOptions = z.input<typeof prepareSchema>
+/** The same, checked. */
 export type CheckedPrepare = z.output<typeof prepareSchema>

@@ -1,4 +1,4 @@
-import { MAX_TIMER_MS } from '../compaction/waiting.ts'
+import { MAX_TIMER_MS } from '../core/timer.ts'
 import { UndertextError } from '../errors.ts'
 
 /** How long one preparing may wait for models and other runs: all its waits share it. */
@@ -41,4 +41,5 @@ export class Patience {
   }
 }
 
+/** What `Patience.within` answers when there was no time left. */
 export const OUT_OF_TIME = Symbol('out of time')

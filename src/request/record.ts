@@ -54,6 +54,7 @@ export const recordSchema = z.strictObject({
 export type ResponseInput = Omit<z.input<typeof recordSchema>, 'request'> & {
   readonly request?: PreparedRequest | undefined
 }
+/** The same, checked. */
 export type CheckedResponse = z.output<typeof recordSchema>
 
 /** What became of a response. */

@@ -3,6 +3,7 @@ import type { Awaitable } from './storage.ts'
 
 /* The part of the port that work in the background stands on: jobs, circuits, and what summaries have cost. */
 
+/** `done`: also when there was nothing to do; `stale`: its plan was overtaken, and another job may follow it. */
 export const JOB_STATES = ['queued', 'running', 'done', 'failed', 'stale', 'cancelled'] as const
 export type JobState = (typeof JOB_STATES)[number]
 
@@ -30,6 +31,7 @@ export type Job = {
 /** What a job was asked for: settings that can be stored, and how often it was planned anew. */
 export type JobRequest = { readonly config: JsonObject; readonly replans: number }
 
+/** A job to be queued; `notBefore` in milliseconds since 1970. */
 export type NewJob = { readonly id: string; readonly request: JobRequest; readonly notBefore: number }
 
 /** Who works at a job: the run it is made by, the thread, and how long that counts, milliseconds since 1970. */
@@ -51,6 +53,7 @@ export type JobEnd = {
   readonly isUncounted?: boolean
 }
 
+/** Jobs: each verb one transaction. */
 export interface Jobs {
   /**
    * Queues a job, or answers the open one, of which a session has one at most. `hurry`: an open one that waits is due at once.
@@ -98,6 +101,7 @@ export type Spending = {
   readonly oldest: number | undefined
 }
 
+/** Circuits, and what was spent: each verb one transaction. */
 export interface Circuits {
   circuit(id: string): Awaitable<Circuit | undefined>
   /** Notes a failure: one more on the same view with the same model, else the first. Open from `most` on. */

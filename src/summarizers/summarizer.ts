@@ -44,6 +44,7 @@ export const ANSWER_PROBLEMS = [
   /** It is no smaller than what it stands for. */
   'SUMMARY_NOT_SMALLER',
 ] as const
+/** One of `ANSWER_PROBLEMS`. */
 export type AnswerProblem = (typeof ANSWER_PROBLEMS)[number]
 
 /** What a summarizer is asked for. */
@@ -77,7 +78,7 @@ export type SummaryUsage = {
   readonly inputTokens?: number
   readonly outputTokens?: number
   readonly cacheReadTokens?: number
-  readonly cacheWriteTokens?: number
+  readonly cacheCreationTokens?: number
 }
 
 /** What it answers. */

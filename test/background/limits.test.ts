@@ -198,8 +198,15 @@ describe('whenIdle', () => {
   it('waits for more jobs than are made at once', async () => {
     let atOnce = 0
     let most = 0
+    let full = (): void => undefined
+    const isFull = new Promise<void>((resolve) => {
+      full = resolve
+    })
     const slow = model(async () => {
       most = Math.max(most, ++atOnce)
+      if (atOnce === 4) full()
+      await isFull
+      // A fifth would begin now.
       await new Promise((resolve) => setTimeout(resolve, 10))
       atOnce -= 1
       return 'In short.'

@@ -41,7 +41,7 @@ const failing = (fields: object): Error => Object.assign(new Error(CANARY), fiel
 
 describe('a summarizer by a function', () => {
   it('hands over the request, and reports what came back', async () => {
-    const usage = { inputTokens: 1_000, outputTokens: 100, cacheReadTokens: 600, cacheWriteTokens: 200 }
+    const usage = { inputTokens: 1_000, outputTokens: 100, cacheReadTokens: 600, cacheCreationTokens: 200 }
     const { asked, summarizer } = scripted([{ text: 'Work.', finishReason: 'stop', usage, model: 'm-1' }], {
       temperature: 0.2,
       price: { input: 10, output: 100, cacheRead: 1, cacheWrite: 20 },

@@ -13,7 +13,7 @@ import type { StageContext } from './stage.ts'
  */
 
 /** What stands for an earlier copy of an attached file. */
-export function attachedAgainText(name: string): string {
+function attachedAgainText(name: string): string {
   return `[File ${name} - refer to latest attachment below]`
 }
 

@@ -23,7 +23,7 @@ export const SHORTEST_PREVIEWED = 200
  * Least share of an output, by the session's estimator, that a preview saves. A tool that keeps to the same limits and says
  * so in a line of its own is a little over them: that is no reason to cut again.
  */
-export const PREVIEW_MINIMUM_SAVINGS = 0.1
+const PREVIEW_MINIMUM_SAVINGS = 0.1
 
 /**
  * The previews of a message's results, in order; none for most messages. What a message of a user or a tool holds

@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { z } from 'zod'
 import { check, nameSchema } from '../../core/check.ts'
 import { canonicalProvider } from '../../core/providers.ts'
+import { MAX_TIMER_MS } from '../../core/timer.ts'
 import { estimateTokens } from '../../core/tokens.ts'
 import { resolveContextWindow } from '../../core/windows.ts'
 import { isUndertextError, standingFor, UndertextError } from '../../errors.ts'
@@ -23,7 +24,6 @@ const FIRST_WAIT_MS = 2_000
 const ROOM_SHARE = 0.8
 /** Messages have this room at least, tokens. */
 const LEAST_ROOM = 200
-const MAX_TIMER_MS = 2 ** 31 - 1
 
 /** What `generate` is given. */
 export type GenerateRequest = {
@@ -79,6 +79,7 @@ export const modelSummarizerSchema = z.strictObject({
   /** Whether a provider and model named by a config can be called. Default: they can. */
   canUse: z.custom<NonNullable<Summarizer['canUse']>>(isFunction, 'must be a function').optional(),
 })
+/** What `modelSummarizer` is made with. */
 export type ModelSummarizerOptions = z.input<typeof modelSummarizerSchema>
 type Checked = z.output<typeof modelSummarizerSchema>
 

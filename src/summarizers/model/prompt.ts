@@ -33,6 +33,7 @@ const optionsSchema = z.strictObject({
   /** Most characters of one tool output, UTF-16 units. Default 8,000. */
   maxOutputChars: z.int().nonnegative().optional(),
 })
+/** What `buildSummarizationPrompt` can be told. */
 export type SummarizationPromptOptions = z.input<typeof optionsSchema>
 
 /** What a model is sent for a summary. */
