@@ -1,4 +1,7 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
+import type { CheckedConfig } from '../../src/compaction/config.ts'
+import type { RunGuard } from '../../src/compaction/run-guard.ts'
+import type { CompactionResult, SqliteStore } from '../../src/index.ts'
 import { storageOf } from '../support/apply-stage.ts'
 import { say } from '../support/conversation.ts'
 import { cleanUp, held, listen, model, newFile, open, openFull, S, states } from './support.ts'
@@ -36,11 +39,11 @@ describe('a request made with auto: false', () => {
 
 describe('F4-10: exactly one end', () => {
   it.each([
-    ['fails', () => Promise.reject(new Error('no'))],
-    ['is stale', async () => 'In short.'],
+    ['fails', (): Promise<string> => Promise.reject(new Error('no'))],
+    ['is stale', async (): Promise<string> => 'In short.'],
   ] as const)('of a job that is cancelled while its run %s', async (_, answer) => {
-    const store = await openFull(
-      model(async () => {
+    const store: SqliteStore = await openFull(
+      model(async (): Promise<string> => {
         const [row] = (await store.getMessages(S)).slice(4, 5)
         await store.hideMessages(S, [row!.id])
         return answer()
@@ -108,6 +111,19 @@ describe('F4-10: exactly one end', () => {
     await again.purgeSession(S)
     expect(told.phases()).toEqual(['queued', 'started', 'queued Error', 'cancelled PURGED'])
   })
+})
+
+it('runs that would save too little open no circuit, however often, and cost included', async () => {
+  const store = await openFull(model())
+  const { guard } = store as unknown as { guard: RunGuard }
+  const session = (await storageOf(store).session(S))!
+  const result = { compacted: false, reason: 'SAVES_TOO_LITTLE', failed: [] } as unknown as CompactionResult
+  const config = { trigger: 'auto', summarizer: model() } as unknown as CheckedConfig
+  for (let run = 1; run <= 3; run++) await guard.ended(session, config, { hasAsked: true, result })
+  expect(await storageOf(store).circuits.circuit(S)).toBeUndefined()
+  await store.compactInBackground(S)
+  await store.whenIdle(S)
+  expect(await states(store)).toEqual(['done'])
 })
 
 it('a clock that is set back holds no session from the background', async () => {
