@@ -1,7 +1,9 @@
 import { generateText, wrapLanguageModel } from 'ai'
 import { expect, it, vi } from 'vitest'
 import { undertext } from '../../src/ai-sdk.ts'
-import { openStore } from '../../src/index.ts'
+import { openStore, type SqliteStore, type Summarizer } from '../../src/index.ts'
+import { CONFIG } from '../background/support.ts'
+import { chat } from '../support/conversation.ts'
 import { logOf, scripted, text } from './models.ts'
 
 /* What is stored is stored once, whatever fails behind it. */
@@ -68,3 +70,40 @@ it('what onRecorded throws is neither an error of the call nor of the recording'
   expect(warn.mock.calls.map(([message]) => message)).toEqual(['undertext: onRecorded threw RangeError'])
   warn.mockRestore()
 })
+
+it.each([26, 40])(
+  'a summarizer that asks the wrapped model fails at once, and nothing of it is stored: %i exchanges',
+  async (exchanges) => {
+    const bare = scripted([])
+    const summarizer: Summarizer = {
+      name: 'wrapped',
+      usesModel: true,
+      summarize: async ({ signal }) => {
+        const model = wrapLanguageModel({ model: bare, middleware: undertext(store, 's') })
+        const { text: said } = await generateText({
+          model,
+          prompt: 'Sum up.',
+          abortSignal: signal!,
+          maxRetries: 0,
+        })
+        return { text: said }
+      },
+    }
+    const store: SqliteStore = await openStore(':memory:', {
+      estimator: 'neurolink',
+      summarizer,
+      config: CONFIG,
+    })
+    const history = chat(exchanges, 20)
+    await store.append('s', history)
+    const { jobId } = await store.compactInBackground('s')
+    expect(await store.whenIdle('s', { timeoutMs: 20_000 })).toBe(true)
+    expect((await store.getJob(jobId)).error).toBe('COMPACTION_IN_PROGRESS')
+    await store.cancel(jobId)
+    const result = await store.compactSession('s', { enableTruncate: false })
+    expect(result?.failed.map(({ error }) => error)).toEqual(['COMPACTION_IN_PROGRESS'])
+    expect(await store.getMessages('s')).toHaveLength(history.length)
+    expect(bare.calls).toEqual([])
+    await store.close()
+  },
+)
