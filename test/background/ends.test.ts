@@ -137,3 +137,72 @@ it('a clock that is set back holds no session from the background', async () => 
   await store.whenIdle(S)
   expect(summarizer.asked).toHaveLength(2)
 })
+
+describe('a job that nobody asked for', () => {
+  const failsOnce = () =>
+    model((_, call) => (call === 1 ? Promise.reject(new Error('no')) : Promise.resolve('In short.')))
+  const later = (): unknown => vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 10_000 })
+
+  it.each([
+    ['auto: false', (store: SqliteStore) => store.updateSession(S, { config: { auto: false } })],
+    ['background: false', (store: SqliteStore) => store.updateSession(S, { config: { background: false } })],
+    ['an archived session', (store: SqliteStore) => store.archiveSession(S)],
+  ])('is not made any more with %s', async (_, change) => {
+    const asked = failsOnce()
+    const store = await openFull(asked)
+    const { phases } = listen(store)
+    await store.afterTurn(S)
+    await store.whenIdle(S)
+    await change(store)
+    later()
+    expect(await store.whenIdle(S)).toBe(true)
+    expect(phases()).toEqual(['queued', 'started', 'queued Error', 'cancelled SWITCHED_OFF'])
+    expect(await states(store)).toEqual(['cancelled'])
+    expect(asked.asked).toHaveLength(1)
+  })
+
+  it('is made all the same when somebody asked for it since', async () => {
+    const store = await openFull(failsOnce())
+    await store.afterTurn(S)
+    await store.whenIdle(S)
+    await store.updateSession(S, { config: { auto: false } })
+    await store.compactInBackground(S)
+    expect(await store.whenIdle(S)).toBe(true)
+    expect(await states(store)).toEqual(['done'])
+  })
+})
+
+describe('a signal', () => {
+  it('cancels the job that follows a stale one as well', async () => {
+    const { signal, abort } = abortable()
+    const store: SqliteStore = await openFull(
+      model(async (_, call): Promise<string> => {
+        if (call > 1) {
+          abort()
+          return new Promise<never>(() => undefined)
+        }
+        await store.hideMessages(S, [(await store.getMessages(S))[4]!.id])
+        return 'In short.'
+      }),
+    )
+    await store.compactInBackground(S, { signal })
+    expect(await store.whenIdle(S, { timeoutMs: 10_000 })).toBe(true)
+    expect(await states(store)).toEqual(['cancelled', 'stale'])
+  })
+
+  it('is let go of when the job is over', async () => {
+    const { signal } = abortable()
+    const added = vi.spyOn(signal, 'addEventListener')
+    const removed = vi.spyOn(signal, 'removeEventListener')
+    const store = await openFull(model())
+    await store.compactInBackground(S, { signal })
+    await store.whenIdle(S)
+    const ours = added.mock.calls.map(([, listener]) => listener)
+    expect(removed.mock.calls.map(([, listener]) => listener)).toEqual(expect.arrayContaining(ours))
+  })
+})
+
+function abortable(): { readonly signal: AbortSignal; readonly abort: () => void } {
+  const controller = new AbortController()
+  return { signal: controller.signal, abort: () => controller.abort() }
+}
