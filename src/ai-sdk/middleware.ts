@@ -1,8 +1,9 @@
 import { check, invalid, nameSchema } from '../core/check.ts'
 import type { NewMessage } from '../core/message.ts'
 import { isContextOverflowError } from '../core/overflow/overflow.ts'
-import { isUndertextError } from '../errors.ts'
+import { errorName, isUndertextError } from '../errors.ts'
 import type { PreparedRequest } from '../request/prepared.ts'
+import type { RecordedResponse } from '../request/record.ts'
 import type { Store } from '../store.ts'
 import { fromSdkPrompt, storedMessage, toSdkPrompt } from './prompt.ts'
 import { namesOf } from './provider-names.ts'
@@ -233,8 +234,9 @@ async function record(call: Call, request: PreparedRequest, answer: Answer): Pro
   let { fresh, position } = call
   for (let tries = 1; ; tries++) {
     if (fresh.length === 0 && messages.length === 0) return
+    let result: RecordedResponse
     try {
-      const result = await store.recordResponse(id, {
+      result = await store.recordResponse(id, {
         messages,
         prompt: fresh.map(storedMessage),
         request,
@@ -242,18 +244,47 @@ async function record(call: Call, request: PreparedRequest, answer: Answer): Pro
         ...(stopReason !== undefined && { stopReason }),
         ...(tries < MOST_TRIES && { expectedPosition: position }),
       })
-      options.onRecorded?.(result)
-      return
     } catch (error) {
       if (isUndertextError(error, 'POSITION_CONFLICT') && tries < MOST_TRIES) {
         // Somebody appended meanwhile, perhaps the very prompt.
         ;({ fresh, position } = await readSession(store, id, call.prompt, options.history))
         continue
       }
+      // What failed behind the append, noting the usage say, must not have it all told, and stored, once more.
+      if (await isStored(call, messages, position + fresh.length + messages.length)) return
       if (options.onRecordError === undefined) throw error
       options.onRecordError(error, { sessionId: id, prompt: fresh.map(storedMessage), messages })
       return
     }
+    tellRecorded(options, result)
+    return
+  }
+}
+
+/** Whether prompt and answer stand at the end of the log, up to this position at least. */
+async function isStored(
+  { store, id, prompt }: Call,
+  said: readonly NewMessage[],
+  position: number,
+): Promise<boolean> {
+  try {
+    const read = await readSession(store, id, [...prompt, ...said], 'whole')
+    return read.position >= position && read.fresh.length === 0 && read.beyond.length === 0
+  } catch {
+    // It cannot be told: the caller learns what failed first.
+    return false
+  }
+}
+
+/** The answer is stored: what a callback throws must not look as if it were not. */
+function tellRecorded({ onRecorded }: CheckedOptions, result: RecordedResponse): void {
+  try {
+    onRecorded?.(result)
+  } catch (error) {
+    process.emitWarning(`undertext: onRecorded threw ${errorName(error)}`, {
+      type: 'UndertextWarning',
+      code: 'UNDERTEXT_LISTENER',
+    })
   }
 }
 

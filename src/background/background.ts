@@ -101,7 +101,7 @@ export class Background {
     const since = last === undefined ? undefined : Date.now() - last.changedAt
     if (since !== undefined && since >= 0 && since < settings.backgroundMinIntervalMs) return
     if (asksModel && (await this.#openUntil(session)) !== undefined) return
-    await this.#worker.enqueue(sessionId, { call: {}, replans: 0, hurry: false })
+    await this.#worker.enqueue(sessionId, { call: {}, replans: 0, hurry: false, isOffered: true })
   }
 
   /** Nobody waits for an offer, so there is nobody to throw at: what the storage refuses is offered again at the next turn. */
@@ -128,11 +128,7 @@ export class Background {
     }
     if (signal?.aborted) throw new UndertextError('ABORTED', { sessionId })
     const job = await this.#worker.enqueue(sessionId, { call, replans: 0, hurry: true })
-    signal?.addEventListener(
-      'abort',
-      () => void this.#worker.cancel(job.id).catch((error: unknown) => this.#failed(error)),
-      { once: true },
-    )
+    if (signal !== undefined) this.#worker.follow(job.id, signal)
     return job
   }
 

@@ -66,6 +66,8 @@ export class Worker {
   readonly #given = new Map<string, CheckedCall>()
   /** A job begins in nobody's call, whoever offered it. */
   readonly #outside = AsyncLocalStorage.snapshot()
+  /** Signals that cancel jobs. */
+  readonly #followed = new Map<string, { readonly signal: AbortSignal; readonly listener: () => void }>()
   /** Jobs of which was told that they are queued, and nothing since: one a session. */
   readonly #queued = new Map<string, Pick<JobEvent, 'sessionId' | 'jobId' | 'attempt'>>()
   #isClosed = false
@@ -96,10 +98,15 @@ export class Worker {
   /** Queues a job, and sees to it that it is made. Throws what the storage throws. */
   async enqueue(
     sessionId: string,
-    asked: { readonly call: CheckedCall; readonly replans: number; readonly hurry: boolean },
+    asked: {
+      readonly call: CheckedCall
+      readonly replans: number
+      readonly hurry: boolean
+      readonly isOffered?: boolean
+    },
   ): Promise<Job> {
-    const { call, replans, hurry } = asked
-    const request = { config: storable(call), replans }
+    const { call, replans, hurry, isOffered = false } = asked
+    const request = { config: storable(call), replans, isOffered }
     const { job, isNew } = await this.#port.storage.jobs.enqueue(
       sessionId,
       { id: uuidv7(), request, notBefore: Date.now() },
@@ -190,6 +197,8 @@ export class Worker {
     const { job } = claimed
     const session = await this.#port.storage.session(job.sessionId)
     if (session === undefined) return
+    if (claimed.request.isOffered === true && !this.#isWanted(session))
+      return this.#unwanted(job, runId, work)
     const refused = await this.#refusal(session, claimed)
     if (refused !== undefined) {
       const wait = Math.max(0, refused.until - Date.now())
@@ -205,6 +214,18 @@ export class Worker {
     if (work.abort.signal.aborted) return this.#aborted(job, runId, work)
     this.#emit({ phase: 'started', ...about(job), runId })
     await this.#settle(claimed, runId, work, await this.#run(claimed, runId, work))
+  }
+
+  /** Whether what nobody asked for may still be done: it may have been switched off since it was queued. */
+  #isWanted({ archivedAt, config }: Session): boolean {
+    const { settings } = this.#port.configuration.ofSession(config)
+    return archivedAt === undefined && settings.auto && settings.background !== false
+  }
+
+  async #unwanted(job: Job, runId: string, work: Work): Promise<void> {
+    if ((await this.#port.storage.jobs.cancel(job.id)) === undefined) return this.#aborted(job, runId, work)
+    this.#given.delete(job.id)
+    this.#emit({ phase: 'cancelled', ...about(job), code: 'SWITCHED_OFF' })
   }
 
   async #run(claimed: ClaimedJob, runId: string, work: Work): Promise<Outcome> {
@@ -290,17 +311,24 @@ export class Worker {
         // Cancelled, purged or taken over meanwhile: it has that end, and no other.
         if (!isOurs) return this.#aborted(job, runId, work)
         const call = this.#given.get(job.id)
+        const signal = this.#followed.get(job.id)?.signal
         this.#given.delete(job.id)
         this.#emit({ phase: kind, ...about(job), code })
-        if (kind === 'stale') await this.#again(claimed, call)
+        if (kind === 'stale') await this.#again(claimed, call, signal)
       }
     }
   }
 
-  async #again({ job, request }: ClaimedJob, call: CheckedCall | undefined): Promise<void> {
+  async #again(
+    { job, request }: ClaimedJob,
+    call: CheckedCall | undefined,
+    signal: AbortSignal | undefined,
+  ): Promise<void> {
     if (request.replans >= MOST_REPLANS || this.#isClosed) return
-    const next = { call: call ?? storedCall(request.config), replans: request.replans + 1, hurry: false }
-    await this.enqueue(job.sessionId, next)
+    const { config, replans, isOffered = false } = request
+    const next = { call: call ?? storedCall(config), replans: replans + 1, hurry: false, isOffered }
+    const { id } = await this.enqueue(job.sessionId, next)
+    if (signal !== undefined) this.follow(id, signal)
   }
 
   async #aborted(job: Job, runId: string, { cause }: Work): Promise<void> {
@@ -334,6 +362,26 @@ export class Worker {
     return cancelled
   }
 
+  /** Cancels a job, and what follows it when it goes stale, when the signal fires. */
+  follow(jobId: string, signal: AbortSignal): void {
+    if (this.#followed.has(jobId)) return
+    const listener = (): void => {
+      void this.cancel(jobId).catch((error: unknown) => {
+        // Nobody waits for it; the storage is closed or out of reach.
+        if (!isUndertextError(error)) throw error
+      })
+    }
+    this.#followed.set(jobId, { signal, listener })
+    if (signal.aborted) listener()
+    else signal.addEventListener('abort', listener, { once: true })
+  }
+
+  #unfollow(jobId: string): void {
+    const followed = this.#followed.get(jobId)
+    followed?.signal.removeEventListener('abort', followed.listener)
+    this.#followed.delete(jobId)
+  }
+
   /** Ends what is at work on a session that was purged. */
   forget(sessionId: string): void {
     this.#troubles.delete(sessionId)
@@ -355,6 +403,7 @@ export class Worker {
     for (const timer of this.#timers.values()) clearTimeout(timer)
     this.#timers.clear()
     this.#line.clear()
+    for (const jobId of [...this.#followed.keys()]) this.#unfollow(jobId)
     return this.#works.size === 0 ? undefined : this.#end(timeoutMs)
   }
 
@@ -370,6 +419,7 @@ export class Worker {
 
   #emit(event: JobEvent): void {
     const { sessionId, jobId, attempt } = event
+    if (event.phase !== 'queued' && event.phase !== 'started') this.#unfollow(jobId)
     if (event.phase === 'queued') this.#queued.set(sessionId, { sessionId, jobId, attempt })
     else this.#queued.delete(sessionId)
     this.#port.events.emit('job', event)

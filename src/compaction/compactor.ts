@@ -59,7 +59,7 @@ export class Compactor {
   async compact(sessionId: string, fill: FillConfig): Promise<CompactionResult | null> {
     const filled = await this.#filled(sessionId, fill)
     if (filled === undefined) return null
-    this.#refuseReentry(sessionId)
+    this.refuseReentry(sessionId)
     let current = this.#running.get(sessionId)
     let earlier: CompactionResult | null = null
     for (; current !== undefined; current = this.#running.get(sessionId)) {
@@ -129,7 +129,7 @@ export class Compactor {
     const behind = plannedRunOf(preview)
     if (behind === undefined) throw invalid('compactSession: this is no preview made by this package')
     const { run: planned, config } = behind
-    this.#refuseReentry(sessionId)
+    this.refuseReentry(sessionId)
     if (planned.pending.length > 0) {
       await this.#refuseStale(planned)
       return this.#exclusive(sessionId, config, () =>
@@ -163,8 +163,8 @@ export class Compactor {
     recheckSteps(snapshot.session.id, steps, now.view, snapshot.session.messageCount)
   }
 
-  /** A summarizer that compacts the session it is asked to summarize would wait for itself. */
-  #refuseReentry(sessionId: string): void {
+  /** A summarizer that compacts the session it is asked to summarize would wait for itself. Throws `COMPACTION_IN_PROGRESS`. */
+  refuseReentry(sessionId: string): void {
     const outer = this.#inside.getStore()?.get(sessionId)
     if (outer !== undefined) {
       throw new UndertextError('COMPACTION_IN_PROGRESS', {

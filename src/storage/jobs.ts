@@ -29,7 +29,12 @@ export type Job = {
 }
 
 /** What a job was asked for: settings that can be stored, and how often it was planned anew. */
-export type JobRequest = { readonly config: JsonObject; readonly replans: number }
+export type JobRequest = {
+  readonly config: JsonObject
+  readonly replans: number
+  /** Nobody asked for it: it is made only as long as automatic compaction in the background is on. */
+  readonly isOffered?: boolean
+}
 
 /** A job to be queued; `notBefore` in milliseconds since 1970. */
 export type NewJob = { readonly id: string; readonly request: JobRequest; readonly notBefore: number }

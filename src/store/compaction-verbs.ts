@@ -54,6 +54,11 @@ export class CompactionVerbs<S extends Storage> extends UsageVerbs<S> {
   protected readonly compact = (sessionId: string, fill: FillConfig): Promise<CompactionResult | null> =>
     this.#compactor.compact(sessionId, fill)
 
+  /** Refuses what is called from within a compaction of the session: it would wait for itself. Throws `COMPACTION_IN_PROGRESS`. */
+  protected refuseWithin(sessionId: string): void {
+    this.#compactor.refuseReentry(sessionId)
+  }
+
   /**
    * What `compactSession` would do with this config: the same planner with the write removed. A summarizer that
    * calls a model is not called, unless `summarize: true`; then its costs are noted and applying the preview uses

@@ -54,11 +54,13 @@ export class RequestVerbs<S extends Storage> extends TurnVerbs<S> {
    * all that may be done, `CONTEXT_BUDGET_EXCEEDED` (`ContextBudgetExceededError`), also with `auto: false`.
    *
    * Models and other runs are waited for `waitMs` milliseconds at most, all together; then room is made without them.
-   * Throws `INVALID_INPUT`, `ABORTED`, and what `compactSession` throws, but for `COMPACTION_IN_PROGRESS`.
+   * Throws `INVALID_INPUT`, `ABORTED`, and what `compactSession` throws; `COMPACTION_IN_PROGRESS` only from within a compaction of
+   * that session: a summarizer that asks through it would wait for itself.
    */
   async prepareRequest(sessionId: string, options: PrepareRequestOptions = {}): Promise<PreparedRequest> {
     const id = checkId(sessionId)
     const checked = check(prepareSchema, options, 'prepareRequest')
+    this.refuseWithin(id)
     return this.#preparer.prepare(id, checked, checkPrompt(checked.prompt))
   }
 
@@ -125,6 +127,7 @@ export class RequestVerbs<S extends Storage> extends TurnVerbs<S> {
     const id = checkId(sessionId)
     if (typeof call !== 'function') throw invalid('withOverflowRecovery: call must be a function')
     const checked = check(prepareSchema, options, 'withOverflowRecovery')
+    this.refuseWithin(id)
     return recovered(
       {
         settings: async (session) =>

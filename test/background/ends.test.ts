@@ -1,5 +1,7 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import type { SqliteStore } from '../../src/index.ts'
+import type { CheckedConfig } from '../../src/compaction/config.ts'
+import type { RunGuard } from '../../src/compaction/run-guard.ts'
+import type { CompactionResult, SqliteStore } from '../../src/index.ts'
 import { storageOf } from '../support/apply-stage.ts'
 import { say } from '../support/conversation.ts'
 import { cleanUp, held, listen, model, newFile, open, openFull, S, states } from './support.ts'
@@ -36,11 +38,10 @@ describe('a request made with auto: false', () => {
 })
 
 describe('F4-10: exactly one end', () => {
-  const ENDS: readonly (readonly [string, () => Promise<string>])[] = [
-    ['fails', () => Promise.reject(new Error('no'))],
-    ['is stale', async () => 'In short.'],
-  ]
-  it.each(ENDS)('of a job that is cancelled while its run %s', async (_, answer) => {
+  it.each([
+    ['fails', (): Promise<string> => Promise.reject(new Error('no'))],
+    ['is stale', async (): Promise<string> => 'In short.'],
+  ] as const)('of a job that is cancelled while its run %s', async (_, answer) => {
     const store: SqliteStore = await openFull(
       model(async (): Promise<string> => {
         const [row] = (await store.getMessages(S)).slice(4, 5)
@@ -112,6 +113,19 @@ describe('F4-10: exactly one end', () => {
   })
 })
 
+it('runs that would save too little open no circuit, however often, and cost included', async () => {
+  const store = await openFull(model())
+  const { guard } = store as unknown as { guard: RunGuard }
+  const session = (await storageOf(store).session(S))!
+  const result = { compacted: false, reason: 'SAVES_TOO_LITTLE', failed: [] } as unknown as CompactionResult
+  const config = { trigger: 'auto', summarizer: model() } as unknown as CheckedConfig
+  for (let run = 1; run <= 3; run++) await guard.ended(session, config, { hasAsked: true, result })
+  expect(await storageOf(store).circuits.circuit(S)).toBeUndefined()
+  await store.compactInBackground(S)
+  await store.whenIdle(S)
+  expect(await states(store)).toEqual(['done'])
+})
+
 it('a clock that is set back holds no session from the background', async () => {
   const summarizer = model()
   const store = await openFull(summarizer, { config: { backgroundMinIntervalMs: 60_000 } })
@@ -123,3 +137,72 @@ it('a clock that is set back holds no session from the background', async () => 
   await store.whenIdle(S)
   expect(summarizer.asked).toHaveLength(2)
 })
+
+describe('a job that nobody asked for', () => {
+  const failsOnce = () =>
+    model((_, call) => (call === 1 ? Promise.reject(new Error('no')) : Promise.resolve('In short.')))
+  const later = (): unknown => vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 10_000 })
+
+  it.each([
+    ['auto: false', (store: SqliteStore) => store.updateSession(S, { config: { auto: false } })],
+    ['background: false', (store: SqliteStore) => store.updateSession(S, { config: { background: false } })],
+    ['an archived session', (store: SqliteStore) => store.archiveSession(S)],
+  ])('is not made any more with %s', async (_, change) => {
+    const asked = failsOnce()
+    const store = await openFull(asked)
+    const { phases } = listen(store)
+    await store.afterTurn(S)
+    await store.whenIdle(S)
+    await change(store)
+    later()
+    expect(await store.whenIdle(S)).toBe(true)
+    expect(phases()).toEqual(['queued', 'started', 'queued Error', 'cancelled SWITCHED_OFF'])
+    expect(await states(store)).toEqual(['cancelled'])
+    expect(asked.asked).toHaveLength(1)
+  })
+
+  it('is made all the same when somebody asked for it since', async () => {
+    const store = await openFull(failsOnce())
+    await store.afterTurn(S)
+    await store.whenIdle(S)
+    await store.updateSession(S, { config: { auto: false } })
+    await store.compactInBackground(S)
+    expect(await store.whenIdle(S)).toBe(true)
+    expect(await states(store)).toEqual(['done'])
+  })
+})
+
+describe('a signal', () => {
+  it('cancels the job that follows a stale one as well', async () => {
+    const { signal, abort } = abortable()
+    const store: SqliteStore = await openFull(
+      model(async (_, call): Promise<string> => {
+        if (call > 1) {
+          abort()
+          return new Promise<never>(() => undefined)
+        }
+        await store.hideMessages(S, [(await store.getMessages(S))[4]!.id])
+        return 'In short.'
+      }),
+    )
+    await store.compactInBackground(S, { signal })
+    expect(await store.whenIdle(S, { timeoutMs: 10_000 })).toBe(true)
+    expect(await states(store)).toEqual(['cancelled', 'stale'])
+  })
+
+  it('is let go of when the job is over', async () => {
+    const { signal } = abortable()
+    const added = vi.spyOn(signal, 'addEventListener')
+    const removed = vi.spyOn(signal, 'removeEventListener')
+    const store = await openFull(model())
+    await store.compactInBackground(S, { signal })
+    await store.whenIdle(S)
+    const ours = added.mock.calls.map(([, listener]) => listener)
+    expect(removed.mock.calls.map(([, listener]) => listener)).toEqual(expect.arrayContaining(ours))
+  })
+})
+
+function abortable(): { readonly signal: AbortSignal; readonly abort: () => void } {
+  const controller = new AbortController()
+  return { signal: controller.signal, abort: () => controller.abort() }
+}

@@ -122,6 +122,11 @@ describe('F4-05 several processes', () => {
     ])
     expect(callsIn(file)).toBe(1)
     expect((await store.listCompactions(S)).map(({ status }) => status)).toEqual(['active'])
+    // No message stands under two summaries.
+    const view = await store.getEffectiveHistory(S)
+    expect(view.filter(({ kind }) => kind === 'summary')).toHaveLength(1)
+    const taken = (await store.getMessages(S)).filter(({ condenseParent }) => condenseParent !== undefined)
+    expect(taken.length + view.length - 1).toBe(52)
     // One who looked late may have found nothing left to do.
     expect(new Set(await states(store))).toEqual(new Set(['done']))
     expect((await store.verifySession(S)).findings).toEqual([])

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { isUndertextError } from '../../src/index.ts'
+import { isUndertextError, type SqliteStore } from '../../src/index.ts'
 import { storageOf } from '../support/apply-stage.ts'
 import { chat, say } from '../support/conversation.ts'
 import { failureOf } from '../support/failures.ts'
@@ -98,7 +98,50 @@ describe('F4-01 F4-02 while a model works in the background', () => {
   })
 })
 
-describe('a change of the view under a running job', () => {
+describe('F4-03 a change of the view under a running job', () => {
+  const rewind = async (store: SqliteStore): Promise<unknown> => {
+    const rows = (await store.getEffectiveHistory(S)).filter(({ kind }) => kind === 'message')
+    return store.hideMessages(
+      S,
+      rows.slice(1).map(({ id }) => id),
+    )
+  }
+  it.each([
+    ['rewound', rewind],
+    ['edited', async (store: SqliteStore) => store.pin(S, [(await store.getMessages(S))[2]!.id])],
+    [
+      'brought back by an undo',
+      async (store: SqliteStore) => store.undoCompaction(S, (await store.listCompactions(S))[0]!.id),
+    ],
+  ])('with its range %s it is stale, and nothing is tagged by it', async (_, change) => {
+    let answer = (_text: string): void => undefined
+    let begin = (): void => undefined
+    const begun = new Promise<void>((resolve) => {
+      begin = resolve
+    })
+    const slow = model((_request, call) => {
+      begin()
+      return call > 1 ? new Promise<never>(() => undefined) : new Promise((resolve) => (answer = resolve))
+    })
+    const store = await openFull(slow)
+    await store.hideMessages(S, [(await store.getMessages(S))[5]!.id])
+    const { jobId } = await store.compactInBackground(S)
+    await begun
+    await change(store)
+    const view = await viewOf(store)
+    answer('In short.')
+    await vi.waitFor(async () => expect((await store.getJob(jobId)).state).toBe('stale'), 5_000)
+    await store.cancel(S)
+    expect(await viewOf(store)).toBe(view)
+    const { runId } = await store.getJob(jobId)
+    const made = (await store.listCompactions(S)).filter((one) => one.runId === runId)
+    expect(made.map(({ status }) => status)).not.toContain('active')
+    expect((await store.getMessages(S)).filter(({ condenseParent }) => condenseParent !== undefined)).toEqual(
+      [],
+    )
+    expect((await store.verifySession(S)).findings).toEqual([])
+  })
+
   it('makes its plan stale: nothing is changed by it, and it is planned anew', async () => {
     const { model: slow, release, begun } = held()
     const store = await openFull(slow)
@@ -174,6 +217,27 @@ describe('a run in the foreground and one in the background', () => {
     const [a, b] = await Promise.all([store.compactSession(S), store.compactSession(S)])
     expect(a!.runId).toBe(b!.runId)
     expect(asked.asked).toHaveLength(1)
+  })
+})
+
+describe('F4-06 over the hard threshold', () => {
+  it('with a job whose summarizer hangs a request is ready within its wait, and within its budget', async () => {
+    const { model: hanging, begun } = held()
+    const store = await openFull(hanging, { config: { enableTruncate: true } })
+    await store.compactInBackground(S)
+    await begun
+    await store.append(S, chat(40, 20).slice(52))
+    expect((await store.getContextStats(S))!.shouldCompact).toBe(true)
+    const start = Date.now()
+    const request = await store.prepareRequest(S, { prompt: 'now', waitMs: 100 })
+    expect(Date.now() - start).toBeLessThan(5_000)
+    expect(request.compacted).toBe(true)
+    expect(request.stats.withinBudget).toBe(true)
+    expect(request.stats.shouldCompact).toBe(false)
+    expect((await store.listCompactions(S)).filter(({ status }) => status === 'active')).toMatchObject([
+      { kind: 'truncate' },
+    ])
+    await store.cancel(S)
   })
 })
 
@@ -265,6 +329,32 @@ describe('F4-08 the circuit', () => {
     })
     await store.compactSession(S, { trigger: 'auto' })
     expect(broken.asked).toHaveLength(4)
+  })
+
+  it('closes when its time is over and the one try through it succeeds, and says so', async () => {
+    let isBroken = true
+    const summarizer = model(() => {
+      if (isBroken) throw new Error('overloaded')
+      return 'In short.'
+    })
+    const store = await openFull(summarizer)
+    const told: unknown[] = []
+    store.on('circuit', ({ state }) => told.push([state, Date.now()]))
+    stopTime()
+    const start = Date.now()
+    for (let run = 1; run <= 3; run++) await store.compactSession(S, { trigger: 'auto' })
+    isBroken = false
+    vi.setSystemTime(start + 299_999)
+    expect(isUndertextError(await failureOf(() => store.compactInBackground(S)), 'CIRCUIT_OPEN')).toBe(true)
+    vi.setSystemTime(start + 300_000)
+    const { jobId } = await store.compactInBackground(S)
+    await vi.advanceTimersByTimeAsync(0)
+    await vi.waitFor(async () => expect((await store.getJob(jobId)).state).toBe('done'))
+    expect(told).toEqual([
+      ['opened', start],
+      ['closed', start + 300_000],
+    ])
+    expect(summarizer.asked).toHaveLength(4)
   })
 
   it('is closed by a run that was asked for and succeeds', async () => {

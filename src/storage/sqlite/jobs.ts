@@ -33,6 +33,12 @@ export function enqueueJob(
     const open = openOf(connection, session.no)
     const now = Date.now()
     if (open !== undefined) {
+      // From now on somebody asked for it.
+      if (hurry && requestOf(open.request).isOffered === true) {
+        const { config, replans } = requestOf(open.request)
+        const asked = stringifyJson({ config, replans })
+        connection.run('update undertext_jobs set request = ? where no = ?', asked, open.no)
+      }
       if (hurry && open.job.state === 'queued' && open.job.notBefore > now)
         connection.run(
           'update undertext_jobs set not_before = ?, changed_at = ? where no = ?',
@@ -47,7 +53,11 @@ export function enqueueJob(
        values (?, ?, 'queued', ?, ?, ?, ?, ?, ?)`,
       jobId,
       session.no,
-      stringifyJson({ config: request.config, replans: request.replans }),
+      stringifyJson({
+        config: request.config,
+        replans: request.replans,
+        ...(request.isOffered === true && { isOffered: true }),
+      }),
       session.messageCount,
       session.viewEpoch,
       notBefore,
@@ -248,10 +258,11 @@ function decode(row: Row): StoredJob {
 /** What cannot be read counts as nothing asked: the job is made by the settings in force. */
 function requestOf(value: unknown): JobRequest {
   try {
-    const { config, replans } = JSON.parse(String(value)) as { config?: unknown; replans?: unknown }
+    const { config, replans, isOffered } = JSON.parse(String(value)) as Record<string, unknown>
     return {
       config: isObject(config) ? (config as JobRequest['config']) : {},
       replans: typeof replans === 'number' ? replans : 0,
+      ...(isOffered === true && { isOffered }),
     }
   } catch (error) {
     if (!(error instanceof SyntaxError || error instanceof TypeError)) throw error
