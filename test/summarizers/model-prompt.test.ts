@@ -145,6 +145,28 @@ describe('S2-055 the prompt for a summary', () => {
     expect(text({ maxOutputChars: 100 })).toBe(shown(50, 11_900))
   })
 
+  it('shows the two ends of each of many outputs in one message', () => {
+    const outputs = ['one', 'two', 'three', 'four'].map((name) => `<${name}>${'x'.repeat(9_000)}</${name}>`)
+    const message: Message = {
+      role: 'tool',
+      content: outputs.map((value, at) => ({
+        type: 'tool-result',
+        toolCallId: `c${at}`,
+        toolName: 'read',
+        output: { type: 'text', value },
+      })),
+    }
+    const shown = parted(build([message]).prompt)
+      .sections[0]!.text.split('[result of read] ')
+      .slice(1)
+    expect(shown.map((text) => [text.slice(0, 5), text.trim().slice(-6)])).toEqual([
+      ['<one>', '</one>'],
+      ['<two>', '</two>'],
+      ['<thre', 'three>'],
+      ['<four', '/four>'],
+    ])
+  })
+
   it('says what was wrong before, and refuses what is no request', () => {
     const retried = parted(build([say('user', 'x')], { retryOf: 'SUMMARY_CUT' }).prompt).behind
     expect(retried).toContain('An earlier answer to this was too long and broke off.')

@@ -40,6 +40,21 @@ function scripted(
 const failing = (fields: object): Error => Object.assign(new Error(CANARY), fields)
 
 describe('a summarizer by a function', () => {
+  it('names no more files than a tenth of its room has place for, those that were changed first', async () => {
+    const { asked, summarizer } = scripted([{ text: 'x' }], { maxInputTokens: 3_000 })
+    const paths = (of: string): string[] =>
+      Array.from({ length: 500 }, (_, at) => `/${of}/${'directory/'.repeat(10)}${at}.ts`)
+    await summarizer.summarize({ ...REQUEST, files: { read: paths('read'), modified: paths('changed') } })
+    const { prompt } = asked[0]!
+    // More than a hundred characters a path: in 300 tokens there is room for two at least, and not for twelve.
+    expect(prompt.split('"/changed/').length - 1).toBeGreaterThan(1)
+    expect(prompt.split('"/changed/').length - 1).toBeLessThan(12)
+    expect(prompt).not.toContain('"/read/')
+    await summarizer.summarize({ ...REQUEST, files: { read: ['a.ts'], modified: ['b.ts'] } })
+    expect(asked[1]!.prompt).toContain('"a.ts"')
+    expect(asked[1]!.prompt).toContain('"b.ts"')
+  })
+
   it('hands over the request, and reports what came back', async () => {
     const usage = { inputTokens: 1_000, outputTokens: 100, cacheReadTokens: 600, cacheCreationTokens: 200 }
     const { asked, summarizer } = scripted([{ text: 'Work.', finishReason: 'stop', usage, model: 'm-1' }], {

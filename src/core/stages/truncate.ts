@@ -167,7 +167,8 @@ function firstExchange(view: View, targetTokens: number): number[] {
   if (first < 0 || view.rows.slice(0, first).some((row) => row.kind === 'summary')) return []
   let end = first
   while (end < view.rows.length && isRequest(view.rows[end]!)) end++
-  const requests = range(first, end)
+  // Words may stand beside results: then the calls stay with them.
+  const requests = withGroups(view, range(first, end))
   const answer = view.rows.findIndex(
     (row, index) => index >= end && row.role === 'assistant' && row.kind === 'message',
   )
@@ -206,9 +207,23 @@ function newestTurnUnits(view: View, stays: ReadonlySet<number>): number[][] {
     }
     unit.push(index)
   }
+  const requests = new Set(
+    withGroups(
+      view,
+      range(newest, view.rows.length).filter((index) => isRequest(view.rows[index]!)),
+    ),
+  )
   return units
-    .map((indexes) => indexes.filter((index) => !stays.has(index) && !isRequest(view.rows[index]!)))
+    .map((indexes) => indexes.filter((index) => !stays.has(index) && !requests.has(index)))
     .filter((indexes) => indexes.length > 0)
+}
+
+/** Rows with all that may not be parted from them. Groups go in whole, so each is gone through once. */
+function withGroups(view: View, indexes: readonly number[]): number[] {
+  const all = new Set<number>()
+  for (const index of indexes)
+    if (!all.has(index)) for (const member of view.turns.groupOf(index)) all.add(member)
+  return [...all]
 }
 
 /** The tokens left while rows are dropped one by one; the marker to come is counted from the start. */

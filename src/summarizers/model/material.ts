@@ -30,16 +30,18 @@ export type Block = { readonly from: string; readonly text: string }
  * `maxOutputChars` characters, from both ends. Reasoning is left out.
  */
 export function blockOf(message: MaterialMessage, maxOutputChars: number): Block {
-  const { content } = message
+  const { content, role } = message
+  // Each by itself: of many answers in one message none may be the middle that is left out.
+  const limited = (text: string): string => (role === 'tool' ? shortenMiddle(text, maxOutputChars) : text)
   const parts =
     typeof content === 'string'
-      ? [content]
+      ? [limited(content)]
       : content.map((part) =>
-          part.type === 'tool-result' ? answerText(part, maxOutputChars) : partText(part),
+          part.type === 'tool-result' ? answerText(part, maxOutputChars) : limited(partText(part)),
         )
   const text = [...parts, ...callsText(message.tool_calls)].filter((some) => some !== '').join('\n')
-  const who = message.kind === 'summary' ? 'earlier summary' : oneLine(message.role).slice(0, ROLE_CHARS)
-  return { from: who, text: message.role === 'tool' ? shortenMiddle(text, 2 * maxOutputChars) : text }
+  const who = message.kind === 'summary' ? 'earlier summary' : oneLine(role).slice(0, ROLE_CHARS)
+  return { from: who, text }
 }
 
 function answerText(part: { readonly [field: string]: unknown }, maxOutputChars: number): string {

@@ -22,6 +22,8 @@ const MAX_RETRIES = 2
 const FIRST_WAIT_MS = 2_000
 /** Share of the room that messages may take: our estimate of what they take may be too low, and each has a line above it. */
 const ROOM_SHARE = 0.8
+/** Share of the room that the list of files may take: what is not in it stands in the messages all the same. */
+const FILES_SHARE = 0.1
 /** Messages have this room at least, tokens. */
 const LEAST_ROOM = 200
 
@@ -107,7 +109,10 @@ async function summarizeWith(options: Checked, request: SummaryRequest): Promise
   const { name, generate, price, timeoutMs } = options
   const { system, prompt, promptVersion } = summarizationPrompt(
     request.messages,
-    promptOptions(options, request),
+    promptOptions(options, {
+      ...request,
+      files: filesWithin(request.files, inputRoom(options, request) * FILES_SHARE),
+    }),
   )
   const timeout = new AbortController()
   const timer =
@@ -200,13 +205,30 @@ function roomFor(
   options: Checked,
   request: Parameters<NonNullable<Summarizer['inputTokensFor']>>[0],
 ): number {
-  const { provider = options.provider, model = options.model } = modelOf(request)
-  const window = resolveContextWindow(canonicalProvider(provider ?? ''), model).tokens
-  const most = options.maxInputTokens ?? window - outputTokens(options, request)
   const files = { read: [], modified: [] }
   const bare = summarizationPrompt([], promptOptions(options, { ...request, files, previousSummary: '…' }))
   const own = estimateTokens(bare.system) + estimateTokens(bare.prompt)
-  return Math.max(LEAST_ROOM, Math.floor((most - own) * ROOM_SHARE))
+  return Math.max(LEAST_ROOM, Math.floor((inputRoom(options, request) - own) * ROOM_SHARE))
+}
+
+/** Tokens of a whole request. */
+function inputRoom(
+  options: Checked,
+  request: Pick<SummaryRequest, 'provider' | 'model' | 'maxTokens' | 'retryOf'>,
+): number {
+  const { provider = options.provider, model = options.model } = modelOf(request)
+  const window = resolveContextWindow(canonicalProvider(provider ?? ''), model).tokens
+  return options.maxInputTokens ?? window - outputTokens(options, request)
+}
+
+/** The files that were changed, then those that were read, as far as their paths fit; the first that does not ends both. */
+function filesWithin({ read, modified }: SummaryRequest['files'], tokens: number): SummaryRequest['files'] {
+  let left = tokens
+  const fits = (path: string): boolean => {
+    left -= estimateTokens(JSON.stringify(path)) + 1
+    return left >= 0
+  }
+  return { modified: modified.filter(fits), read: read.filter(fits) }
 }
 
 function modelOf({ provider, model }: Pick<SummaryRequest, 'provider' | 'model'>): {

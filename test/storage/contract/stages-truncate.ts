@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { type CompactionConfig, CUT_ENDING, TRUNCATION_MARKER } from '../../../src/index.ts'
+import { type CompactionConfig, CUT_ENDING, type NewMessage, TRUNCATION_MARKER } from '../../../src/index.ts'
 import { call, chat, result, say, units } from '../../support/conversation.ts'
 import {
   appendAll,
@@ -23,6 +23,44 @@ export function describeTruncate({ open }: Contract): void {
       ...ONLY.truncate,
       targetTokens,
       ...more,
+    })
+
+    test('a request beside results of tools stays, and the calls with it', async () => {
+      const store = await open()
+      const answered = (id: string, words: string): NewMessage => ({
+        role: 'user',
+        content: [
+          { type: 'tool-result', toolCallId: id, output: { type: 'text', value: units(5) } },
+          { type: 'text', text: words },
+        ],
+      })
+      // In the newest turn.
+      await appendAll(store, [
+        say('user', 'Go'),
+        call('a', 'run'),
+        answered('a', 'And mind the gap'),
+        call('b', 'run'),
+        result('b', units(500)),
+        say('assistant', 'Done'),
+      ])
+      await store.compactSession(S, truncate(historyTokens(200, 6)))
+      expect(await shape(store)).toEqual([1, 2, 3, 'marker', 6])
+      // In the first exchange, the beginning of which is not there.
+      await appendAll(
+        store,
+        [
+          call('a', 'run'),
+          answered('a', 'Go'),
+          call('b', 'run'),
+          result('b', units(500)),
+          say('assistant', 'Done'),
+          say('user', 'More'),
+          say('assistant', 'Yes'),
+        ],
+        'other',
+      )
+      await store.compactSession('other', truncate(historyTokens(200, 6)))
+      expect(await shape(store, 'other')).toEqual([1, 2, 'marker', 6, 7])
     })
 
     test('hides the oldest turns after the first exchange, whole, until it fits', async () => {
