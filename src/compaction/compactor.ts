@@ -264,10 +264,11 @@ export class Compactor {
     if (config.withoutModel === true) return withoutModel()
     const inTheWay = await this.#waitForOthers(sessionId, config)
     if (!usesModel || !isFree || inTheWay !== undefined) return withoutModel()
-    if (!(await this.#admits(session, config))) return withoutModel()
+    // Also with a model that may not be asked: nobody else is to pay one for what changes under it.
+    const skipsModel = !(await this.#admits(session, config))
     try {
       return await this.#withLease(sessionId, config, (start, lease) =>
-        this.#fresh(sessionId, config, start, lease),
+        this.#fresh(sessionId, config, start, lease, skipsModel),
       )
     } catch (error) {
       // Somebody else was quicker.
@@ -290,7 +291,8 @@ export class Compactor {
     lease: Lease | undefined,
     skipModel = false,
   ): Promise<CompactionResult | null> {
-    const telling = this.#telling(sessionId, start, lease)
+    const asksNobody = lease === undefined || skipModel
+    const telling = this.#telling(sessionId, start, asksNobody ? undefined : lease)
     for (let attempt = 1; ; attempt++) {
       const snapshot = await this.#snapshot(sessionId, config)
       if (snapshot === undefined) return null
@@ -303,7 +305,7 @@ export class Compactor {
         await ended({ result })
         return result
       } catch (error) {
-        const again = lease === undefined && isUndertextError(error, 'STALE_PLAN') && attempt < MOST_PLANS
+        const again = asksNobody && isUndertextError(error, 'STALE_PLAN') && attempt < MOST_PLANS
         if (again) continue
         telling.failed(codeOf(error))
         await ended({ error })
@@ -455,6 +457,31 @@ export class Compactor {
         throw new LeaseTaken(sessionId, lease)
       }
       await orAborted(sessionId, pause(POLL_MS), config.signal)
+    }
+  }
+
+  /**
+   * Works while no run of others asks a model about the session: what it answers would be paid for, and stale. Waits for such a run
+   * `waitMs` milliseconds at most; then, and where the session cannot be held, it works all the same. `hasWaited` says whether the
+   * view may have changed meanwhile. The work's own runs must ask no model. Throws `ABORTED` and what the work throws.
+   */
+  async undisturbed<T>(
+    sessionId: string,
+    { waitMs, signal }: { readonly waitMs: number; readonly signal: AbortSignal | undefined },
+    work: (hasWaited: boolean) => Promise<T>,
+  ): Promise<T> {
+    this.#refuseReentry(sessionId)
+    let hasBegun = false
+    const begun = performance.now()
+    const begin = (): Promise<T> => {
+      hasBegun = true
+      return work(performance.now() - begun > POLL_MS / 2)
+    }
+    try {
+      return await this.#withLease(sessionId, { waitMs, ...(signal !== undefined && { signal }) }, begin)
+    } catch (error) {
+      if (hasBegun || !isUndertextError(error) || error.code === 'ABORTED') throw error
+      return begin()
     }
   }
 
