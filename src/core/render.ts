@@ -35,7 +35,7 @@ export type Rendering = { readonly messages: Message[]; readonly mends: Mend[] }
  * - A valid view comes out as it is, metadata included, with no mends; save for a provider's compaction block behind
  *   messages it could stand for, which is left out, since its provider would ignore them. Messages that had to be changed, merged or
  *   made up carry no metadata.
- * - No text is lost save that of second results, of reasoning with nothing behind it, and of such blocks.
+ * - No text is lost save that of second results that say what the first said, of reasoning with nothing behind it, and of such blocks.
  * - A summary may stand elsewhere than in the view (`summaryPlace`), and then in one text with others; no row is changed.
  * - A longer view begins with the same messages: when rows are appended that answer no call before them, every
  *   message but the last stays as it was, and the last as well for a provider that does not merge messages. When

@@ -97,7 +97,7 @@ describe('a rendering', () => {
     })
   })
 
-  it('loses no text but that of second results and of reasoning', () => {
+  it('loses no text but that of second results that say the same, and of reasoning', () => {
     holds((view, options) => {
       const shown = JSON.stringify(renderView(view, options).messages)
       for (const text of textsOf(view)) expect(shown).toContain(text)
@@ -203,9 +203,22 @@ function callsAndResults(row: ViewMessage): ReturnType<typeof toolUseOf> {
 }
 
 function withoutDuplicates(view: readonly ViewMessage[]): ViewMessage[] {
-  const { orphans } = pairToolUse(view.map(callsAndResults))
+  const { pairs, orphans } = pairToolUse(view.map(callsAndResults))
+  const firsts = new Map(pairs.map(({ call, result }) => [`${call.row}:${call.part}`, result] as const))
+  const said = ({ row, part }: { row: number; part: number }): string => {
+    const { output } = partsOf(view[row]!)[part] as Extract<Part, { type: 'tool-result' }>
+    // Empty texts are left out before results are compared.
+    const value =
+      output.type === 'content'
+        ? output.value.filter((item) => item.type !== 'text' || item.text.trim() !== '')
+        : output.value
+    return JSON.stringify([output.type, value])
+  }
   const doubled = new Set(
-    orphans.flatMap(({ result, duplicateOf }) => (duplicateOf ? [`${result.row}:${result.part}`] : [])),
+    orphans.flatMap(({ result, duplicateOf }) => {
+      const first = duplicateOf && firsts.get(`${duplicateOf.row}:${duplicateOf.part}`)
+      return first !== undefined && said(first) === said(result) ? [`${result.row}:${result.part}`] : []
+    }),
   )
   return view.map((row, index) => ({
     ...row,

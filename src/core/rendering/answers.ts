@@ -1,4 +1,5 @@
-import type { ToolCallPart } from '../message.ts'
+import { canonicalJson } from '../json.ts'
+import type { ToolCallPart, ToolResultPart } from '../message.ts'
 import { type CallRef, pairToolUse, type ToolUse, toolUseOf } from '../pairing.ts'
 import type { CallIdRule } from '../providers.ts'
 import { CallIds } from './call-ids.ts'
@@ -20,7 +21,8 @@ export function keyOf({ row, part }: Place): string {
 
 /**
  * What becomes of a result: it stands behind the message of its call, or inside it (a tool the provider ran
- * itself), or is a second one. A result without a fate has no call in the view.
+ * itself), or says once more what the first one said. A result without a fate has no call in the view, or says something else than
+ * the one its call has: ids repeat, so it may be the answer to a call that is hidden, and it is lost on nobody.
  */
 export type Fate = { readonly kind: 'behind' | 'inside' | 'duplicate'; readonly call: CallRef }
 
@@ -53,11 +55,25 @@ export function findAnswers(drafts: readonly Draft[], rules: AnswerRules, note: 
     fateOf.set(keyOf(result), { kind: inside ? 'inside' : 'behind', call })
   }
   for (const { result, duplicateOf } of orphans) {
-    if (duplicateOf !== undefined) fateOf.set(keyOf(result), { kind: 'duplicate', call: duplicateOf })
+    const first = duplicateOf && resultOf.get(keyOf(duplicateOf))
+    if (duplicateOf !== undefined && first !== undefined && saysTheSame(drafts, first, result))
+      fateOf.set(keyOf(result), { kind: 'duplicate', call: duplicateOf })
   }
   const idOf = nameCalls(drafts, uses, rules.callIds, note)
   const waitingRow = rules.keepWaiting ? findLastSpeaker(drafts, fateOf) : -1
   return { uses, resultOf, fateOf, idOf, waitingRow, ...rankParts(drafts, fateOf) }
+}
+
+/** Whether two results say the same; empty texts say nothing. */
+function saysTheSame(drafts: readonly Draft[], first: Place, second: Place): boolean {
+  const [a, b] = [first, second].map(({ row, part }) => {
+    const { output } = drafts[row]!.parts[part] as ToolResultPart
+    const { type, value } = output
+    const said =
+      type === 'content' ? value.filter((item) => !('text' in item && item.text.trim() === '')) : value
+    return canonicalJson([type, said])
+  })
+  return a === b
 }
 
 function ranByProvider(drafts: readonly Draft[], { row, part }: Place): boolean {
