@@ -64,3 +64,30 @@ describe('a request that needs room while another is paid for it', () => {
     expect(await besideOthers(300, false)).toMatchObject({ stages: ['truncate'], theirs: 'STALE_PLAN' })
   })
 })
+
+describe('an unasked run whose model may not be asked', () => {
+  it('keeps others from paying for what it changes', async () => {
+    const model = waitingModel()
+    let refused: string | undefined
+    const stage = {
+      name: 'looks_on',
+      plan: async () => {
+        const asks = { summarizer: model.summarizer, targetTokens: 500, waitMs: 0 }
+        refused = await theirs!.compactSession('s', asks).then(
+          () => 'asked',
+          (error: { code: string }) => error.code,
+        )
+        return undefined
+      },
+    }
+    const config = { spendLimits: { calls: 0 } }
+    const broke = await openStore(join(folder, 'chats.db'), { estimator: 'neurolink', env: false, config })
+    const stages = [stage, 'summarize', 'truncate'] as const
+    const { summarizer } = model
+    const run = await broke.compactSession('s', { trigger: 'auto', summarizer, stages, targetTokens: 500 })
+    await broke.close()
+    expect(refused).toBe('COMPACTION_IN_PROGRESS')
+    expect(run).toMatchObject({ compacted: true, stagesUsed: ['truncate'] })
+    expect(summarizer.requests).toHaveLength(0)
+  })
+})
