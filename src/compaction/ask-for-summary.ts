@@ -15,7 +15,7 @@ export type AskOptions = {
   readonly signal: AbortSignal | undefined
   /** The view whose estimator and provider count. */
   readonly view: Pick<View, 'estimator' | 'provider'>
-  /** Called after each answer, with all that is to be noted so far. */
+  /** Called after each answer, with all that is to be noted so far; waited for. */
   readonly answered: ((record: SummaryRecord) => unknown) | undefined
 }
 

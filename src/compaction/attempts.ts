@@ -31,7 +31,21 @@ export class Attempts {
         await this.#note(attempt)
         telling?.asked()
       },
-      answered: (id, record) => this.#answers.set(id, record),
+      answered: (id, record) => this.#answered(id, record),
+    }
+  }
+
+  /**
+   * What was paid is written down at once: a process may be killed before its run ends, and the next one notes the attempt as
+   * expired. When that cannot be done now, the end of the run does it.
+   */
+  async #answered(id: string, record: SummaryRecord): Promise<void> {
+    this.#answers.set(id, record)
+    if (!this.#open.has(id)) return
+    try {
+      await this.#storage.noteAnswer(id, record)
+    } catch (failure) {
+      if (!isUndertextError(failure)) throw failure
     }
   }
 

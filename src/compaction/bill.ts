@@ -16,13 +16,13 @@ export class Bill {
   #promptVersion: string | undefined
   readonly #onAnswer: ((record: Omit<SummaryRecord, 'summarizer'>) => unknown) | undefined
 
-  /** `onAnswer` is called after each answer, with what is noted of all of them so far. */
+  /** `onAnswer` is called after each answer, with what is noted of all of them so far; `add` answers what it does. */
   constructor(onAnswer?: (record: Omit<SummaryRecord, 'summarizer'>) => unknown) {
     this.#onAnswer = onAnswer
   }
 
-  add(answer: SummaryAnswer | undefined): void {
-    if (typeof answer !== 'object' || answer === null) return
+  add(answer: SummaryAnswer | undefined): unknown {
+    if (typeof answer !== 'object' || answer === null) return undefined
     for (const field of USAGE_FIELDS) {
       const count = amount(answer.usage?.[field])
       if (count !== undefined) this.#usage[field] = (this.#usage[field] ?? 0) + count
@@ -31,7 +31,7 @@ export class Bill {
     if (cost !== undefined) this.#cost = (this.#cost ?? 0) + cost
     this.#model = label(answer.model) ?? this.#model
     this.#promptVersion = label(answer.promptVersion) ?? this.#promptVersion
-    this.#onAnswer?.(this.record())
+    return this.#onAnswer?.(this.record())
   }
 
   /** One answer that stands for all of them. */

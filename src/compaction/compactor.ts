@@ -18,7 +18,7 @@ import { MOST_PLANS } from './replan.ts'
 import { type CompactionResult, type IdleReason, resultOf } from './result.ts'
 import { aboutRun, RunTelling } from './run-events.ts'
 import { isUnasked, type RunEnd, type RunGuard } from './run-guard.ts'
-import { goesOn, isOver, LeaseTaken, waitForOthers, withLease } from './run-leases.ts'
+import { goesOn, isOver, LeaseTaken, POLL_MS, waitForOthers, withLease } from './run-leases.ts'
 import { isSameRequest } from './same-request.ts'
 import { orAborted } from './waiting.ts'
 
@@ -223,10 +223,11 @@ export class Compactor {
     if (config.withoutModel === true) return withoutModel()
     const inTheWay = await waitForOthers(this.#storage, sessionId, config)
     if (!usesModel || !isFree || inTheWay !== undefined) return withoutModel()
-    if (!(await this.#admits(session, config))) return withoutModel()
+    // Also with a model that may not be asked: nobody else is to pay one for what changes under it.
+    const skipsModel = !(await this.#admits(session, config))
     try {
       return await this.#withLease(sessionId, config, (start, lease) =>
-        this.#fresh(sessionId, config, start, lease),
+        this.#fresh(sessionId, config, start, lease, skipsModel),
       )
     } catch (error) {
       // Somebody else was quicker.
@@ -249,7 +250,8 @@ export class Compactor {
     lease: Lease | undefined,
     skipModel = false,
   ): Promise<CompactionResult | null> {
-    const telling = this.#telling(sessionId, start, lease)
+    const asksNobody = lease === undefined || skipModel
+    const telling = this.#telling(sessionId, start, asksNobody ? undefined : lease)
     for (let attempt = 1; ; attempt++) {
       const snapshot = await this.#snapshot(sessionId, config)
       if (snapshot === undefined) return null
@@ -262,7 +264,7 @@ export class Compactor {
         await ended({ result })
         return result
       } catch (error) {
-        const again = lease === undefined && isUndertextError(error, 'STALE_PLAN') && attempt < MOST_PLANS
+        const again = asksNobody && isUndertextError(error, 'STALE_PLAN') && attempt < MOST_PLANS
         if (again) continue
         telling.failed(codeOf(error))
         await ended({ error })
@@ -337,6 +339,31 @@ export class Compactor {
     idle?: IdleReason,
   ): Promise<CompactionResult> {
     return resultOf(planned, runId, await this.#storage.view(sessionId, false), idle)
+  }
+
+  /**
+   * Works while no run of others asks a model about the session: what it answers would be paid for, and stale. Waits for such a run
+   * `waitMs` milliseconds at most; then, and where the session cannot be held, it works all the same. `hasWaited` says whether the
+   * view may have changed meanwhile. The work's own runs must ask no model. Throws `ABORTED` and what the work throws.
+   */
+  async undisturbed<T>(
+    sessionId: string,
+    { waitMs, signal }: { readonly waitMs: number; readonly signal: AbortSignal | undefined },
+    work: (hasWaited: boolean) => Promise<T>,
+  ): Promise<T> {
+    this.refuseReentry(sessionId)
+    let hasBegun = false
+    const begun = performance.now()
+    const begin = (): Promise<T> => {
+      hasBegun = true
+      return work(performance.now() - begun > POLL_MS / 2)
+    }
+    try {
+      return await this.#withLease(sessionId, { waitMs, ...(signal !== undefined && { signal }) }, begin)
+    } catch (error) {
+      if (hasBegun || !isUndertextError(error) || error.code === 'ABORTED') throw error
+      return begin()
+    }
   }
 
   #withLease<T>(

@@ -19,7 +19,7 @@ export type SummaryMode =
   | {
       readonly kind: 'write'
       readonly started?: (attempt: StartedAttempt) => unknown
-      /** Called with what it cost so far after each answer, accepted or not. */
+      /** Called with what it cost so far after each answer, accepted or not; waited for. */
       readonly answered?: (id: string, record: SummaryRecord) => unknown
     }
   /** Do not ask a model: leave an upper bound. Summarizers without a model are asked all the same. */

@@ -8,7 +8,7 @@ import { orAborted, pause, settled, timeLimit } from './waiting.ts'
 const LEASE_MS = 60_000
 const RENEW_MS = 15_000
 /** How often somebody who waits looks again, milliseconds. */
-const POLL_MS = 50
+export const POLL_MS = 50
 
 /** Another run holds the session, and there was no more time to wait. */
 export class LeaseTaken extends UndertextError<'COMPACTION_IN_PROGRESS'> {

@@ -40,7 +40,7 @@ type SummaryMemory = { readonly textLength: number; readonly digest: Digest }
  * Asks a summarizer for the text that is to stand for some rows, in chunks that fit it, each with the summary so
  * far, and adds the digest of the tool calls. Answers an empty text and the `problem` when an answer is no summary.
  *
- * `bill` hears of each answer as it comes: what was paid stands there also when a later chunk fails.
+ * `bill` hears of each answer as it comes, and is waited for: what was paid stands there also when a later chunk fails.
  *
  * What it is sent at once, messages and summary so far, takes at most `maxInputTokens` as the request's provider
  * counts, or `provider` when the request names none.
@@ -91,7 +91,7 @@ export async function writeSummary(
       files: filesOf(chunk.map(({ original }) => original)),
       ...(previousSummary !== '' && { previousSummary }),
     })
-    bill.add(answer)
+    await bill.add(answer)
     const judged = judge(summarizer, answer)
     if ('problem' in judged) return noSummary(bill.total(''), judged.problem)
     previousSummary = judged.text

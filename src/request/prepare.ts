@@ -1,3 +1,4 @@
+import type { Compactor } from '../compaction/compactor.ts'
 import type { CompactionPreview } from '../compaction/preview.ts'
 import type { CompactionResult } from '../compaction/result.ts'
 import type { NewMessage } from '../core/message.ts'
@@ -42,6 +43,8 @@ export type PreparePort = {
     config: CompactOptions | CompactionPreview,
   ) => Promise<CompactionResult | null>
   readonly preview: (sessionId: string, config: CompactOptions) => Promise<CompactionPreview | null>
+  /** Works while nobody else is paid for a summary of the session, after waiting for those who are. */
+  readonly undisturbed: Compactor['undisturbed']
   /** Waits for work in the background. */
   readonly settle: (sessionId: string, waitMs: number, signal: AbortSignal | undefined) => Promise<boolean>
   readonly offer: (sessionId: string, stats: ContextStats) => void
@@ -163,7 +166,10 @@ export class RequestPreparer {
       if (typeof answer !== 'symbol') return done(answer)
       if (!(await isDue())) return null
     }
-    return done(await this.#port.compact(sessionId, { ...config, ...WITHOUT_WAITING }))
+    return this.#undisturbed({ sessionId, patience }, async (hasWaited) => {
+      if (hasWaited && !(await isDue())) return null
+      return done(await this.#port.compact(sessionId, { ...config, ...WITHOUT_WAITING }))
+    })
   }
 
   /** Renders and counts, and makes room as long as that helps. */
@@ -177,11 +183,30 @@ export class RequestPreparer {
     }
     for (let runs = 0; !made.draft.stats.withinBudget; runs++) {
       patience.throwIfAborted()
-      const helped = auto && runs < MOST_RUNS && (await this.#escalate(preparing, made, runs > 0))
+      const helped = auto && runs < MOST_RUNS && (await this.#helped(preparing, request, made, runs > 0))
       if (!helped) throw exceeded(made.draft.stats, tried)
       made = await draftRequest(this.#port.read, preparing, request)
     }
     return made
+  }
+
+  /** Makes room without a model. Whoever is being paid for it may have made it: that is waited for first. */
+  async #helped(preparing: Preparing, request: StatsOptions, made: Made, isAgain: boolean): Promise<boolean> {
+    const { stats } = made.draft
+    if (fixedTokens(stats) > stats.availableInputTokens || stats.messageCount === 0) return false
+    return this.#undisturbed(preparing, async (hasWaited) => {
+      if (!hasWaited) return this.#escalate(preparing, made, isAgain)
+      const now = await draftRequest(this.#port.read, preparing, request)
+      return now.draft.stats.withinBudget || this.#escalate(preparing, now, isAgain)
+    })
+  }
+
+  #undisturbed<T>(
+    { sessionId, patience }: Pick<Preparing, 'sessionId' | 'patience'>,
+    work: (hasWaited: boolean) => Promise<T>,
+  ): Promise<T> {
+    const { leftMs, signal } = patience
+    return this.#port.undisturbed(sessionId, { waitMs: leftMs, signal }, work)
   }
 
   /**
@@ -191,7 +216,6 @@ export class RequestPreparer {
   async #escalate(preparing: Preparing, { world, draft }: Made, isAgain: boolean): Promise<boolean> {
     const { sessionId, options, patience, runs, tried } = preparing
     const { stats } = draft
-    if (fixedTokens(stats) > stats.availableInputTokens || stats.messageCount === 0) return false
     const over = stats.estimatedInputTokens - stats.availableInputTokens
     // A second time the planner saw it otherwise: by what it was wrong it aims lower.
     const most = Math.max(1, stats.availableInputTokens - (isAgain ? over : 0))

@@ -452,6 +452,10 @@ export interface Storage {
   releaseLease(id: string, lease: Lease): Awaitable<void>
   /** Notes that a summary is being asked for. */
   noteAttempt(snapshot: Snapshot, run: RunStart, attempt: Attempt): Awaitable<void>
+  /**
+   * Notes what an attempt has cost so far, and who answered; nothing when it is not there any more, or was ended by its own run.
+   */
+  noteAnswer(attemptId: string, summary: SummaryRecord): Awaitable<void>
   /** Notes attempts that ended without a summary; nothing when their session was purged since. */
   endAttempts(snapshot: Snapshot, run: RunStart, ended: readonly FailedAttempt[]): Awaitable<void>
 

@@ -59,6 +59,10 @@ export class CompactionVerbs<S extends Storage> extends UsageVerbs<S> {
     this.#compactor.refuseReentry(sessionId)
   }
 
+  /** Work that makes room without a model while nobody else is paid for the same. */
+  protected readonly undisturbed: Compactor['undisturbed'] = (sessionId, waiting, work) =>
+    this.#compactor.undisturbed(sessionId, waiting, work)
+
   /**
    * What `compactSession` would do with this config: the same planner with the write removed. A summarizer that
    * calls a model is not called, unless `summarize: true`; then its costs are noted and applying the preview uses

@@ -40,6 +40,7 @@ export class RequestVerbs<S extends Storage> extends TurnVerbs<S> {
       read: (id, provider, model) => this.#read(id, provider, model),
       compact: (id, config) => this.compactSession(id, config),
       preview: (id, config) => this.previewCompaction(id, config),
+      undisturbed: (id, waiting, work) => this.undisturbed(id, waiting, work),
       settle: (id, waitMs, signal) => this.settleBackground(id, waitMs, signal),
       offer: (id, stats) => this.offerBackground(id, stats),
     })

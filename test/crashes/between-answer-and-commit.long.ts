@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { courseOf, killedWhilePaying, Payers } from './payers.ts'
+import { courseOf, killedWhilePaying, NOTING, Payers } from './payers.ts'
 import { PAYING } from './paying.ts'
 
 /* Killed before every statement behind every answer. */
@@ -15,11 +15,20 @@ it.each(PAYING)('killed before every statement behind the answer: %s', async (ho
   const found = { before: 0, after: 0 }
   for (let answers = 1; answers <= course.answers; answers++) {
     let last: 'before' | 'after' = 'before'
+    let lastNoted = 0
     for (let killedAfter = 0, isOver = false; !isOver; killedAfter++) {
-      const { state, ended } = await killedWhilePaying(payers, how, course, { answers, killedAfter })
+      const { state, ended, heard, noted } = await killedWhilePaying(payers, how, course, {
+        answers,
+        killedAfter,
+      })
       // One statement makes it so, and none behind it takes it back.
       expect([last, 'after'], `${how}, ${killedAfter} statements behind answer ${answers}`).toContain(state)
       last = state
+      // What was paid is written down before anything else is done with it.
+      expect(noted, `${how}, ${killedAfter} statements behind answer ${answers}`).toBeGreaterThanOrEqual(
+        killedAfter < NOTING ? lastNoted : Math.max(lastNoted, heard === answers ? heard : 0),
+      )
+      lastNoted = noted
       found[state] += 1
       isOver = ended
     }

@@ -2,7 +2,7 @@ import BetterSqlite3 from 'better-sqlite3'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openStore } from '../../src/index.ts'
 import { randomFrom, seedOf } from './kills.ts'
-import { courseOf, killedWhilePaying, Payers, paidFor, wordsOf } from './payers.ts'
+import { courseOf, killedWhilePaying, NOTING, Payers, paidFor, wordsOf } from './payers.ts'
 import { COST, OPENING, PAYING, pay, SESSION } from './paying.ts'
 
 /*
@@ -25,9 +25,12 @@ describe(`a process killed between a model's answer and the commit (seed ${SEED}
     const kill = (answers: number, killedAfter: number) =>
       killedWhilePaying(payers, how, course, { answers, killedAfter })
     // The answer is there, and nobody has heard it; in a summary of several parts, the first of them.
-    expect((await kill(1, 0)).state).toBe('before')
+    expect(await kill(1, 0)).toMatchObject({ state: 'before', noted: 0 })
+    // It was written down, and nothing else was done with it. Another answer may have come since.
+    const { noted } = await kill(1, NOTING)
+    expect(noted, 'what it was paid is on record').toBe(how === 'offline instead' ? 0 : 1)
     await kill(course.answers, 1 + Math.floor(random() * 19))
-    if (how === 'one summary') expect(await kill(1, 1_000)).toEqual({ state: 'after', ended: true })
+    if (how === 'one summary') expect(await kill(1, 1_000)).toMatchObject({ state: 'after', ended: true })
   })
 })
 

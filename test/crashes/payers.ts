@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { expect } from 'vitest'
 import { type Compaction, openStore, type SqliteStore } from '../../src/index.ts'
 import { type Bundled, bundle } from '../support/bundled.ts'
-import { conversation, OPENING, type Paying, pay, SESSION } from './paying.ts'
+import { COST, conversation, OPENING, type Paying, pay, SESSION } from './paying.ts'
 import type { PayingJob, PayingReport } from './paying-child.ts'
 
 /* Processes that are killed or suspended between a model's answer and the commit, and what they left. */
@@ -123,8 +123,17 @@ export async function courseOf(how: Paying): Promise<Course> {
   return { before, after, answers }
 }
 
+/** Statements in which an answer's cost is written down: a transaction's beginning, the update, its end. */
+export const NOTING = 3
+
 /** How a process that was killed left its file, and how many statements it had got to. */
-export type Found = { readonly state: 'before' | 'after'; readonly ended: boolean }
+export type Found = {
+  readonly state: 'before' | 'after'
+  readonly ended: boolean
+  /** Answers it got, and how many of them are on record with their cost. */
+  readonly heard: number
+  readonly noted: number
+}
 
 /** Lets a process be killed after an answer and so many statements, and holds its file to the promises. */
 export async function killedWhilePaying(
@@ -145,8 +154,11 @@ export async function killedWhilePaying(
     expect([course.before, course.after], `${what}: the view is as before or as after`).toContain(words)
     const state = words === course.before ? 'before' : 'after'
     await expectNothingHalfDone(store, state, what)
+    const noted = costOf(await store.listCompactions(SESSION)) / COST
+    const paid = how === 'offline instead' ? 0 : heard
+    expect([Math.max(0, paid - 1), paid], `${what}: all but the last answer is on record`).toContain(noted)
     await expectGoesOn(store, state, what)
-    return { state, ended: said.some(({ event }) => event === 'ended') }
+    return { state, ended: said.some(({ event }) => event === 'ended'), heard: paid, noted }
   } finally {
     await store.close()
     for (const ending of ['', '-wal', '-shm']) rmSync(file + ending, { force: true })
@@ -170,6 +182,8 @@ async function expectGoesOn(store: SqliteStore, state: Found['state'], what: str
   const left = (await store.listCompactions(SESSION)).filter(({ status }) => status === 'running')
   if (state === 'after') expect(left, `${what}: nothing goes on`).toEqual([])
   await store.append(SESSION, [{ role: 'user', content: 'Still there?' }])
+  const attempts = (await store.listCompactions(SESSION)).map(({ id }) => id)
+  const cost = costOf(await store.listCompactions(SESSION))
   await pay(store, 'one summary')
   const after = await store.listCompactions(SESSION)
   const active = after.filter(({ status }) => status === 'active')
@@ -178,6 +192,8 @@ async function expectGoesOn(store: SqliteStore, state: Found['state'], what: str
     after.filter(({ status }) => status === 'running'),
     what,
   ).toEqual([])
+  const earlier = after.filter(({ id }) => attempts.includes(id))
+  expect(costOf(earlier), `${what}: what was on record stays there`).toBe(cost)
   const expired = (await store.getAuditLog(SESSION)).filter(({ event }) => event === 'expired')
   if (state === 'before')
     expect(
@@ -194,4 +210,8 @@ async function expectGoesOn(store: SqliteStore, state: Found['state'], what: str
 
 export function paidFor(compactions: readonly Compaction[]): Compaction[] {
   return compactions.filter(({ summarizer }) => summarizer === 'paid')
+}
+
+function costOf(compactions: readonly Compaction[]): number {
+  return paidFor(compactions).reduce((sum, { cost }) => sum + (cost ?? 0), 0)
 }

@@ -22,8 +22,8 @@ export function stepsOf(process: number, turn: number): Step[] {
   let prompt = [keyed((label) => say('user', `${label} please look after ${words(turn, 25)}`))]
   for (let round = 0; round < rounds; round++) {
     const count = 1 + ((turn + round) % 3)
-    // Ids repeat from turn to turn, as they do in the wild.
-    const ids = Array.from({ length: count }, (_, at) => `call_${process}_${round}_${at}`)
+    // Ids repeat from turn to turn and from process to process, as they do in the wild.
+    const ids = Array.from({ length: count }, (_, at) => `call_${round}_${at}`)
     const reply = [
       keyed((label) =>
         calls(

@@ -662,6 +662,8 @@ export class ModelStorage implements Storage {
 
   noteAttempt(): void {}
 
+  noteAnswer(): void {}
+
   undo(id: string, target: string, { cascade }: { cascade: boolean }): ReturnType<Storage['undo']> {
     const stored = this.#require(id)
     const { targets, isRun } = this.#targets(id, stored, target)

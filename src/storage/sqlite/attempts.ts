@@ -1,9 +1,9 @@
 import { coverageOf, encodeCoverage } from '../../core/coverage.ts'
 import { bareCondensePlan } from '../../core/stages/summarize.ts'
 import { UndertextError } from '../../errors.ts'
-import type { Attempt, FailedAttempt, RunStart, Snapshot } from '../storage.ts'
+import type { Attempt, FailedAttempt, RunStart, Snapshot, SummaryRecord } from '../storage.ts'
 import { writeAudit } from './audit.ts'
-import { writeCompaction } from './compaction-row.ts'
+import { recordColumns, writeCompaction } from './compaction-row.ts'
 import type { Connection } from './connection.ts'
 import { readSession, type StoredSession } from './sessions.ts'
 
@@ -45,6 +45,21 @@ export function noteAttempt(
       rank: session.version,
     })
     writeAudit(connection, session.no, { event: 'started', compaction: no, run: run.runId, actor: run.actor })
+  })
+}
+
+/**
+ * Notes what an attempt has cost so far, so that it is on record also when the process dies. One that somebody else marked as
+ * expired meanwhile cost the same.
+ */
+export function noteAnswer(connection: Connection, attemptId: string, summary: SummaryRecord): void {
+  connection.write('compactSession', () => {
+    connection.run(
+      `update undertext_compactions set summarizer = ?, model = ?, prompt_version = ?, usage = ?, cost = ?
+       where id = ? and status in ('running', 'expired')`,
+      ...recordColumns(summary),
+      attemptId,
+    )
   })
 }
 

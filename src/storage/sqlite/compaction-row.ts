@@ -61,11 +61,7 @@ export function writeCompaction(
     row.rowsInserted,
     row.tokensBefore,
     row.tokensAfter,
-    summary?.summarizer ?? null,
-    summary?.model ?? null,
-    summary?.promptVersion ?? null,
-    summary?.usage === undefined ? null : stringifyJson(summary.usage),
-    summary?.cost ?? null,
+    ...recordColumns(summary),
     row.error,
     now,
     now,
@@ -79,4 +75,15 @@ export function writeCompaction(
     })
   }
   return written[0] as number
+}
+
+/** What is noted of a summary, as the columns summarizer, model, prompt_version, usage, cost. */
+export function recordColumns(summary: SummaryRecord | undefined): readonly (string | number | null)[] {
+  return [
+    summary?.summarizer ?? null,
+    summary?.model ?? null,
+    summary?.promptVersion ?? null,
+    summary?.usage === undefined ? null : stringifyJson(summary.usage),
+    summary?.cost ?? null,
+  ]
 }

@@ -2,7 +2,7 @@ import type { Estimator } from '../../core/tokens.ts'
 import { UndertextError } from '../../errors.ts'
 import type { Estimators, Storage } from '../storage.ts'
 import { append } from './append.ts'
-import { endAttempts, noteAttempt } from './attempts.ts'
+import { endAttempts, noteAnswer, noteAttempt } from './attempts.ts'
 import { readAudit } from './audit-log.ts'
 import { readCachedTokens, readUsage } from './billing.ts'
 import { noteFailure, readCircuit, readSpending, resetCircuit, tryOnce } from './circuits.ts'
@@ -77,6 +77,7 @@ export function sqliteStorage(connection: Connection, estimators: Estimators) {
     renewLease: (id, lease) => renewLease(connection, id, lease),
     releaseLease: (id, lease) => releaseLease(connection, id, lease),
     noteAttempt: (snapshot, run, attempt) => noteAttempt(connection, snapshot, run, attempt),
+    noteAnswer: (attemptId, summary) => noteAnswer(connection, attemptId, summary),
     endAttempts: (snapshot, run, ended) => endAttempts(connection, snapshot, run, ended),
     undo: (id, target, request) => undo(connection, id, target, request),
     redo: (id, target, request) => redo(connection, id, target, request, estimators),

@@ -226,6 +226,31 @@ export function describeConcurrency({ open, keeps }: Contract): void {
       expect(summarizer.requests).toHaveLength(0)
     })
 
+    test.skipIf(!keeps.audit)('what was paid is on record as soon as it is paid', async () => {
+      const store = await open()
+      await appendAll(store, chat(8, 100))
+      let asked = 0
+      const seen: unknown[] = []
+      const summarizer = {
+        ...fakeModel(),
+        maxInputTokens: 300,
+        summarize: async () => {
+          const [attempt] = await store.listCompactions(S)
+          seen.push([attempt!.status, attempt!.cost, attempt!.usage, attempt!.model])
+          asked += 1
+          return { text: 'Short.', cost: 0.25, usage: { outputTokens: 3 }, model: `small-${asked}` }
+        },
+      }
+      await store.compactSession(S, { ...summarize, summarizer })
+      expect(asked).toBeGreaterThan(2)
+      expect(seen.slice(0, 3)).toEqual([
+        ['running', undefined, undefined, undefined],
+        ['running', 0.25, { outputTokens: 3 }, 'small-1'],
+        ['running', 0.5, { outputTokens: 6 }, 'small-2'],
+      ])
+      expect((await store.listCompactions(S))[0]).toMatchObject({ status: 'active', cost: 0.25 * asked })
+    })
+
     test('what an accepted summary cost is noted though the run ended in an error', async () => {
       const store = await open()
       const ids = await appendAll(store, chat(8, 100))

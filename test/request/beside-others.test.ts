@@ -1,0 +1,93 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { type CompactionResult, openStore, type SqliteStore } from '../../src/index.ts'
+import { waitingModel } from '../storage/contract/support.ts'
+import { chat } from '../support/conversation.ts'
+
+/* Requests that need room while somebody else, with a store of his own, is being paid for a summary of the session. */
+
+let folder: string
+let [mine, theirs]: SqliteStore[] = []
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'undertext-beside-'))
+  const open = (): Promise<SqliteStore> =>
+    openStore(join(folder, 'chats.db'), { estimator: 'neurolink', env: false })
+  ;[mine, theirs] = [await open(), await open()]
+  await mine.append('s', chat(20, 100))
+})
+afterEach(async () => {
+  await mine!.close()
+  await theirs!.close()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+/** A request of mine whose stages find nothing, and while they look, the others ask their model. */
+async function besideOthers(
+  waitMs: number,
+  answeredBefore: boolean,
+): Promise<{ stages: string[]; theirs: string; mine: CompactionResult | null }> {
+  const model = waitingModel()
+  let run: Promise<string> | undefined
+  const stage = {
+    name: 'looks_on',
+    plan: async () => {
+      run ??= theirs!
+        .compactSession('s', { summarizer: model.summarizer, targetTokens: 500 })
+        .then((result) => (result?.compacted ? 'in force' : 'nothing'))
+        .catch((error: { code: string }) => error.code)
+      await model.asked
+      if (answeredBefore) setTimeout(model.answer, 150)
+      return undefined
+    },
+  }
+  const request = await mine!.prepareRequest('s', {
+    contextWindowTarget: 3_000,
+    maxOutputTokens: 100,
+    waitMs,
+    compaction: { stages: [stage] },
+  })
+  expect(request.stats.withinBudget).toBe(true)
+  model.answer()
+  const ended = await run!
+  expect((await mine!.verifySession('s')).findings).toEqual([])
+  return { stages: request.runs.flatMap(({ stagesUsed }) => stagesUsed), theirs: ended, mine: request.run }
+}
+
+describe('a request that needs room while another is paid for it', () => {
+  it('waits for that, and need not make any', async () => {
+    expect(await besideOthers(60_000, true)).toMatchObject({ stages: [], theirs: 'in force' })
+  })
+
+  it('makes it without a model when its time is over; what was paid comes too late', async () => {
+    expect(await besideOthers(300, false)).toMatchObject({ stages: ['truncate'], theirs: 'STALE_PLAN' })
+  })
+})
+
+describe('an unasked run whose model may not be asked', () => {
+  it('keeps others from paying for what it changes', async () => {
+    const model = waitingModel()
+    let refused: string | undefined
+    const stage = {
+      name: 'looks_on',
+      plan: async () => {
+        const asks = { summarizer: model.summarizer, targetTokens: 500, waitMs: 0 }
+        refused = await theirs!.compactSession('s', asks).then(
+          () => 'asked',
+          (error: { code: string }) => error.code,
+        )
+        return undefined
+      },
+    }
+    const config = { spendLimits: { calls: 0 } }
+    const broke = await openStore(join(folder, 'chats.db'), { estimator: 'neurolink', env: false, config })
+    const stages = [stage, 'summarize', 'truncate'] as const
+    const { summarizer } = model
+    const run = await broke.compactSession('s', { trigger: 'auto', summarizer, stages, targetTokens: 500 })
+    await broke.close()
+    expect(refused).toBe('COMPACTION_IN_PROGRESS')
+    expect(run).toMatchObject({ compacted: true, stagesUsed: ['truncate'] })
+    expect(summarizer.requests).toHaveLength(0)
+  })
+})
