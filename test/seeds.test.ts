@@ -25,6 +25,7 @@ const COUNTS = [
 /** The verbs of the store whose options are named, and the files that declare those. */
 const VERB_FILES = [
   'src/store-options.ts',
+  'src/request/options.ts',
   'src/compaction/config.ts',
   'src/core/budget.ts',
   'src/config/settings.ts',
