@@ -9,6 +9,7 @@ export { namesOf } from './ai-sdk/provider-names.ts'
 export type {
   SdkAnswer,
   SdkMessage,
+  SdkMessageLike,
   SdkMiddleware,
   SdkModel,
   SdkOptions,

@@ -144,12 +144,12 @@ const SENTENCES: { readonly [C in ErrorCode]: (facts: Failures[C]) => string } =
   CONTEXT_BUDGET_EXCEEDED: ({ estimatedTokens, availableTokens, stagesUsed, breakdown, provider, model }) => {
     const fixed = estimatedTokens - breakdown.conversationHistory
     const target = model === undefined ? (provider ?? 'the model') : JSON.stringify(model)
-    const tried = stagesUsed.length === 0 ? 'no compaction' : stagesUsed.join(', ')
+    const tried = stagesUsed.length === 0 ? 'nothing was compacted' : `after ${stagesUsed.join(', ')}`
     const advice =
       fixed >= availableTokens
         ? 'A shorter history cannot help: shorten the system prompt, the prompt, the tools or the files, or use a model with a larger window.'
         : 'Compact to a lower target, ask for fewer output tokens, or use a model with a larger window.'
-    return `The request takes ${estimatedTokens} tokens and ${target} has room for ${availableTokens} (after ${tried}). ${advice}`
+    return `The request takes ${estimatedTokens} tokens and ${target} has room for ${availableTokens} (${tried}). ${advice}`
   },
   OUTPUT_NOT_SAVED: ({ reason, originalSize }) =>
     `A tool output of ${originalSize} bytes could not be saved (${reason}), so it was not truncated either. Name another saveDir, or truncate without saveToDisk.`,

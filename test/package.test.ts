@@ -63,6 +63,21 @@ it('says what to install when a tokenizer is asked for and absent', async () => 
   expect(stdout).toMatch(/^TOKENIZER_UNAVAILABLE .*it is not installed\..*npm install gpt-tokenizer/)
 })
 
+it('has its part for the AI SDK without the AI SDK, and says what to install when that is needed', async () => {
+  await writeFile(
+    join(project, 'ai-sdk.mjs'),
+    `import { openStore, isUndertextError } from 'undertext'
+import { aiSdkSummarizer, undertext } from 'undertext/ai-sdk'
+const store = await openStore(':memory:')
+console.log(undertext(store, 's').specificationVersion)
+const request = { messages: [{ role: 'user', content: 'hi' }], sections: [], maxTokens: 100 }
+const error = await aiSdkSummarizer({ model: 'openai/gpt-5' }).summarize(request).catch((thrown) => thrown)
+console.log(isUndertextError(error, 'AI_SDK_UNAVAILABLE'), error.message)`,
+  )
+  const { stdout } = await run(process.execPath, ['ai-sdk.mjs'], { cwd: project })
+  expect(stdout).toMatch(/^v3\ntrue .*it is not installed\..*npm install ai$/m)
+})
+
 it('exports its tables for drizzle', async () => {
   await writeFile(
     join(project, 'tables.mjs'),
@@ -75,21 +90,31 @@ it('exports its tables for drizzle', async () => {
 it('has types that a strict project accepts', async () => {
   await writeFile(
     join(project, 'types.mts'),
-    `import { openStore, type CompactionResult, type NewMessage } from 'undertext'
+    `import { openStore, type CompactionResult, type NewMessage, type PreparedRequest, type Summarizer } from 'undertext'
+import { aiSdkSummarizer, undertext } from 'undertext/ai-sdk'
 const messages: NewMessage[] = [{ role: 'user', content: 'hi' }]
 const store = await openStore(':memory:')
 await store.append('s', messages)
 const result: CompactionResult | null = await store.compactSession('s')
 const due: boolean = store.needsCompaction('s')
+const middleware = undertext(store, 's', { history: 'whole' })
+const summarizer: Summarizer = aiSdkSummarizer({ model: 'openai/gpt-5', price: { input: 1, output: 5 } })
+const request: PreparedRequest = await store.prepareRequest('s', { prompt: 'hi' })
+const answer: string = await store.withOverflowRecovery('s', async ({ messages }) => String(messages.length), {})
+// @ts-expect-error a misspelled option
+aiSdkSummarizer({ modle: 'x' })
+// @ts-expect-error a misspelled option
+await store.prepareRequest('s', { promt: 'hi' })
 // @ts-expect-error a misspelled option
 await store.compactSession('s', { enablePrunes: true })
-export { due, result }`,
+export { answer, due, middleware, request, result, summarizer }`,
   )
   const tsc = join(REPOSITORY, 'node_modules', 'typescript', 'bin', 'tsc')
   await symlink(join(REPOSITORY, 'node_modules', '@types'), join(project, 'node_modules', '@types'))
   const options = [
     '--noEmit',
     '--strict',
+    '--exactOptionalPropertyTypes',
     '--module',
     'nodenext',
     '--target',

@@ -62,6 +62,7 @@ export function undertext(
   sessionId?: SessionChoice,
   options: UndertextOptions = {},
 ): SdkMiddleware {
+  checkStore(store)
   const checked = checkOptions(options)
   if (sessionId !== undefined && typeof sessionId !== 'function')
     check(nameSchema, sessionId, 'undertext: sessionId')
@@ -299,6 +300,15 @@ async function giveUp({ store, options, id, fresh, position, aside }: Call): Pro
     // The caller learns why the call failed, which weighs more.
     options.onRecordError?.(error, { sessionId: id, prompt, messages: [] })
   }
+}
+
+function checkStore(store: unknown): void {
+  const isStore =
+    typeof store === 'object' &&
+    store !== null &&
+    'withOverflowRecovery' in store &&
+    'recordResponse' in store
+  if (!isStore) throw invalid('undertext: store: must be a store, as `await openStore(…)` answers it')
 }
 
 async function unlessFailed<R>(call: Call, work: () => Promise<R>): Promise<R> {

@@ -29,6 +29,9 @@ export function partFrom(part: SdkPart, provider: string): Part {
       )
     case 'file':
       return fileFrom(part, provider)
+    case 'image':
+      // In an application's own messages; a model gets pictures as files.
+      return fileFrom({ mediaType: 'image/*', ...part, type: 'file', data: part.image }, provider)
     case 'tool-call':
       return {
         type: 'tool-call',

@@ -2,16 +2,19 @@ import type { JsonObject } from '../core/json.ts'
 import { type Message, type NewMessage, type Part, partsOf } from '../core/message.ts'
 import { AI_SDK, keptOptions, sentOptions, withoutCacheMarks } from './options.ts'
 import { contentOf, markReasoned, partFrom, partsTo, type Target } from './parts.ts'
-import type { SdkMessage, SdkPart, SdkVersion } from './sdk-types.ts'
+import type { SdkMessage, SdkMessageLike, SdkPart, SdkVersion } from './sdk-types.ts'
 
 /*
  * The AI SDK's prompt, as a model gets it, and the neutral form. What one side has and the other has not is kept under
  * the name `ai-sdk`: in `providerOptions` of a part, in `metadata` of a message, and as a part of its provider.
  */
 
-/** Messages of a prompt in the neutral form, one for each. `provider` is our name of the model's provider. */
-export function fromSdkPrompt(prompt: readonly SdkMessage[], provider: string): NewMessage[] {
-  return prompt.map((message) => fromSdkMessage(message, provider))
+/**
+ * Messages of a prompt in the neutral form, one for each; those of an answer (`result.response.messages`) too. `provider` is our
+ * name of the model's provider.
+ */
+export function fromSdkPrompt(prompt: readonly SdkMessageLike[], provider: string): NewMessage[] {
+  return prompt.map((message) => fromSdkMessage(message as SdkMessage, provider))
 }
 
 function fromSdkMessage({ role, content, providerOptions }: SdkMessage, provider: string): NewMessage {

@@ -17,6 +17,16 @@ export type SdkMessage = {
   readonly providerOptions?: SdkOptions | undefined
 }
 
+/**
+ * The same, and an application's own messages (`ModelMessage`): those have parts without an index signature, and may have texts for
+ * content.
+ */
+export type SdkMessageLike = {
+  readonly role: SdkMessage['role']
+  readonly content: string | readonly { readonly type: string }[]
+  readonly providerOptions?: object | undefined
+}
+
 /** What a model is called with. */
 export type SdkParams = {
   readonly prompt: readonly SdkMessage[]

@@ -10,9 +10,16 @@ import {
 import type { Summarizer, SummaryUsage } from '../summarizers/summarizer.ts'
 import { type AiSdk, type GeneratedText, loadAiSdk } from './load.ts'
 import type { LanguageModelLike, ModelRegistry } from './types.ts'
+import type { UndertextCallOptions } from './undertext-options.ts'
 
 /** Times the AI SDK repeats a call. Source: its own default. */
 const MAX_RETRIES = 2
+
+/**
+ * Of a model that our middleware wraps the summary's request must not become a part of the conversation, nor wait for the run that asks.
+ * Other models take no notice of options that are not theirs.
+ */
+const NO_CONVERSATION = { undertext: { skip: true } satisfies UndertextCallOptions }
 
 const modelSchema = z.custom<LanguageModelLike>(
   (value) =>
@@ -142,7 +149,9 @@ function callOptions(
     maxRetries,
     abortSignal: signal,
     ...(temperature !== undefined && { temperature }),
-    ...(providerOptions !== undefined && { providerOptions }),
+    ...(typeof model === 'string'
+      ? providerOptions !== undefined && { providerOptions }
+      : { providerOptions: { ...providerOptions, ...NO_CONVERSATION } }),
   }
 }
 

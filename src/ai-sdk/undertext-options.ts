@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { check, invalid, nameSchema } from '../core/check.ts'
 import { isObject } from '../core/json.ts'
 import type { NewMessage } from '../core/message.ts'
-import type { PrepareRequestOptions } from '../request/options.ts'
+import { type PrepareRequestOptions, prepareSchema } from '../request/options.ts'
 import type { PreparedRequest } from '../request/prepared.ts'
 import type { RecordedResponse } from '../request/record.ts'
 import type { PromptHistory } from './known.ts'
@@ -86,6 +86,7 @@ export function checkOptions(options: unknown): CheckedOptions {
   if (isObject(checked.request)) {
     for (const key of OWN_KEYS)
       if (Object.hasOwn(checked.request, key)) throw invalid(`undertext: request: ${key} is the call's own`)
+    check(prepareSchema, checked.request, 'undertext: request')
   }
   return checked
 }

@@ -13,12 +13,35 @@ type Check = (value: unknown) => string | undefined
 
 const MESSAGE_KEYS = new Set(['role', 'content', 'metadata', 'id', 'createdAt', 'idempotencyKey'])
 
+/** Keys of messages and types of parts in other forms, and what makes messages of this form out of them. */
+const FOREIGN_KEYS: ReadonlyMap<unknown, string> = new Map([
+  ['tool_calls', 'fromOpenAI'],
+  ['tool_call_id', 'fromOpenAI'],
+  ['function_call', 'fromOpenAI'],
+  ['refusal', 'fromOpenAI'],
+  ['stop_reason', 'fromAnthropic'],
+  ['parts', 'convertToModelMessages of the AI SDK'],
+])
+const FOREIGN_TYPES: ReadonlyMap<unknown, string> = new Map([
+  ['image_url', 'fromOpenAI'],
+  ['input_audio', 'fromOpenAI'],
+  ['tool_use', 'fromAnthropic'],
+  ['tool_result', 'fromAnthropic'],
+  ['thinking', 'fromAnthropic'],
+  ['document', 'fromAnthropic'],
+])
+
+function formHint(converter: string | undefined): string {
+  return converter === undefined ? '' : ` (messages of another form? ${converter} converts them)`
+}
+
 /** Says what is wrong with a message, or `undefined`. Names paths and kinds, never values. */
 export function messageProblem(value: unknown): string | undefined {
   if (!isRecord(value)) return 'must be an object'
   const message = value as Unknown & NewMessage
   for (const key in message)
-    if (!MESSAGE_KEYS.has(key)) return `unknown key ${JSON.stringify(key.slice(0, 40))}`
+    if (!MESSAGE_KEYS.has(key))
+      return `unknown key ${JSON.stringify(key.slice(0, 40))}${formHint(FOREIGN_KEYS.get(key))}`
   if (!(ROLES as readonly unknown[]).includes(message.role)) return `.role must be one of ${ROLES.join(', ')}`
   const problem = contentProblem(message.content)
   if (problem !== undefined) return `.content${problem}`
@@ -170,7 +193,7 @@ function partProblem(part: unknown): string | undefined {
   const record = part as Unknown
   if (isPlainPart(record)) return undefined
   const checks = PARTS.get(record.type)
-  if (checks === undefined) return '.type is unknown'
+  if (checks === undefined) return `.type is unknown${formHint(FOREIGN_TYPES.get(record.type))}`
   for (const key in record) {
     if (key !== 'type' && !checks.has(key)) return ` has an unknown key ${JSON.stringify(key.slice(0, 40))}`
   }

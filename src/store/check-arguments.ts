@@ -33,12 +33,16 @@ export function isEmptyObject(value: unknown): boolean {
   return true
 }
 
-export function checkMessages(messages: unknown): asserts messages is readonly NewMessage[] {
-  if (!Array.isArray(messages)) throw invalid('messages must be an array')
-  if (messages.length === 0) throw invalid('messages must not be empty')
+/** `what` names the argument they are. */
+export function checkMessages(
+  messages: unknown,
+  what = 'messages',
+): asserts messages is readonly NewMessage[] {
+  if (!Array.isArray(messages)) throw invalid(`${what} must be an array`)
+  if (messages.length === 0) throw invalid(`${what} must not be empty`)
   for (let index = 0; index < messages.length; index++) {
     const problem = messageProblem(messages[index])
     if (problem !== undefined)
-      throw invalid(`messages[${index}]${problem.startsWith('.') ? '' : ' '}${problem}`)
+      throw invalid(`${what}[${index}]${problem.startsWith('.') ? '' : ' '}${problem}`)
   }
 }

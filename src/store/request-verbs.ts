@@ -213,6 +213,6 @@ export class RequestVerbs<S extends Storage> extends TurnVerbs<S> {
 /** The messages of a prompt, held to what `append` takes. */
 function checkPrompt(prompt: Prompt | undefined): readonly NewMessage[] {
   const messages = promptMessages(prompt)
-  if (messages.length > 0) checkMessages(messages)
+  if (messages.length > 0) checkMessages(messages, 'prompt')
   return messages
 }

@@ -9,5 +9,5 @@ export const summarizerSchema = z.custom<Summarizer>(
     typeof (value as Summarizer).name === 'string' &&
     typeof (value as Summarizer).summarize === 'function' &&
     typeof (value as Summarizer).usesModel === 'boolean',
-  'must be a summarizer: { name, usesModel, summarize }',
+  'must be a summarizer: { name, usesModel, summarize }; aiSdkSummarizer and modelSummarizer make one of a model',
 )

@@ -479,9 +479,15 @@ it('tools and the system prompt count, and what an injector adds is sent', async
   expect(seen[1]).toBeGreaterThan(0)
 })
 
-it('a misspelled option is refused at once', () => {
-  const store = {} as Store
+it('a misspelled option is refused at once', async () => {
+  await using store = await openStore(':memory:')
   expect(() => undertext(store, 's', { keepPrompt: true } as never)).toThrow(/keepPrompt/)
   expect(() => undertext(store, 's', { request: { model: 'x' } as never })).toThrow(/model is the call's own/)
+  expect(() => undertext(store, 's', { request: { treshold: 0.5 } as never })).toThrow(/request: .*treshold/)
   expect(() => undertext(store, '')).toThrow(/sessionId/)
+})
+
+it('says that a store is wanted, where there is none or one that is still to be opened', () => {
+  for (const store of [undefined, null, 's', {}, Promise.resolve()])
+    expect(() => undertext(store as never, 's')).toThrow(/must be a store, as `await openStore/)
 })

@@ -1,4 +1,5 @@
 import type { LanguageModelV2Prompt, LanguageModelV3Message, LanguageModelV3Prompt } from '@ai-sdk/provider'
+import type { ModelMessage } from 'ai'
 import { describe, expect, it } from 'vitest'
 import { storedMessage } from '../../src/ai-sdk/prompt.ts'
 import { namesOf } from '../../src/ai-sdk/provider-names.ts'
@@ -394,4 +395,17 @@ it('names of models and providers', () => {
   ]
   for (const [provider, modelId, ours, model] of names)
     expect([provider, namesOf({ provider, modelId })]).toEqual([provider, { provider: ours, model }])
+})
+
+it('takes the messages of an answer, and those an application writes, as they are typed', () => {
+  const messages: ModelMessage[] = [
+    { role: 'user', content: [{ type: 'image', image: 'aGk=', mediaType: 'image/png' }] },
+    { role: 'assistant', content: 'a picture' },
+    { role: 'user', content: [{ type: 'image', image: new URL('https://example.com/a.png') }] },
+  ]
+  expect(fromSdkPrompt(messages, 'openai')).toEqual([
+    { role: 'user', content: [{ type: 'file', data: 'aGk=', mediaType: 'image/png' }] },
+    { role: 'assistant', content: 'a picture' },
+    { role: 'user', content: [{ type: 'file', data: 'https://example.com/a.png', mediaType: 'image/*' }] },
+  ])
 })

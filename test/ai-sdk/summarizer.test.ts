@@ -1,6 +1,6 @@
-import { createProviderRegistry } from 'ai'
+import { createProviderRegistry, wrapLanguageModel } from 'ai'
 import { beforeEach, describe, expect, it } from 'vitest'
-import { aiSdkSummarizer } from '../../src/ai-sdk.ts'
+import { aiSdkSummarizer, undertext } from '../../src/ai-sdk.ts'
 import { type CompactOptions, openStore, type SqliteStore, type SummaryRequest } from '../../src/index.ts'
 import { chat } from '../support/conversation.ts'
 import { type MockCall, mockModel, silenceWarnings } from './sdk.ts'
@@ -33,13 +33,24 @@ describe('any language model of the AI SDK', () => {
     const [call] = model.doGenerateCalls
     expect(call!.prompt.map(({ role }) => role)).toEqual(['system', 'user'])
     expect(call!.temperature).toBeUndefined()
-    expect(call!.providerOptions).toEqual({ openai: { user: 'u' } })
+    expect(call!.providerOptions).toMatchObject({ openai: { user: 'u' } })
     const [compaction] = await store.listCompactions('s')
     expect(compaction).toMatchObject({
       promptVersion: 'undertext-1',
       usage: { inputTokens: 100, outputTokens: 20 },
     })
     expect(compaction!.cost).toBeUndefined()
+  })
+
+  it('may be one that keeps a conversation: the summary is no part of it, and nobody waits for himself', async () => {
+    type Model = Parameters<typeof wrapLanguageModel>[0]['model']
+    const bare = mockModel([GOOD]) as unknown as Model
+    const model = wrapLanguageModel({ model: bare, middleware: undertext(store, 's') })
+    const before = (await store.getMessages('s')).length
+    const result = await store.compactSession('s', { ...SUMMARIZE, summarizer: aiSdkSummarizer({ model }) })
+    expect(result!.compactions).toMatchObject([{ summarizer: 'ai-sdk' }])
+    // The summary itself, and nothing of its request.
+    expect((await store.getMessages('s')).length).toBe(before + 1)
   })
 
   it('S0-U09 takes all blocks of text of an answer, and no reasoning', async () => {

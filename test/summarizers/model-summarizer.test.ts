@@ -119,6 +119,9 @@ describe('a summarizer by a function', () => {
     [failing({ cause: failing({ code: 'ECONNREFUSED' }) }), 'CONNECTION_FAILED'],
     [failing({ name: 'AI_NoSuchModelError' }), 'MODEL_UNKNOWN'],
     [failing({ name: 'AI_LoadAPIKeyError' }), 'NO_API_KEY'],
+    [failing({ name: 'GatewayAuthenticationError' }), 'NO_API_KEY'],
+    [failing({ name: 'GatewayError' }), 'NO_API_KEY'],
+    [failing({ name: 'AI_UnsupportedModelVersionError' }), 'MODEL_UNSUPPORTED'],
     [failing({ name: `AI_${CANARY}` }), 'Error'],
     [new RangeError(CANARY), 'RangeError'],
   ])('says what went wrong and not in whose words: %#', async (error, code) => {

@@ -23,6 +23,10 @@ const NAMES: ReadonlyMap<string, string> = new Map([
   ['NoSuchModelError', 'MODEL_UNKNOWN'],
   ['NoSuchProviderError', 'MODEL_UNKNOWN'],
   ['LoadAPIKeyError', 'NO_API_KEY'],
+  // A model's id without a provider goes to Vercel's gateway; the AI SDK tells of a missing key in these words.
+  ['GatewayAuthenticationError', 'NO_API_KEY'],
+  ['GatewayError', 'NO_API_KEY'],
+  ['UnsupportedModelVersionError', 'MODEL_UNSUPPORTED'],
   ['AbortError', 'ABORTED'],
 ])
 
@@ -30,7 +34,7 @@ type Fields = { readonly [field: string]: unknown }
 
 /**
  * What a failed call is called: `HTTP_429` and the like, `CONNECTION_FAILED`, `INVALID_RESPONSE` (the server said yes, and something
- * nobody can read), `MODEL_UNKNOWN`, `NO_API_KEY`, `ABORTED`, else the error's name.
+ * nobody can read), `MODEL_UNKNOWN`, `NO_API_KEY`, `MODEL_UNSUPPORTED` (a model of another version of the AI SDK), `ABORTED`, else the error's name.
  */
 export function callFailure(error: unknown): string {
   try {

@@ -268,7 +268,7 @@ describe('ContextBudgetExceededError', () => {
     )
     const fixed = { ...facts, stagesUsed: [], breakdown: { ...facts.breakdown, conversationHistory: 20_000 } }
     expect(new ContextBudgetExceededError(fixed).message).toContain(
-      '(after no compaction). A shorter history cannot help',
+      '(nothing was compacted). A shorter history cannot help',
     )
   })
 
