@@ -31,10 +31,13 @@ export type SummarySource = {
 export class Scale {
   readonly #estimator: Estimator
   readonly #provider: string | undefined
+  readonly #perMessage: number
 
-  constructor(estimator: Estimator, provider: string | undefined) {
+  /** `perMessage`: what the summarizer's request adds to each message, tokens. */
+  constructor(estimator: Estimator, provider: string | undefined, perMessage: number) {
     this.#estimator = estimator
     this.#provider = provider
+    this.#perMessage = perMessage
   }
 
   sizesOf({ shown }: SummarySource): Sizes {
@@ -43,7 +46,7 @@ export class Scale {
 
   /** Tokens of `count` messages in one request. */
   ofMessages(sizes: Sizes, count: number): number {
-    return tokensOf(sizes, count, this.#estimator, this.#provider)
+    return tokensOf(sizes, count, this.#estimator, this.#provider) + count * this.#perMessage
   }
 
   /** Tokens of the summary so far, counted as a message of its own; 0 for none. */

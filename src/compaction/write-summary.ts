@@ -68,7 +68,7 @@ export async function writeSummary(
 
   let previousSummary = earlier.map(ownText).join('\n\n')
   let answer: SummaryAnswer = { text: previousSummary }
-  const scale = new Scale(estimator, request.provider ?? provider)
+  const scale = new Scale(estimator, request.provider ?? provider, summarizer.tokensPerMessage ?? 0)
   const asked = { ...request, maxTokens: Math.max(1, textTokens) }
   const limit = summarizer.inputTokensFor?.(asked) ?? summarizer.maxInputTokens
   const most = limit ?? Number.POSITIVE_INFINITY

@@ -113,6 +113,7 @@ function withMemoryConfig(
     ...(asked.inputTokensFor !== undefined && {
       inputTokensFor: (request) => asked.inputTokensFor?.(request),
     }),
+    ...(asked.tokensPerMessage !== undefined && { tokensPerMessage: asked.tokensPerMessage }),
     ...(asked.asksAgain !== undefined && { asksAgain: asked.asksAgain }),
     summarize: (request) => {
       const extended = { ...request, memoryConfig }

@@ -108,6 +108,8 @@ export interface Summarizer {
   readonly maxInputTokens?: number
   /** The same where it depends on what is asked for; counts instead of `maxInputTokens`. */
   inputTokensFor?(request: Omit<SummaryRequest, 'messages' | 'previousSummary' | 'files'>): number | undefined
+  /** Tokens a request takes for each message besides what the message says, such as a line above it. Default 0. */
+  readonly tokensPerMessage?: number
   /**
    * Whether it asks differently when `retryOf` says what was wrong with the answer before. Then an answer that was not
    * taken is asked for once more, with half the length. Default false: the same question would get the same answer.

@@ -1,9 +1,11 @@
 import { describe, expect, it } from 'vitest'
 import {
+  estimateTokens,
   type GenerateAnswer,
   type GenerateRequest,
   type ModelSummarizerOptions,
   modelSummarizer,
+  openStore,
   originalErrorOf,
   type SummaryRequest,
 } from '../../src/index.ts'
@@ -171,4 +173,22 @@ describe('a summarizer by a function', () => {
     ])
       expect(() => modelSummarizer(options as never)).toThrow(/modelSummarizer/)
   })
+})
+
+it('keeps to its room when there are very many short messages: the lines above them count', async () => {
+  const { asked, summarizer } = scripted([{ text: 'Numbers were looked up.' }], {
+    maxInputTokens: 3_000,
+    thinkingTokens: 0,
+  })
+  await using store = await openStore(':memory:', { summarizer })
+  for (let at = 0; at < 300; at++)
+    await store.append('s', [
+      { role: 'user', content: 'go' },
+      { role: 'assistant', content: 'ok' },
+    ])
+  const range = { from: 1, to: 600 }
+  expect((await store.compactSession('s', { range }))!.compacted).toBe(true)
+  expect(asked.length).toBeGreaterThan(1)
+  for (const { system, prompt } of asked)
+    expect(estimateTokens(system) + estimateTokens(prompt)).toBeLessThanOrEqual(3_000)
 })

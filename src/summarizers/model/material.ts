@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { estimateTokens } from '../../core/tokens.ts'
 import { callsText, type PromptMessage, partText, resultText } from '../prompts.ts'
 import { shortenMiddle } from '../shorten-middle.ts'
 import { oneLine } from '../text.ts'
@@ -10,6 +11,10 @@ import { oneLine } from '../text.ts'
 
 /** Letters and digits of a mark. Few: each message repeats it. That it occurs nowhere else is looked up, not hoped for. */
 const MARK_LENGTH = 8
+/** What the line above each message takes: a mark, a number, who said it. */
+export const MESSAGE_LINE_TOKENS = estimateTokens(
+  `${'0'.repeat(MARK_LENGTH)} MESSAGE 1000, from: assistant\n`,
+)
 /** Longest role shown, characters. */
 const ROLE_CHARS = 40
 

@@ -8,6 +8,7 @@ import { resolveContextWindow } from '../../core/windows.ts'
 import { isUndertextError, standingFor, UndertextError } from '../../errors.ts'
 import type { Summarizer, SummaryAnswer, SummaryRequest, SummaryUsage } from '../summarizer.ts'
 import { callFailure, mayRetry, waitBefore } from './call-failure.ts'
+import { MESSAGE_LINE_TOKENS } from './material.ts'
 import { costOf, type ModelPrice, priceSchema } from './price.ts'
 import { MAX_OUTPUT_CHARS, summarizationPrompt } from './prompt.ts'
 
@@ -100,6 +101,7 @@ export function modelSummarizer(options: ModelSummarizerOptions): Summarizer {
     usesModel: true,
     asksAgain: true,
     inputTokensFor: (request) => roomFor(checked, request),
+    tokensPerMessage: MESSAGE_LINE_TOKENS,
     ...(canUse !== undefined && { canUse }),
     summarize: (request) => summarizeWith(checked, request),
   }
