@@ -35,7 +35,8 @@ export type Rendering = { readonly messages: Message[]; readonly mends: Mend[] }
  * - A valid view comes out as it is, metadata included, with no mends; save for a provider's compaction block behind
  *   messages it could stand for, which is left out, since its provider would ignore them. Messages that had to be changed, merged or
  *   made up carry no metadata.
- * - No text is lost save that of second results that say what the first said, of reasoning with nothing behind it, and of such blocks.
+ * - No text is lost save that of second results, of reasoning with nothing behind it, and of such blocks. Behind a
+ *   summary or a marker a second result that says something else is told as text: its own call may be among what is hidden.
  * - A summary may stand elsewhere than in the view (`summaryPlace`), and then in one text with others; no row is changed.
  * - A longer view begins with the same messages: when rows are appended that answer no call before them, every
  *   message but the last stays as it was, and the last as well for a provider that does not merge messages. When
@@ -55,7 +56,11 @@ export function renderView(view: readonly ViewMessage[], options: RenderOptions)
   const note = (mend: Mend): void => {
     mends.push(mend)
   }
-  const rules = { callIds: profile.callIds, keepWaiting: options.pendingCalls === 'keep' }
+  const rules = {
+    callIds: profile.callIds,
+    keepWaiting: options.pendingCalls === 'keep',
+    behindHidden: behindHidden(view),
+  }
 
   const presented = presentRows(view, profile, options, note)
   const cleaned = cleanContents(presented, profile, note)
@@ -63,4 +68,10 @@ export function renderView(view: readonly ViewMessage[], options: RenderOptions)
   const settled = settleReasoning(paired, profile, note)
   const turns = arrangeTurns(settled, profile, note)
   return { messages: turns.map(({ message }) => message), mends }
+}
+
+/** Ids of the rows behind the first one that stands for hidden messages. */
+function behindHidden(view: readonly ViewMessage[]): ReadonlySet<string> {
+  const first = view.findIndex(({ kind }) => kind !== 'message')
+  return new Set(first === -1 ? [] : view.slice(first + 1).map(({ id }) => id))
 }

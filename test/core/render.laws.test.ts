@@ -97,7 +97,7 @@ describe('a rendering', () => {
     })
   })
 
-  it('loses no text but that of second results that say the same, and of reasoning', () => {
+  it('loses no text but that of second results and of reasoning', () => {
     holds((view, options) => {
       const shown = JSON.stringify(renderView(view, options).messages)
       for (const text of textsOf(view)) expect(shown).toContain(text)
@@ -202,8 +202,10 @@ function callsAndResults(row: ViewMessage): ReturnType<typeof toolUseOf> {
   return use === undefined || row.role === 'assistant' ? use : { ...use, calls: [] }
 }
 
+/** Behind what stands for hidden messages, a second result counts only when it says the same: else it may be a hidden call's. */
 function withoutDuplicates(view: readonly ViewMessage[]): ViewMessage[] {
   const { pairs, orphans } = pairToolUse(view.map(callsAndResults))
+  const hiding = view.findIndex(({ kind }) => kind !== 'message')
   const firsts = new Map(pairs.map(({ call, result }) => [`${call.row}:${call.part}`, result] as const))
   const said = ({ row, part }: { row: number; part: number }): string => {
     const { output } = partsOf(view[row]!)[part] as Extract<Part, { type: 'tool-result' }>
@@ -217,7 +219,9 @@ function withoutDuplicates(view: readonly ViewMessage[]): ViewMessage[] {
   const doubled = new Set(
     orphans.flatMap(({ result, duplicateOf }) => {
       const first = duplicateOf && firsts.get(`${duplicateOf.row}:${duplicateOf.part}`)
-      return first !== undefined && said(first) === said(result) ? [`${result.row}:${result.part}`] : []
+      const mayBeAnothers = hiding !== -1 && hiding < result.row
+      const isSecond = first !== undefined && (!mayBeAnothers || said(first) === said(result))
+      return isSecond ? [`${result.row}:${result.part}`] : []
     }),
   )
   return view.map((row, index) => ({

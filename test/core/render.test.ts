@@ -121,22 +121,25 @@ describe('calls and their results', () => {
     expect(mends).toEqual(['result-moved m2 a', 'result-moved m2 b'])
   })
 
-  it('drops a second result that says the same', () => {
-    const { messages, mends } = render([assistant(call('a')), tool(result('a', '1')), tool(result('a', '1'))])
+  it('drops a second result', () => {
+    const { messages, mends } = render([assistant(call('a')), tool(result('a', '1')), tool(result('a', '2'))])
     expect(messages).toEqual(plain(assistant(call('a')), tool(result('a', '1'))))
     expect(mends).toEqual(['duplicate-dropped m2 a'])
   })
 
-  it('shows a second result that says something else as text: its own call may be hidden', () => {
-    const { messages, mends } = render([assistant(call('a')), tool(result('a', '1')), tool(result('a', '2'))])
-    expect(messages).toEqual(
+  it('shows a second result that says something else as text, where its own call may be a hidden one', () => {
+    const view = [summary('Earlier.'), assistant(call('a')), tool(result('a', '1')), tool(result('a', '2'))]
+    const { messages, mends } = render(view)
+    expect(messages.slice(1)).toEqual(
       plain(
         assistant(call('a')),
         tool(result('a', '1')),
         user({ type: 'text', text: '[Result of tool look] 2' }),
       ),
     )
-    expect(mends).toEqual(['result-as-text m2 a'])
+    expect(mends).toEqual(['result-as-text m3 a'])
+    const again = [summary('Earlier.'), assistant(call('a')), tool(result('a', '1')), tool(result('a', '1'))]
+    expect(render(again).mends).toEqual(['duplicate-dropped m3 a'])
   })
 
   it('pairs ids that repeat by place', () => {

@@ -9,6 +9,8 @@ export type AnswerRules = {
   readonly callIds: CallIdRule
   /** Whether calls at the very end are left waiting. */
   readonly keepWaiting: boolean
+  /** The rows behind what stands for hidden messages, calls perhaps. */
+  readonly behindHidden: ReadonlySet<string>
 }
 
 /** Where a part stands: the index of its draft and its own. */
@@ -20,9 +22,9 @@ export function keyOf({ row, part }: Place): string {
 }
 
 /**
- * What becomes of a result: it stands behind the message of its call, or inside it (a tool the provider ran
- * itself), or says once more what the first one said. A result without a fate has no call in the view, or says something else than
- * the one its call has: ids repeat, so it may be the answer to a call that is hidden, and it is lost on nobody.
+ * What becomes of a result: it stands behind the message of its call, or inside it (a tool the provider ran itself), or is a second
+ * one. A result without a fate has no call in the view; or it says something else than the result its call has, and its own call
+ * may be a hidden one of the same id: ids repeat, and nothing that was answered is to be lost.
  */
 export type Fate = { readonly kind: 'behind' | 'inside' | 'duplicate'; readonly call: CallRef }
 
@@ -55,9 +57,11 @@ export function findAnswers(drafts: readonly Draft[], rules: AnswerRules, note: 
     fateOf.set(keyOf(result), { kind: inside ? 'inside' : 'behind', call })
   }
   for (const { result, duplicateOf } of orphans) {
-    const first = duplicateOf && resultOf.get(keyOf(duplicateOf))
-    if (duplicateOf !== undefined && first !== undefined && saysTheSame(drafts, first, result))
-      fateOf.set(keyOf(result), { kind: 'duplicate', call: duplicateOf })
+    if (duplicateOf === undefined) continue
+    const first = resultOf.get(keyOf(duplicateOf))
+    const mayBeAnothers = rules.behindHidden.has(drafts[result.row]!.id)
+    if (mayBeAnothers && first !== undefined && !saysTheSame(drafts, first, result)) continue
+    fateOf.set(keyOf(result), { kind: 'duplicate', call: duplicateOf })
   }
   const idOf = nameCalls(drafts, uses, rules.callIds, note)
   const waitingRow = rules.keepWaiting ? findLastSpeaker(drafts, fateOf) : -1

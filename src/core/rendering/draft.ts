@@ -6,7 +6,7 @@ import { type Message, type Part, partsOf, type Role } from '../message.ts'
  * - `result-added`: a call had no result; one that says so was put behind it.
  * - `result-moved`: a result was put directly behind its call, in the order of the calls.
  * - `result-as-text`: a result whose call is not in the view became plain text.
- * - `duplicate-dropped`: a second result of an answered call, which says the same, was left out.
+ * - `duplicate-dropped`: a second result of an answered call was left out.
  * - `call-renamed`: a call and its result got an id the provider accepts.
  * - `call-as-text`: a call outside an assistant message became plain text.
  * - `reasoning-dropped`: reasoning with nothing behind it, or of somebody else than an assistant, was left out.

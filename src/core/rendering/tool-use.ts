@@ -6,7 +6,7 @@ import { callAt, named, noResult, resultAt, resultsBehind, type ToolWork, wholeM
 
 /**
  * Puts the results of every call directly behind its message, in the order of the calls, and answers calls that
- * have no result. Second results that say the same are left out; those that do not, and results without a call, become text. Messages that are right
+ * have no result. Second results are left out; results without a call become text. Messages that are right
  * already stay as they are.
  */
 export function arrangeToolUse(drafts: readonly Draft[], rules: AnswerRules, note: Note): readonly Draft[] {
