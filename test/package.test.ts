@@ -70,7 +70,8 @@ it('has its part for the AI SDK without the AI SDK, and says what to install whe
 import { aiSdkSummarizer, undertext } from 'undertext/ai-sdk'
 const store = await openStore(':memory:')
 console.log(undertext(store, 's').specificationVersion)
-const request = { messages: [{ role: 'user', content: 'hi' }], sections: [], maxTokens: 100 }
+const files = { read: [], modified: [] }
+const request = { sessionId: 's', messages: [{ role: 'user', content: 'hi', kind: 'message' }], sections: [], maxTokens: 100, files }
 const error = await aiSdkSummarizer({ model: 'openai/gpt-5' }).summarize(request).catch((thrown) => thrown)
 console.log(isUndertextError(error, 'AI_SDK_UNAVAILABLE'), error.message)`,
   )
