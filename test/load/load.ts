@@ -83,8 +83,13 @@ async function held(
   expect(ended, 'no attempt is left running').toEqual(compactions)
   const paid = expectPaidOnce(readPaid(log), compactions, positionOf)
   const jobs: Record<string, number> = {}
-  for (const { state } of await store.listJobs(session)) jobs[state] = (jobs[state] ?? 0) + 1
-  expect([jobs.queued, jobs.running], 'no job is left open').toEqual([undefined, undefined])
+  for (const { state, error } of await store.listJobs(session)) {
+    jobs[state] = (jobs[state] ?? 0) + 1
+    // One whose model failed waits for its next try: nothing else is left open.
+    if (state === 'queued') expect(error, 'a job that waits was tried').toBeDefined()
+  }
+  expect(jobs.running, 'nobody works any more').toBeUndefined()
+  await store.cancel(session)
   await expectAllUndone(store, session, life.loops === 'open')
   await store.close()
   const inForce = compactions.filter(({ status }) => status === 'active')
