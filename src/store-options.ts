@@ -87,7 +87,7 @@ export const undoIfFitsSchema = z.strictObject({
   /** Whose window counts. Default: the session's own, else "openai". */
   provider: nameSchema.optional(),
   model: nameSchema.optional(),
-  /** Share of the available input the request may take afterwards. Default 0.6, that of a compaction. */
+  /** Share of the available input the request may take afterwards. Default 0.4, that of a compaction. */
   target: shareSchema.optional(),
   /** Usage at which compaction would be due, which is never reached. Default 0.8. */
   threshold: shareSchema.optional(),

@@ -4,7 +4,10 @@ import { DEDUP_THRESHOLD, KEEP_RECENT_RATIO, type Settings, TRUNCATION_FRACTION 
 export type Contestant = { readonly name: string; readonly config: Settings }
 
 /** Further targets, to see what the default costs. */
-const TARGETS = [0.5, 0.4, 0.3]
+const TARGETS = [0.6, 0.5, 0.3]
+
+/** Where a run stops by the founding documents, as this project's design reads them. */
+const FOUNDING_TARGET = 0.6
 
 /** The first compacts nothing, the second is what lost references are compared with. */
 export const CONTESTANTS: readonly Contestant[] = [
@@ -20,6 +23,7 @@ export const CONTESTANTS: readonly Contestant[] = [
       deduplicateMinimumSavings: DEDUP_THRESHOLD,
       keepRecentRatio: KEEP_RECENT_RATIO,
       truncationFraction: TRUNCATION_FRACTION,
+      target: FOUNDING_TARGET,
       minimumSavings: 0,
     },
   },
@@ -27,7 +31,7 @@ export const CONTESTANTS: readonly Contestant[] = [
   { name: 'ours, minimumSavings 0', config: { minimumSavings: 0 } },
   ...TARGETS.map((target) => ({ name: `ours, target ${target}`, config: { target } })),
   {
-    name: 'window, target 0.4',
-    config: { stages: [{ stage: 'sliding_window', fitBudget: true }, 'cut'], target: 0.4 },
+    name: 'window, target 0.6',
+    config: { stages: [{ stage: 'sliding_window', fitBudget: true }, 'cut'], target: FOUNDING_TARGET },
   },
 ]

@@ -80,7 +80,7 @@ export const compactionConfigSchema = z
     ...requestSchema.shape,
     /** Most tokens of input, whatever the model's window leaves; 0 for no such limit. Source: seed 004. */
     contextWindowTarget: tokens.optional(),
-    /** Share of the available input the whole request is brought down to. Default 0.6. */
+    /** Share of the available input the whole request is brought down to. Default 0.4. */
     target: shareSchema.optional(),
     /** Tokens the history is brought down to, instead of `target`. */
     targetTokens: tokens.optional(),

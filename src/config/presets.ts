@@ -5,6 +5,9 @@ import { MAX_RETAINED_MESSAGES } from './stages.ts'
 
 /** Target size of a context, tokens. Source: seed 004, checklist S4-13. */
 export const NCA_CONTEXT_WINDOW_TARGET = 32_000
+/** Where the three other systems' compositions stop: three quarters of the threshold. Source: design 3.6. */
+const OTHERS_TARGET = 0.6
+
 /** Percent of the target at which nca summarizes. Source: seed 004, checklist S4-15. */
 export const NCA_AUTO_SUMMARIZE_THRESHOLD = 75
 
@@ -38,6 +41,7 @@ export const PRESETS: { readonly [P in PresetName]: LayerValues } = {
       { stage: 'sliding_window', last: 10 },
       'cut',
     ],
+    target: OTHERS_TARGET,
     prunePlaceholder: CLEARED_PLACEHOLDER,
     summarySections: NEURON_SECTIONS,
     /** It warns of nothing; the loop asks before every turn. Source: checklist S0-U01. */
@@ -48,6 +52,7 @@ export const PRESETS: { readonly [P in PresetName]: LayerValues } = {
   promptfleet: {
     estimator: 'promptfleet',
     stages: [{ stage: 'sliding_window', fitBudget: true }, 'cut'],
+    target: OTHERS_TARGET,
     prunePlaceholder: PRUNE_PLACEHOLDER,
     warningLevels: [],
   },
@@ -63,6 +68,7 @@ export const PRESETS: { readonly [P in PresetName]: LayerValues } = {
       'cut',
     ],
     contextWindowTarget: NCA_CONTEXT_WINDOW_TARGET,
+    target: (OTHERS_TARGET * NCA_AUTO_SUMMARIZE_THRESHOLD) / 80,
     maxRetainedMessages: MAX_RETAINED_MESSAGES,
     autoSummarizeThreshold: NCA_AUTO_SUMMARIZE_THRESHOLD,
     enableAutoSummarize: true,

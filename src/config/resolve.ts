@@ -125,7 +125,7 @@ export function resolveLayers(layers: readonly Layer[]): ResolvedConfig {
   return { settings: settings as ResolvedSettings, sources: sources as ResolvedConfig['sources'] }
 }
 
-/** What is brought down at half the usage must come down further than to six tenths: a target nobody said follows. */
+/** What is brought down at half the usage must come down further than to the default target: a target nobody said follows. */
 function followThreshold(settings: Record<string, unknown>, sources: Record<string, string>): void {
   const { threshold, targetTokens } = settings
   if (sources.target !== 'default' || targetTokens !== undefined || typeof threshold !== 'number') return

@@ -14,8 +14,11 @@ import { availableInput, getContextWindowSize } from './windows.ts'
 
 /** Usage at which compaction is due. Source: seed 003. */
 export const DEFAULT_COMPACTION_THRESHOLD = 0.8
-/** Share of the available input a compaction brings the whole request down to. Source: design 3.6. */
-export const DEFAULT_COMPACTION_TARGET = 0.6
+/**
+ * Share of the available input a compaction brings the whole request down to: half of the threshold. Source: `npm run bench:cache`
+ * (docs/prompt-cache.md); design 3.6 has 0.6.
+ */
+export const DEFAULT_COMPACTION_TARGET = 0.4
 /** Provider assumed when neither the call nor the session names one. Source: seed 003. */
 export const DEFAULT_PROVIDER = 'openai'
 

@@ -70,7 +70,7 @@ export class ContextCompactor {
 
   /**
    * Compacts messages down to `targetTokens` of history. Default: the config's `targetTokens`, else its `target`
-   * (0.6) of what the model of its `provider` and `model` takes, less what else the config says will be sent.
+   * (0.4) of what the model of its `provider` and `model` takes, less what else the config says will be sent.
    *
    * Resolves whatever the summarizer does: when it fails, truncation takes over and `failed` says so. The array
    * given and its objects are not changed. Rejects with `INVALID_INPUT`, and with `ABORTED` after `signal`.

@@ -225,7 +225,7 @@ export class CompactionVerbs<S extends Storage> extends UsageVerbs<S> {
   }
 
   /**
-   * Undoes compactions, newest first, as long as the whole request stays within the target (0.6 of the available input) of a model:
+   * Undoes compactions, newest first, as long as the whole request stays within the target (0.4 of the available input) of a model:
    * for the day a larger one is chosen. Whole compactions, in one transaction; what people hid by hand and what a provider
    * compacted stays, unless `kinds` names it. Nothing is undone that would make compaction due again. Say what is about to be sent
    * besides the history, so that it counts. Redoing them, last first, brings back the view there was.

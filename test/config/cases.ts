@@ -304,13 +304,13 @@ export const CASES: { readonly [K in SettingName]-?: Case & { readonly value: La
   target: {
     value: 0.5,
     see: async (trial) => (await run(trial, { provider: 'openai', model: 'gpt-4' })).targetTokens,
-    // 5,324 × 0.6 and × 0.5, rounded down.
-    expected: [3_194, 2_662],
+    // 5,324 × 0.4 and × 0.5, rounded down.
+    expected: [2_129, 2_662],
   },
   targetTokens: {
     value: 1_000,
     see: async (trial) => (await run(trial, { provider: 'openai', model: 'gpt-4' })).targetTokens,
-    expected: [3_194, 1_000],
+    expected: [2_129, 1_000],
   },
   stages: {
     value: ['truncate'],

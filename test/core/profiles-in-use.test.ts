@@ -57,7 +57,7 @@ describe('figures learnt in use', () => {
         contextWindow: { value: 100_000, source: 'learned' },
         outputReserve: { value: 35_000, source: 'share' },
         availableInputTokens: 65_000,
-        targetTokens: { value: 39_000, source: 'share' },
+        targetTokens: { value: 26_000, source: 'share' },
       })
       expect(after.availableInputTokens).toBe(65_000)
       await one.close()

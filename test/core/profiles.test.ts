@@ -75,7 +75,7 @@ describe('the window of a profile', () => {
 
 describe('figures', () => {
   it('of Claude Sonnet 4 and of GPT-4, worked out by hand', () => {
-    // 200,000 less the most of a reserve; then 60, 30, 25, 10 and 5 %.
+    // 200,000 less the most of a reserve; then 40, 25 and 10 %.
     expect(resolveModelProfile('anthropic', 'claude-sonnet-4-20250514')).toEqual({
       name: 'anthropic/claude-sonnet-4-20250514',
       provider: 'anthropic',
@@ -88,9 +88,9 @@ describe('figures', () => {
       multiplier: { value: 1.23, source: 'estimator' },
       margin: { value: 1.15, source: 'estimator' },
       threshold: { value: 0.8, source: 'default' },
-      target: { value: 0.6, source: 'default' },
-      targetTokens: { value: 81_600, source: 'share' },
-      keepRecentTokens: { value: 77_600, source: 'share' },
+      target: { value: 0.4, source: 'default' },
+      targetTokens: { value: 54_400, source: 'share' },
+      keepRecentTokens: { value: 50_400, source: 'share' },
       pruneProtectTokens: { value: 34_000, source: 'share' },
       pruneMinimumSavings: { value: 13_600, source: 'share' },
       summaryMaxTokens: { value: 4_000, source: 'most' },
@@ -108,9 +108,9 @@ describe('figures', () => {
     expect(resolveModelProfile('openai', 'gpt-4')).toMatchObject({
       outputReserve: { value: 2_868, source: 'share' },
       availableInputTokens: 5_324,
-      targetTokens: { value: 3_194, source: 'share' },
-      // 3,194 less what a summary may take: 500.
-      keepRecentTokens: { value: 2_694, source: 'share' },
+      targetTokens: { value: 2_129, source: 'share' },
+      // 2,129 less what a summary may take: 500.
+      keepRecentTokens: { value: 1_629, source: 'share' },
       pruneProtectTokens: { value: 1_331, source: 'share' },
       pruneMinimumSavings: { value: 532, source: 'share' },
       summaryMaxTokens: { value: 500, source: 'least' },

@@ -311,7 +311,7 @@ export const VERBS: readonly WritingVerb[] = [
     arrange: wholeRun,
     // The window leaves room for some of it: one step is taken back within the transaction.
     act: async (store) => {
-      const { changed } = await store.undoIfFits(S, { maxTokens: 124_800 })
+      const { changed } = await store.undoIfFits(S, { maxTokens: 123_200 })
       if (!changed) throw new Error('nothing fits')
     },
     again: 'nothing fits',

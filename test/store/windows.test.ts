@@ -28,7 +28,7 @@ it("a store's window decides when compaction is due, and how far it goes", async
   expect(store.needsCompaction('s', 'openai')).toBe(false)
   expect(store.needsCompaction('s', 'ollama')).toBe(true)
   const done = await store.compactSession('s', { provider: 'ollama', model: 'llama3' })
-  expect(done!.targetTokens).toBe(3_120)
+  expect(done!.targetTokens).toBe(2_080)
   expect(done!.reachedTarget).toBe(true)
   expect(store.needsCompaction('s', 'ollama')).toBe(false)
 })

@@ -137,7 +137,7 @@ describe('before a turn', () => {
     expect(turn.run).toMatchObject({
       tokensBefore: 2_017,
       tokensAfter: turn.tokensAfter,
-      targetTokens: 1_260,
+      targetTokens: 840,
     })
     expect(heard).toEqual(['warning 0.8', 'started', 'stage', 'completed'])
     const [compaction1] = await store.listCompactions('s')

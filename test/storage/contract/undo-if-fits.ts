@@ -24,8 +24,8 @@ export function describeUndoIfFits({ open, keeps }: Contract): void {
     test('F5-09 undoes newest first, as many as fit, and says which would have been next', async () => {
       const store = await open()
       const ids = await fourSummaries(store)
-      // Room for two and a half of them at 60 %.
-      const available = Math.ceil((tokensWith(2) + 595) / 0.6)
+      // Room for two and a half of them at 40 %.
+      const available = Math.ceil((tokensWith(2) + 595) / 0.4)
       const pending = { maxTokens: 128_000 - available }
       const result = await store.undoIfFits(S, { ...pending, actor: 'anna', reason: 'a larger model' })
       expect(result).toMatchObject({
@@ -33,7 +33,7 @@ export function describeUndoIfFits({ open, keeps }: Contract): void {
         compactionIds: [ids[3], ids[2]],
         rows: 20,
         parts: 0,
-        limitTokens: Math.floor(available * 0.6),
+        limitTokens: Math.floor(available * 0.4),
         before: { estimatedInputTokens: tokensWith(4) },
         after: { estimatedInputTokens: tokensWith(2) },
         next: { compactionId: ids[1], estimatedInputTokens: tokensWith(1) },
@@ -84,17 +84,17 @@ export function describeUndoIfFits({ open, keeps }: Contract): void {
     test('what is about to be sent counts, and a target and a threshold do', async () => {
       const store = await open()
       await fourSummaries(store)
-      const available = 10_000
+      const available = 15_000
       const pending = { maxTokens: 128_000 - available }
-      // 6,000 tokens at 60 %: all 4,784 fit, and with 3,000 more of a prompt three of four summaries stay.
+      // 6,000 tokens at 40 %: all 4,784 fit, and with 3,000 more of a prompt three of four summaries stay.
       const prompt = 'x'.repeat(4 * 2_600)
       const first = await store.undoIfFits(S, { ...pending, currentPrompt: prompt })
       expect(first.before.breakdown.currentPrompt).toBe(2_990 + 4)
       expect(first.compactionIds).toHaveLength(2)
       expect(first.after.estimatedInputTokens).toBe(tokensWith(2) + 2_994)
-      expect((await store.undoIfFits(S, { ...pending, target: 0.25 })).compactionIds).toHaveLength(0)
-      expect((await store.undoIfFits(S, { ...pending, threshold: 0.3 })).compactionIds).toHaveLength(0)
-      expect((await store.undoIfFits(S, { ...pending, target: 0.4 })).compactionIds).toHaveLength(1)
+      expect((await store.undoIfFits(S, { ...pending, target: 0.2 })).compactionIds).toHaveLength(0)
+      expect((await store.undoIfFits(S, { ...pending, threshold: 0.2 })).compactionIds).toHaveLength(0)
+      expect((await store.undoIfFits(S, { ...pending, target: 0.27 })).compactionIds).toHaveLength(1)
       expect((await store.undoIfFits(S, pending)).compactionIds).toHaveLength(1)
     })
 
@@ -130,7 +130,7 @@ export function describeUndoIfFits({ open, keeps }: Contract): void {
       await fourSummaries(store)
       const before = await store.getEffectiveHistory(S)
       const result = await store.undoIfFits(S, { maxTokens: 127_990 })
-      expect(result).toMatchObject({ changed: false, compactionIds: [], limitTokens: 6, blocked: [] })
+      expect(result).toMatchObject({ changed: false, compactionIds: [], limitTokens: 4, blocked: [] })
       expect(result).not.toHaveProperty('next')
       expect(await store.getEffectiveHistory(S)).toEqual(before)
       await store.createSession({ id: 'empty' })
