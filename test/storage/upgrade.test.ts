@@ -39,11 +39,7 @@ test('a file of every older version is brought up, and works', async () => {
     database.close()
     await using store = await openStore(file)
     await store.append('s', chat(3))
-    await store.recordUsage(
-      's',
-      { inputTokens: 50, outputTokens: 5 },
-      { provider: 'openai', model: 'gpt-4o' },
-    )
+    await store.recordUsage('s', { inputTokens: 50, outputTokens: 5, provider: 'openai', model: 'gpt-4o' })
     expect((await store.getEffectiveHistory('s')).length).toBe(6)
     expect((await store.getUsage('s')).total.inputTokens).toBe(50)
     expect((await store.verifySession('s')).findings).toEqual([])

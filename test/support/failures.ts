@@ -40,17 +40,18 @@ export function expectFailure(error: unknown, code: ErrorCode | readonly ErrorCo
   }
 }
 
-/** Everything in a database, our tables and others, as text. */
+/** Everything in a database, our tables and others, as text, in the order of row ids where a table has them. */
 export function dumpOf(database: Database): string {
   const tables = database
-    .prepare("select name from sqlite_master where type = 'table' and name not like 'sqlite_%' order by name")
-    .pluck()
-    .all() as string[]
+    .prepare(
+      "select name, wr from pragma_table_list where schema = 'main' and type = 'table' and name not like 'sqlite_%' order by name",
+    )
+    .all() as { readonly name: string; readonly wr: number | bigint }[]
   return JSON.stringify(
-    tables.map((table) => [
-      table,
-      database.prepare(`select rowid, * from "${table}" order by rowid`).raw().all(),
-    ]),
+    tables.map(({ name, wr }) => {
+      const [columns, order] = Number(wr) === 1 ? ['*', '1, 2, 3'] : ['rowid, *', 'rowid']
+      return [name, database.prepare(`select ${columns} from "${name}" order by ${order}`).raw().all()]
+    }),
     (_, value: unknown) => (typeof value === 'bigint' ? `${value}n` : value),
   )
 }
