@@ -188,3 +188,20 @@ describe('the guards', () => {
     expect(await failureOf(store.append('s', [say('user', 'z')]))).toMatchObject({ code: 'STORE_CORRUPT' })
   })
 })
+
+describe('contents that are gone', () => {
+  const openedAfter = async (row: string): Promise<Error> => {
+    const run = await store.compactSession('s', { range: { from: 5, to: 8 }, summary: 'They talked.' })
+    const { insertedIds } = (await store.getCompaction('s', run!.compactions[0]!.id))!
+    damage(`delete from undertext_contents where key in (select key from undertext_messages where ${row})`)
+    return failureOf(store.expand('s', insertedIds[0]!))
+  }
+
+  it('of a summary: opening it says so', async () => {
+    expect(isUndertextError(await openedAfter('position is null'), 'STORE_CORRUPT')).toBe(true)
+  })
+
+  it('of a message beneath: the rest is not told as if it were all', async () => {
+    expect(isUndertextError(await openedAfter('position = 6'), 'STORE_CORRUPT')).toBe(true)
+  })
+})

@@ -184,8 +184,9 @@ class Reader {
   summary(key: number): Open {
     const compaction = summaryRow(this.#connection, this.#session, key)
     this.#beneath = beneathOf(this.#connection, this.#session, compaction, sourcesOf)
-    const sql = `${rowsWhere('m.key = ?')}`
-    return this.#inserted(this.#connection.get(sql, this.#session.no, key)!)
+    const row = this.#connection.get(rowsWhere('m.key = ?'), this.#session.no, key)
+    if (row === undefined) throw damaged('content', key)
+    return this.#inserted(row)
   }
 
   /** Fills in the children of a summary; answers those that can be opened in turn. */
@@ -195,10 +196,15 @@ class Reader {
     const take = (found: readonly Row[]): void => {
       for (const one of found) rows.push(one)
     }
-    for (const [from, to] of hidden.positions)
+    let expected = hidden.inserted.length
+    for (const [from, to] of hidden.positions) {
       take(this.#connection.all(SOURCE_QUERIES.messages, this.#session.no, from, to))
+      expected += to - from + 1
+    }
     for (const { ordinal } of hidden.inserted)
       take(this.#connection.all(SOURCE_QUERIES.insertedRows, this.#session.no, ordinal))
+    // A row whose content is gone is not answered at all: part of what was said is not the whole.
+    if (rows.length < expected) throw damaged('sources', row.id)
     rows.sort((a, b) => (a[5] as number) - (b[5] as number) || (a[4] as number) - (b[4] as number))
     const opened: Open[] = []
     row.children = rows.map((stored) => {
