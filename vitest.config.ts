@@ -3,16 +3,15 @@ import { defineConfig } from 'vitest/config'
 /** `LONG=1` (npm run test:long) runs the slow suites too, with many more random sequences. */
 const long = process.env.LONG === '1'
 
-/** What needs no process, file or clock of its own and changes nothing global: these share their modules, which halves their time. */
-const SHARING =
-  'test/{core,plain,importance,estimators,formats,files,strategies,config,summarizers,stages,replays,seeds}'
-/** What is the same on every Node and with every driver: the second leg of CI leaves it out. */
-const PURE = 'test/{core,plain,importance,estimators,formats,files,strategies}'
+const suitesIn = (...folders: string[]): string[] =>
+  folders.flatMap((folder) => [`${folder}/**/*.test.ts`, ...(long ? [`${folder}/**/*.long.ts`] : [])])
 
-const suites = (folder: string): string[] => [
-  `${folder}/**/*.test.ts`,
-  ...(long ? [`${folder}/**/*.long.ts`] : []),
-]
+/** What is the same on every Node and with every driver: the second leg of CI leaves these and the pages out. */
+const PURE = suitesIn('test/{core,plain,importance,estimators,formats,files,strategies}')
+/** What starts no process and changes nothing global, as the pure: these share their modules, which halves their time. */
+const SHARING = suitesIn('test/{config,summarizers,stages,replays,seeds}')
+/** What runs pages and the demo. */
+const PAGES = ['test/readme.test.ts', 'test/**/docs.test.ts', ...suitesIn('test/demo')]
 
 export default defineConfig({
   test: {
@@ -20,36 +19,12 @@ export default defineConfig({
     hookTimeout: 120_000,
     pool: 'forks',
     projects: [
-      { extends: true, test: { name: 'pure', include: suites(PURE), isolate: false } },
+      { extends: true, test: { name: 'pure', include: PURE, isolate: false } },
+      { extends: true, test: { name: 'sharing', include: SHARING, exclude: PAGES, isolate: false } },
+      { extends: true, test: { name: 'pages', include: PAGES, exclude: PURE } },
       {
         extends: true,
-        test: {
-          name: 'sharing',
-          include: suites(SHARING),
-          exclude: [...suites(PURE), 'test/**/docs.test.ts'],
-          isolate: false,
-        },
-      },
-      {
-        extends: true,
-        test: {
-          name: 'pages',
-          include: ['test/readme.test.ts', ...suites('test/demo'), 'test/**/docs.test.ts'],
-          exclude: suites(PURE),
-        },
-      },
-      {
-        extends: true,
-        test: {
-          name: 'store',
-          include: suites('test'),
-          exclude: [
-            ...suites(SHARING),
-            'test/readme.test.ts',
-            ...suites('test/demo'),
-            'test/**/docs.test.ts',
-          ],
-        },
+        test: { name: 'store', include: suitesIn('test'), exclude: [...PURE, ...SHARING, ...PAGES] },
       },
     ],
   },

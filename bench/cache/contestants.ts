@@ -9,6 +9,9 @@ const TARGETS = [0.6, 0.5, 0.3]
 /** Where a run stops by the founding documents, as this project's design reads them. */
 const FOUNDING_TARGET = 0.6
 
+/** The newest messages that fit, and nothing else. */
+const WINDOW: Settings = { stages: [{ stage: 'sliding_window', fitBudget: true }, 'cut'] }
+
 /** The first compacts nothing, the second is what lost references are compared with. */
 export const CONTESTANTS: readonly Contestant[] = [
   { name: 'no compaction', config: { auto: false } },
@@ -30,8 +33,5 @@ export const CONTESTANTS: readonly Contestant[] = [
   { name: 'ours', config: {} },
   { name: 'ours, minimumSavings 0', config: { minimumSavings: 0 } },
   ...TARGETS.map((target) => ({ name: `ours, target ${target}`, config: { target } })),
-  {
-    name: 'window, target 0.6',
-    config: { stages: [{ stage: 'sliding_window', fitBudget: true }, 'cut'], target: FOUNDING_TARGET },
-  },
+  { name: 'window, target 0.6', config: { ...WINDOW, target: FOUNDING_TARGET } },
 ]

@@ -5,7 +5,7 @@ import { MAX_RETAINED_MESSAGES } from './stages.ts'
 
 /** Target size of a context, tokens. Source: seed 004, checklist S4-13. */
 export const NCA_CONTEXT_WINDOW_TARGET = 32_000
-/** Where the three other systems' compositions stop: three quarters of the threshold. Source: design 3.6. */
+/** Where the three other systems' compositions stop at the default threshold; with a lower one they follow it. Source: design 3.6. */
 const OTHERS_TARGET = 0.6
 
 /** Percent of the target at which nca summarizes. Source: seed 004, checklist S4-15. */
@@ -68,7 +68,7 @@ export const PRESETS: { readonly [P in PresetName]: LayerValues } = {
       'cut',
     ],
     contextWindowTarget: NCA_CONTEXT_WINDOW_TARGET,
-    target: (OTHERS_TARGET * NCA_AUTO_SUMMARIZE_THRESHOLD) / 80,
+    target: OTHERS_TARGET,
     maxRetainedMessages: MAX_RETAINED_MESSAGES,
     autoSummarizeThreshold: NCA_AUTO_SUMMARIZE_THRESHOLD,
     enableAutoSummarize: true,

@@ -125,12 +125,16 @@ export function resolveLayers(layers: readonly Layer[]): ResolvedConfig {
   return { settings: settings as ResolvedSettings, sources: sources as ResolvedConfig['sources'] }
 }
 
-/** What is brought down at half the usage must come down further than to the default target: a target nobody said follows. */
+/**
+ * What is brought down at half the usage must come down further than what is brought down at the default threshold: a target
+ * that nobody said, the preset's or the default one, follows.
+ */
 function followThreshold(settings: Record<string, unknown>, sources: Record<string, string>): void {
-  const { threshold, targetTokens } = settings
-  if (sources.target !== 'default' || targetTokens !== undefined || typeof threshold !== 'number') return
+  const { target, threshold, targetTokens } = settings
+  if (sources.target !== 'default' && sources.target !== 'preset') return
+  if (targetTokens !== undefined || typeof target !== 'number' || typeof threshold !== 'number') return
   if (threshold >= DEFAULT_COMPACTION_THRESHOLD) return
-  settings.target = (threshold * DEFAULT_COMPACTION_TARGET) / DEFAULT_COMPACTION_THRESHOLD
+  settings.target = (threshold * target) / DEFAULT_COMPACTION_THRESHOLD
   sources.target = sources.threshold!
 }
 

@@ -6,6 +6,7 @@ import {
   PRESET_NAMES,
   PRESETS,
   type PresetName,
+  type Settings,
   type Summarizer,
   validateHistory,
 } from '../../src/index.ts'
@@ -103,4 +104,23 @@ it('seed 004: warns at 80 percent of 32,000 tokens and is due at 75', async () =
   await store.append('due', [say('user', 'x'.repeat(4 * 23_990))])
   expect(store.needsCompaction('due', 'anthropic')).toBe(true)
   expect((await store.getConfig()).settings.warningLevels).toEqual([0.8])
+})
+
+it("a preset's target follows a lower threshold, and one somebody said stands", async () => {
+  const targetOf = async (config: Settings): Promise<readonly [unknown, unknown]> => {
+    await using store = await openStore(':memory:', { env: false, config })
+    await store.createSession({ id: 's' })
+    const { settings, sources } = await store.getConfig('s')
+    return [settings.target, sources.target]
+  }
+  expect(await targetOf({})).toEqual([0.4, 'default'])
+  expect(await targetOf({ threshold: 0.5 })).toEqual([0.25, 'store'])
+  for (const preset of ['neuron', 'promptfleet'] as const) {
+    expect(await targetOf({ preset })).toEqual([0.6, 'preset'])
+    expect(await targetOf({ preset, threshold: 0.9 })).toEqual([0.6, 'preset'])
+  }
+  // 0.6 of 0.8 are three quarters: nca is due at 75 percent.
+  expect(await targetOf({ preset: 'nca' })).toEqual([expect.closeTo(0.5625, 10), 'preset'])
+  expect(await targetOf({ preset: 'nca', threshold: 0.4 })).toEqual([expect.closeTo(0.3, 10), 'store'])
+  expect(await targetOf({ preset: 'nca', threshold: 0.4, target: 0.35 })).toEqual([0.35, 'store'])
 })
