@@ -213,7 +213,8 @@ export class LogVerbs<S extends Storage> extends CompactionVerbs<S> {
    * `depth` levels (1). Each row tells its positions, times and tokens, each summary its level and how many messages it stands
    * for. Works for summaries that are hidden or whose compaction was undone.
    *
-   * Throws `MESSAGE_NOT_FOUND`, `INVALID_INPUT` for a message that is no summary, `ESTIMATOR_UNKNOWN`.
+   * Throws `MESSAGE_NOT_FOUND`, `INVALID_INPUT` for a message that is no summary, `ESTIMATOR_UNKNOWN`, `STORE_CORRUPT` when a row's
+   * content is gone.
    */
   async expand(sessionId: string, summaryId: string, options: ExpandOptions = {}): Promise<ExpandedSummary> {
     const { depth } = check(expandSchema, options, 'expand')
