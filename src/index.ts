@@ -338,6 +338,7 @@ export {
   contextManagement,
   contextManagementBetas,
 } from './formats/context-management.ts'
+export type { ConversionNote, ConversionNoteKind, ConversionOptions } from './formats/conversion.ts'
 export { detectFormat, type MessageFormat } from './formats/detect.ts'
 export { fromAnthropic } from './formats/from-anthropic.ts'
 export { fromOpenAI } from './formats/from-openai.ts'

@@ -1,0 +1,1 @@
+export type { ConversionNote, ConversionNoteKind, ConversionOptions } from './formats/conversion.ts'

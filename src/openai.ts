@@ -1,0 +1,8 @@
+/*
+ * Messages of OpenAI's: the entry `undertext/openai`.
+ */
+
+export type { ConversionNote, ConversionNoteKind, ConversionOptions } from './formats/conversion.ts'
+export { fromOpenAI } from './formats/from-openai.ts'
+export type { OpenAICompaction, OpenAIMessage, OpenAIPart } from './formats/openai-types.ts'
+export { toOpenAI } from './formats/to-openai.ts'
