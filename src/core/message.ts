@@ -159,6 +159,12 @@ export function outputText(output: ToolResultOutput): string {
   }
 }
 
+/** The word that stands for an image or a file where none may be. */
+export function mediaWord(part: ImagePart | FilePart): string {
+  if (part.type === 'image' || part.mediaType.startsWith('image/')) return '[image]'
+  return part.filename === undefined ? '[file]' : `[file ${part.filename}]`
+}
+
 /** A tool result that shows a text in place of its output. A failed result stays a failed one. */
 export function withOutputText(output: ToolResultOutput, text: string): ToolResultOutput {
   return isFailed(output) ? { type: 'error-text', value: text } : { type: 'text', value: text }

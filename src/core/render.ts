@@ -4,6 +4,7 @@ import { checkMessageList } from './message-list.ts'
 import { providerProfile } from './providers.ts'
 import { cleanContents, settleReasoning } from './rendering/contents.ts'
 import type { Mend } from './rendering/draft.ts'
+import { withoutForeignParts } from './rendering/foreign-parts.ts'
 import { SUMMARY_PLACES } from './rendering/places.ts'
 import { type InsertedRowOptions, presentRows } from './rendering/rows.ts'
 import { arrangeToolUse } from './rendering/tool-use.ts'
@@ -33,8 +34,10 @@ export type Rendering = { readonly messages: Message[]; readonly mends: Mend[] }
  *
  * - `validateHistory` finds nothing in the result (with `pendingCalls: 'keep'`, only the calls kept).
  * - A valid view comes out as it is, metadata included, with no mends; save for a provider's compaction block behind
- *   messages it could stand for, which is left out, since its provider would ignore them. Messages that had to be changed, merged or
- *   made up carry no metadata.
+ *   messages it could stand for, which is left out, since its provider would ignore them, and for parts that only
+ *   another provider reads. Messages that had to be changed, merged or made up carry no metadata.
+ * - Every part it holds has a place in the provider's own form, so what is sent is as valid as the rendering. Vertex serves two
+ *   families, whose parts are both kept for it: name `anthropic` or `google-ai` where a conversation mixes them.
  * - No text is lost save that of second results, of reasoning with nothing behind it, and of such blocks. Behind a
  *   summary or a marker a second result that says something else is told as text: its own call may be among what is hidden.
  * - A summary may stand elsewhere than in the view (`summaryPlace`), and then in one text with others; no row is changed.
@@ -62,7 +65,8 @@ export function renderView(view: readonly ViewMessage[], options: RenderOptions)
     behindHidden: behindHidden(view),
   }
 
-  const presented = presentRows(view, profile, options, note)
+  const readable = withoutForeignParts(view, options.provider, note)
+  const presented = presentRows(readable, profile, options, note)
   const cleaned = cleanContents(presented, profile, note)
   const paired = arrangeToolUse(cleaned, rules, note)
   const settled = settleReasoning(paired, profile, note)

@@ -60,7 +60,8 @@ function problem(code: ProblemCode, index: number, toolCallId?: string): Problem
   return toolCallId === undefined ? { code, index, message } : { code, index, message, toolCallId }
 }
 
-function findContentProblems(messages: readonly Message[], { emptyText }: ProviderProfile): Problem[] {
+function findContentProblems(messages: readonly Message[], profile: ProviderProfile): Problem[] {
+  const { emptyText } = profile
   return messages.flatMap((message, index) => {
     const found: Problem[] = []
     const parts = partsOf(message)
@@ -76,7 +77,8 @@ function findContentProblems(messages: readonly Message[], { emptyText }: Provid
     ) {
       found.push(problem('EMPTY_TEXT', index))
     }
-    if (parts.some((part) => isMisplaced(part, message.role))) found.push(problem('MISPLACED_PART', index))
+    if (parts.some((part) => isMisplaced(part, message.role, profile)))
+      found.push(problem('MISPLACED_PART', index))
     return found
   })
 }
@@ -90,10 +92,10 @@ function hasEmptyResultText(parts: readonly Part[]): boolean {
   )
 }
 
-function isMisplaced({ type }: Part, role: Message['role']): boolean {
+function isMisplaced({ type }: Part, role: Message['role'], { assistantMedia }: ProviderProfile): boolean {
   switch (role) {
     case 'assistant':
-      return false
+      return !assistantMedia && (type === 'image' || type === 'file')
     case 'tool':
       return type !== 'tool-result' && type !== 'provider'
     case 'user':
