@@ -136,6 +136,17 @@ export function isReasoning(part: Part | undefined): boolean {
   return type === 'thinking' || type === 'redacted_thinking'
 }
 
+/** Whether the result of a tool is the last a message says: reasoning, blank texts and what a provider reads may follow. */
+export function endsInResult(parts: readonly Part[]): boolean {
+  const last = parts.findLast(
+    (part) =>
+      part.type !== 'reasoning' &&
+      part.type !== 'provider' &&
+      (part.type !== 'text' || part.text.trim() !== ''),
+  )
+  return last?.type === 'tool-result'
+}
+
 /** Whether a tool result says that its call failed. */
 export function isFailed(output: ToolResultOutput): boolean {
   return (

@@ -1,5 +1,5 @@
 import { compactionBlock, lastBlockOf } from './compaction-block.ts'
-import { type Message, type Part, partsOf } from './message.ts'
+import { endsInResult, type Message, type Part, partsOf } from './message.ts'
 import { checkMessageList, checkProviderName } from './message-list.ts'
 import { type CallRef, pairToolUse, toolUseOf } from './pairing.ts'
 import { CALL_ID_FORMS, canonicalProvider, type ProviderProfile, providerProfile } from './providers.ts'
@@ -168,12 +168,9 @@ function findIdProblems(messages: readonly Message[], { callIds }: ProviderProfi
   for (const [index, message] of messages.entries()) {
     for (const part of partsOf(message)) {
       if (part.type !== 'tool-call') continue
-      const { toolCallId, providerExecuted } = part
-      // The ids of calls a provider ran itself are its own.
-      if (!providerExecuted && !form.test(toolCallId))
-        found.push(problem('MALFORMED_CALL_ID', index, toolCallId))
-      if (!providerExecuted && seen.has(toolCallId))
-        found.push(problem('REPEATED_CALL_ID', index, toolCallId))
+      const { toolCallId } = part
+      if (!form.test(toolCallId)) found.push(problem('MALFORMED_CALL_ID', index, toolCallId))
+      if (seen.has(toolCallId)) found.push(problem('REPEATED_CALL_ID', index, toolCallId))
       seen.add(toolCallId)
     }
   }
@@ -211,8 +208,12 @@ function findTurnProblems(
     const [first, last] = sidesOf(message, profile)
     const lastBefore =
       before === undefined || before.role === 'system' ? undefined : sidesOf(before, profile)[1]
-    if (lastBefore === first) found.push(problem('ADJACENT_SAME_ROLE', index))
-    if ((lastBefore === 'results' && first === 'user') || (first === 'results' && last === 'user')) {
+    // Where results are a side of their own, each may be a message.
+    if (lastBefore === first && first !== 'results') found.push(problem('ADJACENT_SAME_ROLE', index))
+    const behindResults =
+      lastBefore === 'results' ||
+      (lastBefore === 'assistant' && !profile.userAfterResults && endsInResult(partsOf(before!)))
+    if ((behindResults && first === 'user') || (first === 'results' && last === 'user')) {
       found.push(problem('USER_AFTER_RESULTS', index))
     }
   }

@@ -38,8 +38,27 @@ export function toAnthropic(messages: readonly Message[]): AnthropicConversation
   const firstTurn = messages.findIndex(({ role }) => role !== 'system')
   const leading = firstTurn === -1 ? messages : messages.slice(0, firstTurn)
   const system = toSystem(leading)
-  const turns = messages.slice(leading.length).flatMap(toMessages)
+  const turns: AnthropicMessage[] = []
+  /** Whether the last turn is results that stood within an assistant message: the user's next words join them. */
+  let ownResults = false
+  for (const message of messages.slice(leading.length)) {
+    const [first, ...others] = toMessages(message)
+    if (first === undefined) continue
+    const last = turns.at(-1)
+    if (ownResults && first.role === 'user' && last !== undefined)
+      turns[turns.length - 1] = joined(last, first)
+    else turns.push(first)
+    turns.push(...others)
+    ownResults = message.role === 'assistant' && turns.at(-1)?.role === 'user'
+  }
   return system === undefined ? { messages: turns } : { system, messages: turns }
+}
+
+function joined(results: AnthropicMessage, words: AnthropicMessage): AnthropicMessage {
+  const content = [results, words].flatMap(({ content }) =>
+    typeof content === 'string' ? [{ type: 'text', text: content }] : content,
+  )
+  return { ...words, content }
 }
 
 function toSystem(messages: readonly Message[]): string | AnthropicBlock[] | undefined {
@@ -67,13 +86,16 @@ function toMessages(message: Message): AnthropicMessage[] {
 
 /** The content to send; `undefined` when nothing is left of it. */
 function toContent(
-  { metadata }: Message,
+  { role, metadata }: Message,
   content: string | readonly Part[],
   place: Place,
 ): string | AnthropicBlock[] | undefined {
   const own = keptFor(ANTHROPIC, metadata) !== undefined
   if (typeof content === 'string') return own || !isBlank(content) ? content : undefined
-  const blocks = content.flatMap((part) => toBlock(part, place) ?? [])
+  // The API wants results first; only beside those that came from elsewhere can something stand before them.
+  const parts =
+    role === 'tool' ? [...content.filter(isResult), ...content.filter((part) => !isResult(part))] : content
+  const blocks = parts.flatMap((part) => toBlock(part, place) ?? [])
   return blocks.length > 0 || (own && content.length === 0) ? blocks : undefined
 }
 

@@ -36,7 +36,9 @@ export function toOpenAI(messages: readonly Message[]): (OpenAIMessage | OpenAIC
       return rest.length === 0 ? items : [...items, ...toAssistant({ ...message, content: rest })]
     }
     if (typeof message.content === 'string') return [toSpoken(message, message.content)]
-    const rest = message.content.filter((part) => !isResult(part))
+    // What stands beside results is nobody's words, unless it is a text.
+    const isBeside = (part: Part): boolean => message.role === 'tool' && part.type === 'provider'
+    const rest = message.content.filter((part) => !isResult(part) && !isBeside(part))
     const parts = rest.flatMap((part) => toPart(part, message.role !== 'system') ?? [])
     const shape = keptFor(OPENAI, message.metadata)?.content
     const speaks = parts.length > 0 || (shape !== undefined && message.content.length === 0)
@@ -108,11 +110,18 @@ function toAssistantFields(parts: readonly Part[]): { said: OpenAIPart[]; fields
       said.push(...(toPart(part, false) ?? []))
     }
   }
+  // Beside an image that may not be sent an empty text would be all that is.
+  const isEmptied = parts.some(({ type }) => type === 'image' || type === 'file') && said.every(isEmptyText)
+  if (isEmptied) said.length = 0
   // A message has room for one call of the old kind; several (messages merged by somebody) are calls of the new.
   const [only] = functionCalls
   const legacy = functionCalls.length === 1 && only !== undefined ? { function_call: toFunction(only) } : {}
   if (functionCalls.length > 1) toolCalls.unshift(...functionCalls.map(toToolCall))
   return { said, fields: { ...texts, ...(toolCalls.length > 0 ? { tool_calls: toolCalls } : {}), ...legacy } }
+}
+
+function isEmptyText({ type, text }: OpenAIPart): boolean {
+  return type === 'text' && text === ''
 }
 
 function isUnknownCall(data: Json): data is { readonly tool_call: JsonObject } {

@@ -4,7 +4,7 @@
  */
 import { invalid } from '../core/check.ts'
 import { type Json, type JsonObject, jsonProblem, MAX_JSON_DEPTH } from '../core/json.ts'
-import type { Part, ProviderOptions, ToolResultPart } from '../core/message.ts'
+import type { Part, ProviderOptions, ToolCallPart, ToolResultPart } from '../core/message.ts'
 
 /** Whether a value is an object with named fields: no array, not null. */
 export function isObject(value: unknown): value is JsonObject {
@@ -146,17 +146,72 @@ function imageTypeOf(base64: string): string | undefined {
 }
 
 /**
- * The parts of an assistant message cut where tool results begin and end. Some providers run tools themselves
- * and answer within the message; the others want the answer in a message of its own.
+ * The parts of an assistant message cut where tool results stand. Some providers run tools themselves and answer
+ * within the message; the others want the answer in a message of its own.
+ *
+ * Each run of results stands behind the run of their calls, in the order of those. Calls that are not answered within
+ * the message come last, so that their results can stand right behind it. A message without results is one run.
  */
 export function runsOf(parts: readonly Part[]): (readonly Part[])[] {
-  const runs: Part[][] = []
-  for (const part of parts) {
-    const run = runs.at(-1)
-    if (run !== undefined && isResult(run[0]) === isResult(part)) run.push(part)
-    else runs.push([part])
+  if (!parts.some(isResult)) return [parts]
+  const answers = answersById(parts)
+  const runs: (readonly Part[])[] = []
+  const waiting: ToolCallPart[] = []
+  const taken = new Set<Part>()
+  let open: Part[] = []
+
+  const close = (): void => {
+    const said: Part[] = []
+    const results: ToolResultPart[] = []
+    for (const part of open) {
+      const result = part.type === 'tool-call' ? answers.get(part.toolCallId)?.shift() : undefined
+      if (result !== undefined) results.push(result)
+      else if (part.type === 'tool-call') {
+        waiting.push(part)
+        continue
+      }
+      said.push(part)
+    }
+    for (const result of results) taken.add(result)
+    addRun(runs, said)
+    addRun(runs, results)
+    open = []
   }
+
+  for (const part of parts) {
+    if (!isResult(part)) open.push(part)
+    else if (!taken.has(part)) {
+      close()
+      if (!taken.has(part)) addRun(runs, [part])
+    }
+  }
+  const firstCall = open.findIndex(({ type }) => type === 'tool-call')
+  addRun(runs, firstCall === -1 ? [...open, ...waiting] : open.toSpliced(firstCall, 0, ...waiting))
   return runs
+}
+
+/** The results of a message by the id of their call, in their order. */
+function answersById(parts: readonly Part[]): Map<string, ToolResultPart[]> {
+  const answers = new Map<string, ToolResultPart[]>()
+  for (const part of parts.filter(isResult)) {
+    const same = answers.get(part.toolCallId)
+    if (same === undefined) answers.set(part.toolCallId, [part])
+    else same.push(part)
+  }
+  return answers
+}
+
+/** Adds a run of words or of results, without blank texts where no other is beside them. Reasoning alone goes with what is before it. */
+function addRun(runs: (readonly Part[])[], added: readonly Part[]): void {
+  const hasWords = added.some((part) => part.type === 'text' && !isBlank(part.text))
+  const run = hasWords ? added : added.filter(({ type }) => type !== 'text')
+  if (run.length === 0) return
+  const isJoining = (other: readonly Part[]): boolean => isResult(other[0]) === isResult(run[0])
+  const isSilent = run.every(({ type }) => type === 'reasoning')
+  const before = isSilent ? runs.findLastIndex(isJoining) : runs.length - 1
+  const last = runs[before]
+  if (last !== undefined && isJoining(last)) runs[before] = [...last, ...run]
+  else runs.push(run)
 }
 
 /** Whether a part is the answer to a call. */

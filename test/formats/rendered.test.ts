@@ -1,0 +1,46 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { partsOf } from '../../src/core/message.ts'
+import { providerProfile } from '../../src/core/providers.ts'
+import { renderView } from '../../src/core/render.ts'
+import { validateHistory } from '../../src/core/validate.ts'
+import { randomView } from '../core/random-views.ts'
+import { SENT, sentAndRead } from '../support/formats.ts'
+
+/*
+ * What a rendering promises of roles and parts must hold of what is sent, too: a form that leaves something out must not
+ * leave a message empty, and one that parts or joins messages must not break their order.
+ */
+
+const RUNS = process.env.LONG === '1' ? 10_000 : 400
+
+describe.each(SENT)('a rendering for %s in the form %s', (provider, _name, format) => {
+  it('is valid when it is read again, with all calls and their results', () => {
+    fc.assert(
+      fc.property(randomView, (view) => {
+        const { messages } = renderView(view, { provider })
+        const read = sentAndRead(format, messages)
+        expect(validateHistory(read, provider)).toEqual([])
+        for (const message of read) {
+          expect(message.content).not.toHaveLength(0)
+          if (!providerProfile(provider).emptyText)
+            expect(partsOf(message).some((part) => part.type !== 'text' || part.text.trim() !== '')).toBe(
+              true,
+            )
+        }
+        for (const type of ['tool-call', 'tool-result'] as const)
+          expect(idsOf(read, type).sort()).toEqual(idsOf(messages, type).sort())
+      }),
+      { numRuns: RUNS },
+    )
+  })
+})
+
+function idsOf(
+  messages: readonly { content: Parameters<typeof partsOf>[0]['content'] }[],
+  type: string,
+): string[] {
+  return messages
+    .flatMap(partsOf)
+    .flatMap((part) => (part.type === type && 'toolCallId' in part ? [part.toolCallId] : []))
+}
