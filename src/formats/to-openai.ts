@@ -33,7 +33,8 @@ export function toOpenAI(messages: readonly Message[]): (OpenAIMessage | OpenAIC
       const items = compactionsOf(message)
       if (items.length === 0) return toAssistant(message)
       const rest = (message.content as readonly Part[]).filter((part) => !isCompaction(part))
-      return rest.length === 0 ? items : [...items, ...toAssistant({ ...message, content: rest })]
+      const isSilent = rest.every((part) => part.type === 'text' && part.text === '')
+      return isSilent ? items : [...items, ...toAssistant({ ...message, content: rest })]
     }
     if (typeof message.content === 'string') return [toSpoken(message, message.content)]
     // What stands beside results is nobody's words, unless it is a text.

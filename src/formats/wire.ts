@@ -160,11 +160,15 @@ export function runsOf(parts: readonly Part[]): (readonly Part[])[] {
   const taken = new Set<Part>()
   let open: Part[] = []
 
+  // Ids may repeat: the tool the provider ran itself is the one that is answered here.
+  const ran = new Set(parts.flatMap((part) => (isHosted(part) ? [part.toolCallId] : [])))
+  const mayAnswer = (call: ToolCallPart): boolean => isHosted(call) || !ran.has(call.toolCallId)
   const close = (): void => {
     const said: Part[] = []
     const results: ToolResultPart[] = []
     for (const part of open) {
-      const result = part.type === 'tool-call' ? answers.get(part.toolCallId)?.shift() : undefined
+      const result =
+        part.type === 'tool-call' && mayAnswer(part) ? answers.get(part.toolCallId)?.shift() : undefined
       if (result !== undefined) results.push(result)
       else if (part.type === 'tool-call') {
         waiting.push(part)
@@ -188,6 +192,10 @@ export function runsOf(parts: readonly Part[]): (readonly Part[])[] {
   const firstCall = open.findIndex(({ type }) => type === 'tool-call')
   addRun(runs, firstCall === -1 ? [...open, ...waiting] : open.toSpliced(firstCall, 0, ...waiting))
   return runs
+}
+
+function isHosted(part: Part): part is ToolCallPart & { readonly providerExecuted: true } {
+  return part.type === 'tool-call' && part.providerExecuted === true
 }
 
 /** The results of a message by the id of their call, in their order. */

@@ -40,7 +40,7 @@ const text: fc.Arbitrary<Part> = words.map((text) => ({ type: 'text', text }))
 const reasoning: fc.Arbitrary<Part> = fc.constant({ type: 'reasoning', text: 'hm' })
 const result: fc.Arbitrary<Part> = fc.record({ type: fc.constant('tool-result'), toolCallId: callId, output })
 const opaque: fc.Arbitrary<Part> = fc
-  .constantFrom('anthropic', 'openai', 'google', 'mistral', 'x', UNREAD)
+  .constantFrom('anthropic', 'openai', 'google', 'x', UNREAD)
   .map((provider) => ({ type: 'provider', provider, data: { type: 'search' } }))
 const image: fc.Arbitrary<Part> = fc.constant({ type: 'image', image: 'aGk=' })
 const call = (ranByProvider: boolean): fc.Arbitrary<Part> =>

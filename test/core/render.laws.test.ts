@@ -212,10 +212,12 @@ function withoutDuplicates(view: readonly ViewMessage[]): ViewMessage[] {
   const firsts = new Map(pairs.map(({ call, result }) => [`${call.row}:${call.part}`, result] as const))
   const said = ({ row, part }: { row: number; part: number }): string => {
     const { output } = partsOf(view[row]!)[part] as Extract<Part, { type: 'tool-result' }>
-    // Empty texts are left out before results are compared.
+    // Empty texts and parts of other providers are left out before results are compared.
     const value =
       output.type === 'content'
-        ? output.value.filter((item) => item.type !== 'text' || item.text.trim() !== '')
+        ? output.value.filter(
+            (item) => item.type !== 'provider' && (item.type !== 'text' || item.text.trim() !== ''),
+          )
         : output.value
     return JSON.stringify([output.type, value])
   }

@@ -12,6 +12,8 @@ export type Format = {
   readonly name: string
   readonly to: (messages: readonly Message[], options?: ConversionOptions) => unknown
   readonly from: (wire: never, options?: ConversionOptions) => readonly Message[]
+  /** The provider whose parts it has a place for. */
+  readonly owner?: string
   /** The providers that are sent this form. */
   readonly providers: readonly string[]
 }
@@ -20,8 +22,14 @@ export type Format = {
 const LIKE_OPENAI = ['openai', 'azure', 'mistral', 'ollama', 'litellm', 'huggingface', 'sagemaker', 'nobody']
 
 export const FORMATS: readonly Format[] = [
-  { name: 'openai', to: toOpenAI, from: fromOpenAI, providers: LIKE_OPENAI },
-  { name: 'anthropic', to: toAnthropic, from: fromAnthropic, providers: ['anthropic', 'bedrock', 'vertex'] },
+  { name: 'openai', to: toOpenAI, from: fromOpenAI, owner: 'openai', providers: LIKE_OPENAI },
+  {
+    name: 'anthropic',
+    to: toAnthropic,
+    from: fromAnthropic,
+    owner: 'anthropic',
+    providers: ['anthropic', 'bedrock', 'vertex'],
+  },
 ]
 
 /** Every provider with every form it is sent, by name. */
