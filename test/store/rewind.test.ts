@@ -268,7 +268,7 @@ it('shows a deduplicated read again when the copy it points at is taken back', a
   expect(result!.compactions.map(({ kind }) => kind)).toEqual(['deduplicate'])
   const before = await store.getEffectiveHistory('s')
   const shownAt = (view: typeof before, index: number): unknown =>
-    (view[index]!.content as { output: { value: string } }[])[0]!.output.value
+    (view[index]!.content as unknown as { output: { value: string } }[])[0]!.output.value
   expect(shownAt(before, 2)).toBe('[File a.ts - refer to latest read below]')
 
   const { compactionId } = await store.rewind('s', { from: { messageId: messages[0]!.id } })
