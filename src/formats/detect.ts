@@ -1,8 +1,18 @@
 import { isObject } from './wire.ts'
 
-export type MessageFormat = 'anthropic' | 'openai' | 'neutral'
+export type MessageFormat = 'anthropic' | 'flat' | 'openai' | 'neutral'
 
-const ROLES_ANYWHERE = new Set(['system', 'developer', 'user', 'assistant', 'tool', 'function'])
+const ROLES_ANYWHERE = new Set(['system', 'user', 'assistant', 'tool'])
+/** Roles that only one format has. */
+const TELLING_ROLES: ReadonlyMap<string, MessageFormat> = new Map([
+  ['developer', 'openai'],
+  ['function', 'openai'],
+  ['tool_call', 'flat'],
+  ['tool_result', 'flat'],
+])
+
+/** Names under which formats keep their own things in a neutral message. */
+const KEEPERS = ['anthropic', 'flat', 'openai']
 
 /** Fields of a message that only one format has. */
 const TELLING_FIELDS: readonly (readonly [field: string, format: MessageFormat])[] = [
@@ -49,11 +59,15 @@ export function detectFormat(messages: readonly unknown[]): MessageFormat | unde
   let strange = false
 
   for (const message of messages as readonly unknown[]) {
-    if (!isObject(message) || typeof message.role !== 'string' || !ROLES_ANYWHERE.has(message.role))
-      return undefined
-    if (message.role === 'developer' || message.role === 'function') seen.add('openai')
+    if (!isObject(message) || typeof message.role !== 'string') return undefined
+    const telling = TELLING_ROLES.get(message.role)
+    if (telling !== undefined) seen.add(telling)
+    else if (!ROLES_ANYWHERE.has(message.role)) return undefined
     for (const [field, format] of TELLING_FIELDS) if (message[field] !== undefined) seen.add(format)
-    if (isObject(message.metadata) && ('anthropic' in message.metadata || 'openai' in message.metadata)) {
+    if (
+      isObject(message.metadata) &&
+      KEEPERS.some((name) => Object.hasOwn(message.metadata as object, name))
+    ) {
       seen.add('neutral')
     }
     const { content } = message
