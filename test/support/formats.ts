@@ -1,11 +1,15 @@
+import { readFileSync } from 'node:fs'
 import {
   type ConversionOptions,
   fromAnthropic,
+  fromChatMessages,
   fromOpenAI,
   type Message,
   toAnthropic,
+  toChatMessages,
   toOpenAI,
 } from '../../src/index.ts'
+import { sharedPath } from './shared.ts'
 
 /** A form messages can have elsewhere: one line of the table that the tests of all formats go through. */
 export type Format = {
@@ -30,6 +34,7 @@ export const FORMATS: readonly Format[] = [
     owner: 'anthropic',
     providers: ['anthropic', 'bedrock', 'vertex'],
   },
+  { name: 'flat', to: toChatMessages, from: fromChatMessages, providers: [] },
 ]
 
 /** Every provider with every form it is sent, by name. */
@@ -44,4 +49,56 @@ export function sentAndRead(
   options?: ConversionOptions,
 ): readonly Message[] {
   return from(to(messages, options) as never, options)
+}
+
+/** A conversation somebody really had, in its own form. */
+export type NativeConversation = {
+  readonly name: string
+  readonly format: Format
+  readonly wire: object
+}
+
+/**
+ * Conversations of the shared corpus, none where that is absent: so many of each file, cut into stretches of so many
+ * messages that begin with words of the user's.
+ */
+export function nativeCorpora(limits: {
+  readonly messagesEach: number
+  readonly conversationsEach: number
+}): NativeConversation[] {
+  const { messagesEach, conversationsEach } = limits
+  const coding = linesOf('corpus/coding-session.anthropic.jsonl') as readonly {
+    role: string
+    content: unknown
+  }[]
+  const airline = linesOf('corpus/airline-support.openai.jsonl') as readonly {
+    id: string
+    messages: object[]
+  }[]
+  const [openai, anthropic] = ['openai', 'anthropic'].map(
+    (name) => FORMATS.find((format) => format.name === name)!,
+  )
+  const starts = coding.flatMap(({ role, content }, index) =>
+    role === 'user' && !JSON.stringify(content).includes('"tool_result"') ? [index] : [],
+  )
+  const stretches = starts.filter((start, index) => index === 0 || start % 7 === 0)
+  return [
+    ...stretches.slice(0, conversationsEach).map((start) => ({
+      name: `coding session from ${start}`,
+      format: anthropic!,
+      wire: { messages: coding.slice(start, start + messagesEach) },
+    })),
+    ...airline
+      .slice(0, conversationsEach)
+      .map(({ id, messages }) => ({ name: id, format: openai!, wire: messages.slice(0, messagesEach) })),
+  ]
+}
+
+function linesOf(relative: string): unknown[] {
+  const path = sharedPath(relative)
+  if (path === undefined) return []
+  return readFileSync(path, 'utf8')
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as unknown)
 }
