@@ -15,4 +15,4 @@ export type {
 } from './formats/anthropic-types.ts'
 export type { ConversionNote, ConversionNoteKind, ConversionOptions } from './formats/conversion.ts'
 export { fromAnthropic } from './formats/from-anthropic.ts'
-export { toAnthropic } from './formats/to-anthropic.ts'
+export { type AnthropicOptions, toAnthropic } from './formats/to-anthropic.ts'

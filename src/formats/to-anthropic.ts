@@ -26,6 +26,15 @@ import {
 import { Conversion, type ConversionOptions } from './conversion.ts'
 import { isBlank, isObject, isResult, keptFor, runsOf, textBlocks } from './wire.ts'
 
+/** How messages are written. */
+export type AnthropicOptions = ConversionOptions & {
+  /**
+   * Leaves out what stands beside role and content of a message: an answer's id, model, usage and the like, which were kept
+   * and which the API refuses in a request. Default: false, which gives back what was read.
+   */
+  readonly forRequest?: boolean | undefined
+}
+
 /**
  * Neutral messages in the form of the Messages API: `toAnthropic(fromAnthropic(x))` is x.
  *
@@ -41,15 +50,18 @@ import { isBlank, isObject, isResult, keptFor, runsOf, textBlocks } from './wire
  */
 export function toAnthropic(
   messages: readonly Message[],
-  options?: ConversionOptions,
+  options: AnthropicOptions = {},
 ): AnthropicConversation {
   checkMessageList(messages, 'toAnthropic')
   const conversion = new Conversion(ANTHROPIC, options)
+  const { forRequest = false } = options
+  if (typeof forRequest !== 'boolean') throw invalid('anthropic: options.forRequest must be true or false')
   const firstTurn = messages.findIndex(({ role }) => role !== 'system')
   const leading = firstTurn === -1 ? messages.length : firstTurn
   const system = toSystem(messages.slice(0, leading), conversion)
   const turns = messages.slice(leading).flatMap((message, i) => toMessages(message, leading + i, conversion))
-  return system === undefined ? { messages: turns } : { system, messages: turns }
+  const sent = forRequest ? turns.map(({ role, content }) => ({ role, content })) : turns
+  return system === undefined ? { messages: sent } : { system, messages: sent }
 }
 
 /** Where a content stands in what was given, and what goes along with its writing. */
