@@ -42,7 +42,7 @@ export type AnthropicOptions = ConversionOptions & {
  * tools become `tool_result` blocks of a user message, JSON as text, failures with `is_error`; a result within
  * an assistant message parts it in two; an input that is no object is sent as `{ arguments: input }`. Not sent: parts of
  * other providers and unread ones, reasoning without a signature of Anthropic's, images and files that are not a user's or a
- * tool's, blank texts, messages left with nothing, and metadata other than `metadata.anthropic`. Each of these is noted. What
+ * tool's or of a type the API does not take, blank texts, messages left with nothing, and metadata other than `metadata.anthropic`. Each of these is noted. What
  * the AI SDK keeps under `anthropic` is sent by the names of the API (`cacheControl` as `cache_control`), or not at all.
  *
  * Order and neighbours stay as they are; making them acceptable is the work of a rendering. Throws
@@ -157,7 +157,7 @@ function toSimpleBlock(part: Part, place: Place, writing: Writing): AnthropicRes
       if (place !== 'user') return leftOut(writing, 'images and files stand in messages of the user only')
       if (isShownAsPlain(part))
         writing.conversion.note('changed', writing.path, 'a text is sent as plain text')
-      return mediaBlock(part)
+      return mediaBlock(part) ?? leftOut(writing, 'bytes of this media type are refused')
     case 'provider':
       if (part.provider !== ANTHROPIC) return leftOut(writing, 'the part is of another provider, or unread')
       if (!isObject(part.data) || typeof part.data.type !== 'string')
