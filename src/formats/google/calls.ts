@@ -66,7 +66,8 @@ export class Calls {
       const count = (this.#counts.get(`${kind} ${base}`) ?? 0) + 1
       this.#counts.set(`${kind} ${base}`, count)
       const id = count === 1 ? base : `${base}_${count}`
-      if (!this.#given.has(id)) return id
+      // An answer to none of the calls read so far is to none of them by its id either.
+      if (!this.#given.has(id) && !this.#names.has(id)) return id
     }
   }
 }
