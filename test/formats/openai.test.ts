@@ -865,6 +865,16 @@ describe('detectFormat', () => {
     ['neutral', [{ role: 'user', content: [{ type: 'image', image: '' }] }]],
     ['neutral', [{ role: 'user', content: [{ type: 'file', data: '', mediaType: 'a/b' }] }]],
     ['neutral', [{ role: 'user', content: '', metadata: { anthropic: {} } }]],
+    [
+      'gemini',
+      [
+        { role: 'user', parts: [{ text: 'a' }] },
+        { role: 'model', parts: [{ functionCall: { name: 'n' } }] },
+        { role: 'function', parts: [{ functionResponse: { name: 'n' } }] },
+        { parts: [{ text: 'a' }] },
+        { role: 'model' },
+      ],
+    ],
   ])('finds %s', (format, messages) => {
     expect(detectFormat(messages)).toBe(format)
   })
@@ -875,6 +885,8 @@ describe('detectFormat', () => {
     [[{ role: 'critic', content: 'a' }]],
     [[{ type: 'summary' }]],
     [[{ role: 'user', content: [{ type: 'tomorrow' }] }]],
+    [[{ role: 'model', content: 'a' }]],
+    [[{ parts: 'a' }]],
     [
       [
         { role: 'assistant', tool_calls: [] },

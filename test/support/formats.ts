@@ -3,10 +3,12 @@ import {
   type ConversionOptions,
   fromAnthropic,
   fromChatMessages,
+  fromGemini,
   fromOpenAI,
   type Message,
   toAnthropic,
   toChatMessages,
+  toGemini,
   toOpenAI,
 } from '../../src/index.ts'
 import { sharedPath } from './shared.ts'
@@ -34,6 +36,7 @@ export const FORMATS: readonly Format[] = [
     owner: 'anthropic',
     providers: ['anthropic', 'bedrock', 'vertex'],
   },
+  { name: 'gemini', to: toGemini, from: fromGemini, owner: 'google-ai', providers: ['google-ai', 'vertex'] },
   { name: 'flat', to: toChatMessages, from: fromChatMessages, providers: [] },
 ]
 
