@@ -4,5 +4,15 @@
 
 export type { ConversionNote, ConversionNoteKind, ConversionOptions } from './formats/conversion.ts'
 export { fromOpenAI } from './formats/from-openai.ts'
-export type { OpenAICompaction, OpenAIMessage, OpenAIPart } from './formats/openai-types.ts'
+export type {
+  OpenAIAudioPart,
+  OpenAICompaction,
+  OpenAIFilePart,
+  OpenAIImagePart,
+  OpenAIMessage,
+  OpenAIPart,
+  OpenAIRefusalPart,
+  OpenAITextPart,
+  OpenAIToolCall,
+} from './formats/openai-types.ts'
 export { toOpenAI } from './formats/to-openai.ts'
