@@ -15,4 +15,12 @@ export type {
   OpenAITextPart,
   OpenAIToolCall,
 } from './formats/openai-types.ts'
+export { fromOpenAIResponses } from './formats/responses/from-responses.ts'
+export { toOpenAIResponses } from './formats/responses/to-responses.ts'
+export type {
+  ResponsesInput,
+  ResponsesInputPart,
+  ResponsesItem,
+  ResponsesOutputPart,
+} from './formats/responses/types.ts'
 export { toOpenAI } from './formats/to-openai.ts'

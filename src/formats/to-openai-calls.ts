@@ -8,14 +8,16 @@ import {
 } from '../core/message.ts'
 import type { Conversion } from './conversion.ts'
 import { OPENAI, type WireMessage } from './openai-types.ts'
+import { ownOf } from './responses/types.ts'
 import { toAnswerPart } from './to-openai-parts.ts'
 import { isObject, keptFor, parsedArguments, textBlocks } from './wire.ts'
 
 /** One of the `tool_calls`. */
 export function toToolCall(part: ToolCallPart): JsonObject {
   const options = keptFor(OPENAI, part.providerOptions) ?? {}
-  if (options.type === 'custom' && typeof part.input === 'string') {
-    const { type, custom, ...extra } = options
+  const isCustom = options.type === 'custom' || ownOf(part.providerOptions)?.type === 'custom_tool_call'
+  if (isCustom && typeof part.input === 'string') {
+    const { type = 'custom', custom, ...extra } = options
     const called = { name: part.toolName, input: part.input, ...(isObject(custom) ? custom : {}) }
     return { id: part.toolCallId, type, custom: called, ...extra }
   }
