@@ -871,6 +871,45 @@ describe('detectFormat', () => {
     ['neutral', [{ role: 'user', content: [{ type: 'image', image: '' }] }]],
     ['neutral', [{ role: 'user', content: [{ type: 'file', data: '', mediaType: 'a/b' }] }]],
     ['neutral', [{ role: 'user', content: '', metadata: { anthropic: {} } }]],
+    ['neutral', [{ role: 'user', content: '', metadata: { 'openai-responses': {} } }]],
+    ['openai', [{ role: 'assistant', content: [{ type: 'refusal', refusal: 'no' }] }]],
+    [
+      'anthropic',
+      [
+        {
+          type: 'message',
+          role: 'assistant',
+          content: [{ type: 'tool_use', id: 'a', name: 'n', input: {} }],
+          stop_reason: 'tool_use',
+        },
+      ],
+    ],
+    ['openai-responses', [{ role: 'user', content: [{ type: 'input_text', text: 'a' }] }]],
+    [
+      'openai-responses',
+      [
+        { role: 'developer', content: 'a' },
+        { type: 'reasoning', id: 'rs_1', summary: [] },
+        {
+          type: 'message',
+          role: 'assistant',
+          content: [
+            { type: 'output_text', text: 'a' },
+            { type: 'refusal', refusal: 'no' },
+          ],
+        },
+      ],
+    ],
+    ['openai-responses', [{ type: 'function_call', call_id: 'a', name: 'n', arguments: '{}' }]],
+    ['openai-responses', [{ type: 'web_search_call', id: 'ws_1' }]],
+    ['openai-responses', [{ type: 'message', role: 'user', content: 'a' }]],
+    [
+      'openai-responses',
+      [
+        { role: 'user', content: 'a' },
+        { type: 'compaction', encrypted_content: 'g' },
+      ],
+    ],
   ])('finds %s', (format, messages) => {
     expect(detectFormat(messages)).toBe(format)
   })
@@ -887,6 +926,7 @@ describe('detectFormat', () => {
         { role: 'user', content: [{ type: 'tool_result' }] },
       ],
     ],
+    [[{ role: 'assistant', tool_calls: [] }, { type: 'function_call_output' }]],
   ])('finds nothing in %j', (messages) => {
     expect(detectFormat(messages)).toBeUndefined()
   })

@@ -1,10 +1,10 @@
 import { invalid } from '../../core/check.ts'
-import type { JsonObject } from '../../core/json.ts'
 import type {
   Message,
   Part,
   ProviderPart,
   ReasoningPart,
+  Role,
   ToolCallPart,
   ToolResultPart,
 } from '../../core/message.ts'
@@ -79,24 +79,26 @@ class Writer {
     if (message.content.length === 0) said.addEmpty()
     for (const [i, part] of message.content.entries()) {
       const place = `${path}.content[${i}]`
+      const why = whyLeftOut(part, message.role)
       if (MessageItems.takes(part)) {
         said.add(part, place, this.#sdkLink(part))
+      } else if (why !== undefined) {
+        this.#conversion.note('not-sent', place, why)
       } else {
         said.close()
-        this.#addItem(part, message, messageIndex, place)
+        this.#addItem(part, messageIndex, place)
       }
     }
     said.close()
   }
 
-  #addItem(part: Part, { role }: Message, messageIndex: number, place: string): void {
+  #addItem(part: Part, messageIndex: number, place: string): void {
     switch (part.type) {
       case 'reasoning':
         this.#addReasoning(part, messageIndex, place)
         break
       case 'tool-call':
-        if (role === 'assistant') this.#addCall(part, messageIndex, place)
-        else this.#conversion.note('not-sent', place, 'only an assistant calls tools')
+        this.#addCall(part, messageIndex, place)
         break
       case 'tool-result':
         this.#addResult(part, messageIndex, place)
@@ -116,10 +118,7 @@ class Writer {
       return
     }
     const sdk = toSdkReasoning(part, this.drafts.at(-1), messageIndex, place)
-    if (sdk === undefined) {
-      this.#conversion.note('not-sent', place, "only OpenAI's own reasoning can be shown to it again")
-      return
-    }
+    if (sdk === undefined) return
     if (sdk.goesOn) this.drafts.pop()
     this.drafts.push(sdk.draft)
     this.#sdkReasoning = sdk.draft.reasoning
@@ -158,17 +157,13 @@ class Writer {
     })
   }
 
-  #addKept({ provider, data }: ProviderPart, messageIndex: number, place: string): void {
-    const fields: JsonObject = provider === OPENAI && isObject(data) ? data : {}
-    const { type, item, after } = fields
-    if (type === 'compaction') {
-      this.drafts.push({ item: { ...fields }, messageIndex, place })
-    } else if (type === undefined && isObject(item)) {
-      const link = typeof after === 'string' ? { link: { after } } : {}
-      this.drafts.push({ item: { ...item }, messageIndex, place, ...link })
-    } else {
-      this.#conversion.note('not-sent', place, whyNotSent(provider))
-    }
+  #addKept({ data }: ProviderPart, messageIndex: number, place: string): void {
+    const fields = isObject(data) ? data : {}
+    const { item, after } = fields
+    const link = typeof after === 'string' ? { link: { after } } : {}
+    const sent =
+      isObject(item) && fields.type === undefined ? { item: { ...item }, ...link } : { item: { ...fields } }
+    this.drafts.push({ ...sent, messageIndex, place })
   }
 
   /** The id the AI SDK keeps with a text or a call, and the reasoning that came before it. */
@@ -180,5 +175,26 @@ class Writer {
     const reasoned = keptFor('ai-sdk', part.providerOptions)?.reasoned === true
     const after = this.#sdkReasoning ?? (reasoned ? '' : undefined)
     return { id, link: after === undefined ? {} : { after } }
+  }
+}
+
+/** Why a part that stands in no message item is not sent; `undefined` when it is. */
+function whyLeftOut(part: Part, role: Role): string | undefined {
+  switch (part.type) {
+    case 'reasoning': {
+      const { id, encrypted } = sdkItemOf(part.providerOptions)
+      const isOpenAI =
+        ownOf(part.providerOptions) !== undefined || id !== undefined || encrypted !== undefined
+      return isOpenAI ? undefined : "only OpenAI's own reasoning can be shown to it again"
+    }
+    case 'tool-call':
+      return role === 'assistant' ? undefined : 'only an assistant calls tools'
+    case 'provider': {
+      const fields = part.provider === OPENAI && isObject(part.data) ? part.data : {}
+      const isItem = fields.type === 'compaction' || (fields.type === undefined && isObject(fields.item))
+      return isItem ? undefined : whyNotSent(part.provider)
+    }
+    default:
+      return undefined
   }
 }
