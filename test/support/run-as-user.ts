@@ -19,6 +19,7 @@ function resolved(code: string): string {
   return code
     .replaceAll("from 'undertext'", `from ${source('index.ts')}`)
     .replaceAll("from 'undertext/ai-sdk'", `from ${source('ai-sdk.ts')}`)
+    .replaceAll("from 'undertext/openai'", `from ${source('openai.ts')}`)
 }
 
 /** Runs code as a user would, in a folder of its own, with the package's name resolved to the sources. Answers what it printed. */
