@@ -11,6 +11,7 @@ const FORMS = {
   openai: "OpenAI's",
   flat: 'the flat',
   gemini: "Gemini's",
+  'openai-responses': "OpenAI's Responses",
   neutral: "this package's",
 } as const
 /** Shares of a short transcript's tokens: what it is brought down to, and limits that otherwise go by the window. */

@@ -6,6 +6,7 @@ import {
   fromChatMessages,
   fromGemini,
   fromOpenAI,
+  fromOpenAIResponses,
   isUndertextError,
   type Message,
   type NewMessage,
@@ -13,6 +14,7 @@ import {
   toChatMessages,
   toGemini,
   toOpenAI,
+  toOpenAIResponses,
 } from '../../src/index.ts'
 import { counted, glimpse } from './text.ts'
 
@@ -158,6 +160,7 @@ function neutral({ messages, system }: Conversation, format: Format, name: strin
     if (format === 'openai') return fromOpenAI(messages)
     if (format === 'flat') return fromChatMessages(messages)
     if (format === 'gemini') return fromGemini(messages)
+    if (format === 'openai-responses') return fromOpenAIResponses(messages)
     return messages as readonly NewMessage[]
   } catch (error) {
     if (!isUndertextError(error, 'INVALID_INPUT')) throw error
@@ -170,6 +173,7 @@ function isSame(stored: readonly Message[], { messages, system }: Conversation, 
   if (format === 'openai') return same(toOpenAI(stored), messages)
   if (format === 'flat') return same(toChatMessages(stored), messages)
   if (format === 'gemini') return same(toGemini(stored).contents, messages)
+  if (format === 'openai-responses') return same(toOpenAIResponses(stored), messages)
   if (format === 'neutral') return same(stored.map(ownFields), messages.map(ownFields))
   return same(toAnthropic(stored), system === undefined ? { messages } : { system, messages })
 }

@@ -5,11 +5,13 @@ import {
   fromChatMessages,
   fromGemini,
   fromOpenAI,
+  fromOpenAIResponses,
   type Message,
   toAnthropic,
   toChatMessages,
   toGemini,
   toOpenAI,
+  toOpenAIResponses,
 } from '../../src/index.ts'
 import { sharedPath } from './shared.ts'
 
@@ -37,6 +39,13 @@ export const FORMATS: readonly Format[] = [
     providers: ['anthropic', 'bedrock', 'vertex'],
   },
   { name: 'gemini', to: toGemini, from: fromGemini, owner: 'google-ai', providers: ['google-ai', 'vertex'] },
+  {
+    name: 'openai-responses',
+    to: toOpenAIResponses,
+    from: fromOpenAIResponses,
+    owner: 'openai',
+    providers: ['openai', 'azure'],
+  },
   { name: 'flat', to: toChatMessages, from: fromChatMessages, providers: [] },
 ]
 
