@@ -177,7 +177,7 @@ export function runsOf(parts: readonly Part[]): (readonly Part[])[] {
       const result =
         part.type === 'tool-call' && mayAnswer(part) ? answers.get(part.toolCallId)?.shift() : undefined
       if (result !== undefined) results.push(result)
-      else if (part.type === 'tool-call') {
+      else if (part.type === 'tool-call' && !isHosted(part)) {
         waiting.push(part)
         continue
       }

@@ -54,7 +54,11 @@ function idsOf(
   messages: readonly { content: Parameters<typeof partsOf>[0]['content'] }[],
   type: string,
 ): string[] {
-  return messages
-    .flatMap(partsOf)
-    .flatMap((part) => (part.type === type && 'toolCallId' in part ? [part.toolCallId] : []))
+  return (
+    messages
+      .flatMap(partsOf)
+      .flatMap((part) => (part.type === type && 'toolCallId' in part ? [part.toolCallId] : []))
+      // A form may leave out an empty id, and make one up when it is read.
+      .filter((id) => id !== '' && !id.startsWith('gemini_call_'))
+  )
 }

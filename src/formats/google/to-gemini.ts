@@ -72,6 +72,8 @@ type Draft = {
   readonly parts: readonly Sent[] | undefined
   /** Whether it was a content of Gemini's that is to stay as it stands. */
   readonly isOwn: boolean
+  /** Whether it is answers that stood within an assistant message: the user's next words join them. */
+  readonly isWithin: boolean
 }
 
 type Course = {
@@ -138,7 +140,12 @@ function writeMessage(message: Message, index: number, course: Course): Draft[] 
     const fields = { ...(role !== null && { role: said }), ...extra }
     const parts = isModel && course.dummySignatures ? withSignature(sent, path, conversion) : sent
     return [
-      { fields, parts: noParts === null && sent.length === 0 ? undefined : parts, isOwn: own !== undefined },
+      {
+        fields,
+        parts: noParts === null && sent.length === 0 ? undefined : parts,
+        isOwn: own !== undefined,
+        isWithin: message.role === 'assistant' && !isModel,
+      },
     ]
   })
 }
@@ -189,7 +196,11 @@ function withAnswersTogether(drafts: readonly Draft[]): GeminiContent[] {
   for (const draft of drafts) {
     const last = together.at(-1)
     const goesOn =
-      last !== undefined && isOfAnswers(last) && isResult(draft.parts?.[0]?.source) && !draft.isOwn
+      last !== undefined &&
+      isOfAnswers(last) &&
+      !draft.isOwn &&
+      (isResult(draft.parts?.[0]?.source) ||
+        (last.isWithin && !draft.isWithin && draft.fields.role === 'user'))
     if (goesOn)
       together[together.length - 1] = { ...last, parts: [...(last.parts ?? []), ...(draft.parts ?? [])] }
     else together.push(draft)
