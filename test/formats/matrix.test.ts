@@ -1,15 +1,19 @@
 import { describe, expect, it } from 'vitest'
-import { type ConversionNote, type Message, openStore, validateHistory } from '../../src/index.ts'
+import { type ConversionNote, type Message, openStore, renderView } from '../../src/index.ts'
 import { CONVERSATIONS } from '../support/conversations.ts'
-import { FORMATS, nativeCorpora, SENT, sentAndRead } from '../support/formats.ts'
+import { FORMATS, nativeCorpora, ofOneForm, problemsIn, SENT, sentAndRead } from '../support/formats.ts'
 import { lostUnsaid } from '../support/kept-facts.ts'
 
 /*
  * Every form with every conversation: read and written in its own form, told in another's, and sent to every provider
- * that speaks it. The corpus is sampled here and whole in matrix.long.ts.
+ * that speaks it. The corpus is sampled, and whole in the long run.
  */
 
-const corpora = nativeCorpora({ messagesEach: 60, conversationsEach: 6 })
+const corpora = nativeCorpora(
+  process.env.LONG === '1'
+    ? { messagesEach: 400, conversationsEach: 100 }
+    : { messagesEach: 60, conversationsEach: 6 },
+)
 const conversations: readonly (readonly [string, readonly Message[]])[] = [
   ...Object.entries(CONVERSATIONS),
   ...corpora.map(({ name, format, wire }) => [name, format.from(wire as never)] as const),
@@ -50,9 +54,9 @@ describe.each(conversations)('%s', (_, messages) => {
       const targetTokens = Math.floor(stats!.breakdown.conversationHistory * share)
       if (share < 1) await store.compactSession('s', { targetTokens, pruneMinimumSavings: 10 })
       for (const [provider, name, format] of SENT) {
-        const rendering = await store.renderHistory('s', { provider })
-        const read = sentAndRead(format, rendering.messages)
-        expect(validateHistory(read, provider), `${provider} in ${name} at ${share}`).toEqual([])
+        const view = ofOneForm(await store.getEffectiveHistory('s'), provider, format)
+        const read = sentAndRead(format, renderView(view, { provider }).messages)
+        expect(problemsIn(read, provider, format), `${provider} in ${name} at ${share}`).toEqual([])
       }
     }
   })

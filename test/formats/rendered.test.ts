@@ -1,11 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type Part, partsOf, type Role, type ViewMessage } from '../../src/core/message.ts'
-import { providerProfile, readsPartsOf } from '../../src/core/providers.ts'
+import { type Message, partsOf } from '../../src/core/message.ts'
+import { providerProfile } from '../../src/core/providers.ts'
 import { renderView } from '../../src/core/render.ts'
-import { validateHistory } from '../../src/core/validate.ts'
 import { randomView } from '../core/random-views.ts'
-import { type Format, SENT, sentAndRead } from '../support/formats.ts'
+import { ofOneForm, problemsIn, SENT, sentAndRead } from '../support/formats.ts'
 
 /*
  * What a rendering promises of roles and parts must hold of what is sent, too: a form that leaves something out must not
@@ -19,8 +18,10 @@ describe.each(SENT)('a rendering for %s in the form %s', (provider, _name, forma
     fc.assert(
       fc.property(randomView, (view) => {
         const { messages } = renderView(ofOneForm(view, provider, format), { provider })
+        // Gemini's answers are told apart by id and name alone.
+        if (format.name === 'gemini' && messages.some(repeatsIds)) return
         const read = sentAndRead(format, messages)
-        expect(validateHistory(read, provider)).toEqual([])
+        expect(problemsIn(read, provider, format)).toEqual([])
         for (const message of read) {
           expect(message.content).not.toHaveLength(0)
           if (!providerProfile(provider).emptyText)
@@ -36,18 +37,9 @@ describe.each(SENT)('a rendering for %s in the form %s', (provider, _name, forma
   })
 })
 
-/** Vertex speaks two forms, and is rendered for both: without what only the other of them has a place for. */
-function ofOneForm(view: readonly ViewMessage[], provider: string, { owner }: Format): ViewMessage[] {
-  if (provider !== 'vertex') return [...view]
-  const isOthers = (part: Part, role: Role): boolean =>
-    part.type === 'provider'
-      ? part.provider !== owner && readsPartsOf(provider, part.provider)
-      : part.type === 'image' && role === 'assistant' && !providerProfile(owner).assistantMedia
-  return view.map((row) =>
-    typeof row.content === 'string'
-      ? row
-      : { ...row, content: row.content.filter((part) => !isOthers(part, row.role)) },
-  )
+function repeatsIds(message: Message): boolean {
+  const ids = idsOf([message], 'tool-call')
+  return new Set(ids).size < ids.length
 }
 
 function idsOf(

@@ -1,4 +1,6 @@
 import { readFileSync } from 'node:fs'
+import { type Part, partsOf, type Role, type ViewMessage } from '../../src/core/message.ts'
+import { providerProfile, readsPartsOf } from '../../src/core/providers.ts'
 import {
   type ConversionOptions,
   fromAnthropic,
@@ -7,11 +9,13 @@ import {
   fromOpenAI,
   fromOpenAIResponses,
   type Message,
+  type Problem,
   toAnthropic,
   toChatMessages,
   toGemini,
   toOpenAI,
   toOpenAIResponses,
+  validateHistory,
 } from '../../src/index.ts'
 import { sharedPath } from './shared.ts'
 
@@ -22,6 +26,8 @@ export type Format = {
   readonly from: (wire: never, options?: ConversionOptions) => readonly Message[]
   /** The provider whose parts it has a place for. */
   readonly owner?: string
+  /** Each part of a turn is an item of its own, and is read as a message. */
+  readonly isItemwise?: boolean
   /** The providers that are sent this form. */
   readonly providers: readonly string[]
 }
@@ -43,6 +49,7 @@ export const FORMATS: readonly Format[] = [
     name: 'openai-responses',
     to: toOpenAIResponses,
     from: fromOpenAIResponses,
+    isItemwise: true,
     owner: 'openai',
     providers: ['openai', 'azure'],
   },
@@ -54,13 +61,40 @@ export const SENT: readonly (readonly [provider: string, format: string, Format]
   (format) => format.providers.map((provider) => [provider, format.name, format] as const),
 )
 
+/** Vertex speaks two forms, and is rendered for both: without what only the other of them has a place for. */
+export function ofOneForm(view: readonly ViewMessage[], provider: string, { owner }: Format): ViewMessage[] {
+  if (provider !== 'vertex') return [...view]
+  const isOthers = (part: Part, role: Role): boolean =>
+    part.type === 'provider'
+      ? part.provider !== owner && readsPartsOf(provider, part.provider)
+      : part.type === 'image' && role === 'assistant' && !providerProfile(owner).assistantMedia
+  return view.map((row) =>
+    typeof row.content === 'string'
+      ? row
+      : { ...row, content: row.content.filter((part) => !isOthers(part, row.role)) },
+  )
+}
+
 /** What a form makes of messages, and what is read of that. */
 export function sentAndRead(
-  { to, from }: Format,
+  { to, from, isItemwise }: Format,
   messages: readonly Message[],
   options?: ConversionOptions,
 ): readonly Message[] {
-  return from(to(messages, options) as never, options)
+  const read = from(to(messages, options) as never, options)
+  return isItemwise === true ? withTurnsJoined(read) : read
+}
+
+/** Calls of one turn that were read one by one, as one message again. */
+function withTurnsJoined(messages: readonly Message[]): readonly Message[] {
+  const joined: Message[] = []
+  for (const message of messages) {
+    const last = joined.at(-1)
+    if (last?.role === 'assistant' && message.role === 'assistant')
+      joined[joined.length - 1] = { role: 'assistant', content: [...partsOf(last), ...partsOf(message)] }
+    else joined.push(message)
+  }
+  return joined
 }
 
 /** A conversation somebody really had, in its own form. */
@@ -113,4 +147,10 @@ function linesOf(relative: string): unknown[] {
     .trim()
     .split('\n')
     .map((line) => JSON.parse(line) as unknown)
+}
+
+/** What a provider would refuse of what is read of a form. Items are paired by their ids: the order of results is free. */
+export function problemsIn(read: readonly Message[], provider: string, { isItemwise }: Format): Problem[] {
+  const found = validateHistory(read, provider)
+  return isItemwise === true ? found.filter(({ code }) => code !== 'RESULT_ORDER') : found
 }

@@ -64,7 +64,10 @@ export function lostUnsaid(
     )
     if (isNoted) return false
     if (fact.what === 'text') return !texts.some((text) => text.includes(fact.value))
-    const at = left.findIndex(({ what, value }) => what === fact.what && value === fact.value)
+    // An empty id may be another one now.
+    const isSame = (value: string): boolean =>
+      fact.value.startsWith(' ') ? value.endsWith(fact.value) : value === fact.value
+    const at = left.findIndex(({ what, value }) => what === fact.what && isSame(value))
     if (at !== -1) left.splice(at, 1)
     return at === -1
   })
