@@ -1,6 +1,5 @@
-import { invalid } from '../../core/check.ts'
 import type { Json, JsonObject } from '../../core/json.ts'
-import type { FilePart, ImagePart, ProviderPart, ReasoningPart, TextPart } from '../../core/message.ts'
+import type { ProviderPart, ReasoningPart, TextPart, ToolResultContent } from '../../core/message.ts'
 import type { Conversion } from '../conversion.ts'
 import { isEmpty, isObject, keptFor, stringAt } from '../wire.ts'
 import { blockAt, jsonBlock } from './envelope.ts'
@@ -15,28 +14,46 @@ export function isText(block: unknown): block is JsonObject {
 }
 
 /** A block the neutral form has no part for, kept as it is. */
-export function opaque(data: JsonObject): ProviderPart {
+function opaque(data: JsonObject): ProviderPart {
   return { type: 'provider', provider: LANGCHAIN, data }
 }
 
-/** What a block of content is in the neutral form; calls are read elsewhere. `model` is the provider that wrote it, where that is known. */
+/** What is no block of content and has no place in the neutral form. A pair, so that no block can look like it. */
+export function noBlock(what: 'invalid_tool_call' | 'remove', value: JsonObject): ProviderPart {
+  return { type: 'provider', provider: LANGCHAIN, data: [what, value] }
+}
+
+/** The same again; `undefined` for any other part. */
+export function noBlockOf({ provider, data }: ProviderPart, what: string): JsonObject | undefined {
+  if (provider !== LANGCHAIN || !Array.isArray(data) || data[0] !== what) return undefined
+  const value = data[1] as Json
+  return isObject(value) ? value : undefined
+}
+
+/** What a block of a message is in the neutral form; calls are read elsewhere. `model` is the provider that wrote it, where that is known. */
 export function readBlock(
   conversion: Conversion,
   value: unknown,
   path: string,
   model: Json | undefined,
-): TextPart | ReasoningPart | ImagePart | FilePart | ProviderPart {
+): ReasoningPart | ToolResultContent {
+  if (!isObject(value) || (value.type !== 'reasoning' && value.type !== 'thinking'))
+    return readSimpleBlock(conversion, value, path)
+  const block = jsonBlock(blockAt(value, path), path)
+  return readReasoning(block, path, model) ?? readOther(conversion, block, path)
+}
+
+/** The blocks that may also stand within the answer of a tool. */
+export function readSimpleBlock(conversion: Conversion, value: unknown, path: string): ToolResultContent {
   const block = blockAt(value, path)
   if (block.type !== undefined) stringAt(block.type, `${path}.type`)
-  const read =
-    block.type === 'text' || block.type === 'refusal'
-      ? readText(jsonBlock(block, path), path)
-      : block.type === 'reasoning' || block.type === 'thinking'
-        ? readReasoning(jsonBlock(block, path), path, model)
-        : readMedia(block, path)
-  if (read !== undefined) return read
+  if (block.type === 'text' || block.type === 'refusal') return readText(jsonBlock(block, path), path)
+  return readMedia(block, path) ?? readOther(conversion, jsonBlock(block, path), path)
+}
+
+function readOther(conversion: Conversion, block: JsonObject, path: string): ProviderPart {
   conversion.note('kept', path, 'the neutral form has no part for this block')
-  return opaque(jsonBlock(block, path))
+  return opaque(block)
 }
 
 function readText({ type, text, refusal, ...extra }: JsonObject, path: string): TextPart {
@@ -97,10 +114,4 @@ export function reasoningBlock({ text, providerOptions }: ReasoningPart): LangCh
   if (options !== undefined) return { type: 'reasoning', reasoning: text, ...options }
   const signature = keptFor(ANTHROPIC, providerOptions)?.signature
   return { type: 'reasoning', reasoning: text, ...(typeof signature === 'string' ? { signature } : {}) }
-}
-
-/** A part that was kept as it was. Throws `INVALID_INPUT` when its data is none of ours. */
-export function keptBlock({ data }: ProviderPart): JsonObject {
-  if (!isObject(data)) throw invalid('a part of langchain must hold an object')
-  return data
 }

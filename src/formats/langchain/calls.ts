@@ -4,7 +4,7 @@ import type { Json, JsonObject } from '../../core/json.ts'
 import type { Part, ToolCallPart } from '../../core/message.ts'
 import type { Conversion } from '../conversion.ts'
 import { isEmpty, isObject, listAt, objectAt, parsedArguments, stringAt } from '../wire.ts'
-import { opaque } from './blocks.ts'
+import { noBlock } from './blocks.ts'
 import { functionCallId, LANGCHAIN } from './types.ts'
 
 /** What is known of the calls so far: names by id, and the ids given to calls of the old kind, which have none. */
@@ -97,13 +97,13 @@ export class CallReader {
 
   #invalid(call: unknown, place: string): Part {
     return this.#conversion.reading(call, place, () => {
-      const invalid_tool_call = objectAt(call, place)
+      const kept = objectAt(call, place)
       this.#conversion.note(
         'kept',
         place,
         'a call whose arguments could not be read is none that can be answered',
       )
-      return opaque({ invalid_tool_call })
+      return noBlock('invalid_tool_call', kept)
     })
   }
 

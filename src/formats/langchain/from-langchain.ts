@@ -3,7 +3,7 @@ import type { Json, JsonObject } from '../../core/json.ts'
 import type { Message, Part, Role, ToolResultContent, ToolResultOutput } from '../../core/message.ts'
 import { Conversion, type ConversionOptions } from '../conversion.ts'
 import { isEmpty, isObject, joinBlocks, listAt, stringAt } from '../wire.ts'
-import { isText, opaque, readBlock } from './blocks.ts'
+import { isText, noBlock, readBlock, readSimpleBlock } from './blocks.ts'
 import { CallReader, type KnownCalls } from './calls.ts'
 import { type Envelope, openEnvelope } from './envelope.ts'
 import { functionCallId, LANGCHAIN, usualFields } from './types.ts'
@@ -115,7 +115,7 @@ class MessageReader {
     return []
   }
 
-  #block(block: unknown, i: number): ToolResultContent | Part {
+  #block(block: unknown, i: number): Part {
     const place = `${this.#path}.content[${i}]`
     return this.#conversion.reading(block, place, () =>
       readBlock(this.#conversion, block, place, this.#model()),
@@ -188,7 +188,10 @@ class MessageReader {
       return { type, value: text }
     }
     this.#form.content = 'blocks'
-    const value = blocks.map((block, i) => this.#block(block, i) as ToolResultContent)
+    const value = blocks.map((block, i): ToolResultContent => {
+      const place = `${this.#path}.content[${i}]`
+      return this.#conversion.reading(block, place, () => readSimpleBlock(this.#conversion, block, place))
+    })
     return { type: 'content', value, ...(failed ? { isError: true } : {}) }
   }
 
@@ -198,7 +201,7 @@ class MessageReader {
     this.#conversion.note('kept', this.#path, 'the neutral form has no message that removes another')
     const { blocks } = this.#envelope
     const content = blocks === undefined ? {} : { content: listAt(blocks, '') as readonly Json[] }
-    return { role: 'user', content: [opaque({ remove: { ...content, ...fields } })] }
+    return { role: 'user', content: [noBlock('remove', { ...content, ...fields })] }
   }
 
   /** What is kept of the fields: those that say something, and what else the message was. */

@@ -5,7 +5,7 @@ import { isFailed, type Message, outputText, type Part, type ToolResultPart } fr
 import { checkMessageList } from '../../core/message-list.ts'
 import { Conversion, type ConversionOptions } from '../conversion.ts'
 import { isEmpty, isObject, isResult, keptFor, runsOf, textBlocks } from '../wire.ts'
-import { keptBlock, reasoningBlock, textBlock } from './blocks.ts'
+import { noBlockOf, reasoningBlock, textBlock } from './blocks.ts'
 import { mediaBlock } from './media.ts'
 import {
   isChunkClass,
@@ -149,7 +149,7 @@ class Writer {
       case 'file':
         return [mediaBlock(part)]
       case 'provider': {
-        if (part.provider === LANGCHAIN && !isWrapped(part.data)) return [keptBlock(part)]
+        if (part.provider === LANGCHAIN && isObject(part.data)) return [{ ...part.data }]
         this.#conversion.note('not-sent', place, 'is a part only its provider understands')
         return []
       }
@@ -200,17 +200,10 @@ function isStandardOnly(part: Part): boolean {
   return part.type === 'reasoning' || part.type === 'image' || part.type === 'file' || isServed(part)
 }
 
-/** Data that is no block: a call whose arguments could not be read, or the removal of a message. */
-function isWrapped(data: Json): boolean {
-  return isObject(data) && !('type' in data) && (isObject(data.invalid_tool_call) || isObject(data.remove))
-}
-
+/** The removal of another message, when that is all a message is. */
 function removalOf(content: readonly Part[]): JsonObject | undefined {
   const [part] = content
-  if (content.length !== 1 || part?.type !== 'provider' || part.provider !== LANGCHAIN) return undefined
-  return isWrapped(part.data) && isObject(part.data) && isObject(part.data.remove)
-    ? part.data.remove
-    : undefined
+  return content.length === 1 && part?.type === 'provider' ? noBlockOf(part, 'remove') : undefined
 }
 
 function withoutOf(form: MessageForm): readonly Json[] {

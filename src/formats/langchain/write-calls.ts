@@ -8,6 +8,7 @@ import {
 } from '../../core/message.ts'
 import type { Conversion } from '../conversion.ts'
 import { isEmpty, isObject, keptFor } from '../wire.ts'
+import { noBlockOf } from './blocks.ts'
 import { LANGCHAIN, type LangChainBlock } from './types.ts'
 
 /** The calls of one assistant message on their way out. */
@@ -49,11 +50,10 @@ export class CallWriter {
   }
 
   /** Takes a call whose arguments could not be read. Answers whether the part was one. */
-  writeUnread({ provider, data }: ProviderPart): boolean {
-    if (provider !== LANGCHAIN || !isObject(data) || 'type' in data || !isObject(data.invalid_tool_call))
-      return false
-    this.#unread.push(data.invalid_tool_call)
-    return true
+  writeUnread(part: ProviderPart): boolean {
+    const call = noBlockOf(part, 'invalid_tool_call')
+    if (call !== undefined) this.#unread.push(call)
+    return call !== undefined
   }
 
   /** The fields that list them, in the order they were read in. */
