@@ -6,4 +6,9 @@ export type { ConversionNote, ConversionNoteKind, ConversionOptions } from './fo
 export { fromLangChain } from './formats/langchain/from-langchain.ts'
 export { toLangChainStored } from './formats/langchain/to-langchain.ts'
 export type { LangChainBlock, LangChainData, LangChainStoredMessage } from './formats/langchain/types.ts'
+export {
+  type HistoryStore,
+  UndertextChatMessageHistory,
+  type UndertextChatMessageHistoryOptions,
+} from './langchain/chat-message-history.ts'
 export { toLangChain } from './langchain/instances.ts'

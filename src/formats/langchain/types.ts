@@ -27,6 +27,9 @@ export type LangChainBlock = { type?: string; [field: string]: Json | Uint8Array
 /** The fields of a message, by the names they are stored under. */
 export type LangChainData = {
   content?: string | LangChainBlock[] | null
+  role?: Json | undefined
+  name?: Json | undefined
+  tool_call_id?: Json | undefined
   [field: string]: Json | LangChainBlock[] | undefined
 }
 
