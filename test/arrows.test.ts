@@ -49,8 +49,6 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'summarizers',
     'turn',
   ],
-  'langchain.ts': ['formats', 'langchain'],
-  langchain: ['core', 'formats', 'store.ts'],
   background: ['core', 'config', 'compaction', 'events.ts', 'stats.ts', 'storage/storage.ts', 'process.ts'],
   request: [
     'core',

@@ -36,11 +36,12 @@ function problemOf(act: () => unknown): string {
 
 /** What is to be read of a message: its class and every field a class of message has. */
 function fieldsOf(message: BaseMessage): object {
-  const { constructor, type, id, name, content, additional_kwargs, response_metadata } = message
+  const { type, id, name, content, additional_kwargs, response_metadata } = message
   const more = message as unknown as Record<string, unknown>
   const names = ['tool_calls', 'invalid_tool_calls', 'tool_call_chunks', 'usage_metadata', 'tool_call_id']
   return {
-    ...{ constructor, type, id, name, content, additional_kwargs, response_metadata },
+    class: message.constructor,
+    ...{ type, id, name, content, additional_kwargs, response_metadata },
     ...Object.fromEntries(
       [...names, 'status', 'artifact', 'metadata', 'role'].map((field) => [field, more[field]]),
     ),

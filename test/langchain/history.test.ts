@@ -1,6 +1,7 @@
 import { type BaseChatMessageHistory, BaseListChatMessageHistory } from '@langchain/core/chat_history'
 import {
   AIMessage,
+  AIMessageChunk,
   type BaseMessage,
   HumanMessage,
   RemoveMessage,
@@ -52,7 +53,7 @@ describe('UndertextChatMessageHistory', () => {
       new AIMessage('It is sunny.'),
       new HumanMessage('Thanks.'),
     ])
-    expect(await store.verifySession('s')).toEqual([])
+    expect((await store.verifySession('s')).findings).toEqual([])
   })
 
   it('is of the classes LangChain asks for, and shows nothing of the store', async () => {
@@ -129,7 +130,7 @@ describe('UndertextChatMessageHistory', () => {
     expect(await store.getCompaction('s', compactionId)).toMatchObject({ actor: 'ann', reason: 'clear' })
     await store.undoCompaction('s', compactionId)
     expect(said(await history.getMessages())).toEqual(['human: a', 'ai: b', 'human: a', 'ai: b', 'human: c'])
-    expect(await store.verifySession('s')).toEqual([])
+    expect((await store.verifySession('s')).findings).toEqual([])
   })
 
   it('shows the effective history by default, and everything that was said on request', async () => {
@@ -176,7 +177,10 @@ describe('UndertextChatMessageHistory', () => {
   })
 
   it('makes room behind what was added when it is asked to', async () => {
-    const store = await openStore(':memory:', { contextWindows: { mock: { _default: 1_000 } }, auto: false })
+    const store = await openStore(':memory:', {
+      contextWindows: { mock: { _default: 1_000 } },
+      config: { auto: false },
+    })
     await store.createSession({ id: 's', provider: 'mock', model: 'any' })
     const history = new UndertextChatMessageHistory({ store, sessionId: 's', compact: true })
     for (let i = 0; i < 12; i++) {
@@ -283,15 +287,19 @@ describe('under RunnableWithMessageHistory', () => {
   it('keeps calls of tools, streamed in pieces, and their results', async () => {
     const store = await open()
     const call = { name: 'look', args: { path: 'a' }, id: 'c1', type: 'tool_call' as const }
-    const model = new FakeStreamingChatModel({
-      responses: [new AIMessage({ content: 'Wait.', tool_calls: [call] })],
+    const asking = new FakeStreamingChatModel({
+      chunks: [new AIMessageChunk('Wa'), new AIMessageChunk({ content: 'it.', tool_calls: [call] })],
+      sleep: 0,
     })
-    const chain = new RunnableWithMessageHistory({
-      runnable: model,
-      getMessageHistory: (sessionId) => new UndertextChatMessageHistory({ store, sessionId }),
-    })
-    await chain.invoke([new HumanMessage('Look.')], config)
-    await chain.invoke([new ToolMessage({ content: 'seen', tool_call_id: 'c1', status: 'error' })], config)
+    const done = new FakeListChatModel({ responses: ['Done.'] })
+    const chainOf = (runnable: FakeStreamingChatModel | FakeListChatModel) =>
+      new RunnableWithMessageHistory<BaseMessage[], BaseMessage>({
+        runnable,
+        getMessageHistory: (sessionId) => new UndertextChatMessageHistory({ store, sessionId }),
+      })
+    for await (const _ of await chainOf(asking).stream([new HumanMessage('Look.')], config));
+    const answer = new ToolMessage({ content: 'seen', tool_call_id: 'c1', status: 'error' })
+    await chainOf(done).invoke([answer], config)
     const rows = await store.getMessages('s')
     expect(rows.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'assistant'])
     expect(rows[1]!.content).toMatchObject([
