@@ -47,7 +47,7 @@ const ROLE_OF_GENERIC: ReadonlyMap<Json | undefined, Role> = new Map<Json | unde
   ['developer', 'system'],
 ])
 
-/** Where to find the blocks in an envelope, whatever it was. */
+/** The reading of one message. */
 class MessageReader {
   readonly #conversion: Conversion
   readonly #calls: KnownCalls

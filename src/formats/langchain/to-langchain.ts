@@ -52,6 +52,7 @@ export function writeMessages(messages: readonly Message[], options?: Conversion
 
 const TYPE_OF_ROLE = { system: 'system', user: 'human', assistant: 'ai', tool: 'human' } as const
 
+/** The writing of a list: what became of earlier calls counts for their answers. */
 class Writer {
   readonly #conversion: Conversion
   /** Ids of calls of the old kind that became new ones: their answers do too. */
