@@ -29,17 +29,23 @@ export type UndertextChatMessageHistoryOptions = ConversionOptions & {
    * of the log as it was said, also those hidden by compactions and cleared; for a page, not for a model.
    */
   readonly view?: 'effective' | 'full' | undefined
-  /** Whose rules the effective history is to meet. Default: the session's own provider, else `openai`, which asks for least. */
+  /**
+   * Whose rules the effective history is to meet. Default: the session's own provider, else `openai`, which asks
+   * for least.
+   */
   readonly provider?: string | undefined
-  /** Makes room behind every `addMessages`, when that is due: `true`, or options of `compactSession`. Default: it is left to others. */
+  /**
+   * Makes room behind every `addMessages`, when that is due: `true`, or options of `compactSession`. Default: it
+   * is left to others.
+   */
   readonly compact?: boolean | CompactOptions | undefined
   /** Who is noted with what `clear` does. Default: `langchain`. */
   readonly actor?: string | undefined
 }
 
 /**
- * A session as LangChain's chat message history: for `RunnableWithMessageHistory`, and for whoever reads and adds messages by its
- * verbs. Any number of these, in any number of processes, may be of one session.
+ * A session as LangChain's chat message history: for `RunnableWithMessageHistory`, and for whoever reads and adds messages
+ * by its verbs. Any number of these, in any number of processes, may be of one session.
  *
  * Errors are the store's. Throws `INVALID_INPUT` for options that cannot be.
  */
@@ -60,9 +66,9 @@ export class UndertextChatMessageHistory extends BaseListChatMessageHistory {
   }
 
   /**
-   * The messages of the session, by default what a model is to be sent: summaries and markers in place of what they stand for, replacements shown, calls
-   * and results paired, as `renderHistory` makes it; save that calls at the very end stay open, since their results may be what is
-   * added next. An unknown session has none.
+   * The messages of the session, by default what a model is to be sent: summaries and markers in place of what they stand
+   * for, replacements shown, calls and results paired, as `renderHistory` makes it; save that calls at the very end stay
+   * open, since their results may be what is added next. An unknown session has none.
    */
   async getMessages(): Promise<BaseMessage[]> {
     const messages = toLangChain(await this.#read(), this.#options.conversion)
@@ -94,8 +100,9 @@ export class UndertextChatMessageHistory extends BaseListChatMessageHistory {
    * Adds messages at the end, all or none, in one transaction.
    *
    * A message with an `id` that was added before with the same body is a retry and not written again; with another body it is a
-   * message of its own. A message without an id is always new. Messages that this object handed out itself and that stand before new
-   * ones are not written again either: `RunnableWithMessageHistory` passes some when the history became shorter while the model worked.
+   * message of its own. A message without an id is always new. Messages that this object handed out itself and that stand
+   * before new ones are not written again either: `RunnableWithMessageHistory` passes some when the history became shorter
+   * while the model worked.
    *
    * Throws `INVALID_INPUT` for what no message of LangChain's can be, and for a `RemoveMessage`, since nothing is removed here:
    * `hideMessages` and `rewind` of the store hide messages so that it can be undone.
@@ -124,7 +131,10 @@ export class UndertextChatMessageHistory extends BaseListChatMessageHistory {
     return fresh === -1 ? messages : messages.slice(fresh)
   }
 
-  /** The messages are stored, whatever becomes of this; the store's `compaction` events tell it, and the next call tries again. */
+  /**
+   * The messages are stored, whatever becomes of this; the store's `compaction` events tell it, and the next call
+   * tries again.
+   */
   async #makeRoom(): Promise<void> {
     const { store, sessionId, compact } = this.#options
     if (compact === undefined || compact === false) return
@@ -195,7 +205,10 @@ function checked(options: UndertextChatMessageHistoryOptions): Checked {
   }
 }
 
-/** The same id with the same body is one message; the body is part of the key, so that another body is another message. */
+/**
+ * The same id with the same body is one message; the body is part of the key, so that another body is another
+ * message.
+ */
 function keyed(message: Message): NewMessage {
   const id = messageIdOf(message)
   if (id === undefined) return message

@@ -18,7 +18,10 @@ import type { Message } from '../core/message.ts'
 import type { ConversionOptions } from '../formats/conversion.ts'
 import { writeMessages } from '../formats/langchain/to-langchain.ts'
 
-/** A class of message. Each takes the fields its messages are stored with; their types are LangChain's own and not one. */
+/**
+ * A class of message. Each takes the fields its messages are stored with; their types are LangChain's own and
+ * not one.
+ */
 type MessageClass = new (fields: never) => BaseMessage
 
 const CLASSES: ReadonlyMap<string, MessageClass> = new Map<string, MessageClass>([

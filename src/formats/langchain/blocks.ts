@@ -30,7 +30,10 @@ export function noBlockOf({ provider, data }: ProviderPart, what: string): JsonO
   return isObject(value) ? value : undefined
 }
 
-/** What a block of a message is in the neutral form; calls are read elsewhere. `model` is the provider that wrote it, where that is known. */
+/**
+ * What a block of a message is in the neutral form; calls are read elsewhere. `model` is the provider that wrote
+ * it, where that is known.
+ */
 export function readBlock(
   conversion: Conversion,
   value: unknown,

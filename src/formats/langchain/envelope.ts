@@ -42,9 +42,10 @@ const ASIDE = ['artifact', 'additional_kwargs', 'response_metadata', 'metadata']
 type Fields = { readonly [name: string]: unknown }
 
 /**
- * Opens a message of LangChain's: an instance, `{ type, data }`, the form of its first version `{ type, text, role }`, its serialized constructor
- * `{ lc: 1, type: 'constructor', id, kwargs }`, or its bare fields with a `type`. `inexact` hears of fields that JSON cannot say exactly.
- * Throws `INVALID_INPUT` for anything else, and for fields a model is sent that JSON cannot say.
+ * Opens a message of LangChain's: an instance, `{ type, data }`, the form of its first version `{ type, text, role }`, its
+ * serialized constructor `{ lc: 1, type: 'constructor', id, kwargs }`, or its bare fields with a `type`. `inexact` hears
+ * of fields that JSON cannot say exactly. Throws `INVALID_INPUT` for anything else, and for fields a model is sent that
+ * JSON cannot say.
  */
 export function openEnvelope(value: unknown, path: string, inexact: (place: string) => void): Envelope {
   const message: Fields = objectAt(value, path)

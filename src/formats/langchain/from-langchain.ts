@@ -13,15 +13,16 @@ import { functionCallId, LANGCHAIN, usualFields } from './types.ts'
  * stored form `{ type, data }`, the serialized constructor `{ lc: 1, … }`, and bare fields with a `type`, in any mixture.
  *
  * A call that stands in the content and in `tool_calls` becomes one call, in its place in the content; raw calls in
- * `additional_kwargs` count only where `tool_calls` has none, as models of LangChain's read them. A `tool` or `function` message becomes a
- * message of role `tool` with one result, which learns the name of its tool from the nearest earlier call with its id; status
- * `error` becomes a failed result. A `generic` message is a user's unless its role is `assistant`, `ai`, `model`, `system` or
- * `developer`. Kept whole, and noted: blocks the neutral form has no part for, calls whose arguments could not be read
- * (`invalid_tool_calls`), `RemoveMessage`. Nothing given is changed; values are shared with it.
+ * `additional_kwargs` count only where `tool_calls` has none, as models of LangChain's read them. A `tool` or `function`
+ * message becomes a message of role `tool` with one result, which learns the name of its tool from the nearest earlier
+ * call with its id; status `error` becomes a failed result. A `generic` message is a user's unless its role is
+ * `assistant`, `ai`, `model`, `system` or `developer`. Kept whole, and noted: blocks the neutral form has no part for,
+ * calls whose arguments could not be read (`invalid_tool_calls`), `RemoveMessage`. Nothing given is changed; values are
+ * shared with it.
  *
- * Throws `INVALID_INPUT`, with place and rule and without the text: a list that is none, an unknown type of message, a malformed block, a
- * call without an id, name or arguments, a `tool` message without `tool_call_id`, bytes that are no base64. With `lenient` such
- * places are kept as unread parts and noted.
+ * Throws `INVALID_INPUT`, with place and rule and without the text: a list that is none, an unknown type of message, a
+ * malformed block, a call without an id, name or arguments, a `tool` message without `tool_call_id`, bytes that are no
+ * base64. With `lenient` such places are kept as unread parts and noted.
  */
 export function fromLangChain(messages: readonly object[], options?: ConversionOptions): Message[] {
   const conversion = new Conversion(LANGCHAIN, options)

@@ -19,7 +19,10 @@ type Found = {
   readonly rest: LangChainBlock
 }
 
-/** An image or file whose bytes or address we can hold; `undefined` for others (a file by its id). Throws for bytes that are no base64. */
+/**
+ * An image or file whose bytes or address we can hold; `undefined` for others (a file by its id). Throws for
+ * bytes that are no base64.
+ */
 export function readMedia(block: LangChainBlock, path: string): ImagePart | FilePart | undefined {
   const found = find(block, path)
   if (found === undefined) return undefined
@@ -96,7 +99,10 @@ function kindOf({ url, data, text, type }: LangChainBlock): string | undefined {
   return text !== undefined && type === 'text-plain' ? 'text' : undefined
 }
 
-/** The name LangChain's models send with a file. Source: `metadata.filename`, `.name`, `.title` in its converters for OpenAI. */
+/**
+ * The name LangChain's models send with a file. Source: `metadata.filename`, `.name`, `.title` in its converters
+ * for OpenAI.
+ */
 function filenameOf({ metadata }: LangChainBlock): string | undefined {
   if (!isObject(metadata)) return undefined
   const names = [metadata.filename, metadata.name, metadata.title]

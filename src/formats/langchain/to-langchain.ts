@@ -24,11 +24,12 @@ export type WrittenMessage = LangChainStoredMessage & { readonly className?: str
 /**
  * Neutral messages in the form LangChain stores, `{ type, data }`: what was read by `fromLangChain` comes out as it was.
  *
- * Of messages from elsewhere: calls stand in `tool_calls`, each result becomes a `tool` message of its own, before whatever else
- * its message says, with status `error` where it failed; JSON is sent as text; a result within an assistant message parts it in two, save those of tools its provider ran. Reasoning,
- * images and files become standard blocks of version 1, and a message with such blocks says so (`output_version` in its
- * `response_metadata`), as LangChain's own constructors do. Not written, and noted: parts of other providers, unread parts,
- * messages left with nothing; changed, and noted: arguments that are no object (`{ arguments }` around them).
+ * Of messages from elsewhere: calls stand in `tool_calls`, each result becomes a `tool` message of its own, before
+ * whatever else its message says, with status `error` where it failed; JSON is sent as text; a result within an assistant
+ * message parts it in two, save those of tools its provider ran. Reasoning, images and files become standard blocks of
+ * version 1, and a message with such blocks says so (`output_version` in its `response_metadata`), as LangChain's own
+ * constructors do. Not written, and noted: parts of other providers, unread parts, messages left with nothing; changed,
+ * and noted: arguments that are no object (`{ arguments }` around them).
  *
  * Throws `INVALID_INPUT` for a list that is none and for a part of an unknown type.
  */

@@ -31,7 +31,10 @@ export class CallWriter {
     return this.#hasWritten
   }
 
-  /** Takes a call, and answers its block in the content, in a list, where it has one: as it was read, or in a message of version 1. */
+  /**
+   * Takes a call, and answers its block in the content, in a list, where it has one: as it was read, or in a
+   * message of version 1.
+   */
   write(part: ToolCallPart, place: string, isStandard: boolean): LangChainBlock[] {
     const options = keptFor(LANGCHAIN, part.providerOptions) ?? {}
     if (options.from === 'additional_kwargs' && isObject(this.#own?.additional_kwargs)) {
