@@ -4,11 +4,13 @@ import {
   detectFormat,
   fromAnthropic,
   fromOpenAI,
+  fromOpenAIResponses,
   isUndertextError,
   type Message,
   type NewMessage,
   toAnthropic,
   toOpenAI,
+  toOpenAIResponses,
 } from '../../src/index.ts'
 import { counted, glimpse } from './text.ts'
 
@@ -152,6 +154,7 @@ function neutral({ messages, system }: Conversation, format: Format, name: strin
   try {
     if (format === 'anthropic') return fromAnthropic(system === undefined ? messages : { messages, system })
     if (format === 'openai') return fromOpenAI(messages)
+    if (format === 'openai-responses') return fromOpenAIResponses(messages)
     return messages as readonly NewMessage[]
   } catch (error) {
     if (!isUndertextError(error, 'INVALID_INPUT')) throw error
@@ -162,6 +165,7 @@ function neutral({ messages, system }: Conversation, format: Format, name: strin
 function isSame(stored: readonly Message[], { messages, system }: Conversation, format: Format): boolean {
   const same = (a: unknown, b: unknown): boolean => sorted(a) === sorted(b)
   if (format === 'openai') return same(toOpenAI(stored), messages)
+  if (format === 'openai-responses') return same(toOpenAIResponses(stored), messages)
   if (format === 'neutral') return same(stored.map(ownFields), messages.map(ownFields))
   return same(toAnthropic(stored), system === undefined ? { messages } : { system, messages })
 }
