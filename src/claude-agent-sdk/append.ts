@@ -3,6 +3,7 @@ import { isUndertextError } from '../errors.ts'
 import type { Session } from '../storage/storage.ts'
 import { entryOf } from './entry.ts'
 import type { Transcript } from './key.ts'
+import { keptOf } from './session-metadata.ts'
 import { readTranscript } from './transcript.ts'
 import type { TranscriptStore } from './types.ts'
 
@@ -20,8 +21,8 @@ export async function appendNew(
   messages: readonly NewMessage[],
 ): Promise<void> {
   let fresh = firstOfEach(messages)
-  // Where something is hidden by hand, it may be a deletion, whose entries can come again.
-  let isDoubtful = session.hidden.byHand > 0
+  // What was deleted can come again, though its rows may hold their keys still.
+  let isDoubtful = keptOf(session).deleted === true
   for (let tries = 1; ; tries++) {
     if (isDoubtful) fresh = await unknownOf(store, id, fresh)
     if (fresh.length === 0) return

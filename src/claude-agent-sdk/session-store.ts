@@ -7,6 +7,7 @@ import { appendNew } from './append.ts'
 import { deletionMark, messagesOf } from './entry.ts'
 import { CLAUDE_AGENT_SDK, keyOfSession, ownerOf, type Transcript, transcriptOf } from './key.ts'
 import { loadFold } from './load.ts'
+import { keepIn } from './session-metadata.ts'
 import { mtimeOf, summaryOf } from './summary.ts'
 import { DELETED, type DeletionMark, readTranscript } from './transcript.ts'
 import type {
@@ -155,12 +156,14 @@ export class UndertextSessionStore {
       deletion ??= mark?.deletion
       if (mark?.compactionId === undefined || mark.deletion !== deletion) continue
       await this.#store.undoCompaction(id, mark.compactionId, this.#authorship())
+      if ((await this.#lastDeletion(id)) === undefined) await keepIn(this.#store, id, { deleted: false })
       await this.#store.archiveSession(id, false)
     }
     return deletion !== undefined
   }
 
   async #delete(id: string, deletion: string): Promise<void> {
+    await keepIn(this.#store, id, { deleted: true })
     for (let tries = 1; ; tries++) {
       const { position } = await this.#store.append(id, [deletionMark(deletion)])
       try {

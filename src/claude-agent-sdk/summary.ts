@@ -5,9 +5,9 @@
  */
 import { isObject, type JsonObject } from '../core/json.ts'
 import { isUndertextError } from '../errors.ts'
-import { keptFor } from '../formats/wire.ts'
 import type { Session } from '../storage/storage.ts'
-import { CLAUDE_AGENT_SDK, type Transcript } from './key.ts'
+import type { Transcript } from './key.ts'
+import { keepIn, keptOf } from './session-metadata.ts'
 import { type DeletionMark, liveAmong, marksAmong, readTranscript } from './transcript.ts'
 import type { FoldSessionSummary, SessionStoreEntry, SessionSummaryEntry, TranscriptStore } from './types.ts'
 
@@ -97,20 +97,15 @@ async function isInForce(store: TranscriptStore, id: string, deleted: string): P
 
 async function keep(store: TranscriptStore, id: string, kept: Kept): Promise<void> {
   try {
-    // Read again, so that what the application set meanwhile stays.
-    const { metadata } = await store.getSession(id)
-    const own = keptFor(CLAUDE_AGENT_SDK, metadata)
-    await store.updateSession(id, {
-      metadata: { ...metadata, [CLAUDE_AGENT_SDK]: { ...own, summary: kept } },
-    })
+    await keepIn(store, id, { summary: kept })
   } catch (error) {
     // It is kept for speed alone: a store that only reads, or is busy, folds again the next time.
     if (!isUndertextError(error)) throw error
   }
 }
 
-function keptSummary({ metadata }: Session): Kept | undefined {
-  const summary = keptFor(CLAUDE_AGENT_SDK, metadata)?.summary
+function keptSummary(session: Session): Kept | undefined {
+  const { summary } = keptOf(session)
   if (!isObject(summary)) return undefined
   const { position, mtime, deleted, data } = summary
   if (typeof position !== 'number' || typeof mtime !== 'number' || typeof deleted !== 'string')

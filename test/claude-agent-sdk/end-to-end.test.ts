@@ -21,13 +21,14 @@ const run = promisify(execFile)
 async function claudeCode(): Promise<string | undefined> {
   const { resolve } = createRequire(import.meta.url)
   const { platform, arch } = process
+  const { PATH = '' } = process.env
   const names = [`${platform}-${arch}`, `${platform}-${arch}-musl`]
   for (const name of names) {
     try {
       const program = resolve(
         `@anthropic-ai/claude-agent-sdk-${name}/claude${platform === 'win32' ? '.exe' : ''}`,
       )
-      await run(program, ['--version'], { timeout: 60_000 })
+      await run(program, ['--version'], { timeout: 60_000, env: { PATH, HOME: tmpdir() } })
       return program
     } catch {
       // Not this one.
