@@ -7,7 +7,7 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { undertextSessionStore } from '../../src/claude-agent-sdk.ts'
 import { openStore, validateHistory } from '../../src/index.ts'
-import { type Compiled, compile } from '../support/compiled.ts'
+import { type Bundled, bundle } from '../support/bundled.ts'
 import { type ModelServer, startModelServer } from '../support/model-server.ts'
 
 /*
@@ -41,17 +41,17 @@ async function claudeCode(): Promise<string | undefined> {
 const program = await claudeCode()
 
 describe.skipIf(program === undefined)('query of the Claude Agent SDK', () => {
-  let compiled: Compiled
+  let bundled: Bundled
   let server: ModelServer
   const folder = mkdtempSync(join(tmpdir(), 'undertext-claude-'))
   const file = join(folder, 'chats.db')
   beforeAll(async () => {
-    compiled = compile('test/claude-agent-sdk')
+    bundled = await bundle('test/claude-agent-sdk/run-query.ts')
     server = await startModelServer()
   })
   afterAll(async () => {
     await server.close()
-    compiled.remove()
+    bundled.remove()
     rmSync(folder, { recursive: true, force: true })
   })
 
@@ -60,8 +60,7 @@ describe.skipIf(program === undefined)('query of the Claude Agent SDK', () => {
     home: string,
     resume: readonly string[] = [],
   ): Promise<{ sessionId: string; result: string }> {
-    const script = compiled.script('test/claude-agent-sdk/run-query.ts')
-    const args = [script, file, server.url, join(folder, home), folder, prompt, ...resume]
+    const args = [bundled.script, file, server.url, join(folder, home), folder, prompt, ...resume]
     const { stdout } = await run(process.execPath, args, { cwd: folder, timeout: 110_000 })
     return JSON.parse(stdout) as { sessionId: string; result: string }
   }
