@@ -49,8 +49,6 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'summarizers',
     'turn',
   ],
-  'claude-agent-sdk.ts': ['claude-agent-sdk'],
-  'claude-agent-sdk': ['core', 'formats', 'storage/storage.ts', 'store.ts'],
   background: ['core', 'config', 'compaction', 'events.ts', 'stats.ts', 'storage/storage.ts', 'process.ts'],
   request: [
     'core',
