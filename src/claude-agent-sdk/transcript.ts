@@ -24,7 +24,10 @@ export type LiveEntry = {
   readonly entry: SessionStoreEntry
 }
 
-/** The marks among some rows, in order, and which of them are in force. */
+/**
+ * The marks among some rows, in order, and which of them are in force. One that another compaction hides divides nothing any more: its own
+ * deletion had been undone by then, and the next one covered what stands before it too.
+ */
 export async function marksAmong(
   store: TranscriptStore,
   sessionId: string,
@@ -32,22 +35,19 @@ export async function marksAmong(
 ): Promise<DeletionMark[]> {
   const marks: DeletionMark[] = []
   for (const row of rows) {
+    const { position, hidden, truncationParent: compactionId } = row
     const deletion = deletionOf(row)
-    if (deletion === undefined || row.position === undefined) continue
-    const compactionId = await deletionHiding(store, sessionId, row)
-    marks.push({ position: row.position, deletion, ...(compactionId !== undefined && { compactionId }) })
+    if (deletion === undefined || position === undefined) continue
+    if (!hidden) marks.push({ position, deletion })
+    else if (compactionId !== undefined && (await isDeletion(store, sessionId, compactionId)))
+      marks.push({ position, deletion, compactionId })
   }
   return marks
 }
 
-async function deletionHiding(
-  store: TranscriptStore,
-  sessionId: string,
-  { truncationParent }: StoredMessage,
-): Promise<string | undefined> {
-  if (truncationParent === undefined) return undefined
-  const { kind, reason } = await store.getCompaction(sessionId, truncationParent)
-  return kind === 'manual' && reason === DELETED ? truncationParent : undefined
+async function isDeletion(store: TranscriptStore, sessionId: string, compactionId: string): Promise<boolean> {
+  const { kind, reason } = await store.getCompaction(sessionId, compactionId)
+  return kind === 'manual' && reason === DELETED
 }
 
 /** What is not deleted of some rows, in order. An entry that came twice counts once, as it came first. */

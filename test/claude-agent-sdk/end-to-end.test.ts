@@ -16,12 +16,12 @@ import { type ModelServer, startModelServer } from '../support/model-server.ts'
  */
 
 const run = promisify(execFile)
+const { PATH = '' } = process.env
 
 /** The native program of this platform; `undefined`, with a notice, where it is absent or does not run. */
 async function claudeCode(): Promise<string | undefined> {
   const { resolve } = createRequire(import.meta.url)
   const { platform, arch } = process
-  const { PATH = '' } = process.env
   const names = [`${platform}-${arch}`, `${platform}-${arch}-musl`]
   for (const name of names) {
     try {
@@ -61,7 +61,11 @@ describe.skipIf(program === undefined)('query of the Claude Agent SDK', () => {
     resume: readonly string[] = [],
   ): Promise<{ sessionId: string; result: string }> {
     const args = [bundled.script, file, server.url, join(folder, home), folder, prompt, ...resume]
-    const { stdout } = await run(process.execPath, args, { cwd: folder, timeout: 110_000 })
+    const { stdout } = await run(process.execPath, args, {
+      cwd: folder,
+      timeout: 110_000,
+      env: { PATH, TMPDIR: folder },
+    })
     return JSON.parse(stdout) as { sessionId: string; result: string }
   }
 

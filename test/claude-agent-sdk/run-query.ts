@@ -11,7 +11,7 @@ import { openStore } from '../../src/index.ts'
 
 const [file = '', url = '', home = '', cwd = '', prompt = '', resume] = process.argv.slice(2)
 const store = await openStore(file)
-const { PATH = '' } = process.env
+const { PATH = '', TMPDIR = '' } = process.env
 const conversation = query({
   prompt,
   options: {
@@ -25,6 +25,7 @@ const conversation = query({
     // Nothing of this process's own settings, and nobody else to talk to than the model.
     env: {
       PATH,
+      TMPDIR,
       HOME: home,
       CLAUDE_CONFIG_DIR: `${home}/config`,
       ANTHROPIC_BASE_URL: url,

@@ -269,6 +269,45 @@ describe('delete', () => {
     expect(await listed()).toEqual(['one'])
   })
 
+  it('is none either when a compaction hides the mark of one that was taken back', async () => {
+    await transcripts.delete(MAIN)
+    await transcripts.restore(MAIN)
+    const long = Array.from({ length: 20 }, () => [
+      asks('word '.repeat(400)),
+      says('word '.repeat(400)),
+    ]).flat()
+    await transcripts.append(MAIN, long)
+    await store.compactSession(SESSION_ID, { targetTokens: 2_000, enableSummarize: false })
+    const mark = (await store.getMessages(SESSION_ID))[entries.length]!
+    expect(mark.metadata).toEqual({ 'claude-agent-sdk': { deleted: expect.any(String) } })
+    expect(mark.truncationParent).toBeDefined()
+    expect(await transcripts.load(MAIN)).toStrictEqual([...entries, ...long])
+    expect(await listed()).toEqual(['one'])
+    // The next one hides what stands before that mark as well.
+    await transcripts.delete(MAIN)
+    expect(await transcripts.load(MAIN)).toBeNull()
+    await transcripts.restore(MAIN)
+    expect(await transcripts.load(MAIN)).toStrictEqual([...entries, ...long])
+  })
+
+  it('is followed by the summaries, there and back', async () => {
+    const promptAndTitle = async (): Promise<unknown> =>
+      (await transcripts.listSessionSummaries('project')).map(({ data }) => [
+        data.firstPrompt,
+        data.customTitle,
+      ])
+    expect(await promptAndTitle()).toEqual([['Read a.txt', undefined]])
+    await transcripts.delete(MAIN)
+    expect(await promptAndTitle()).toEqual([])
+    await transcripts.append(MAIN, [beside.title])
+    expect(await promptAndTitle()).toEqual([[undefined, 'Reading']])
+    await transcripts.restore(MAIN)
+    expect(await promptAndTitle()).toEqual([['Read a.txt', 'Reading']])
+    const [deletion] = await store.listCompactions(SESSION_ID)
+    await store.redoCompaction(SESSION_ID, deletion!.id)
+    expect(await promptAndTitle()).toEqual([[undefined, 'Reading']])
+  })
+
   it('loses nothing that is appended meanwhile', async () => {
     const more: SessionStoreEntry[] = Array.from({ length: 20 }, (_, i) => asks(`more ${i}`))
     const other = undertextSessionStore({ store })
