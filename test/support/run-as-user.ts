@@ -19,6 +19,10 @@ function resolved(code: string): string {
   return code
     .replaceAll("from 'undertext'", `from ${source('index.ts')}`)
     .replace(/from 'undertext\/([a-z-]+)'/g, (_, entry: string) => `from ${source(`${entry}.ts`)}`)
+  return code.replaceAll(
+    /from 'undertext(?:\/([a-z-]+))?'/g,
+    (_, entry: string | undefined) => `from ${source(`${entry ?? 'index'}.ts`)}`,
+  )
 }
 
 /** Runs code as a user would, in a folder of its own, with the package's name resolved to the sources. Answers what it printed. */
