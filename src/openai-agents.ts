@@ -1,1 +1,16 @@
+/*
+ * What concerns the OpenAI Agents SDK (`@openai/agents`, an optional peer): the entry `undertext/openai-agents`.
+ */
+
 export type { ConversionNote, ConversionNoteKind, ConversionOptions } from './formats/conversion.ts'
+export { fromAgentItems } from './openai-agents/from-items.ts'
+export type {
+  AgentFunctionCallItem,
+  AgentFunctionResultItem,
+  AgentItem,
+  AgentKeptItem,
+  AgentMessageItem,
+  AgentReasoningItem,
+  AgentToolItem,
+} from './openai-agents/item-types.ts'
+export { toAgentItems } from './openai-agents/to-items.ts'
