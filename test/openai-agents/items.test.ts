@@ -328,7 +328,7 @@ describe('lenient', () => {
     const messages = fromAgentItems(
       [
         { type: 'new_call', x: 1 },
-        { role: 'user', content },
+        { type: 'message', role: 'user', content },
       ],
       options,
     )
