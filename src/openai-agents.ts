@@ -13,4 +13,9 @@ export type {
   AgentReasoningItem,
   AgentToolItem,
 } from './openai-agents/item-types.ts'
+export { UndertextSession } from './openai-agents/session.ts'
+export type { SessionStore, UndertextSessionOptions } from './openai-agents/session-options.ts'
+export type { HistoryMutation } from './openai-agents/session-rewrites.ts'
 export { toAgentItems } from './openai-agents/to-items.ts'
+export type { HistoryTransaction } from './openai-agents/transaction.ts'
+export type { CompactionAnswer } from './openai-agents/usage.ts'

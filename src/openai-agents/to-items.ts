@@ -30,15 +30,20 @@ import { type Item, keptItem, type Writing } from './writing.ts'
  * Throws `INVALID_INPUT` for a list that holds no messages.
  */
 export function toAgentItems(messages: readonly Message[], options?: ConversionOptions): AgentItem[] {
+  return toItemsOfEach(messages, options).flat()
+}
+
+/** The same, the items of each message apart. */
+export function toItemsOfEach(messages: readonly Message[], options?: ConversionOptions): AgentItem[][] {
   const conversion = new Conversion(AGENTS, options)
   checkMessageList(messages, 'toAgentItems')
   const writing = { conversion, names: new Map<string, string>(), place: '' }
-  const items = messages.flatMap((message, i) => {
+  const items = messages.map((message, i) => {
     conversion.at(i)
     return toItems(message, `[${i}]`, writing)
   })
   // What is read from items is checked when it is read; the rest is made here.
-  return items as unknown as AgentItem[]
+  return items as unknown as AgentItem[][]
 }
 
 function toItems(message: Message, place: string, writing: Writing): Item[] {
