@@ -2,17 +2,11 @@
  * Stands in for a model, so that the example runs without a key: asks two tools at once for the weather, one that needs approval to
  * forget something, and finds the name in what it is sent.
  */
-import type {
-  AgentInputItem,
-  AgentOutputItem,
-  Model,
-  ModelRequest,
-  ModelResponse,
-  StreamEvent,
-} from '@openai/agents'
+import type { AgentInputItem, Model, ModelRequest, ModelResponse, StreamEvent } from '@openai/agents'
 import { Usage } from '@openai/agents'
 
-type Call = Extract<AgentOutputItem, { type: 'function_call' }>
+/** What a model may say: of the items of a history those that are not a user's. */
+type Output = Extract<StreamEvent, { type: 'response_done' }>['response']['output']
 
 export class MockModel implements Model {
   async getResponse(request: ModelRequest): Promise<ModelResponse> {
@@ -30,7 +24,7 @@ export class MockModel implements Model {
   }
 }
 
-function answerTo(input: string | AgentInputItem[]): AgentOutputItem[] {
+function answerTo(input: string | AgentInputItem[]): Output {
   if (typeof input === 'string') return [message('I will.')]
   const last = input.at(-1)!
   const asked = textOf([last])
@@ -51,16 +45,16 @@ function answerTo(input: string | AgentInputItem[]): AgentOutputItem[] {
   ]
 }
 
-function message(text: string): AgentOutputItem {
+function message(text: string): Output[number] {
   return { type: 'message', role: 'assistant', status: 'completed', content: [{ type: 'output_text', text }] }
 }
 
-function reasoning(text: string): AgentOutputItem {
+function reasoning(text: string): Output[number] {
   const providerData = { encrypted_content: 'gAAAA' }
   return { type: 'reasoning', id: 'rs_1', content: [{ type: 'input_text', text }], providerData }
 }
 
-function call(input: readonly unknown[], no: number, name: string, args: object): Call {
+function call(input: readonly unknown[], no: number, name: string, args: object): Output[number] {
   const callId = `call_${input.length}_${no}`
   return { type: 'function_call', callId, name, arguments: JSON.stringify(args), status: 'completed' }
 }
