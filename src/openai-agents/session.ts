@@ -1,6 +1,6 @@
 import { v7 as uuidv7 } from 'uuid'
 import { check } from '../core/check.ts'
-import type { NewMessage, StoredMessage, ViewMessage } from '../core/message.ts'
+import type { ViewMessage } from '../core/message.ts'
 import { isUndertextError, UndertextError } from '../errors.ts'
 import type { ConversionOptions } from '../formats/conversion.ts'
 import type { Session } from '../storage/storage.ts'
@@ -8,17 +8,16 @@ import { CompactionOwnership } from './compaction-ownership.ts'
 import { fromAgentItems } from './from-items.ts'
 import { fullHistory } from './full-history.ts'
 import type { AgentItem } from './item-types.ts'
+import { type Decide, type Operation, rewriteHistory } from './rewriting.ts'
 import { type SessionStore, sessionSchema, type UndertextSessionOptions } from './session-options.ts'
-import { type HistoryMutation, mutated, poppedOf, type Rewrite, suffixReplaced } from './session-rewrites.ts'
-import { type Originals, OriginalsNeeded, type ShownRow, shownRows } from './session-rows.ts'
+import { type HistoryMutation, mutated, poppedOf, suffixReplaced } from './session-rewrites.ts'
+import { type ShownRow, shownRows } from './session-rows.ts'
 import { toAgentItems } from './to-items.ts'
 import { checkTransaction, type HistoryTransaction } from './transaction.ts'
 import { type CompactionAnswer, usageOf } from './usage.ts'
 
 /** What the SDK's runner says about a compaction after a turn. Only `force` concerns this session. */
 export type RunCompactionArgs = { readonly force?: boolean | undefined }
-
-type Decide = (rows: readonly ShownRow[], originals: Originals) => Rewrite
 
 /**
  * A conversation of the OpenAI Agents SDK in a store: what `run(agent, input, { session })` takes. It is a `Session` with all
@@ -201,55 +200,9 @@ export class UndertextSession {
     return (await this.#store.append(this.#id, messages)).position
   }
 
-  /** Takes back what a decision says, and appends; decides again when somebody was faster. */
-  async #rewrite(
-    method: string,
-    decide: Decide,
-    operation: { readonly operationId: string; readonly operationBody: string } | undefined = undefined,
-  ): Promise<void> {
-    const originals = new Map<string, StoredMessage>()
-    for (;;) {
-      let append: readonly NewMessage[] = []
-      const from = (view: readonly ViewMessage[]) => {
-        const rows = this.#shown(view)
-        const rewrite = decide(rows, originals)
-        if (rewrite === undefined) throw new NothingToDo()
-        append = rewrite.append
-        const first = rows[rewrite.from]
-        return first === undefined ? ('end' as const) : { messageId: first.row.id }
-      }
-      try {
-        await this.#store.rewind(this.#id, {
-          from,
-          append: () => append,
-          ...operation,
-          ...this.#said(method),
-        })
-        return
-      } catch (error) {
-        if (error instanceof NothingToDo) return
-        if (error instanceof OriginalsNeeded) await this.#fetch(error.rows, originals)
-        else if (operation !== undefined && isUndertextError(error, 'SESSION_NOT_FOUND')) await this.#make()
-        else throw error
-      }
-    }
-  }
-
-  async #fetch(rows: readonly ViewMessage[], originals: Map<string, StoredMessage>): Promise<void> {
-    for (const { id, position = 1 } of rows) {
-      const [message] = await this.#store.getMessages(this.#id, { after: position - 1, limit: 1 })
-      if (message?.id === id) originals.set(id, message)
-      else throw new UndertextError('MESSAGE_NOT_FOUND', { sessionId: this.#id, messageId: id })
-    }
-  }
-
-  /** A transaction that says nothing has nowhere to be remembered without a session. */
-  async #make(): Promise<void> {
-    try {
-      await this.#store.createSession({ id: this.#id })
-    } catch (error) {
-      if (!isUndertextError(error, 'SESSION_EXISTS')) throw error
-    }
+  async #rewrite(method: string, decide: Decide, operation?: Operation): Promise<void> {
+    const show = (view: readonly ViewMessage[]): ShownRow[] => this.#shown(view)
+    await rewriteHistory(this.#store, this.#id, show, decide, { ...operation, ...this.#said(method) })
   }
 
   #shown(view: readonly ViewMessage[], notes: ConversionOptions = {}): ShownRow[] {
@@ -290,7 +243,6 @@ export class UndertextSession {
   }
 }
 
-class NothingToDo extends Error {}
 class OtherEnd extends Error {}
 
 function nameOf(error: unknown): string {
