@@ -24,7 +24,7 @@ import {
   type Place,
 } from './anthropic-types.ts'
 import { Conversion, type ConversionOptions } from './conversion.ts'
-import { isBlank, isObject, isResult, keptFor, runsOf, textBlocks } from './wire.ts'
+import { answeredRunsOf, isBlank, isObject, isResult, keptFor, textBlocks } from './wire.ts'
 
 /** How messages are written. */
 export type AnthropicOptions = ConversionOptions & {
@@ -112,7 +112,7 @@ function toMessages(message: Message, index: number, conversion: Conversion): An
       `[${index}]`,
       'a system message behind others is sent as a message of the user',
     )
-  const runs = typeof message.content === 'string' ? [] : runsOf(message.content)
+  const runs = typeof message.content === 'string' ? [] : answeredRunsOf(message.content)
   const whole = message.role !== 'assistant' || runs.length < 2
   if (!whole)
     conversion.note('changed', path, 'results within an assistant message become messages of the user')

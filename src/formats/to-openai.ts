@@ -6,7 +6,7 @@ import { Conversion, type ConversionOptions } from './conversion.ts'
 import { kindOf, OPENAI, type OpenAIMessage, type WireMessage, type WirePart } from './openai-types.ts'
 import { toFunction, toToolCall, toToolMessage } from './to-openai-calls.ts'
 import { toPart } from './to-openai-parts.ts'
-import { isEmpty, isObject, isResult, keptFor, runsOf } from './wire.ts'
+import { answeredRunsOf, isEmpty, isObject, isResult, keptFor } from './wire.ts'
 
 /**
  * Neutral messages in the form of Chat Completions: `toOpenAI(fromOpenAI(x))` is x.
@@ -88,7 +88,7 @@ function toAssistant({ content, metadata }: Message, path: string, conversion: C
   if (parts.length < content.length && parts.every((part) => part.type === 'text' && part.text === ''))
     return []
 
-  const runs = parts.length === 0 ? [parts] : runsOf(parts)
+  const runs = parts.length === 0 ? [parts] : answeredRunsOf(parts)
   return runs.flatMap((run, i): WireMessage[] => {
     const placed = run.map((part) => ({ part, place: places.get(part) ?? path }))
     if (isResult(run[0])) {

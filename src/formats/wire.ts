@@ -153,13 +153,30 @@ function imageTypeOf(base64: string): string | undefined {
 }
 
 /**
+ * The parts of an assistant message cut where tool results begin and end. Some providers run tools themselves
+ * and answer within the message; the others want the answer in a message of its own. `isApart` says which parts stand apart; all results by default.
+ */
+export function runsOf(
+  parts: readonly Part[],
+  isApart: (part: Part) => boolean = isResult,
+): (readonly Part[])[] {
+  const runs: Part[][] = []
+  for (const part of parts) {
+    const first = runs.at(-1)?.[0]
+    if (first !== undefined && isApart(first) === isApart(part)) runs.at(-1)?.push(part)
+    else runs.push([part])
+  }
+  return runs
+}
+
+/**
  * The parts of an assistant message cut where tool results stand. Some providers run tools themselves and answer
  * within the message; the others want the answer in a message of its own.
  *
  * Each run of results stands behind the run of their calls, in the order of those. Calls that are not answered within
  * the message come last, so that their results can stand right behind it. A message without results is one run.
  */
-export function runsOf(parts: readonly Part[]): (readonly Part[])[] {
+export function answeredRunsOf(parts: readonly Part[]): (readonly Part[])[] {
   if (!parts.some(isResult)) return [parts]
   const answers = answersById(parts)
   const runs: (readonly Part[])[] = []

@@ -2,7 +2,7 @@ import { invalid } from '../../core/check.ts'
 import { type Message, type Part, partsOf } from '../../core/message.ts'
 import { checkMessageList } from '../../core/message-list.ts'
 import { Conversion, type ConversionOptions } from '../conversion.ts'
-import { isBlank, isResult, keptFor, runsOf } from '../wire.ts'
+import { answeredRunsOf, isBlank, isResult, keptFor } from '../wire.ts'
 import { orderOf } from './calls.ts'
 import { partOptions } from './options.ts'
 import {
@@ -153,7 +153,7 @@ function writeMessage(message: Message, index: number, course: Course): Draft[] 
 /** The parts of an assistant message cut where results begin and end; those of Gemini's own tools stay with it. */
 function runsOfAnswers(parts: readonly Part[]): (readonly Part[])[] {
   if (!parts.some(isApplicationResult)) return [parts]
-  return runsOf(parts)
+  return answeredRunsOf(parts)
 }
 
 function isApplicationResult(part: Part | undefined): boolean {
