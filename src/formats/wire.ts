@@ -194,7 +194,7 @@ export function answeredRunsOf(parts: readonly Part[]): (readonly Part[])[] {
       const result =
         part.type === 'tool-call' && mayAnswer(part) ? answers.get(part.toolCallId)?.shift() : undefined
       if (result !== undefined) results.push(result)
-      else if (part.type === 'tool-call' && !isHosted(part)) {
+      else if (part.type === 'tool-call') {
         waiting.push(part)
         continue
       }

@@ -41,7 +41,11 @@ const reasoning: fc.Arbitrary<Part> = fc.constant({ type: 'reasoning', text: 'hm
 const result: fc.Arbitrary<Part> = fc.record({ type: fc.constant('tool-result'), toolCallId: callId, output })
 const opaque: fc.Arbitrary<Part> = fc
   .constantFrom('anthropic', 'openai', 'google', 'x', UNREAD)
-  .map((provider) => ({ type: 'provider', provider, data: { type: 'search' } }))
+  .map((provider) => ({
+    type: 'provider',
+    provider,
+    data: { ...(provider === 'google' ? { executableCode: { code: '1' } } : { type: 'search' }) },
+  }))
 const image: fc.Arbitrary<Part> = fc.constant({ type: 'image', image: 'aGk=' })
 const call = (ranByProvider: boolean): fc.Arbitrary<Part> =>
   callId.map((toolCallId) => ({

@@ -39,7 +39,7 @@ describe('what Anthropic cannot have said', () => {
 
     const notes: ConversionNote[] = []
     const read = fromAnthropic(given, { lenient: true, onNote: (note) => notes.push(note) })
-    const value = JSON.parse(JSON.stringify(message).replace('"1970-01-01T00:00:00.000Z"', '{}')) as unknown
+    const value = JSON.parse(JSON.stringify(message)) as unknown
     expect(read[1]).toStrictEqual({ role: 'user', content: [opaque(value)] })
     expect(notes).toStrictEqual([{ kind: 'unread', messageIndex: 1, place, why: rule }])
   })

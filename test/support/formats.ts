@@ -17,6 +17,8 @@ import {
   toOpenAIResponses,
   validateHistory,
 } from '../../src/index.ts'
+import { fromLangChain, toLangChainStored } from '../../src/langchain.ts'
+import { fromAgentItems, toAgentItems } from '../../src/openai-agents.ts'
 import { sharedPath } from './shared.ts'
 
 /** A form messages can have elsewhere: one line of the table that the tests of all formats go through. */
@@ -51,6 +53,14 @@ export const FORMATS: readonly Format[] = [
     from: fromOpenAIResponses,
     isItemwise: true,
     owner: 'openai',
+    providers: ['openai', 'azure'],
+  },
+  { name: 'langchain', to: toLangChainStored, from: fromLangChain as Format['from'], providers: [] },
+  {
+    name: 'openai-agents',
+    to: toAgentItems,
+    from: fromAgentItems as Format['from'],
+    isItemwise: true,
     providers: ['openai', 'azure'],
   },
   { name: 'flat', to: toChatMessages, from: fromChatMessages, providers: [] },
@@ -149,8 +159,10 @@ function linesOf(relative: string): unknown[] {
     .map((line) => JSON.parse(line) as unknown)
 }
 
-/** What a provider would refuse of what is read of a form. Items are paired by their ids: the order of results is free. */
+const FREE_IN_ITEMS = new Set(['RESULT_ORDER', 'RESULT_NOT_AFTER_CALL', 'EMPTY_MESSAGE'])
+
+/** What a provider would refuse of what is read of a form. Items are paired by their ids: where results stand is free, and an empty text is an item like any other. */
 export function problemsIn(read: readonly Message[], provider: string, { isItemwise }: Format): Problem[] {
   const found = validateHistory(read, provider)
-  return isItemwise === true ? found.filter(({ code }) => code !== 'RESULT_ORDER') : found
+  return isItemwise === true ? found.filter(({ code }) => !FREE_IN_ITEMS.has(code)) : found
 }

@@ -128,7 +128,10 @@ function writeMessage(message: Message, index: number, course: Course): Draft[] 
   const own = message.role === 'system' ? undefined : keptFor(GOOGLE, message.metadata)
   const all = partsOf(message)
   if (all.length === 0 && own === undefined) leftOut(writingAt(path), 'a content without parts is refused')
-  const runs = message.role === 'assistant' ? runsOfAnswers(all) : [all]
+  // Answers come first; only beside those that came from elsewhere can something stand before them.
+  const isMixed = message.role === 'tool' && own === undefined
+  const arranged = isMixed ? [...all.filter(isResult), ...all.filter((part) => !isResult(part))] : all
+  const runs = message.role === 'assistant' ? runsOfAnswers(all) : [arranged]
   if (runs.length > 1)
     conversion.note('changed', path, 'results within an assistant message become contents of the user')
   return (runs.length === 0 ? [[]] : runs).flatMap((run, i): Draft[] => {
