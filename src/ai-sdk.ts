@@ -2,8 +2,10 @@
  * What concerns the AI SDK (`ai`, an optional peer): the entry `undertext/ai-sdk`.
  */
 
+export { fromModelMessages } from './ai-sdk/from-model-messages.ts'
 export type { PromptHistory } from './ai-sdk/known.ts'
 export { type UndertextStore, undertext } from './ai-sdk/middleware.ts'
+export type { SdkModelMessage } from './ai-sdk/model-types.ts'
 export { fromSdkPrompt, toSdkPrompt } from './ai-sdk/prompt.ts'
 export { namesOf } from './ai-sdk/provider-names.ts'
 export type {
@@ -19,6 +21,7 @@ export type {
 } from './ai-sdk/sdk-types.ts'
 export type { OnDivergence } from './ai-sdk/session-reading.ts'
 export { type AiSdkSummarizerOptions, aiSdkSummarizer } from './ai-sdk/summarizer.ts'
+export { type ModelMessageOptions, toModelMessages } from './ai-sdk/to-model-messages.ts'
 export type { LanguageModelLike, ModelRegistry } from './ai-sdk/types.ts'
 export type {
   RequestOptions,
