@@ -3,6 +3,7 @@
  */
 
 export { fromModelMessages } from './ai-sdk/from-model-messages.ts'
+export { fromUIMessages } from './ai-sdk/from-ui-messages.ts'
 export type { PromptHistory } from './ai-sdk/known.ts'
 export { type UndertextStore, undertext } from './ai-sdk/middleware.ts'
 export type { SdkModelMessage } from './ai-sdk/model-types.ts'
@@ -22,7 +23,9 @@ export type {
 export type { OnDivergence } from './ai-sdk/session-reading.ts'
 export { type AiSdkSummarizerOptions, aiSdkSummarizer } from './ai-sdk/summarizer.ts'
 export { type ModelMessageOptions, toModelMessages } from './ai-sdk/to-model-messages.ts'
+export { toUIMessages, type UIMessageOptions } from './ai-sdk/to-ui-messages.ts'
 export type { LanguageModelLike, ModelRegistry } from './ai-sdk/types.ts'
+export type { SdkUIMessage, SdkUIPart, UIMessageLike } from './ai-sdk/ui-types.ts'
 export type {
   RequestOptions,
   RequestOptionsOf,

@@ -148,3 +148,118 @@ export function modelMessage(version: 6 | 7): fc.Arbitrary<AnyModelMessage> {
     record({ role: kind('tool'), content: list(parts.tool) }, withOptions),
   ) as unknown as fc.Arbitrary<AnyModelMessage>
 }
+
+const stated = { state: fc.constantFrom('streaming', 'done'), providerMetadata: options }
+const address = fc.oneof(http, dataUrl)
+
+function approval(approved: fc.Arbitrary<unknown> | undefined, version: 6 | 7): Arb {
+  const more = version === 7 ? { requestReason: text, isAutomatic: fc.boolean() } : {}
+  const maybe = { descriptor: json, signature: text, inputSchemaInput: json, ...more }
+  return approved === undefined
+    ? record({ id: fc.uuid() }, maybe)
+    : record({ id: fc.uuid(), approved }, { ...maybe, reason: text })
+}
+
+/** A tool in every state it can be in. */
+function uiTool(version: 6 | 7): Arb {
+  const call = { toolCallId: id }
+  const maybe = {
+    title: text,
+    toolMetadata: jsonFields,
+    providerExecuted: fc.boolean(),
+    callProviderMetadata: options,
+  }
+  const result = { ...maybe, resultProviderMetadata: options, approval: approval(kind(true), version) }
+  const states = (tool: Record<string, fc.Arbitrary<unknown>>) => {
+    const always = { ...tool, ...call }
+    const at = (state: string) => ({ ...always, state: kind(state), input: json })
+    return fc.oneof(
+      record(
+        { ...always, state: kind('input-streaming') },
+        { ...maybe, input: json, rawInput: text, inputEncoding: fc.constantFrom('json', 'text') },
+      ),
+      record(at('input-available'), maybe),
+      record({ ...at('approval-requested'), approval: approval(undefined, version) }, maybe),
+      record({ ...at('approval-responded'), approval: approval(fc.boolean(), version) }, maybe),
+      record({ ...at('output-available'), output: json }, { ...result, preliminary: fc.boolean() }),
+      record(
+        { ...always, state: kind('output-error'), errorText: text },
+        { ...result, input: json, rawInput: json },
+      ),
+      record({ ...at('output-denied'), approval: approval(kind(false), version) }, maybe),
+    )
+  }
+  return fc.oneof(
+    states({ type: fc.constantFrom('tool-look', 'tool-web.search') }),
+    states({ type: kind('dynamic-tool'), toolName: name }),
+  )
+}
+
+function uiParts(version: 6 | 7) {
+  const file = record(
+    { type: kind('file'), mediaType, url: fc.oneof(address, kind('/uploads/a.png')) },
+    {
+      filename: text,
+      providerMetadata: options,
+      ...(version === 7 && { providerReference: reference }),
+    },
+  )
+  const said = record({ type: kind('text'), text }, stated)
+  const data = record({ type: fc.constantFrom('data-weather', 'data-x'), data: json }, { id: text })
+  const assistant = [
+    said,
+    said,
+    file,
+    data,
+    record({ type: kind('reasoning'), text }, { ...stated, id: text }),
+    record({ type: kind('source-url'), sourceId: id, url: http }, { title: text, providerMetadata: options }),
+    record(
+      { type: kind('source-document'), sourceId: id, mediaType, title: text },
+      { filename: text, providerMetadata: options },
+    ),
+    record({ type: kind('step-start') }),
+    record({ type: kind('step-start') }),
+    uiTool(version),
+    uiTool(version),
+    ...(version === 7
+      ? [
+          record({ type: kind('custom'), kind: kind('openai.thing') }, { providerMetadata: options }),
+          record({ type: kind('reasoning-file'), url: address, mediaType }, { providerMetadata: options }),
+          record({
+            type: kind('steering-message'),
+            id,
+            parts: fc.array(fc.oneof(said, file), { maxLength: 2 }),
+          }),
+        ]
+      : []),
+  ]
+  return { user: fc.oneof(said, file, data), assistant: fc.oneof(...assistant) }
+}
+
+export type AnyUIMessage = {
+  readonly id: string
+  readonly role: 'system' | 'user' | 'assistant'
+  readonly metadata?: unknown
+  readonly parts: readonly ({ readonly type: string } & Fields)[]
+}
+
+/** A `UIMessage` of ai 6 or 7. */
+export function uiMessage(version: 6 | 7): fc.Arbitrary<AnyUIMessage> {
+  const parts = uiParts(version)
+  const of = (role: string, part: Arb, minLength: number) =>
+    record(
+      { id: fc.uuid(), role: kind(role), parts: fc.array(part, { minLength, maxLength: 8 }) },
+      { metadata: json },
+    )
+  return fc.oneof(
+    of('system', parts.user, 1),
+    of('user', parts.user, 1),
+    of('assistant', parts.assistant, 0),
+    of('assistant', parts.assistant, 3),
+  ) as unknown as fc.Arbitrary<AnyUIMessage>
+}
+
+/** A chat: its messages have ids of their own. */
+export function chatOf(version: 6 | 7, maxLength = 4): fc.Arbitrary<AnyUIMessage[]> {
+  return fc.uniqueArray(uiMessage(version), { selector: (message) => message.id, maxLength })
+}
