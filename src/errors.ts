@@ -41,6 +41,7 @@ export interface Failures {
   SUMMARIZER_FAILED: { summarizer: string; error: string }
   STRATEGY_FAILED: { strategy: string; error: string }
   HISTORY_DIVERGED: { sessionId: string; position: number; why: string }
+  OPERATION_CONFLICT: { sessionId: string; operationId: string }
 }
 
 /** What is known of a request that is still too long. Figures are tokens. */
@@ -163,6 +164,8 @@ const SENTENCES: { readonly [C in ErrorCode]: (facts: Failures[C]) => string } =
     `The summarizer ${JSON.stringify(summarizer)} gave no summary that can be used (${error}), so nothing was changed.`,
   STRATEGY_FAILED: ({ strategy, error }) =>
     `The strategy ${JSON.stringify(strategy)} failed (${error}), so nothing was changed.`,
+  OPERATION_CONFLICT: ({ operationId }) =>
+    `The operation id ${JSON.stringify(operationId)} was used for another rewind of this session, so nothing was changed. Use a new id for a new operation.`,
   HISTORY_DIVERGED: ({ sessionId, position, why }) =>
     `The prompt goes on from position ${position} of session ${JSON.stringify(sessionId)}, and what stands behind it cannot be set aside (${why}). Go on from the end, or in a new session.`,
 }

@@ -414,11 +414,13 @@ export type {
   LimitKind,
   ModelUsage,
   NamedLimit,
+  RewindPoint,
   Session,
   Trigger,
   UndoOutcome,
 } from './storage/storage.ts'
 export type { AppendResult } from './store/log-verbs.ts'
+export type { RewindOptions, RewindResult } from './store/rewind-verbs.ts'
 export { Store } from './store.ts'
 export type {
   AppendOptions,

@@ -4,7 +4,7 @@ import { type callSchema, renderingShape } from './config/settings.ts'
 import type { SwitchSpellings } from './config/spellings.ts'
 import { type PendingRequest, requestSchema } from './core/budget.ts'
 import { jsonObjectSchema, labelSchema, nameSchema, shareSchema } from './core/check.ts'
-import { jsonProblem } from './core/json.ts'
+import { type Json, jsonProblem } from './core/json.ts'
 import { COMPACTION_KINDS } from './core/plan.ts'
 import { SUMMARY_PRESETS } from './core/rendering/rows.ts'
 import { isUndertextError } from './errors.ts'
@@ -46,6 +46,26 @@ export const appendSchema = z.strictObject({
   /** Whether large tool outputs are shown as previews. Default: as the settings say. */
   previewToolOutputs: z.boolean().optional(),
 })
+export const authorshipSchema = z.strictObject({
+  actor: nameSchema.optional(),
+  reason: labelSchema.optional(),
+})
+/** What a rewind hides from: the first visible row, none, or a certain one. */
+export const rewindPointSchema = z.union(
+  [z.enum(['start', 'end']), z.strictObject({ messageId: nameSchema })],
+  "must be 'start', 'end' or { messageId }",
+)
+/** `from` and `append` may be functions, so what they answer is checked apart. */
+export const rewindSchema = z.strictObject({
+  from: z.unknown(),
+  append: z.unknown().optional(),
+  expectedPosition: z.int().nonnegative().optional(),
+  operationId: nameSchema.optional(),
+  operationBody: z
+    .custom<Json>((value) => jsonProblem(value) === undefined, 'must be a JSON value')
+    .optional(),
+  ...authorshipSchema.shape,
+})
 export const messagesSchema = z.strictObject({
   after: z.int().nonnegative().optional(),
   before: z.int().positive().optional(),
@@ -65,10 +85,6 @@ export const sourcesSchema = z.strictObject({
   limit: z.int().positive().optional(),
 })
 export const historySchema = z.strictObject({ provenance: z.boolean().default(false) })
-export const authorshipSchema = z.strictObject({
-  actor: nameSchema.optional(),
-  reason: labelSchema.optional(),
-})
 export const undoSchema = z.strictObject({ cascade: z.boolean().default(false), ...authorshipSchema.shape })
 export const statsSchema = z.strictObject({
   threshold: shareSchema.optional(),

@@ -39,6 +39,9 @@ const VERBS = {
   pin: ({ store, messageId }) => store.pin('s', [messageId]),
   unpin: ({ store, messageId }) => store.unpin('s', [messageId]),
   hideMessages: ({ store, messageId }) => store.hideMessages('s', [messageId]),
+  'rewind of nothing': ({ store }) => store.rewind('s', { from: 'start' }),
+  'rewind with a message': ({ store }) =>
+    store.rewind('s', { from: 'start', append: [say('user', 'instead')] }),
   'recordProviderCompaction of nothing': ({ store }) => store.recordProviderCompaction('s'),
   getContextStats: ({ store }) => store.getContextStats('s'),
   needsCompaction: async ({ store }) => ((await store.needsCompaction('s')) ? true : null),
@@ -132,6 +135,8 @@ const TABLE: Record<Verb, Cells<typeof STATES>> = {
   pin:                                [NOT_FOUND, 'MESSAGE_NOT_FOUND',    'works',    'works', 'works', READONLY, CLOSED],
   unpin:                              [NOT_FOUND, 'MESSAGE_NOT_FOUND',    'works',    'works', 'works', READONLY, CLOSED],
   hideMessages:                       [NOT_FOUND, 'MESSAGE_NOT_FOUND',    'STALE_PLAN', 'works', 'STALE_PLAN', READONLY, CLOSED],
+  'rewind of nothing':                [NOT_FOUND, 'works',                'works',    'works', 'works', READONLY, CLOSED],
+  'rewind with a message':            ['works',   'works',                'works',    'works', 'works', READONLY, CLOSED],
   'recordProviderCompaction of nothing': [NOT_FOUND, 'works',             'works',    'works', 'works', 'works',  CLOSED],
   getContextStats:                    ['null',    'null',                 'works',    'works', 'works', 'works',  CLOSED],
   needsCompaction:                    ['null',    'null',                 'null',     'null',  'null',  'null',   CLOSED],

@@ -26,6 +26,8 @@ export type Coverage = {
   readonly inserted: Place | undefined
   /** Whether calls without a result are among the rows hidden: a late result would part the pair. */
   readonly openCalls: boolean
+  /** Whether the end of the view was taken back as a whole: pins, pairs and system messages do not hold there. */
+  readonly rewinds?: true
 }
 
 export const NO_ROWS: RowSet = { positions: [], inserted: [] }
@@ -34,7 +36,9 @@ export const NO_ROWS: RowSet = { positions: [], inserted: [] }
 export function coverageOf(view: View, plan: Plan, inserted: Place | undefined): Coverage {
   const hidden = new Set(plan.hide)
   const openCalls = view.turns.unansweredRows.some((index) => hidden.has(view.rows[index]!))
-  return { hidden: rowSet(plan.hide), beside: rowSet(spanOf(view, plan.hide).beside), inserted, openCalls }
+  const { beside } = spanOf(view, plan.hide)
+  const rewinds = plan.rewinds === true ? { rewinds: true as const } : {}
+  return { hidden: rowSet(plan.hide), beside: rowSet(beside), inserted, openCalls, ...rewinds }
 }
 
 export function rowSet(rows: readonly ViewRow[]): RowSet {
@@ -113,6 +117,7 @@ type Encoded = {
   i?: readonly (readonly [number, number])[]
   b?: { p?: readonly PositionRange[]; i?: readonly (readonly [number, number])[] }
   o?: 1
+  w?: 1
 }
 
 /**
@@ -124,6 +129,7 @@ export function encodeCoverage(coverage: Coverage): string {
   const beside = encodeRows(coverage.beside)
   if (beside.p !== undefined || beside.i !== undefined) encoded.b = beside
   if (coverage.openCalls) encoded.o = 1
+  if (coverage.rewinds === true) encoded.w = 1
   return JSON.stringify(encoded)
 }
 
@@ -143,6 +149,7 @@ export function decodeCoverage(text: string, inserted: Place | undefined): Cover
     beside: decodeRows(encoded.b ?? {}),
     inserted,
     openCalls: encoded.o === 1,
+    ...(encoded.w === 1 && { rewinds: true as const }),
   }
 }
 

@@ -6,6 +6,9 @@ import { View, type ViewRow } from './view.ts'
  * The hard laws of design 3.3 that a plan must meet on the view it is applied to, whoever made it. Law 1 (the
  * world has not moved) is `checkStale`, law 7 (a summary is worth it) belongs to whoever has the text.
  *
+ * A rewind takes back what was said, so pins, system messages, summaries and calls that wait go with it; all that is asked is
+ * that no result is left without its call.
+ *
  * Throws `ILLEGAL_BOUNDARY`, `PENDING_TOOL_CALLS` or `STALE_PLAN` (a row is not there); changes nothing.
  */
 export function checkLaws(sessionId: string, view: View, plan: Plan): void {
@@ -23,6 +26,15 @@ export function checkLaws(sessionId: string, view: View, plan: Plan): void {
   ].filter((row) => view.indexOf(row.key) === undefined)
   if (gone.length > 0) throw stale(sessionId, 'some of its messages are not visible', gone)
 
+  if (plan.rewinds === true) {
+    const answers = turns.answersMissing(plan.hide.map(indexOf))
+    if (answers.length > 0)
+      refuse(
+        'they answer tool calls that would be hidden',
+        answers.map((at) => view.rows[at]!),
+      )
+    return
+  }
   const pinned = touched.filter((row) => row.pinned)
   if (pinned.length > 0) refuse('pinned messages stay', pinned)
   const system = touched.filter((row) => row.kind === 'message' && row.role === 'system')

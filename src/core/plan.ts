@@ -81,6 +81,8 @@ export type Plan = {
   readonly insert?: PlannedInsert
   /** Parts the plan leans on; they must be visible and show their original. */
   readonly requires: readonly RequiredPart[]
+  /** It takes back the end of the view as a whole (`planRewind`): other laws hold for it. */
+  readonly rewinds?: true
   /** The settings that led to it, for the audit. */
   readonly params: { readonly [name: string]: Json }
 }

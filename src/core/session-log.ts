@@ -206,7 +206,8 @@ function checkCovered(
       appeared.map(({ id }) => id),
     )
   try {
-    checkLaws(sessionId, view, { kind, hide, replace: [], requires: [], params: {} })
+    const rewinds = coverage.rewinds === true ? { rewinds: true as const } : {}
+    checkLaws(sessionId, view, { kind, hide, replace: [], requires: [], params: {}, ...rewinds })
   } catch (error) {
     refuse('a law would not hold', (error as UndertextError<'ILLEGAL_BOUNDARY'>).facts.messageIds)
   }

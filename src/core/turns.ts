@@ -105,6 +105,15 @@ export class Turns {
     return [...missing].sort((a, b) => a - b)
   }
 
+  /** The rows that hold results of calls in some of these rows and are not among them, ascending. */
+  answersMissing(indexes: Iterable<number>): number[] {
+    const given = new Set(indexes)
+    const missing = new Set<number>()
+    for (const { call, result } of this.#pairs)
+      if (given.has(call.row) && !given.has(result.row)) missing.add(result.row)
+    return [...missing].sort((a, b) => a - b)
+  }
+
   /** Whether a cut may fall before row `index` (0 and the length are legal). */
   isLegalCut(index: number): boolean {
     return index <= 0 || index >= this.rows.length || this.#depths[index] === 0

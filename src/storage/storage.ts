@@ -138,6 +138,36 @@ export type Previewing = {
   begin(session: SessionSaid): PreviewRun
 }
 
+/** From where on a rewind hides: the first visible row, a certain one, or none. */
+export type RewindPoint = 'start' | 'end' | { readonly messageId: string }
+
+/** An id of the caller's, and a digest of what is asked for under it. */
+export type RewindOperation = { readonly id: string; readonly digest: string }
+
+/** What a rewind does, and what must be true for it. */
+export type RewindRequest = {
+  readonly from: RewindPoint
+  readonly append: readonly NewMessage[]
+  readonly expectedPosition: number | undefined
+  /** The session's version that `from` and `append` were made for. */
+  readonly expectedVersion: number | undefined
+  readonly operation: RewindOperation | undefined
+  /** What the compaction that hides is called. */
+  readonly compactionId: string
+  readonly run: RunStart
+  /** For whom its tokens are told. */
+  readonly provider: string
+}
+
+/** What a rewind did. */
+export type Rewound = Appended & {
+  /** The compaction that hides; absent when nothing was hidden. */
+  readonly compactionId?: string
+  readonly rowsHidden: number
+  /** Whether the operation was known and nothing was done. */
+  readonly existing: boolean
+}
+
 export type MessageQuery = {
   /** Only positions behind this one. */
   readonly after: number | undefined
@@ -407,6 +437,14 @@ export interface Storage {
     expectedPosition: number | undefined,
     previewing?: Previewing,
   ): Awaitable<Appended>
+  /**
+   * Hides the end of the view from a row on, whatever stands there, as one compaction of kind `manual`, and appends messages; one
+   * transaction. The session is made when there is something to append. Throws `SESSION_NOT_FOUND`, `MESSAGE_NOT_FOUND`,
+   * `STALE_PLAN` (the row is not visible, or the version another), `OPERATION_CONFLICT`, and what `append` throws.
+   */
+  rewind(id: string, request: RewindRequest, previewing?: Previewing): Awaitable<Rewound>
+  /** What a rewind under this id did; `undefined` when there was none. Throws `OPERATION_CONFLICT`. */
+  rewound(id: string, operation: RewindOperation): Awaitable<Rewound | undefined>
   /** Stored rows with their tags. Throws `SESSION_NOT_FOUND`. */
   messages(id: string, query: MessageQuery): Awaitable<StoredMessage[]>
   /** The effective history. Throws `SESSION_NOT_FOUND`. */

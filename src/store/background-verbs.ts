@@ -15,10 +15,10 @@ import {
 } from '../store-options.ts'
 import type { StoreSettings } from './base.ts'
 import { checkId } from './check-arguments.ts'
-import { LogVerbs } from './log-verbs.ts'
+import { RewindVerbs } from './rewind-verbs.ts'
 
 /** Compaction behind the conversation's back. */
-export class BackgroundVerbs<S extends Storage> extends LogVerbs<S> {
+export class BackgroundVerbs<S extends Storage> extends RewindVerbs<S> {
   readonly #background: Background
 
   constructor(storage: S, settings: StoreSettings) {

@@ -85,7 +85,7 @@ export class LogVerbs<S extends Storage> extends CompactionVerbs<S> {
       : check(appendSchema, options, 'append')
     checkMessages(messages)
     const previewing =
-      previewToolOutputs === undefined ? this.#previewing : this.#previewingIf(previewToolOutputs)
+      previewToolOutputs === undefined ? this.previewing : this.#previewingIf(previewToolOutputs)
     let written: Appended
     try {
       written = await this.storage.append(id, messages, expectedPosition, previewing)
@@ -103,14 +103,12 @@ export class LogVerbs<S extends Storage> extends CompactionVerbs<S> {
     }
     if (!isNew) position = Math.max(position, (await this.requireSession(id)).messageCount)
     const answer = { sessionId: id, messages: appended, position, ...(preview !== undefined && { preview }) }
-    const holder = lastWithBlock(messages)
-    if (holder === -1) return answer
-    const providerCompaction = await this.#recordAppended(id, appended[holder]!.id)
+    const providerCompaction = await this.recordAppended(id, messages, appended)
     return providerCompaction === undefined ? answer : { ...answer, providerCompaction }
   }
 
   /** How outputs are previewed when a call says nothing: as the settings do. */
-  readonly #previewing = this.#previewingIf(undefined)
+  protected readonly previewing = this.#previewingIf(undefined)
 
   /** `asked`: what a call says. Whoever asks for previews has them under `auto: false` too, for they are not unasked then. */
   #previewingIf(asked: boolean | undefined): Previewing {
@@ -132,10 +130,19 @@ export class LogVerbs<S extends Storage> extends CompactionVerbs<S> {
     }
   }
 
-  /** The messages are there, whatever becomes of this: without it everything is sent, and it can be recorded later. */
-  async #recordAppended(sessionId: string, messageId: string): Promise<ProviderCompactionResult | undefined> {
+  /**
+   * Records the last compaction block among messages that were appended just now. They are there, whatever becomes of
+   * this: without it everything is sent, and it can be recorded later.
+   */
+  protected async recordAppended(
+    sessionId: string,
+    messages: readonly NewMessage[],
+    appended: readonly AppendedMessage[],
+  ): Promise<ProviderCompactionResult | undefined> {
+    const holder = lastWithBlock(messages)
+    if (holder === -1) return undefined
     try {
-      return await this.recordProviderCompaction(sessionId, { messageId })
+      return await this.recordProviderCompaction(sessionId, { messageId: appended[holder]!.id })
     } catch (error) {
       if (isUndertextError(error)) return undefined
       throw error

@@ -25,6 +25,7 @@ export const KILLED_VERBS = [
   'pin',
   'unpin',
   'hide by hand',
+  'rewind',
   'say a block',
   'record a block',
   'record edits',
@@ -188,6 +189,8 @@ export async function prepare(
     case 'unpin':
     case 'hide by hand':
       return prepareByHand(store, operation, verb)
+    case 'rewind':
+      return prepareRewind(store, operation)
     case 'undo what fits':
       // Room for up to four times what is there.
       return figures(async () => {
@@ -288,6 +291,23 @@ async function prepareUndo(
   return figures(async () => {
     const { changed, rows, parts } = await store[`${verb}Compaction`](session, target, { cascade: true })
     return { changed, rows, parts }
+  })
+}
+
+/** From one of the last rows on, with something else said instead; every second time under an id that comes again. */
+async function prepareRewind(
+  store: Store,
+  operation: Operation,
+): Promise<(() => Promise<unknown>) | undefined> {
+  const { session, number, picks } = operation
+  const view = await store.getEffectiveHistory(session)
+  const row = view.at(-1 - (picks[0] % 6))
+  if (row === undefined) return undefined
+  const operationId = picks[1] % 2 === 0 ? { operationId: `op ${number % 3}`, operationBody: number } : {}
+  const append = picks[1] % 3 === 0 ? [] : turn(`#${number}`, 1)
+  return figures(async () => {
+    const done = await store.rewind(session, { from: { messageId: row.id }, append, ...operationId })
+    return { rows: done.rowsHidden, positions: done.messages.map(({ position }) => position) }
   })
 }
 

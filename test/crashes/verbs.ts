@@ -213,6 +213,17 @@ export const VERBS: readonly WritingVerb[] = [
     again: 'STALE_PLAN',
   },
   {
+    name: 'rewind',
+    arrange: async (store) => (await idsAt(store, 20))[0],
+    act: (store, messageId: string) =>
+      store.rewind(S, { from: { messageId }, append: [image(7), ...turn(9)] }),
+    again: 'STALE_PLAN',
+  },
+  {
+    name: 'rewind with an operation id',
+    act: (store) => store.rewind(S, { from: 'start', append: turn(9), operationId: 'op' }),
+  },
+  {
     name: "record a provider's block",
     // Past the store, which would record it at once.
     arrange: async (store) => (await storageOf(store).append(S, [BLOCK], undefined)).messages[0]!.id,

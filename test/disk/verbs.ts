@@ -109,6 +109,13 @@ export const WRITES: Readonly<Record<string, Verb>> = {
   pin: (store, { ids }) => store.pin('s', [ids.at(-1)!]),
   unpin: (store, { ids }) => store.unpin('s', [ids[0]!]),
   hideMessages: (store, { ids }) => store.hideMessages('s', [ids.at(-4)!]),
+  rewind: (store) =>
+    store.rewind('s', {
+      from: (view) => ({ messageId: view.at(-1)!.id }),
+      append: [say('user', units(5_000))],
+      operationId: 'op',
+      operationBody: 1,
+    }),
   recordProviderCompaction: (store) =>
     store.recordProviderCompaction('s', {
       appliedEdits: [{ type: 'clear_tool_uses_20250919', cleared_tool_uses: 30 }],

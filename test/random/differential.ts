@@ -8,6 +8,7 @@ import {
   type NewMessage,
   openStore,
   type ProviderCompactionResult,
+  type RewindPoint,
   type StageSpec,
   Store,
   toAnthropic,
@@ -29,6 +30,13 @@ type Step =
   | { readonly verb: 'append'; readonly messages: readonly NewMessage[] }
   | { readonly verb: 'pin' | 'unpin'; readonly pick: readonly number[] }
   | { readonly verb: 'hide'; readonly pick: readonly number[]; readonly whole: boolean }
+  | {
+      readonly verb: 'rewind'
+      readonly back: number
+      readonly messages: readonly NewMessage[]
+      readonly operation: number
+      readonly asked: boolean
+    }
   | { readonly verb: 'compact'; readonly stage: Stage; readonly share: number; readonly seed: boolean }
   | { readonly verb: 'compose'; readonly stages: readonly StageSpec[]; readonly share: number }
   | { readonly verb: 'range'; readonly from: number; readonly length: number }
@@ -148,6 +156,17 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       verb: fc.constant('hide' as const),
       pick: fc.array(fc.nat(), { minLength: 1, maxLength: 3 }),
       whole: fc.boolean(),
+    }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      verb: fc.constant('rewind' as const),
+      back: fc.oneof(fc.integer({ min: 0, max: 4 }), fc.nat()),
+      messages: fc.oneof(fc.constant([]), turn),
+      // Few ids, so that they come again, with the same and with another request.
+      operation: fc.integer({ min: 0, max: 12 }),
+      asked: fc.boolean(),
     }),
   },
   {
@@ -276,6 +295,8 @@ async function perform(store: Store, one: Step): Promise<unknown> {
       const { rowsHidden } = await store.hideMessages(SESSION, ids)
       return rowsHidden
     }
+    case 'rewind':
+      return rewind(store, one)
     case 'compact':
       return compact(store, one)
     case 'compose': {
@@ -421,6 +442,24 @@ async function pickRows(store: Store, pick: readonly number[]): Promise<string[]
   return rows.length === 0 ? [] : [...new Set(pick.map((number) => rows[number % rows.length]!.id))]
 }
 
+/** From so many rows before the end; by a function of the view, or by the id of the row it finds. */
+async function rewind(store: Store, one: Step & { readonly verb: 'rewind' }): Promise<unknown> {
+  const pointIn = (rows: readonly { readonly id: string }[]): RewindPoint => {
+    if (one.back === 0) return 'end'
+    const messageId = rows[rows.length - one.back]?.id
+    return messageId === undefined ? 'start' : { messageId }
+  }
+  const known = (await store.getContextStats(SESSION)) !== null
+  const fixed = one.asked ? 'start' : pointIn(known ? await store.getEffectiveHistory(SESSION) : [])
+  const { rowsHidden, messages, position, existing, compactionId } = await store.rewind(SESSION, {
+    from: one.asked ? pointIn : fixed,
+    append: one.messages,
+    ...(one.operation < 4 && { operationId: `op ${one.operation}`, operationBody: one.back }),
+  })
+  const positions = messages.map((message) => [message.position, message.existing])
+  return { rowsHidden, positions, position, existing, hides: compactionId !== undefined }
+}
+
 async function pickVisible(store: Store, pick: readonly number[]): Promise<string[]> {
   const rows = (await rowsOf(store)).filter(({ hidden }) => !hidden)
   return rows.length === 0 ? [] : [...new Set(pick.map((number) => rows[number % rows.length]!.id))]
@@ -501,6 +540,7 @@ const RENDERED: ReadonlySet<Step['verb']> = new Set([
   'undo',
   'redo',
   'hide',
+  'rewind',
   'pin',
 ])
 

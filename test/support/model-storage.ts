@@ -11,7 +11,8 @@ import {
   type StoredMessage,
   type ViewMessage,
 } from '../../src/core/message.ts'
-import { applyPlan, contentOf, isCondensing, type PlannedInsert } from '../../src/core/plan.ts'
+import { applyPlan, contentOf, isCondensing, type PlannedInsert, savedBy } from '../../src/core/plan.ts'
+import { planRewind, pointingBehind, restoredPart } from '../../src/core/rewind.ts'
 import {
   indexView,
   isVisible,
@@ -28,6 +29,7 @@ import {
   addSizes,
   type Estimator,
   measureMessage,
+  measurePart,
   neurolinkEstimator,
   tokensOf,
 } from '../../src/core/tokens.ts'
@@ -52,6 +54,10 @@ import type {
   NamedLimit,
   Previewing,
   RecordedUsage,
+  RewindOperation,
+  RewindPoint,
+  RewindRequest,
+  Rewound,
   RunCommit,
   Session,
   SessionTest,
@@ -74,6 +80,8 @@ type Stored = {
   /** The idempotency key of every row that came with one. */
   keyOf: Map<number, string>
   audit: number
+  /** Rewinds that came under an id. */
+  operations: Map<string, { digest: string; done: Rewound }>
 }
 
 /**
@@ -127,6 +135,7 @@ export class ModelStorage implements Storage {
       facts: new Map(),
       keyOf: new Map(),
       audit: 0,
+      operations: new Map(),
     })
     return session
   }
@@ -318,6 +327,121 @@ export class ModelStorage implements Storage {
     if (!same)
       throw new UndertextError('IDEMPOTENCY_CONFLICT', { sessionId: id, idempotencyKey, messageId: row.id })
     return { id: row.id, position: row.position!, existing: true }
+  }
+
+  rewind(
+    id: string,
+    { from, append, expectedPosition, operation, compactionId, run, provider }: RewindRequest,
+    previewing?: Previewing,
+  ): Rewound {
+    this.#open()
+    const known = operation && this.rewound(id, operation)
+    if (known !== undefined) return known
+    const stored = this.#sessions.get(id)
+    if (stored === undefined && (append.length === 0 || typeof from === 'object'))
+      throw new UndertextError('SESSION_NOT_FOUND', { sessionId: id })
+    const before = stored && { ...stored }
+    try {
+      const hidden =
+        stored === undefined
+          ? undefined
+          : this.#hideFrom(id, stored, from, expectedPosition, { compactionId, run, provider })
+      const appended: Appended =
+        append.length === 0 ? { messages: [] } : this.append(id, append, expectedPosition, previewing)
+      const done: Rewound = {
+        ...appended,
+        ...(hidden !== undefined && { compactionId }),
+        rowsHidden: hidden ?? 0,
+        existing: false,
+      }
+      if (operation !== undefined)
+        this.#sessions.get(id)!.operations.set(operation.id, { digest: operation.digest, done })
+      return done
+    } catch (error) {
+      if (before !== undefined) this.#sessions.set(id, before)
+      throw error
+    }
+  }
+
+  rewound(id: string, operation: RewindOperation): Rewound | undefined {
+    this.#open()
+    const known = this.#sessions.get(id)?.operations.get(operation.id)
+    if (known === undefined) return undefined
+    if (known.digest !== operation.digest)
+      throw new UndertextError('OPERATION_CONFLICT', { sessionId: id, operationId: operation.id })
+    const { compactionId, rowsHidden, messages } = known.done
+    return {
+      messages: messages.map((message) => ({ ...message, existing: true })),
+      ...(compactionId !== undefined && { compactionId }),
+      rowsHidden,
+      existing: true,
+    }
+  }
+
+  /** Answers how many rows were hidden; `undefined` for none. */
+  #hideFrom(
+    id: string,
+    stored: Stored,
+    from: RewindPoint,
+    expected: number | undefined,
+    { compactionId, run, provider }: Pick<RewindRequest, 'compactionId' | 'run' | 'provider'>,
+  ): number | undefined {
+    const actual = this.#counted(stored).messageCount
+    if (expected !== undefined && expected !== actual)
+      throw new UndertextError('POSITION_CONFLICT', { sessionId: id, expected, actual })
+    if (from === 'end') return undefined
+    const view = indexView(stored.log, this.#estimator, provider)
+    const index = from === 'start' ? 0 : view.rows.findIndex((row) => row.id === from.messageId)
+    if (index === -1) {
+      const { messageId } = from as { messageId: string }
+      if (!stored.log.rows.some((row) => row.id === messageId))
+        throw new UndertextError('MESSAGE_NOT_FOUND', { sessionId: id, messageId })
+      throw new UndertextError('STALE_PLAN', {
+        sessionId: id,
+        why: 'it is not visible',
+        messageIds: [messageId],
+      })
+    }
+    if (index === view.rows.length) return undefined
+    const restored = pointingBehind(view, index).flatMap(({ row, copies }) =>
+      row.shown.flatMap(({ part, compaction }) => {
+        const pointing = stored.log.compactions.find(({ no }) => no === compaction)!
+        if (!pointing.requires.some(({ key }) => copies.includes(key))) return []
+        const original = partsOf(this.#row(row.key))[part]!
+        const shown = pointing.replacements.find((one) => one.key === row.key && one.part === part)!
+        const isResult = original.type === 'tool-result'
+        const units = this.#estimator.measureText(shown.text, isResult ? 'toolResult' : 'text')
+        const instead = savedBy(
+          measurePart(original, this.#estimator),
+          isResult ? 'toolResults' : 'text',
+          units,
+        )
+        return restoredPart(view, row, part, original, instead)
+      }),
+    )
+    const plan = planRewind(view, index, restored)
+    const no = this.#nextNo++
+    const tokensBefore = view.tokens
+    const compaction: LogCompaction = {
+      ...{ no, rank: no, id: compactionId, run: run.runId, kind: 'manual', status: 'active' },
+      coverage: coverageOf(view, plan, undefined),
+      replacements: restored.map(({ row, part, text }) => ({ key: row.key, part, text })),
+      requires: [],
+      undoneWithRun: undefined,
+    }
+    stored.log = { ...stored.log, compactions: [...stored.log.compactions, compaction] }
+    const tokensAfter = indexView(stored.log, this.#estimator, provider).tokens
+    const { trigger, actor, reason } = run
+    stored.facts.set(compactionId, {
+      trigger,
+      params: plan.params,
+      actor,
+      reason,
+      tokensBefore,
+      tokensAfter,
+    })
+    this.#moved(stored)
+    return plan.hide.length
   }
 
   messages(id: string, { after, before, limit, order }: Parameters<Storage['messages']>[1]): StoredMessage[] {

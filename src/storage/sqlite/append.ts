@@ -71,10 +71,6 @@ function findPreviews(
 /**
  * Adds messages at the end of a session, all or none, and makes the session if need be.
  *
- * All work that can be done before is done before the write lock is taken. Without idempotency keys only the
- * session's row is read. Its config is read with it when an output may be large, and only then: previews are made
- * by the store's limits before, and again when the session has others.
- *
  * A retry of an append that was written is answered with its rows, whatever position it expects: it was sent
  * before its own first attempt moved the end.
  */
@@ -86,12 +82,33 @@ export function append(
   estimators: Estimators,
   previewing?: Previewing,
 ): Appended {
+  const write = prepareAppend(messages, estimators, previewing)
+  return connection.write('append', () => write(connection, sessionId, expectedPosition))
+}
+
+/** An append that is ready to be written, within the caller's transaction. */
+export type PreparedAppend = (
+  connection: Connection,
+  sessionId: string,
+  expectedPosition: number | undefined,
+) => Appended
+
+/**
+ * All work of an append that can be done before the write lock is taken. Without idempotency keys only the session's row is
+ * read then. Its config is read with it when an output may be large, and only then: previews are made by the store's limits
+ * before, and again when the session has others.
+ */
+export function prepareAppend(
+  messages: readonly NewMessage[],
+  estimators: Estimators,
+  previewing?: Previewing,
+): PreparedAppend {
   let prepared = messages.map((message) => prepare(message, estimators.standard))
   const isLarge = previewing !== undefined && prepared.some(mayBeLarge)
   let limits = isLarge ? previewing.limitsFor(undefined) : undefined
   if (limits !== undefined) findPreviews(prepared, limits, estimators.standard)
   const keyed = messages.some(({ idempotencyKey }) => idempotencyKey !== undefined)
-  return connection.write('append', () => {
+  return (connection, sessionId, expectedPosition) => {
     const session = headOf(connection, sessionId, estimators, isLarge)
     let estimator = estimators.standard
     if (session.estimator !== estimator.name) {
@@ -125,7 +142,7 @@ export function append(
     const run = previewing!.begin(session.said)
     const preview = commitPreviews(connection, sessionId, laid, { limits: limits!, run, estimator })
     return { messages: appended, preview }
-  })
+  }
 }
 
 /** What is known of a session before it is read. */

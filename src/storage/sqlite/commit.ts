@@ -5,7 +5,7 @@ import { contentOf, insertSpeaks } from '../../core/plan.ts'
 import { addSizes, NO_SIZES, type Sizes, subtractSizes } from '../../core/tokens.ts'
 import { sumSizes } from '../../core/view.ts'
 import { UndertextError } from '../../errors.ts'
-import type { CommitStep, Estimators, Lease, RunCommit, Snapshot } from '../storage.ts'
+import type { CommitStep, Estimators, Lease, RunCommit, RunStart, Snapshot } from '../storage.ts'
 import { recordFailure } from './attempts.ts'
 import { writeAudit } from './audit.ts'
 import { writeCompaction } from './compaction-row.ts'
@@ -70,14 +70,15 @@ function stale(sessionId: string, why: string): UndertextError<'STALE_PLAN'> {
   return new UndertextError('STALE_PLAN', { sessionId, why, messageIds: [] })
 }
 
-function commitStep(
+/** Puts one step in force, within the caller's transaction; answers its number. `keys` gathers the keys of rows that steps insert. */
+export function commitStep(
   connection: Connection,
   session: StoredSession,
-  run: RunCommit,
+  run: RunStart,
   step: CommitStep,
   { coverage, ordinal, rank }: { coverage: Coverage; ordinal: number; rank: number },
   keys: Map<number, number>,
-): void {
+): number {
   const { plan } = step
   const keyOf = (key: number): number => (key < 0 ? keys.get(key)! : key)
   const requires = plan.requires.map(({ row, part, by }) => [keyOf(row.key), part, by])
@@ -97,7 +98,7 @@ function commitStep(
     error: null,
     rank,
   })
-  if (!layTags(connection, session.no, plan.kind, no, coverage.hidden)) {
+  if (!layTags(connection, session.no, plan.kind, no, coverage)) {
     throw stale(session.id, 'its messages are not as they were')
   }
   if (step.inserted !== undefined && plan.insert !== undefined) {
@@ -129,6 +130,7 @@ function commitStep(
       tokensAfter: step.after.tokens,
     },
   })
+  return no
 }
 
 /**

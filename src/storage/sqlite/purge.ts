@@ -24,7 +24,7 @@ export function purgeSession(
     connection.run('delete from undertext_messages where session = ?', no)
     const compactions = connection.run('delete from undertext_compactions where session = ?', no)
     connection.run('delete from undertext_measurements where session = ?', no)
-    for (const table of ['usage', 'jobs', 'circuits'])
+    for (const table of ['usage', 'jobs', 'circuits', 'operations'])
       connection.run(`delete from undertext_${table} where session = ?`, no)
     connection.run('delete from undertext_audit where session = ?', no)
     connection.run('delete from undertext_sessions where no = ?', no)

@@ -297,6 +297,22 @@ export const circuits = sqliteTable('undertext_circuits', {
   changedAt: integer('changed_at').notNull(),
 })
 
+/** Rewinds that came under an id of the caller's, so that a repeated one is known. */
+export const operations = sqliteTable(
+  'undertext_operations',
+  {
+    session: integer().notNull(),
+    id: text().notNull(),
+    /** A digest of what was asked for. */
+    digest: text().notNull(),
+    /** What it made, if it hid anything. */
+    compaction: integer(),
+    /** Positions of the messages it appended, as JSON. */
+    positions: text().notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.session, table.id] })],
+)
+
 /** How many tokens a model makes of an estimated one: sums over all sessions, older reports counting less. */
 export const calibrations = sqliteTable(
   'undertext_calibrations',

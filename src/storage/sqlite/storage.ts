@@ -26,6 +26,7 @@ import { pinMessages, requireMessages } from './pins.ts'
 import { readSnapshot } from './planning.ts'
 import { purgeSession } from './purge.ts'
 import { reestimate } from './reestimate.ts'
+import { rewind, rewound } from './rewind.ts'
 import {
   archiveSession,
   createSession,
@@ -59,6 +60,8 @@ export function sqliteStorage(connection: Connection, estimators: Estimators) {
     purgeSession: (id, authorship) => purgeSession(connection, id, authorship),
     append: (id, messages, expectedPosition, previewing) =>
       append(connection, id, messages, expectedPosition, estimators, previewing),
+    rewind: (id, request, previewing) => rewind(connection, id, request, estimators, previewing),
+    rewound: (id, operation) => rewound(connection, id, operation),
     messages: (id, query) => readMessages(connection, id, query),
     view: (id, provenance) => readView(connection, id, provenance),
     toolOutput: (id, callId, position) => readToolOutput(connection, id, callId, position, estimatorOf),

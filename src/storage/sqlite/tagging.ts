@@ -1,4 +1,4 @@
-import { countRows, type RowSet } from '../../core/coverage.ts'
+import { type Coverage, countRows, type RowSet } from '../../core/coverage.ts'
 import { type CompactionKind, isCondensing } from '../../core/plan.ts'
 import { type Sizes, SizesSum } from '../../core/tokens.ts'
 import type { Connection } from './connection.ts'
@@ -23,19 +23,20 @@ export function hiddenCounter(
   return kind === 'manual' ? 'hidden_by_hand' : 'hidden_truncated'
 }
 
-/** Hides the rows of a set; answers whether every one was visible and not pinned. */
+/** Hides the rows of a compaction; answers whether every one was visible and, but for a rewind, not pinned. */
 export function layTags(
   connection: Connection,
   session: number,
   kind: CompactionKind,
   no: number,
-  set: RowSet,
+  { hidden: set, rewinds }: Coverage,
 ): boolean {
   const column = parentColumn(kind)
+  const free = rewinds === true ? VISIBLE : `${VISIBLE} and pinned = 0`
   let changed = 0
   for (const [from, to] of set.positions) {
     changed += connection.run(
-      `update undertext_messages set ${column} = ? where session = ? and position between ? and ? and ${VISIBLE} and pinned = 0`,
+      `update undertext_messages set ${column} = ? where session = ? and position between ? and ? and ${free}`,
       no,
       session,
       from,
@@ -44,7 +45,7 @@ export function layTags(
   }
   for (const { ordinal } of set.inserted) {
     changed += connection.run(
-      `update undertext_messages set ${column} = ? where session = ? and position is null and ordinal = ? and ${VISIBLE} and pinned = 0`,
+      `update undertext_messages set ${column} = ? where session = ? and position is null and ordinal = ? and ${free}`,
       no,
       session,
       ordinal,

@@ -123,9 +123,10 @@ function redoOne(
   const isMoving = kind === 'provider' && coverage.inserted !== undefined
   if (compaction.partsReplaced > 0 && !isMoving) checkReasoning(connection, session, compaction, estimators)
   if (rows > 0) {
-    if (coverage.openCalls) checkPairs(connection, session, compaction, estimators)
+    if (coverage.openCalls || coverage.rewinds === true)
+      checkPairs(connection, session, compaction, estimators)
     sizes = subtractSizes(sizes, sizesInSpan(connection, session, compaction))
-    if (!layTags(connection, session.no, kind, no, coverage.hidden))
+    if (!layTags(connection, session.no, kind, no, coverage))
       throw missingRows(connection, session, compaction)
   }
   if (coverage.inserted !== undefined) {
@@ -197,7 +198,9 @@ function checkPairs(
   if (hide.length < countRows(compaction.coverage.hidden)) throw missingRows(connection, session, compaction)
   try {
     // A manual plan meets the laws about pairs and pins; spans are checked apart.
-    checkLaws(session.id, view, { kind: compaction.kind, hide, replace: [], requires: [], params: {} })
+    const { kind, coverage } = compaction
+    const rewinds = coverage.rewinds === true ? { rewinds: true as const } : {}
+    checkLaws(session.id, view, { kind, hide, replace: [], requires: [], params: {}, ...rewinds })
   } catch (error) {
     if (!isUndertextError(error, 'ILLEGAL_BOUNDARY') && !isUndertextError(error, 'PENDING_TOOL_CALLS'))
       throw error

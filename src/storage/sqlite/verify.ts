@@ -370,6 +370,9 @@ class Check {
     const { pairs } = pairToolUse(rows.map(({ key }) => indexes.get(key)))
     const open = this.#compactions.filter(({ coverage }) => coverage.openCalls)
     const late = new Set(open.map(({ no }) => no))
+    const rewinds = new Set(
+      this.#compactions.filter(({ coverage }) => coverage.rewinds === true).map(({ no }) => no),
+    )
     const placeOf = ({ position, ordinal }: TaggedRow) => ({ position: position ?? undefined, ordinal })
     for (const { call, result } of pairs) {
       const [a, b] = [rows[call.row]!, rows[result.row]!]
@@ -378,6 +381,8 @@ class Check {
         b.condenseParent ?? b.truncationParent,
       ]
       if (parentA === parentB || (parentA !== null && late.has(parentA))) continue
+      // A rewind may begin between a call and its result: the call waits again.
+      if (parentB !== null && rewinds.has(parentB)) continue
       // A result that came while its call was hidden may be hidden by itself, and the call come back without it.
       if (parentA === null && open.some(({ coverage }) => holdsRow(coverage.hidden, placeOf(a)))) continue
       this.#found('PARTED_PAIR', 'a call and its result are not hidden together', false, b.id)

@@ -1,0 +1,164 @@
+import { createHash } from 'node:crypto'
+import { v7 as uuidv7 } from 'uuid'
+import { resolveModel } from '../compaction/model.ts'
+import { replanned } from '../compaction/replan.ts'
+import { check, invalid } from '../core/check.ts'
+import { canonicalJson, type Json } from '../core/json.ts'
+import type { NewMessage, ViewMessage } from '../core/message.ts'
+import { UndertextError } from '../errors.ts'
+import type { AppendedMessage, RewindPoint, RewindRequest, Rewound, Storage } from '../storage/storage.ts'
+import { rewindPointSchema, rewindSchema } from '../store-options.ts'
+import { checkId, checkMessages } from './check-arguments.ts'
+import { LogVerbs } from './log-verbs.ts'
+
+/** What is taken back, and what is said instead. */
+export type RewindOptions = {
+  /**
+   * From where on the view is hidden: `'start'` (all of it), `{ messageId }` of a visible row, or `'end'` (nothing). A function is
+   * given the view and asked again when somebody changes the session before it is written; what it throws ends the verb.
+   */
+  readonly from: RewindPoint | ((view: readonly ViewMessage[]) => RewindPoint)
+  /** Appended behind, in the same transaction. A function is given the rows that are hidden. */
+  readonly append?:
+    | readonly NewMessage[]
+    | ((hidden: readonly ViewMessage[]) => readonly NewMessage[])
+    | undefined
+  /** The position the caller believes is last. */
+  readonly expectedPosition?: number | undefined
+  /** The caller's id of this rewind: the same again does nothing and answers what the first did. */
+  readonly operationId?: string | undefined
+  /** What the operation is, to tell it from another with the same id. Default: `from` and `append`, which may be no functions then. */
+  readonly operationBody?: Json | undefined
+  readonly actor?: string | undefined
+  readonly reason?: string | undefined
+}
+
+/** What a rewind did. */
+export type RewindResult = {
+  readonly sessionId: string
+  /** The compaction of kind `manual` that hides; absent when nothing was hidden. */
+  readonly compactionId?: string
+  readonly rowsHidden: number
+  /** One entry an appended message, in order. */
+  readonly messages: readonly AppendedMessage[]
+  /** The session's last position. */
+  readonly position: number
+  /** Whether the operation was known, so that nothing was done. */
+  readonly existing: boolean
+}
+
+/** Taking back what was said last. */
+export class RewindVerbs<S extends Storage> extends LogVerbs<S> {
+  /**
+   * Takes back the end of a conversation, and says something else instead if need be: hides every visible row from one on, as
+   * one compaction of kind `manual`, and appends messages; one transaction. What others call clear, pop, regenerate, edit or
+   * replace is this. Nothing is destroyed: `undoCompaction` shows the rows again.
+   *
+   * System messages, pinned rows, summaries and calls that wait are hidden too: they are taken back, not made room of. A call
+   * may lose its result this way; it then waits again. Rows that are hidden keep their ids and give their idempotency keys free.
+   * With something to append the session is made if need be.
+   *
+   * Throws `MESSAGE_NOT_FOUND`, `STALE_PLAN` when the row is not visible (any more) or others will not stop changing the session,
+   * `POSITION_CONFLICT`, `OPERATION_CONFLICT` for an operation id that was used for another rewind, and what `append` throws.
+   */
+  async rewind(sessionId: string, options: RewindOptions): Promise<RewindResult> {
+    const id = checkId(sessionId)
+    const { operationId, operationBody, expectedPosition, actor, reason, ...given } = check(
+      rewindSchema,
+      options,
+      'rewind',
+    )
+    const request = given as Request
+    const body = operationBody ?? bodyOf(request, operationId)
+    const operation = operationId === undefined ? undefined : { id: operationId, digest: digestOf(body) }
+    const once = async (): Promise<{ readonly done: Rewound; readonly append: readonly NewMessage[] }> => {
+      const known = operation && (await this.storage.rewound(id, operation))
+      if (known !== undefined) return { done: known, append: [] }
+      const { from, append, version } = await this.#decide(id, request)
+      const wanted = { from, append, expectedPosition, expectedVersion: version, operation }
+      return { done: await this.#commit(id, wanted, { actor, reason }), append }
+    }
+    const { done, append } = isFixed(request) ? await once() : await replanned(once, MOST_DECISIONS)
+    if (!done.existing) await this.recordAppended(id, append, done.messages)
+    const last = done.messages.at(-1)
+    const isNew = last !== undefined && !done.existing
+    const position = isNew ? last.position : ((await this.storage.session(id))?.messageCount ?? 0)
+    const { compactionId, rowsHidden, messages, existing } = done
+    const compaction = compactionId === undefined ? {} : { compactionId }
+    return { sessionId: id, ...compaction, rowsHidden, messages, position, existing }
+  }
+
+  /** What is asked for now. The session is read before its view, so that whatever is changed in between shows in its version. */
+  async #decide(id: string, request: Request): Promise<Decision> {
+    if (isFixed(request)) return { from: pointOf(request.from), append: messagesOf(request.append) }
+    const session = await this.storage.session(id)
+    const view = session === undefined ? [] : await this.storage.view(id, false)
+    const from = pointOf(typeof request.from === 'function' ? request.from(view) : request.from)
+    const hidden = view.slice(indexOf(id, view, from))
+    const append = messagesOf(typeof request.append === 'function' ? request.append(hidden) : request.append)
+    return { from, append, ...(session !== undefined && { version: session.version }) }
+  }
+
+  async #commit(
+    id: string,
+    wanted: Pick<RewindRequest, 'from' | 'append' | 'expectedPosition' | 'expectedVersion' | 'operation'>,
+    authorship: Pick<RewindRequest['run'], 'actor' | 'reason'>,
+  ): Promise<Rewound> {
+    const session = await this.storage.session(id)
+    const provider = resolveModel(session && this.configuration.modelOf(session), undefined, undefined).key
+    const run = { runId: uuidv7(), trigger: 'manual' as const, ...authorship }
+    const request = { ...wanted, compactionId: uuidv7(), run, provider }
+    try {
+      return await this.storage.rewind(id, request, this.previewing)
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error
+      throw invalid('rewind: a message is larger than a text can be')
+    }
+  }
+}
+
+type Request = Pick<RewindOptions, 'from' | 'append'>
+type Decision = Pick<RewindRequest, 'from' | 'append'> & { readonly version?: number }
+
+/** How often a function is asked again: every time somebody else got ahead, so few are enough. */
+const MOST_DECISIONS = 100
+
+function isFixed(request: Request): request is { from: RewindPoint; append?: readonly NewMessage[] } {
+  return typeof request.from !== 'function' && typeof request.append !== 'function'
+}
+
+function pointOf(from: unknown): RewindPoint {
+  return check(rewindPointSchema, from, 'rewind: from')
+}
+
+function messagesOf(append: unknown): readonly NewMessage[] {
+  if (append === undefined || (Array.isArray(append) && append.length === 0)) return []
+  checkMessages(append, 'append')
+  return append
+}
+
+/** Where a point stands in a view. */
+function indexOf(sessionId: string, view: readonly ViewMessage[], from: RewindPoint): number {
+  if (from === 'start') return 0
+  if (from === 'end') return view.length
+  const index = view.findIndex(({ id }) => id === from.messageId)
+  if (index !== -1) return index
+  throw new UndertextError('STALE_PLAN', {
+    sessionId,
+    why: 'it is not visible',
+    messageIds: [from.messageId],
+  })
+}
+
+/** What an operation is, when its caller does not say: what is taken back and what is said instead. */
+function bodyOf(request: Request, operationId: string | undefined): unknown {
+  if (operationId === undefined) return undefined
+  if (!isFixed(request))
+    throw invalid('rewind: operationBody must be given with an operationId and functions')
+  return [pointOf(request.from), messagesOf(request.append)]
+}
+
+/** Enough to tell one operation from another; the operation itself may be large. */
+function digestOf(body: unknown): string {
+  return createHash('sha256').update(canonicalJson(body)).digest('base64')
+}

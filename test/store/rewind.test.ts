@@ -1,0 +1,300 @@
+import { describe, expect, it } from 'vitest'
+import { type NewMessage, openStore, type SqliteStore, type UndertextError } from '../../src/index.ts'
+
+/*
+ * Taking back what was said last: one compaction that hides the end of the view whatever stands there, and messages in its place.
+ */
+
+const SAID: NewMessage[] = [
+  { role: 'system', content: 'be brief' },
+  { role: 'user', content: 'one' },
+  { role: 'assistant', content: [{ type: 'tool-call', toolCallId: 'a', toolName: 'look', input: {} }] },
+  {
+    role: 'tool',
+    content: [
+      { type: 'tool-result', toolCallId: 'a', toolName: 'look', output: { type: 'text', value: 'x' } },
+    ],
+  },
+  { role: 'assistant', content: 'two' },
+]
+
+async function started(): Promise<{ store: SqliteStore; ids: string[] }> {
+  const store = await openStore(':memory:')
+  const { messages } = await store.append('s', SAID)
+  return { store, ids: messages.map(({ id }) => id) }
+}
+
+const textsOf = async (store: SqliteStore): Promise<unknown[]> =>
+  (await store.getEffectiveHistory('s')).map(({ content }) =>
+    typeof content === 'string' ? content : content.map(({ type }) => type).join(),
+  )
+
+const codeOf = async (work: Promise<unknown>): Promise<string> => {
+  try {
+    await work
+    return 'nothing'
+  } catch (error) {
+    return (error as UndertextError).code
+  }
+}
+
+it('hides everything, and shows everything again', async () => {
+  const { store } = await started()
+  const before = await store.getEffectiveHistory('s')
+  const { compactionId, rowsHidden, messages, position, existing } = await store.rewind('s', {
+    from: 'start',
+    actor: 'somebody',
+    reason: 'cleared',
+  })
+  expect({ rowsHidden, messages, position, existing }).toEqual({
+    rowsHidden: 5,
+    messages: [],
+    position: 5,
+    existing: false,
+  })
+  expect(await store.getEffectiveHistory('s')).toEqual([])
+  expect(await store.getCompaction('s', compactionId!)).toMatchObject({
+    kind: 'manual',
+    status: 'active',
+    trigger: 'manual',
+    actor: 'somebody',
+    reason: 'cleared',
+    rowsHidden: 5,
+    partsReplaced: 0,
+    params: { rewind: true },
+    tokensAfter: 0,
+  })
+  expect((await store.verifySession('s')).findings).toEqual([])
+  await store.undoCompaction('s', compactionId!)
+  expect(await store.getEffectiveHistory('s')).toEqual(before)
+  await store.redoCompaction('s', compactionId!)
+  expect(await store.getEffectiveHistory('s')).toEqual([])
+})
+
+it('hides from one message on and appends in the same step', async () => {
+  const { store, ids } = await started()
+  const done = await store.rewind('s', {
+    from: { messageId: ids[1]! },
+    append: [{ role: 'user', content: 'another' }],
+  })
+  expect(done).toMatchObject({ rowsHidden: 4, position: 6 })
+  expect(done.messages).toEqual([{ id: expect.any(String), position: 6, existing: false }])
+  expect(await textsOf(store)).toEqual(['be brief', 'another'])
+})
+
+it('may part a call from its result: the call waits again', async () => {
+  const { store, ids } = await started()
+  const { compactionId } = await store.rewind('s', { from: { messageId: ids[3]! } })
+  expect(await textsOf(store)).toEqual(['be brief', 'one', 'tool-call'])
+  expect((await store.verifySession('s')).findings).toEqual([])
+  const stats = await store.getContextStats('s')
+  expect(stats?.messageCount).toBe(3)
+  await store.append('s', [SAID[3]!])
+  expect((await store.verifySession('s')).findings).toEqual([])
+  await store.undoCompaction('s', compactionId!)
+  expect(await textsOf(store)).toEqual(['be brief', 'one', 'tool-call', 'tool-result', 'two', 'tool-result'])
+  expect((await store.verifySession('s')).findings).toEqual([])
+})
+
+it('hides pinned rows and summaries, and gives them back pinned', async () => {
+  const { store, ids } = await started()
+  const long = 'a sentence that says little, over and over. '.repeat(60)
+  await store.append('s', [
+    { role: 'user', content: long },
+    { role: 'assistant', content: long },
+    { role: 'user', content: 'last' },
+  ])
+  await store.compactSession('s', { targetTokens: 0, enableTruncate: false })
+  expect((await store.getEffectiveHistory('s')).some(({ kind }) => kind === 'summary')).toBe(true)
+  await store.pin('s', [ids[0]!])
+  const before = await store.getEffectiveHistory('s')
+  const { compactionId } = await store.rewind('s', { from: 'start' })
+  expect(await textsOf(store)).toEqual([])
+  expect((await store.verifySession('s')).findings).toEqual([])
+  await store.undoCompaction('s', compactionId!)
+  expect(await store.getEffectiveHistory('s')).toEqual(before)
+  expect((await store.getMessages('s'))[0]!.pinned).toBe(true)
+  await store.redoCompaction('s', compactionId!)
+  expect(await textsOf(store)).toEqual([])
+})
+
+it('gives idempotency keys free, keeps ids', async () => {
+  const store = await openStore(':memory:')
+  const message: NewMessage = { role: 'user', content: 'x', idempotencyKey: 'k' }
+  await store.append('s', [message])
+  const { messages } = await store.rewind('s', { from: 'start', append: [message] })
+  expect(messages).toEqual([{ id: expect.any(String), position: 2, existing: false }])
+  await store.append('s', [{ id: 'mine', role: 'user', content: 'y' }])
+  expect(
+    await codeOf(store.rewind('s', { from: 'start', append: [{ id: 'mine', role: 'user', content: 'z' }] })),
+  ).toBe('MESSAGE_ID_TAKEN')
+  expect(await textsOf(store)).toEqual(['x', 'y'])
+})
+
+it('makes the session when there is something to append', async () => {
+  const store = await openStore(':memory:')
+  expect(await codeOf(store.rewind('s', { from: 'start' }))).toBe('SESSION_NOT_FOUND')
+  expect(
+    await codeOf(store.rewind('s', { from: { messageId: 'm' }, append: [{ role: 'user', content: 'x' }] })),
+  ).toBe('SESSION_NOT_FOUND')
+  expect(await store.listSessions()).toEqual([])
+  const done = await store.rewind('s', { from: 'start', append: [{ role: 'user', content: 'x' }] })
+  expect(done).toEqual({
+    sessionId: 's',
+    rowsHidden: 0,
+    messages: [{ id: expect.any(String), position: 1, existing: false }],
+    position: 1,
+    existing: false,
+  })
+})
+
+describe('an operation id', () => {
+  it('makes a second time nothing, and answers what the first did', async () => {
+    const { store, ids } = await started()
+    const options = {
+      from: { messageId: ids[4]! },
+      append: [{ role: 'assistant', content: 'three' }],
+      operationId: 'op',
+    } as const
+    const first = await store.rewind('s', options)
+    await store.append('s', [{ role: 'user', content: 'four' }])
+    const second = await store.rewind('s', options)
+    expect(second).toEqual({
+      ...first,
+      position: 7,
+      existing: true,
+      messages: [{ ...first.messages[0]!, existing: true }],
+    })
+    expect(await textsOf(store)).toEqual(['be brief', 'one', 'tool-call', 'tool-result', 'three', 'four'])
+    expect(await codeOf(store.rewind('s', { ...options, append: [] }))).toBe('OPERATION_CONFLICT')
+    expect(await codeOf(store.rewind('s', { ...options, operationBody: 'other' }))).toBe('OPERATION_CONFLICT')
+  })
+
+  it('is known before functions are asked', async () => {
+    const { store } = await started()
+    let asked = 0
+    const options = {
+      from: () => {
+        asked += 1
+        return 'start' as const
+      },
+      operationId: 'op',
+      operationBody: { what: 'clear' },
+    }
+    await store.rewind('s', options)
+    expect((await store.rewind('s', options)).existing).toBe(true)
+    expect(asked).toBe(1)
+    expect(await codeOf(store.rewind('s', { from: () => 'start', operationId: 'other' }))).toBe(
+      'INVALID_INPUT',
+    )
+  })
+})
+
+it('asks a function again when somebody else writes in between', async () => {
+  const { store } = await started()
+  const seen: number[] = []
+  let meddled: Promise<unknown> | undefined
+  await store.rewind('s', {
+    from: (view) => {
+      seen.push(view.length)
+      meddled ??= store.append('s', [{ role: 'user', content: 'late' }])
+      return { messageId: view.at(-1)!.id }
+    },
+    append: (hidden) => hidden.map(({ role, content }) => ({ role, content: `${content as string}!` })),
+  })
+  await meddled
+  expect(seen).toEqual([5, 6])
+  expect(await textsOf(store)).toEqual(['be brief', 'one', 'tool-call', 'tool-result', 'two', 'late!'])
+})
+
+it('throws what a function throws, and changes nothing', async () => {
+  const { store } = await started()
+  const refuse = (): never => {
+    throw new RangeError('no')
+  }
+  await expect(store.rewind('s', { from: refuse })).rejects.toThrow(RangeError)
+  expect(await store.listCompactions('s')).toEqual([])
+})
+
+it('refuses what cannot be', async () => {
+  const { store, ids } = await started()
+  const { compactionId } = await store.rewind('s', { from: { messageId: ids[4]! } })
+  for (const [options, code] of [
+    [{}, 'INVALID_INPUT'],
+    [{ from: 'middle' }, 'INVALID_INPUT'],
+    [{ from: { messageId: '' } }, 'INVALID_INPUT'],
+    [{ from: 'start', append: [{ role: 'nobody', content: '' }] }, 'INVALID_INPUT'],
+    [{ from: 'start', append: 'x' }, 'INVALID_INPUT'],
+    [{ from: 'start', unknown: 1 }, 'INVALID_INPUT'],
+    [{ from: 'start', operationId: '' }, 'INVALID_INPUT'],
+    [{ from: 'start', operationId: 'x', operationBody: () => 1 }, 'INVALID_INPUT'],
+    [{ from: () => 'middle' }, 'INVALID_INPUT'],
+    [{ from: 'start', append: () => 'x' }, 'INVALID_INPUT'],
+    [{ from: { messageId: 'nobody' } }, 'MESSAGE_NOT_FOUND'],
+    [{ from: { messageId: ids[4]! } }, 'STALE_PLAN'],
+    [{ from: 'start', expectedPosition: 4 }, 'POSITION_CONFLICT'],
+  ] as const)
+    expect([options, await codeOf(store.rewind('s', options as never))]).toEqual([options, code])
+  expect((await store.listCompactions('s')).map(({ id }) => id)).toEqual([compactionId])
+})
+
+it('shows a deduplicated read again when the copy it points at is taken back', async () => {
+  const store = await openStore(':memory:')
+  const file = Array.from({ length: 60 }, (_, line) => `line ${line} of the file`).join('\n')
+  const read = (id: string): NewMessage[] => [
+    {
+      role: 'assistant',
+      content: [{ type: 'tool-call', toolCallId: id, toolName: 'read_file', input: { path: 'a.ts' } }],
+    },
+    {
+      role: 'tool',
+      content: [
+        { type: 'tool-result', toolCallId: id, toolName: 'read_file', output: { type: 'text', value: file } },
+      ],
+    },
+  ]
+  await store.append('s', [
+    { role: 'user', content: 'read' },
+    ...read('a'),
+    { role: 'user', content: 'again' },
+  ])
+  const { messages } = await store.append('s', [...read('b'), { role: 'assistant', content: 'done' }])
+  const result = await store.compactSession('s', {
+    targetTokens: 0,
+    enablePrune: false,
+    enableSummarize: false,
+    enableTruncate: false,
+  })
+  expect(result!.compactions.map(({ kind }) => kind)).toEqual(['deduplicate'])
+  const before = await store.getEffectiveHistory('s')
+  const shownAt = (view: typeof before, index: number): unknown =>
+    (view[index]!.content as unknown as { output: { value: string } }[])[0]!.output.value
+  expect(shownAt(before, 2)).toBe('[File a.ts - refer to latest read below]')
+
+  const { compactionId } = await store.rewind('s', { from: { messageId: messages[0]!.id } })
+  const after = await store.getEffectiveHistory('s')
+  expect(after.length).toBe(4)
+  expect(shownAt(after, 2)).toBe(file)
+  expect((await store.verifySession('s')).findings).toEqual([])
+  await store.undoCompaction('s', compactionId!)
+  expect(await store.getEffectiveHistory('s')).toEqual(before)
+  await store.redoCompaction('s', compactionId!)
+  expect(await store.getEffectiveHistory('s')).toEqual(after)
+  expect((await store.verifySession('s')).findings).toEqual([])
+})
+
+it('is not redone when a result came for a call it would hide', async () => {
+  const { store, ids } = await started()
+  await store.append('s', [
+    { role: 'assistant', content: [{ type: 'tool-call', toolCallId: 'b', toolName: 'look', input: {} }] },
+  ])
+  const { compactionId } = await store.rewind('s', { from: { messageId: ids[4]! } })
+  await store.undoCompaction('s', compactionId!)
+  await store.append('s', [
+    {
+      role: 'tool',
+      content: [{ type: 'tool-result', toolCallId: 'b', output: { type: 'text', value: 'late' } }],
+    },
+  ])
+  expect(await codeOf(store.redoCompaction('s', compactionId!))).toBe('INPUT_NOT_VISIBLE')
+})
