@@ -2,6 +2,12 @@
  * What concerns the AI SDK (`ai`, an optional peer): the entry `undertext/ai-sdk`.
  */
 
+export type { ChatRequest } from './ai-sdk/chat/asked.ts'
+export { type ChatStore, chatStore, type SaveInput } from './ai-sdk/chat/chat-store.ts'
+export type { ChatStorage, SaveResult } from './ai-sdk/chat/log.ts'
+export type { ChatStoreOptions, LoadOptions, TurnOptions, TurnRequestOptions } from './ai-sdk/chat/options.ts'
+export type { OnConflict } from './ai-sdk/chat/target.ts'
+export type { AnswerEnd, ChatTurn } from './ai-sdk/chat/turn.ts'
 export { fromModelMessages } from './ai-sdk/from-model-messages.ts'
 export { fromUIMessages } from './ai-sdk/from-ui-messages.ts'
 export type { PromptHistory } from './ai-sdk/known.ts'
