@@ -103,13 +103,14 @@ function splitPlace(problem: string, place: string): readonly [place: string, wh
 /** Deepest nesting of an unread value that is kept. */
 const UNREAD_DEPTH = 100
 
-/** A value as far as JSON can say it: bytes as base64, what else it cannot say as null. */
-function asJson(value: unknown, depth = 0): Json {
+/** A value as far as JSON can say it: bytes as base64, dates as JSON writes them, what else it cannot say as null. */
+export function asJson(value: unknown, depth = 0): Json {
   if (jsonProblem(value) === undefined) return value as Json
   if (typeof value === 'bigint') return String(value)
   if (value instanceof Uint8Array) return { base64: Buffer.from(value).toString('base64') }
   if (typeof value !== 'object' || value === null || depth > UNREAD_DEPTH) return null
   if (Array.isArray(value)) return value.map((item) => asJson(item, depth + 1))
+  if (value instanceof Date) return Number.isNaN(value.getTime()) ? null : value.toJSON()
   const entries = Object.entries(value).filter(([, inner]) => inner !== undefined)
   return Object.fromEntries(entries.map(([key, inner]) => [key, asJson(inner, depth + 1)]))
 }

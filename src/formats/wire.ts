@@ -148,13 +148,16 @@ function imageTypeOf(base64: string): string | undefined {
 
 /**
  * The parts of an assistant message cut where tool results begin and end. Some providers run tools themselves
- * and answer within the message; the others want the answer in a message of its own.
+ * and answer within the message; the others want the answer in a message of its own. `isApart` says which parts stand apart; all results by default.
  */
-export function runsOf(parts: readonly Part[]): (readonly Part[])[] {
+export function runsOf(
+  parts: readonly Part[],
+  isApart: (part: Part) => boolean = isResult,
+): (readonly Part[])[] {
   const runs: Part[][] = []
   for (const part of parts) {
-    const run = runs.at(-1)
-    if (run !== undefined && isResult(run[0]) === isResult(part)) run.push(part)
+    const first = runs.at(-1)?.[0]
+    if (first !== undefined && isApart(first) === isApart(part)) runs.at(-1)?.push(part)
     else runs.push([part])
   }
   return runs

@@ -18,7 +18,7 @@ function resolved(code: string): string {
   const source = (name: string): string => JSON.stringify(join(REPOSITORY, 'src', name))
   return code
     .replaceAll("from 'undertext'", `from ${source('index.ts')}`)
-    .replaceAll("from 'undertext/ai-sdk'", `from ${source('ai-sdk.ts')}`)
+    .replace(/from 'undertext\/([a-z-]+)'/g, (_, entry: string) => `from ${source(`${entry}.ts`)}`)
 }
 
 /** Runs code as a user would, in a folder of its own, with the package's name resolved to the sources. Answers what it printed. */

@@ -1,0 +1,219 @@
+import { createHash } from 'node:crypto'
+import { BaseListChatMessageHistory } from '@langchain/core/chat_history'
+import type { BaseMessage } from '@langchain/core/messages'
+import { check, invalid, nameSchema } from '../core/check.ts'
+import { canonicalJson, isObject } from '../core/json.ts'
+import type { Message, NewMessage } from '../core/message.ts'
+import { isUndertextError } from '../errors.ts'
+import { Conversion, type ConversionOptions } from '../formats/conversion.ts'
+import { fromLangChain } from '../formats/langchain/from-langchain.ts'
+import { messageIdOf } from '../formats/langchain/message-id.ts'
+import type { Store } from '../store.ts'
+import { toLangChain } from './instances.ts'
+
+/** What a chat message history needs of a store. */
+export type HistoryStore = Pick<
+  Store,
+  'append' | 'compactSession' | 'getMessages' | 'renderHistory' | 'rewind'
+>
+
+type CompactOptions = Exclude<Parameters<Store['compactSession']>[1], undefined>
+
+/** Which conversation a history is of, how it is shown, and how messages are converted on both ways. */
+export type UndertextChatMessageHistoryOptions = ConversionOptions & {
+  readonly store: HistoryStore
+  /** The session. It is made with its first message. */
+  readonly sessionId: string
+  /**
+   * `effective` (default): what a model is to be sent, compactions honoured, made valid for the provider. `full`: every message
+   * of the log as it was said, also those hidden by compactions and cleared; for a page, not for a model.
+   */
+  readonly view?: 'effective' | 'full' | undefined
+  /**
+   * Whose rules the effective history is to meet. Default: the session's own provider, else `openai`, which asks
+   * for least.
+   */
+  readonly provider?: string | undefined
+  /**
+   * Makes room behind every `addMessages`, when that is due: `true`, or options of `compactSession`. Default: it
+   * is left to others.
+   */
+  readonly compact?: boolean | CompactOptions | undefined
+  /** Who is noted with what `clear` does. Default: `langchain`. */
+  readonly actor?: string | undefined
+}
+
+/**
+ * A session as LangChain's chat message history: for `RunnableWithMessageHistory`, and for whoever reads and adds messages
+ * by its verbs. Any number of these, in any number of processes, may be of one session.
+ *
+ * Errors are the store's. Throws `INVALID_INPUT` for options that cannot be.
+ */
+export class UndertextChatMessageHistory extends BaseListChatMessageHistory {
+  lc_namespace = ['undertext', 'langchain']
+  readonly #options: Checked
+  /** Messages handed out since the last `clear`. */
+  #shown = new WeakSet<BaseMessage>()
+
+  constructor(options: UndertextChatMessageHistoryOptions) {
+    // The base would keep what it is given where everybody can read it.
+    super()
+    this.#options = checked(options)
+  }
+
+  static override lc_name(): string {
+    return 'UndertextChatMessageHistory'
+  }
+
+  /**
+   * The messages of the session, by default what a model is to be sent: summaries and markers in place of what they stand
+   * for, replacements shown, calls and results paired, as `renderHistory` makes it; save that calls at the very end stay
+   * open, since their results may be what is added next. An unknown session has none.
+   */
+  async getMessages(): Promise<BaseMessage[]> {
+    const messages = toLangChain(await this.#read(), this.#options.conversion)
+    for (const message of messages) this.#shown.add(message)
+    return messages
+  }
+
+  async #read(): Promise<readonly Message[]> {
+    const { store, sessionId, view, provider } = this.#options
+    try {
+      if (view === 'full') {
+        const rows = await store.getMessages(sessionId)
+        return rows.filter(({ kind }) => kind === 'message')
+      }
+      const shown = { pendingCalls: 'keep', ...(provider === undefined ? {} : { provider }) } as const
+      return (await store.renderHistory(sessionId, shown)).messages
+    } catch (error) {
+      if (isUndertextError(error, 'SESSION_NOT_FOUND')) return []
+      throw error
+    }
+  }
+
+  /** Adds one message; see `addMessages`. */
+  async addMessage(message: BaseMessage): Promise<void> {
+    await this.addMessages([message])
+  }
+
+  /**
+   * Adds messages at the end, all or none, in one transaction.
+   *
+   * A message with an `id` that was added before with the same body is a retry and not written again; with another body it is a
+   * message of its own. A message without an id is always new. Messages that this object handed out itself and that stand
+   * before new ones are not written again either: `RunnableWithMessageHistory` passes some when the history became shorter
+   * while the model worked.
+   *
+   * Throws `INVALID_INPUT` for what no message of LangChain's can be, and for a `RemoveMessage`, since nothing is removed here:
+   * `hideMessages` and `rewind` of the store hide messages so that it can be undone.
+   */
+  override async addMessages(messages: BaseMessage[]): Promise<void> {
+    if (!Array.isArray(messages)) throw invalid('addMessages: messages must be an array')
+    const given = this.#withoutShown(messages)
+    const removal = given.findIndex((message) => isObject(message) && message.type === 'remove')
+    if (removal !== -1)
+      throw invalid(
+        `[${removal}].type: must not be remove: hideMessages and rewind of the store hide messages`,
+      )
+    const { store, sessionId, conversion } = this.#options
+    const read = fromLangChain(given, conversion)
+    if (read.length === 0) return
+    await store.append(
+      sessionId,
+      read.map((message) => keyed(message)),
+    )
+    await this.#makeRoom()
+  }
+
+  #withoutShown(messages: readonly BaseMessage[]): readonly BaseMessage[] {
+    const isShown = (message: BaseMessage): boolean => isObject(message) && this.#shown.has(message)
+    const fresh = messages.findIndex((message) => !isShown(message))
+    return fresh === -1 ? messages : messages.slice(fresh)
+  }
+
+  /**
+   * The messages are stored, whatever becomes of this; the store's `compaction` events tell it, and the next call
+   * tries again.
+   */
+  async #makeRoom(): Promise<void> {
+    const { store, sessionId, compact } = this.#options
+    if (compact === undefined || compact === false) return
+    try {
+      await store.compactSession(sessionId, compact === true ? {} : compact)
+    } catch (error) {
+      if (!isUndertextError(error) || error.code === 'INVALID_INPUT') throw error
+    }
+  }
+
+  /**
+   * Hides every message, as one compaction of kind `manual` that `undoCompaction` of the store takes back. Nothing is
+   * deleted. An unknown or empty session stays as it is.
+   */
+  override async clear(): Promise<void> {
+    const { store, sessionId, actor } = this.#options
+    this.#shown = new WeakSet()
+    try {
+      await store.rewind(sessionId, { from: 'start', actor, reason: 'clear' })
+    } catch (error) {
+      if (!isUndertextError(error, 'SESSION_NOT_FOUND')) throw error
+    }
+  }
+}
+
+type Checked = {
+  readonly store: HistoryStore
+  readonly sessionId: string
+  readonly view: 'effective' | 'full'
+  readonly provider: string | undefined
+  readonly compact: boolean | CompactOptions | undefined
+  readonly actor: string
+  readonly conversion: ConversionOptions
+}
+
+const WHAT = 'UndertextChatMessageHistory'
+const VERBS = ['append', 'compactSession', 'getMessages', 'renderHistory', 'rewind'] as const
+const OPTIONS = new Set(['store', 'sessionId', 'view', 'provider', 'compact', 'actor', 'lenient', 'onNote'])
+
+function checked(options: UndertextChatMessageHistoryOptions): Checked {
+  if (!isObject(options)) throw invalid(`${WHAT}: options must be an object`)
+  for (const name in options)
+    if (!OPTIONS.has(name)) throw invalid(`${WHAT}: unknown option ${JSON.stringify(name.slice(0, 40))}`)
+  const {
+    store,
+    sessionId,
+    view = 'effective',
+    provider,
+    compact,
+    actor = 'langchain',
+    lenient,
+    onNote,
+  } = options
+  if (typeof store !== 'object' || store === null || VERBS.some((verb) => typeof store[verb] !== 'function'))
+    throw invalid(`${WHAT}: store must be a store of undertext`)
+  if (view !== 'effective' && view !== 'full') throw invalid(`${WHAT}: view must be effective or full`)
+  if (compact !== undefined && typeof compact !== 'boolean' && !isObject(compact))
+    throw invalid(`${WHAT}: compact must be true, false or options of compactSession`)
+  new Conversion(WHAT, { lenient, onNote })
+  return {
+    store,
+    sessionId: check(nameSchema, sessionId, `${WHAT}: sessionId`),
+    view,
+    provider: provider === undefined ? undefined : check(nameSchema, provider, `${WHAT}: provider`),
+    compact,
+    actor: check(nameSchema, actor, `${WHAT}: actor`),
+    conversion: { lenient, onNote },
+  }
+}
+
+/**
+ * The same id with the same body is one message; the body is part of the key, so that another body is another
+ * message.
+ */
+function keyed(message: Message): NewMessage {
+  const id = messageIdOf(message)
+  if (id === undefined) return message
+  const { role, content, metadata } = message
+  const body = canonicalJson([id, role, content, metadata ?? null])
+  const digest = createHash('sha256').update(body).digest('base64')
+  return { ...message, idempotencyKey: `langchain:${digest}` }
+}

@@ -1,0 +1,29 @@
+import fc from 'fast-check'
+import { expect, it } from 'vitest'
+import { stringifyJson } from '../../src/core/json.ts'
+import type { Message } from '../../src/core/message.ts'
+import { messageProblem } from '../../src/core/message-check.ts'
+import { fromLangChain } from '../../src/formats/langchain/from-langchain.ts'
+import { toLangChainStored } from '../../src/formats/langchain/to-langchain.ts'
+import { storedMessage } from './langchain-data.ts'
+
+const RUNS = process.env.LONG === '1' ? 20_000 : 600
+
+function frozen<T>(value: T): T {
+  if (typeof value === 'object' && value !== null) Object.values(Object.freeze(value)).forEach(frozen)
+  return value
+}
+
+it('there and back is the same, also by way of a database, and everything in between can be stored', () => {
+  fc.assert(
+    fc.property(fc.array(storedMessage, { maxLength: 4 }), (given) => {
+      const messages = JSON.parse(JSON.stringify(given)) as object[]
+      const read = fromLangChain(frozen(messages))
+      expect(read).toHaveLength(messages.length)
+      for (const message of read) expect(messageProblem(message)).toBeUndefined()
+      expect(toLangChainStored(frozen(read))).toStrictEqual(messages)
+      expect(toLangChainStored(JSON.parse(stringifyJson(read)) as Message[])).toStrictEqual(messages)
+    }),
+    { numRuns: RUNS },
+  )
+})

@@ -1,0 +1,47 @@
+import { execFile } from 'node:child_process'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import { openStore } from '../../src/index.ts'
+
+const run = promisify(execFile)
+const TSX = join(import.meta.dirname, '..', '..', 'node_modules', 'tsx', 'dist', 'cli.mjs')
+
+type Told = { readonly sent: string[][]; readonly shown: string[]; readonly calls: object[] }
+
+let folder: string
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'undertext-langchain-'))
+})
+afterEach(() => rm(folder, { recursive: true, force: true }))
+
+/** Goes on in a process of its own, and answers what it told. */
+async function inProcess(step: string): Promise<Told> {
+  const script = join(import.meta.dirname, 'child.ts')
+  const { stdout } = await run(process.execPath, [TSX, script, join(folder, 'chats.db'), step])
+  return JSON.parse(stdout) as Told
+}
+
+it('goes on in another process, with what was compacted hidden; what is cleared comes back', async () => {
+  const asked = ['human: I am Ada.', 'ai: Hello, Ada.', 'human: What is in a?', 'ai: ', 'tool: text of a']
+  const first = await inProcess('first')
+  expect(first.sent).toEqual([asked.slice(0, 1), asked.slice(0, 3), asked])
+  expect(first.shown).toEqual([...asked, 'ai: Text.'])
+  expect(first.calls).toEqual([{ name: 'look', args: { path: 'a' }, id: 'c1', type: 'tool_call' }])
+
+  const compacted = await inProcess('compact')
+  expect(compacted.shown).toEqual([...asked.slice(2), 'ai: Text.'])
+
+  const second = await inProcess('second')
+  expect(second.sent).toEqual([[...asked.slice(2), 'ai: Text.', 'human: Go on.']])
+  expect(second.calls).toEqual(first.calls)
+
+  expect((await inProcess('clear')).shown).toEqual([])
+  expect((await inProcess('undo')).shown).toEqual([...asked, 'ai: Text.', 'human: Go on.', 'ai: Sure.'])
+
+  await using store = await openStore(join(folder, 'chats.db'))
+  expect((await store.verifySession('s')).findings).toEqual([])
+  expect((await store.getSession('s')).messageCount).toBe(8)
+})
