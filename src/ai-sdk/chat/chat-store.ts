@@ -40,13 +40,13 @@ export type ChatStore<UI_MESSAGE extends UIMessageLike = SdkUIMessage> = {
    */
   save(input: SaveInput): Promise<SaveResult>
   /**
-   * Begins a turn: stores what a browser sent (a message, an edit, the results of its tools, that an answer is to be made anew), and
+   * Begins a turn. `request` is a `ChatRequest`, checked here, for it comes from a browser: stores what a browser sent (a message, an edit, the results of its tools, that an answer is to be made anew), and
    * answers what the model is to be sent, compacted when that is due, and what stores the answer. The body `useChat` posts can be passed as
    * it is; who may write to the chat is the application's business.
    *
    * Throws `INVALID_INPUT`, `MESSAGE_NOT_FOUND`, what `prepareRequest` throws, and the AI SDK's own errors of a message that is none.
    */
-  resume(request: ChatRequest, options?: TurnOptions): Promise<ChatTurn<UI_MESSAGE>>
+  resume(request: unknown, options?: TurnOptions): Promise<ChatTurn<UI_MESSAGE>>
 }
 
 /**
@@ -83,7 +83,7 @@ export function chatStore<UI_MESSAGE extends UIMessageLike = SdkUIMessage>(
     async resume(request, given = {}) {
       if (!isObject(request)) throw invalid('resume: must be given the body of a request')
       const chatId = check(nameSchema, request.id, 'resume: request.id')
-      return beginTurn(setting, chatId, request, given)
+      return beginTurn(setting, chatId, request as ChatRequest, given)
     },
   }
 }
