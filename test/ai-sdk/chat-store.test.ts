@@ -1,8 +1,17 @@
+import { stepCountIs, streamText, tool, wrapLanguageModel } from 'ai'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { chatStore, type SdkUIMessage, type UIMessageLike } from '../../src/ai-sdk.ts'
+import { z } from 'zod'
+import {
+  chatStore,
+  type SdkUIMessage,
+  toUIMessages,
+  type UIMessageLike,
+  undertext,
+} from '../../src/ai-sdk.ts'
 import { isUndertextError, openStore } from '../../src/index.ts'
 import { chatOf } from './generators.ts'
+import { call, scripted, text } from './models.ts'
 
 const user = (id: string, text: string): SdkUIMessage => ({
   id,
@@ -201,22 +210,176 @@ describe('compacted chats', () => {
     await using chat = await open()
     await chat.save(...CHAT, user('u3', 'more'))
     const { chatId, store } = chat
-    const rows = await store.getMessages(chatId)
-    await store
-      .compactSession(chatId, {
-        stages: ['summarize'],
-        range: { from: rows[0]!.id, to: rows[3]!.id },
-      } as never)
-      .catch(() => undefined)
+    await store.compactSession(chatId, { range: { from: 1, to: 4 }, summary: 'They said hello.' })
+    const view = toUIMessages(await store.getEffectiveHistory(chatId))
+    expect(view.map(({ role }) => role)).toEqual(['system', 'user'])
     expect(await chat.load()).toEqual([...CHAT, user('u3', 'more')])
     const edited = user('u2', 'and then?')
     await chat.save(u1, a1, edited)
+    expect((await store.verifySession(chatId)).findings).toEqual([])
     expect(await chat.load()).toEqual([u1, a1, edited])
     expect((await store.getEffectiveHistory(chatId)).map(({ role }) => role)).toEqual([
       'user',
       'assistant',
       'user',
     ])
+  })
+})
+
+describe('turns', () => {
+  const part = (text: string) => ({ type: 'text' as const, text })
+
+  it('a message is stored before the model is asked, and the answer behind it', async () => {
+    await using chat = await open()
+    const { chatId: id } = chat
+    const turn = await chat.chats.resume(
+      { id, message: u1 },
+      { model: 'gpt-4o', provider: 'openai', system: 'Be brief.' },
+    )
+    expect(turn).toMatchObject({
+      chatId: id,
+      system: 'Be brief.',
+      messages: [{ role: 'user', content: 'hi' }],
+      originalMessages: [u1],
+      saved: { rowsAppended: 1, rowsHidden: 0 },
+    })
+    expect(await chat.load()).toEqual([u1])
+    await turn.onFinish({ responseMessage: a1 })
+    await turn.onEnd({ responseMessage: a1 })
+    expect(await chat.load()).toEqual([u1, a1])
+    // Sent once more, as after a connection that broke.
+    expect((await chat.chats.resume({ id, message: a1 })).saved).toMatchObject({
+      rowsAppended: 0,
+      rowsHidden: 0,
+    })
+  })
+
+  it('an answer made anew that comes to nothing leaves the old one', async () => {
+    await using chat = await open()
+    await chat.save(u1, a1)
+    const request = { id: chat.chatId, message: u1, trigger: 'regenerate-message', messageId: 'a1' }
+    const failed = await chat.chats.resume(request)
+    expect(await chat.load()).toEqual([u1])
+    await failed.onFinish({ responseMessage: { id: 'b1', role: 'assistant', parts: [] } })
+    expect(await chat.load()).toEqual([u1, a1])
+    const again = await chat.chats.resume(request)
+    await again.onFinish({ responseMessage: said('b1', 'good day') })
+    expect(await chat.load()).toEqual([u1, said('b1', 'good day')])
+  })
+
+  it('an answer to what was edited meanwhile is kept, and is no part of the chat', async () => {
+    await using chat = await open()
+    const { chatId: id, store } = chat
+    const slow = await chat.chats.resume({ id, message: u1 })
+    const edit = await chat.chats.resume({ id, message: user('u1', 'hey'), messageId: 'u1' })
+    await slow.onFinish({ responseMessage: said('a1', 'to hi') })
+    await edit.onFinish({ responseMessage: said('b1', 'to hey') })
+    expect(await chat.load()).toEqual([user('u1', 'hey'), said('b1', 'to hey')])
+    expect(await chat.roles()).toEqual(['user', 'assistant'])
+    const log = await store.getMessages(id)
+    expect(log.map(({ content }) => content)).toEqual(['hi', 'hey', 'to hi', 'to hey'])
+  })
+
+  it('two answers at once both stand', async () => {
+    await using chat = await open()
+    const { chatId: id } = chat
+    const one = await chat.chats.resume({ id, message: u1 })
+    const two = await chat.chats.resume({ id, message: u2 })
+    await two.onFinish({ responseMessage: a2 })
+    await one.onFinish({ responseMessage: a1 })
+    expect(await chat.load()).toEqual([u1, u2, a2, a1])
+  })
+
+  it.each([
+    ['no message', {}, 'request.message: must be there, or request.messages with one'],
+    [
+      'an unknown trigger',
+      { trigger: 'x', message: u1 },
+      'request.trigger: must be submit-message or regenerate-message',
+    ],
+    [
+      'a new answer',
+      { message: said('x', 'no') },
+      'request.message: must be a user’s, or the assistant’s that the chat ends with',
+    ],
+    [
+      'another text',
+      { message: said('a1', 'no') },
+      'request.message: must say what the assistant said, and what came of its calls',
+    ],
+    [
+      'a system message',
+      { message: { ...u1, id: 's', role: 'system' } },
+      'request.message: must be a user’s, or the assistant’s that the chat ends with',
+    ],
+  ])('refuses %s', async (_, request, problem) => {
+    await using chat = await open()
+    await chat.save(u1, a1)
+    const error = await chat.chats.resume({ id: chat.chatId, ...request }).catch((it: unknown) => it)
+    expect(isUndertextError(error, 'INVALID_INPUT') && error.facts.problems).toBe(problem)
+    expect(await chat.load()).toEqual([u1, a1])
+  })
+
+  it('refuses what the AI SDK refuses, and unknown messages', async () => {
+    await using chat = await open()
+    const { chatId: id } = chat
+    const broken = { id: 'x', role: 'user', parts: [{ type: 'text' }] }
+    await expect(chat.chats.resume({ id, message: broken })).rejects.toMatchObject({
+      name: 'AI_TypeValidationError',
+    })
+    const edit = chat.chats.resume({ id, message: u1, messageId: 'nobody' })
+    await expect(edit).rejects.toMatchObject({ code: 'MESSAGE_NOT_FOUND' })
+    expect(await chat.load()).toEqual([])
+  })
+
+  it('holds metadata to a schema', async () => {
+    await using store = await openStore(':memory:')
+    const metadataSchema = z.object({ page: z.number() })
+    const chats = chatStore(store, { metadataSchema })
+    const id = await chats.create()
+    await chats.save({ chatId: id, messages: [{ ...u1, metadata: { page: 'one' }, parts: [part('hi')] }] })
+    await expect(chats.load(id)).rejects.toMatchObject({ name: 'AI_TypeValidationError' })
+    expect(await chats.load(id, { validate: false })).toHaveLength(1)
+  })
+})
+
+describe('beside the middleware', () => {
+  const tools = { look: tool({ inputSchema: z.object({}), execute: () => 'seen' }) }
+  const script = [[call('c1')], [text('It is there.')], [text('Once more.')]]
+
+  it.each([
+    ['both store', false, 1],
+    ['the turn keeps the middleware from storing', true, 0],
+  ])('%s: nothing is stored twice', async (_, skip, foreign) => {
+    await using chat = await open()
+    const { chatId: id, store, chats } = chat
+    const model = wrapLanguageModel({ model: scripted(script), middleware: undertext(store, id) as never })
+    for (const message of [u1, u2]) {
+      const turn = await chats.resume({ id, message }, { model })
+      const result = streamText({
+        model,
+        tools,
+        stopWhen: stepCountIs(3),
+        messages: turn.messages,
+        ...(skip && { providerOptions: turn.providerOptions }),
+      })
+      const stream = result.toUIMessageStream({
+        originalMessages: turn.originalMessages as never,
+        generateMessageId: turn.generateMessageId,
+        onFinish: turn.onFinish,
+      })
+      for await (const _part of stream);
+    }
+    expect(await chat.roles()).toEqual(['user', 'assistant', 'tool', 'assistant', 'user', 'assistant'])
+    const log = await store.getMessages(id)
+    expect(log.some(({ metadata }) => metadata === undefined)).toBe(foreign === 1)
+    const loaded = await chats.load(id)
+    expect(loaded.map(({ role }) => role)).toEqual(['user', 'assistant', 'user', 'assistant'])
+    // What a browser still holds, under ids of its own, is known.
+    expect(await chats.save({ chatId: id, messages: loaded })).toMatchObject({
+      rowsAppended: 0,
+      rowsHidden: 0,
+    })
   })
 })
 
