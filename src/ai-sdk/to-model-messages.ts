@@ -132,7 +132,7 @@ function modelPartTo(
       ]
     }
     case 'provider':
-      return providerPartTo(part, role, writing) ?? notSent(`${ownerOf(part)} alone knows it`)
+      return providerPartTo(part, role, writing) ?? notSent(whyNot(part))
   }
 }
 
@@ -185,8 +185,8 @@ function providerPartTo(
   return written.length === 0 ? undefined : written
 }
 
-function ownerOf({ provider }: ProviderPart): string {
-  return provider === UNREAD ? 'nobody' : 'its provider'
+function whyNot({ provider }: ProviderPart): string {
+  return provider === UNREAD ? 'it could not be read' : 'its provider alone knows it'
 }
 
 /** What a user and what tools say, apart. */

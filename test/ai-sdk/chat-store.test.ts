@@ -1,4 +1,4 @@
-import { stepCountIs, streamText, tool, wrapLanguageModel } from 'ai'
+import { generateText, stepCountIs, streamText, tool, wrapLanguageModel } from 'ai'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
@@ -332,6 +332,24 @@ describe('turns', () => {
     expect(await chat.load()).toEqual([])
   })
 
+  it('lets tools say what a model reads of their results', async () => {
+    await using store = await openStore(':memory:')
+    const look = tool({
+      inputSchema: z.object({ at: z.string() }),
+      outputSchema: z.object({ seen: z.number() }),
+      toModelOutput: (given: unknown) => ({ type: 'text', value: `said ${JSON.stringify(given)}` }) as const,
+    })
+    const chats = chatStore(store, { tools: { look } })
+    const id = await chats.create()
+    await chats.save({ chatId: id, messages: [u1, { id: 'a1', role: 'assistant', parts: [answered] }] })
+    const { messages } = await chats.resume({ id, message: u2 })
+    const value = 'said {"toolCallId":"c1","input":{"at":"x"},"output":{"seen":1}}'
+    expect(messages[2]).toEqual({
+      role: 'tool',
+      content: [{ type: 'tool-result', toolCallId: 'c1', toolName: 'look', output: { type: 'text', value } }],
+    })
+  })
+
   it('holds metadata to a schema', async () => {
     await using store = await openStore(':memory:')
     const metadataSchema = z.object({ page: z.number() })
@@ -380,6 +398,28 @@ describe('beside the middleware', () => {
       rowsAppended: 0,
       rowsHidden: 0,
     })
+  })
+})
+
+describe('the middleware behind a rewind', () => {
+  it('knows that what was taken back is no part of the conversation', async () => {
+    await using chat = await open()
+    await chat.save(u1, a1)
+    await chat.save(u1, said('b1', 'good day'))
+    const model = wrapLanguageModel({
+      model: scripted([[text('Then again.')], [text('Hello, once more.')]]),
+      middleware: undertext(chat.store, chat.chatId) as never,
+    })
+    const messages = toModelMessages(fromUIMessages([u1, said('b1', 'good day'), u2]))
+    await generateText({ model, messages })
+    expect(await chat.roles()).toEqual(['user', 'assistant', 'user', 'assistant'])
+    // The same question as the one whose answer was taken back is no retry.
+    await chat.chats.save({ chatId: chat.chatId, messages: [], onConflict: 'replace' })
+    await generateText({ model, messages: toModelMessages(fromUIMessages([u1])) })
+    expect((await chat.store.getEffectiveHistory(chat.chatId)).map(({ content }) => content)).toEqual([
+      'hi',
+      'Hello, once more.',
+    ])
   })
 })
 

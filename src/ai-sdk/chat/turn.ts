@@ -13,6 +13,7 @@ import { toModelMessages } from '../to-model-messages.ts'
 import type { UIMessageLike } from '../ui-types.ts'
 import { askedIn, type ChatRequest, messageIn, targetOfRequest } from './asked.ts'
 import { type ChatStorage, changeChat, readChat, type SaveResult } from './log.ts'
+import { withModelOutputs } from './model-outputs.ts'
 import { type LoadOptions, type TurnOptions, turnSchema } from './options.ts'
 import { validated } from './validation.ts'
 import { type Given, givenAt, isKnown } from './versions.ts'
@@ -86,7 +87,11 @@ export async function beginTurn<UI_MESSAGE extends UIMessageLike>(
   const end = endOf(setting, chatId, saved, asked.isAnew)
   return {
     chatId,
-    messages: toModelMessages(prepared.messages, { version: names.version }),
+    messages: await withModelOutputs(
+      toModelMessages(prepared.messages, { version: names.version }),
+      standing.map((one) => one.message),
+      validation.tools,
+    ),
     ...(prepared.system !== undefined && { system: prepared.system }),
     providerOptions: { undertext: { skip: true } },
     originalMessages: standing.map((one) => one.message) as unknown as UI_MESSAGE[],
