@@ -1,7 +1,7 @@
 import type { JsonObject } from '../core/json.ts'
 import { isObject } from './wire.ts'
 
-export type MessageFormat = 'anthropic' | 'openai' | 'openai-responses' | 'neutral'
+export type MessageFormat = 'anthropic' | 'gemini' | 'openai' | 'openai-responses' | 'neutral'
 
 const ROLES_ANYWHERE = new Set(['system', 'developer', 'user', 'assistant', 'tool', 'function'])
 
@@ -63,13 +63,15 @@ function isItem({ type }: JsonObject): boolean {
 
 /**
  * Tells the format of a list of messages from its shapes, whatever the texts say. Messages of plain text are
- * the same in every format and count as `openai`, which also has system messages within the list.
+ * the same in every format and count as `openai`, which also has system messages within the list. Contents of
+ * Gemini's are told by their `parts`.
  *
  * `undefined` for an empty list, for something that is no message, for parts nobody here knows, and when the
  * messages contradict each other. Never throws.
  */
 export function detectFormat(messages: readonly unknown[]): MessageFormat | undefined {
   if (!Array.isArray(messages) || messages.length === 0) return undefined
+  if (messages.every(isGeminiContent)) return 'gemini'
   const seen = new Set<MessageFormat>()
   let strange = false
   let isOpenAI = false
@@ -105,6 +107,16 @@ export function detectFormat(messages: readonly unknown[]): MessageFormat | unde
   if (isOpenAI && !seen.has('openai-responses')) seen.add('openai')
   const [format = 'openai'] = seen
   return seen.size > 1 || (seen.size === 0 && strange) ? undefined : format
+}
+
+const GEMINI_ROLES: ReadonlySet<unknown> = new Set([undefined, 'user', 'model', 'function'])
+
+/** A list of parts in place of a content. Parts of Gemini's have no type; those of the AI SDK's `UIMessage` have one. */
+function isGeminiContent(message: unknown): boolean {
+  if (!isObject(message) || !GEMINI_ROLES.has(message.role) || message.content !== undefined) return false
+  const { role, parts } = message
+  if (!Array.isArray(parts)) return role === 'model' && parts === undefined
+  return (parts as readonly unknown[]).every((part) => isObject(part) && typeof part.type !== 'string')
 }
 
 function formatOfPart(part: unknown): MessageFormat | undefined {

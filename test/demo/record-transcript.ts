@@ -10,6 +10,7 @@ const FORMS = {
   anthropic: "Anthropic's",
   openai: "OpenAI's",
   'openai-responses': "OpenAI's Responses",
+  gemini: "Gemini's",
   neutral: "this package's",
 } as const
 /** Shares of a short transcript's tokens: what it is brought down to, and limits that otherwise go by the window. */

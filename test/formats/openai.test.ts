@@ -910,6 +910,16 @@ describe('detectFormat', () => {
         { type: 'compaction', encrypted_content: 'g' },
       ],
     ],
+    [
+      'gemini',
+      [
+        { role: 'user', parts: [{ text: 'a' }] },
+        { role: 'model', parts: [{ functionCall: { name: 'n' } }] },
+        { role: 'function', parts: [{ functionResponse: { name: 'n' } }] },
+        { parts: [{ text: 'a' }] },
+        { role: 'model' },
+      ],
+    ],
   ])('finds %s', (format, messages) => {
     expect(detectFormat(messages)).toBe(format)
   })
@@ -920,6 +930,8 @@ describe('detectFormat', () => {
     [[{ role: 'critic', content: 'a' }]],
     [[{ type: 'summary' }]],
     [[{ role: 'user', content: [{ type: 'tomorrow' }] }]],
+    [[{ role: 'model', content: 'a' }]],
+    [[{ parts: 'a' }]],
     [
       [
         { role: 'assistant', tool_calls: [] },
