@@ -38,6 +38,7 @@ export interface Failures {
   FILES_ABORTED: { files: number }
   MODEL_CALL_FAILED: { summarizer: string; error: string }
   AI_SDK_UNAVAILABLE: { detail: string }
+  CLAUDE_AGENT_SDK_UNAVAILABLE: { detail: string }
   SUMMARIZER_FAILED: { summarizer: string; error: string }
   STRATEGY_FAILED: { strategy: string; error: string }
   HISTORY_DIVERGED: { sessionId: string; position: number; why: string }
@@ -160,6 +161,8 @@ const SENTENCES: { readonly [C in ErrorCode]: (facts: Failures[C]) => string } =
     `The summarizer ${JSON.stringify(summarizer)} could not call its model (${error}). originalErrorOf has what was thrown.`,
   AI_SDK_UNAVAILABLE: ({ detail }) =>
     `The AI SDK cannot be used: ${detail} It is the optional package ai, version 5 to 7: npm install ai`,
+  CLAUDE_AGENT_SDK_UNAVAILABLE: ({ detail }) =>
+    `The Claude Agent SDK cannot be used: ${detail} It is the optional package @anthropic-ai/claude-agent-sdk: npm install @anthropic-ai/claude-agent-sdk`,
   SUMMARIZER_FAILED: ({ summarizer, error }) =>
     `The summarizer ${JSON.stringify(summarizer)} gave no summary that can be used (${error}), so nothing was changed.`,
   STRATEGY_FAILED: ({ strategy, error }) =>

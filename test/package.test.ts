@@ -79,6 +79,23 @@ console.log(isUndertextError(error, 'AI_SDK_UNAVAILABLE'), error.message)`,
   expect(stdout).toMatch(/^v3\ntrue .*it is not installed\..*npm install ai$/m)
 })
 
+it('has its part for the Claude Agent SDK without that SDK, and says what to install when that is needed', async () => {
+  await writeFile(
+    join(project, 'claude.mjs'),
+    `import { openStore } from 'undertext'
+import { undertextSessionStore } from 'undertext/claude-agent-sdk'
+const sessionStore = undertextSessionStore({ store: await openStore(':memory:') })
+const key = { projectKey: 'p', sessionId: 's' }
+await sessionStore.append(key, [{ type: 'user', uuid: 'u', message: { role: 'user', content: 'hi' } }])
+console.log((await sessionStore.load(key)).length, (await sessionStore.listSessions('p')).length)
+await sessionStore.listSessionSummaries('p').catch((error) => console.log(error.code, error.message))`,
+  )
+  const { stdout } = await run(process.execPath, ['claude.mjs'], { cwd: project })
+  expect(stdout).toMatch(
+    /^1 1\nCLAUDE_AGENT_SDK_UNAVAILABLE .*it is not installed\..*npm install @anthropic-ai/,
+  )
+})
+
 it('exports its tables for drizzle', async () => {
   await writeFile(
     join(project, 'tables.mjs'),

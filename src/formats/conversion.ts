@@ -125,3 +125,20 @@ export function base64At(value: unknown, place: string): string {
   if (!isWhole || !BASE64.test(value)) throw invalid(`${place}: must be base64`)
   return value
 }
+
+/**
+ * An address of somebody else's: a data URL that says it is base64 must hold base64; data URLs in percent form and other
+ * addresses are left alone. Throws `INVALID_INPUT`. Source: RFC 2397.
+ */
+export function addressAt(value: unknown, place: string): string {
+  if (typeof value !== 'string') throw invalid(`${place}: must be a string`)
+  const head = /^data:[^,]*;base64,/i.exec(value)
+  if (head !== null) base64At(value.slice(head[0].length), place)
+  return value
+}
+
+/** The data of a file of somebody else's: base64, a data URL or an address. Throws `INVALID_INPUT`. */
+export function fileDataAt(value: unknown, place: string): string {
+  const isAddress = typeof value === 'string' && /^[a-z][a-z0-9+.-]*:/i.test(value)
+  return isAddress ? addressAt(value, place) : base64At(value, place)
+}

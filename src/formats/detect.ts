@@ -1,8 +1,12 @@
+import type { JsonObject } from '../core/json.ts'
 import { isObject } from './wire.ts'
 
-export type MessageFormat = 'anthropic' | 'openai' | 'neutral'
+export type MessageFormat = 'anthropic' | 'gemini' | 'openai' | 'openai-responses' | 'neutral'
 
 const ROLES_ANYWHERE = new Set(['system', 'developer', 'user', 'assistant', 'tool', 'function'])
+
+/** Names under which neutral messages keep what a format alone knows. */
+const METADATA_NAMES = ['anthropic', 'openai', 'openai-responses'] as const
 
 /** Fields of a message that only one format has. */
 const TELLING_FIELDS: readonly (readonly [field: string, format: MessageFormat])[] = [
@@ -29,42 +33,90 @@ const TELLING_TYPES: ReadonlyMap<string, MessageFormat> = new Map([
   ['compaction', 'anthropic'],
   ['image_url', 'openai'],
   ['input_audio', 'openai'],
-  ['refusal', 'openai'],
+  ['input_text', 'openai-responses'],
+  ['input_image', 'openai-responses'],
+  ['input_file', 'openai-responses'],
+  ['output_text', 'openai-responses'],
   ['tool-call', 'neutral'],
   ['tool-result', 'neutral'],
   ['reasoning', 'neutral'],
   ['provider', 'neutral'],
 ])
 
+/** Items of the Responses API that nobody speaks, besides all that are called calls and their outputs. */
+const ITEM_TYPES = new Set([
+  'reasoning',
+  'compaction',
+  'compaction_trigger',
+  'item_reference',
+  'mcp_list_tools',
+  'mcp_approval_request',
+  'mcp_approval_response',
+  'tool_search_output',
+  'program',
+  'program_output',
+])
+
+function isItem({ type }: JsonObject): boolean {
+  return typeof type === 'string' && (ITEM_TYPES.has(type) || /_call(_output)?$/.test(type))
+}
+
 /**
  * Tells the format of a list of messages from its shapes, whatever the texts say. Messages of plain text are
- * the same in every format and count as `openai`, which also has system messages within the list.
+ * the same in every format and count as `openai`, which also has system messages within the list. Contents of
+ * Gemini's are told by their `parts`.
  *
  * `undefined` for an empty list, for something that is no message, for parts nobody here knows, and when the
  * messages contradict each other. Never throws.
  */
 export function detectFormat(messages: readonly unknown[]): MessageFormat | undefined {
   if (!Array.isArray(messages) || messages.length === 0) return undefined
+  if (messages.every(isGeminiContent)) return 'gemini'
   const seen = new Set<MessageFormat>()
   let strange = false
+  let isOpenAI = false
+  let isTyped = false
 
   for (const message of messages as readonly unknown[]) {
-    if (!isObject(message) || typeof message.role !== 'string' || !ROLES_ANYWHERE.has(message.role))
-      return undefined
-    if (message.role === 'developer' || message.role === 'function') seen.add('openai')
+    if (!isObject(message)) return undefined
+    if (message.role === undefined && isItem(message)) {
+      seen.add('openai-responses')
+      continue
+    }
+    if (typeof message.role !== 'string' || !ROLES_ANYWHERE.has(message.role)) return undefined
+    if (message.role === 'function') seen.add('openai')
+    if (message.role === 'developer') isOpenAI = true
+    if (message.type === 'additional_tools') seen.add('openai-responses')
+    // Anthropic's answers have that type too, but no text for a content.
+    if (message.type === 'message' && typeof message.content === 'string') isTyped = true
     for (const [field, format] of TELLING_FIELDS) if (message[field] !== undefined) seen.add(format)
-    if (isObject(message.metadata) && ('anthropic' in message.metadata || 'openai' in message.metadata)) {
+    const { metadata } = message
+    if (isObject(metadata) && METADATA_NAMES.some((name) => name in metadata)) {
       seen.add('neutral')
     }
     const { content } = message
     for (const part of Array.isArray(content) ? (content as readonly unknown[]) : []) {
       const format = formatOfPart(part)
-      if (format !== undefined) seen.add(format)
+      if (isObject(part) && part.type === 'refusal') isOpenAI = true
+      else if (format !== undefined) seen.add(format)
       else if (!isObject(part) || part.type !== 'text') strange = true
     }
   }
+  if (isTyped && seen.size === 0) seen.add('openai-responses')
+  // Both of OpenAI's forms have developers and refusals.
+  if (isOpenAI && !seen.has('openai-responses')) seen.add('openai')
   const [format = 'openai'] = seen
   return seen.size > 1 || (seen.size === 0 && strange) ? undefined : format
+}
+
+const GEMINI_ROLES: ReadonlySet<unknown> = new Set([undefined, 'user', 'model', 'function'])
+
+/** A list of parts in place of a content. Parts of Gemini's have no type; those of the AI SDK's `UIMessage` have one. */
+function isGeminiContent(message: unknown): boolean {
+  if (!isObject(message) || !GEMINI_ROLES.has(message.role) || message.content !== undefined) return false
+  const { role, parts } = message
+  if (!Array.isArray(parts)) return role === 'model' && parts === undefined
+  return (parts as readonly unknown[]).every((part) => isObject(part) && typeof part.type !== 'string')
 }
 
 function formatOfPart(part: unknown): MessageFormat | undefined {

@@ -14,20 +14,83 @@
  *
  * The neutral part goes first: an output or input changed since is what is sent.
  */
-import type { Json } from '../core/json.ts'
+import type { Json, JsonObject } from '../core/json.ts'
+import { keptFor } from './wire.ts'
 
 /** The name under which this form keeps its own things. */
 export const OPENAI = 'openai'
 
-/** A part of content: its type, and whatever fields that type has. */
-export type OpenAIPart = { type: string; [field: string]: Json | undefined }
+/** A part of content on its way in or out: its type, and whatever fields that type has. */
+export type WirePart = { type: string; [field: string]: Json | undefined }
+
+/** A message on its way out. What was read comes out as it was, so its fields are only known to be JSON. */
+export type WireMessage = {
+  role: 'system' | 'developer' | 'user' | 'assistant' | 'tool' | 'function'
+  content?: string | WirePart[] | null
+  [field: string]: Json | undefined
+}
+
+/** Text of whoever speaks. */
+export type OpenAITextPart = { type: 'text'; text: string }
+
+/** What an assistant says in place of an answer. */
+export type OpenAIRefusalPart = { type: 'refusal'; refusal: string }
+
+/** An image by its address or as a data URL. */
+export type OpenAIImagePart = {
+  type: 'image_url'
+  image_url: { url: string; detail?: 'auto' | 'low' | 'high' }
+}
+
+/** A sound, as base64. */
+export type OpenAIAudioPart = { type: 'input_audio'; input_audio: { data: string; format: 'wav' | 'mp3' } }
+
+/** A file: a data URL with a name, or the id of one that OpenAI holds. */
+export type OpenAIFilePart = {
+  type: 'file'
+  file: { file_data?: string; file_id?: string; filename?: string }
+}
+
+export type OpenAIPart =
+  | OpenAITextPart
+  | OpenAIRefusalPart
+  | OpenAIImagePart
+  | OpenAIAudioPart
+  | OpenAIFilePart
+
+/** A call of a tool, with arguments as text, or of a custom tool, with any text. */
+export type OpenAIToolCall =
+  | { id: string; type: 'function'; function: { name: string; arguments: string } }
+  | { id: string; type: 'custom'; custom: { name: string; input: string } }
 
 /** What the Responses API leaves of what it compacted: an item of its own, to be sent back as it is. */
 export type OpenAICompaction = { type: 'compaction'; role?: never; [field: string]: Json | undefined }
 
-/** A message of Chat Completions, with any further fields an answer or a transcript carries. */
-export type OpenAIMessage = {
-  role: 'system' | 'developer' | 'user' | 'assistant' | 'tool' | 'function'
-  content?: string | OpenAIPart[] | null
-  [field: string]: Json | undefined
+/**
+ * A message of Chat Completions, as its SDK takes it. Further fields that were read come out again without being
+ * named here.
+ */
+export type OpenAIMessage =
+  | { role: 'system'; content: string | OpenAITextPart[]; name?: string }
+  | { role: 'developer'; content: string | OpenAITextPart[]; name?: string }
+  | { role: 'user'; content: string | Exclude<OpenAIPart, OpenAIRefusalPart>[]; name?: string }
+  | {
+      role: 'assistant'
+      content?: string | (OpenAITextPart | OpenAIRefusalPart)[] | null
+      name?: string
+      refusal?: string | null
+      tool_calls?: OpenAIToolCall[]
+      function_call?: { name: string; arguments: string } | null
+    }
+  | { role: 'tool'; content: string | OpenAITextPart[]; tool_call_id: string }
+  | { role: 'function'; content: string | null; name: string }
+
+/** The fields of a part that this form keeps in `providerOptions`. */
+export function kept(fields: JsonObject): { providerOptions?: { [OPENAI]: JsonObject } } {
+  return Object.keys(fields).length === 0 ? {} : { providerOptions: { [OPENAI]: fields } }
+}
+
+/** What a part read from this form says of its kind. */
+export function kindOf(options: Parameters<typeof keptFor>[1]): Json | undefined {
+  return keptFor(OPENAI, options)?.type
 }

@@ -1,119 +1,210 @@
 import { invalid } from '../core/check.ts'
-import type { Json, JsonObject } from '../core/json.ts'
+import type { Json } from '../core/json.ts'
 import {
-  type FilePart,
-  type ImagePart,
   isFailed,
   type Message,
   outputText,
   type Part,
+  type ReasoningPart,
   type TextPart,
+  type ToolCallPart,
   type ToolResultOutput,
   type ToolResultPart,
 } from '../core/message.ts'
 import { checkMessageList } from '../core/message-list.ts'
+import { isShownAsPlain, mediaBlock } from './anthropic-media.ts'
+import { blockOptions } from './anthropic-options.ts'
 import {
   ANTHROPIC,
   type AnthropicBlock,
   type AnthropicConversation,
   type AnthropicMessage,
+  type AnthropicResultBlock,
+  type AnthropicTextBlock,
   type Place,
 } from './anthropic-types.ts'
-import { isBlank, isObject, isResult, keptFor, mediaOf, runsOf, textBlocks } from './wire.ts'
+import { Conversion, type ConversionOptions } from './conversion.ts'
+import { isBlank, isObject, isResult, keptFor, runsOf, textBlocks } from './wire.ts'
+
+/** How messages are written. */
+export type AnthropicOptions = ConversionOptions & {
+  /**
+   * Leaves out what stands beside role and content of a message: an answer's id, model, usage and the like, which were kept
+   * and which the API refuses in a request. Default: false, which gives back what was read.
+   */
+  readonly forRequest?: boolean | undefined
+}
 
 /**
  * Neutral messages in the form of the Messages API: `toAnthropic(fromAnthropic(x))` is x.
  *
  * Of messages from elsewhere: leading system messages become `system`, later ones user messages; results of
  * tools become `tool_result` blocks of a user message, JSON as text, failures with `is_error`; a result within
- * an assistant message parts it in two. Not sent: parts of other providers, reasoning without a signature of
- * Anthropic's, images and files that are not a user's or a tool's, blank texts, messages left with nothing,
- * and metadata other than `metadata.anthropic`.
+ * an assistant message parts it in two; an input that is no object is sent as `{ arguments: input }`. Not sent: parts of
+ * other providers and unread ones, reasoning without a signature of Anthropic's, images and files that are not a user's or a
+ * tool's or of a type the API does not take, blank texts, messages left with nothing, and metadata other than `metadata.anthropic`. Each of these is noted. What
+ * the AI SDK keeps under `anthropic` is sent by the names of the API (`cacheControl` as `cache_control`), or not at all.
  *
  * Order and neighbours stay as they are; making them acceptable is the work of a rendering. Throws
- * `INVALID_INPUT` for a part of an unknown type.
+ * `INVALID_INPUT` for a part of an unknown type, and for options that are none.
  */
-export function toAnthropic(messages: readonly Message[]): AnthropicConversation {
+export function toAnthropic(
+  messages: readonly Message[],
+  options: AnthropicOptions = {},
+): AnthropicConversation {
   checkMessageList(messages, 'toAnthropic')
+  const conversion = new Conversion(ANTHROPIC, options)
+  const { forRequest = false } = options
+  if (typeof forRequest !== 'boolean') throw invalid('anthropic: options.forRequest must be true or false')
   const firstTurn = messages.findIndex(({ role }) => role !== 'system')
-  const leading = firstTurn === -1 ? messages : messages.slice(0, firstTurn)
-  const system = toSystem(leading)
-  const turns = messages.slice(leading.length).flatMap(toMessages)
-  return system === undefined ? { messages: turns } : { system, messages: turns }
+  const leading = firstTurn === -1 ? messages.length : firstTurn
+  const system = toSystem(messages.slice(0, leading), conversion)
+  const turns = messages.slice(leading).flatMap((message, i) => toMessages(message, leading + i, conversion))
+  const sent = forRequest ? turns.map(({ role, content }) => ({ role, content })) : turns
+  return system === undefined ? { messages: sent } : { system, messages: sent }
 }
 
-function toSystem(messages: readonly Message[]): string | AnthropicBlock[] | undefined {
+/** Where a content stands in what was given, and what goes along with its writing. */
+type Writing = { readonly conversion: Conversion; readonly path: string }
+
+function toSystem(
+  messages: readonly Message[],
+  conversion: Conversion,
+): string | AnthropicTextBlock[] | undefined {
   const contents = messages
-    .map((message) => toContent(message, message.content, 'system'))
+    .map((message, i) => {
+      conversion.at(i)
+      return toContent(message, message.content, 'system', 0, { conversion, path: `[${i}].content` })
+    })
     .filter((content) => content !== undefined)
-  if (contents.length < 2) return contents[0]
-  return contents.flatMap((content) =>
-    typeof content === 'string' ? [{ type: 'text', text: content }] : content,
-  )
+  const sent = contents.length < 2 ? contents[0] : contents.flatMap(asBlocks)
+  // A system prompt holds text, and what was read from one.
+  return sent as string | AnthropicTextBlock[] | undefined
 }
 
-function toMessages(message: Message): AnthropicMessage[] {
+function asBlocks(content: string | AnthropicBlock[]): AnthropicBlock[] {
+  return typeof content === 'string' ? [{ type: 'text', text: content }] : content
+}
+
+function toMessages(message: Message, index: number, conversion: Conversion): AnthropicMessage[] {
+  conversion.at(index)
+  const path = `[${index}].content`
+  if (message.role === 'system')
+    conversion.note(
+      'changed',
+      `[${index}]`,
+      'a system message behind others is sent as a message of the user',
+    )
   const runs = typeof message.content === 'string' ? [] : runsOf(message.content)
   const whole = message.role !== 'assistant' || runs.length < 2
+  if (!whole)
+    conversion.note('changed', path, 'results within an assistant message become messages of the user')
   const contents: readonly (string | readonly Part[])[] = whole ? [message.content] : runs
+  let from = 0
   return contents.flatMap((content, i): AnthropicMessage[] => {
     const answers = typeof content !== 'string' && isResult(content[0])
     const role = message.role === 'assistant' && !answers ? 'assistant' : 'user'
-    const sent = toContent(message, content, role)
+    const sent = toContent(message, content, role, from, { conversion, path })
+    from += content.length
     const extra = i === 0 ? keptFor(ANTHROPIC, message.metadata) : undefined
     return sent === undefined ? [] : [{ role, content: sent, ...extra }]
   })
 }
 
-/** The content to send; `undefined` when nothing is left of it. */
+/** The content to send; `undefined` when nothing is left of it. `from` is the index of its first part. */
 function toContent(
   { metadata }: Message,
   content: string | readonly Part[],
   place: Place,
+  from: number,
+  writing: Writing,
 ): string | AnthropicBlock[] | undefined {
   const own = keptFor(ANTHROPIC, metadata) !== undefined
-  if (typeof content === 'string') return own || !isBlank(content) ? content : undefined
-  const blocks = content.flatMap((part) => toBlock(part, place) ?? [])
-  return blocks.length > 0 || (own && content.length === 0) ? blocks : undefined
+  if (typeof content === 'string' ? own || !isBlank(content) : own && content.length === 0)
+    return typeof content === 'string' ? content : []
+  if (typeof content === 'string' || content.length === 0)
+    return leftOut(writing, 'a message without a visible character is refused')
+  const blocks = content.flatMap(
+    (part, i) => toBlock(part, place, { ...writing, path: `${writing.path}[${from + i}]` }) ?? [],
+  )
+  return blocks.length > 0 ? blocks : undefined
 }
 
-function toBlock(part: Part, place: Place): AnthropicBlock | undefined {
+function leftOut({ conversion, path }: Writing, why: string): undefined {
+  conversion.note('not-sent', path, why)
+}
+
+function toBlock(part: Part, place: Place, writing: Writing): AnthropicBlock | undefined {
+  switch (part.type) {
+    case 'reasoning':
+      return reasoningBlock(part, writing)
+    case 'tool-call':
+      return callBlock(part, writing)
+    case 'tool-result':
+      return resultBlock(part, writing)
+    default:
+      return toSimpleBlock(part, place, writing)
+  }
+}
+
+/** The blocks that may also stand within a tool result. */
+function toSimpleBlock(part: Part, place: Place, writing: Writing): AnthropicResultBlock | undefined {
   switch (part.type) {
     case 'text':
-      return textBlock(part)
+      return textBlock(part, writing)
     case 'image':
     case 'file':
-      return place === 'user' ? mediaBlock(part) : undefined
+      if (place !== 'user') return leftOut(writing, 'images and files stand in messages of the user only')
+      if (isShownAsPlain(part))
+        writing.conversion.note('changed', writing.path, 'a text is sent as plain text')
+      return mediaBlock(part) ?? leftOut(writing, 'bytes of this media type are refused')
     case 'provider':
-      return part.provider === ANTHROPIC && isObject(part.data)
-        ? ({ ...part.data } as AnthropicBlock)
-        : undefined
-    case 'reasoning': {
-      const fields = keptFor(ANTHROPIC, part.providerOptions)
-      return typeof fields?.signature === 'string'
-        ? { type: 'thinking', thinking: part.text, ...fields }
-        : undefined
-    }
-    case 'tool-call': {
-      const fields = keptFor(ANTHROPIC, part.providerOptions)
-      const input = isObject(part.input) || fields !== undefined ? part.input : { arguments: part.input }
-      return { type: 'tool_use', id: part.toolCallId, name: part.toolName, input, ...fields }
-    }
-    case 'tool-result':
-      return resultBlock(part)
+      if (part.provider !== ANTHROPIC) return leftOut(writing, 'the part is of another provider, or unread')
+      if (!isObject(part.data) || typeof part.data.type !== 'string')
+        return leftOut(writing, 'the part is no block of the Messages API')
+      // It was a block of a type of its own when it was read.
+      return { ...part.data } as AnthropicResultBlock
     default:
       throw invalid('a part of an unknown type')
   }
 }
 
-function textBlock({ text, providerOptions }: TextPart): AnthropicBlock | undefined {
-  const fields = keptFor(ANTHROPIC, providerOptions)
-  return isBlank(text) && fields === undefined ? undefined : { type: 'text', text, ...fields }
+function textBlock({ text, providerOptions }: TextPart, writing: Writing): AnthropicResultBlock | undefined {
+  const { fields, isOwn, madeOf } = blockOptions(providerOptions)
+  // The AI SDK makes a text of a compaction block; it is one again.
+  if (madeOf === 'compaction') return { type: madeOf, content: text } as unknown as AnthropicResultBlock
+  if (isBlank(text) && !isOwn) return leftOut(writing, 'a text without a visible character is refused')
+  return { type: 'text', text, ...fields }
 }
 
-function resultBlock({ toolCallId, output, providerOptions }: ToolResultPart): AnthropicBlock {
-  const { content: layout, is_error, ...fields } = keptFor(ANTHROPIC, providerOptions) ?? {}
-  const content = resultContent(output, layout)
+function reasoningBlock(
+  { text, providerOptions }: ReasoningPart,
+  writing: Writing,
+): AnthropicBlock | undefined {
+  const { fields, redactedData } = blockOptions(providerOptions)
+  const { signature, ...rest } = fields
+  if (typeof signature === 'string') return { type: 'thinking', thinking: text, signature, ...rest }
+  if (redactedData !== undefined) return { type: 'redacted_thinking', data: redactedData }
+  return leftOut(writing, "reasoning without a signature of Anthropic's is refused")
+}
+
+function callBlock(part: ToolCallPart, { conversion, path }: Writing): AnthropicBlock {
+  const { fields, isOwn } = blockOptions(part.providerOptions)
+  const asItIs = isOwn || isObject(part.input)
+  if (!asItIs)
+    conversion.note('changed', `${path}.input`, 'an input must be an object: it is sent within one')
+  if (part.providerExecuted === true)
+    conversion.note('changed', path, "a call a provider ran itself is sent as one of the application's tools")
+  const input = asItIs ? part.input : { arguments: part.input }
+  return { type: 'tool_use', id: part.toolCallId, name: part.toolName, input, ...fields }
+}
+
+function resultBlock(
+  { toolCallId, output, providerOptions }: ToolResultPart,
+  writing: Writing,
+): AnthropicBlock {
+  const { content: layout, is_error, ...fields } = blockOptions(providerOptions).fields
+  const content = resultContent(output, layout, writing)
   const failed = isFailed(output) ? true : is_error === true ? undefined : is_error
   return {
     type: 'tool_result',
@@ -127,26 +218,14 @@ function resultBlock({ toolCallId, output, providerOptions }: ToolResultPart): A
 function resultContent(
   output: ToolResultOutput,
   layout: Json | undefined,
-): string | AnthropicBlock[] | undefined {
-  if (output.type === 'content') return output.value.flatMap((item) => toBlock(item, 'user') ?? [])
+  writing: Writing,
+): string | AnthropicResultBlock[] | undefined {
+  if (output.type === 'content') {
+    const path = `${writing.path}.output.value`
+    return output.value.flatMap(
+      (item, i) => toSimpleBlock(item, 'user', { ...writing, path: `${path}[${i}]` }) ?? [],
+    )
+  }
   const text = outputText(output)
   return layout === null && text === '' ? undefined : (textBlocks(text, layout) ?? text)
-}
-
-/** An image or a document. Plain text has a source of its own: the API reads no other type as text. */
-export function mediaBlock(part: ImagePart | FilePart): AnthropicBlock {
-  const media = mediaOf(part.type === 'image' ? part.image : part.data, part.mediaType)
-  const type = part.type === 'image' || part.mediaType.startsWith('image/') ? 'image' : 'document'
-  const title =
-    part.type === 'file' && part.filename !== undefined && type === 'document' ? { title: part.filename } : {}
-  return { type, source: sourceOf(media, type), ...title, ...keptFor(ANTHROPIC, part.providerOptions) }
-}
-
-function sourceOf(media: ReturnType<typeof mediaOf>, type: 'image' | 'document'): JsonObject {
-  if ('url' in media) return { type: 'url', url: media.url }
-  const { base64, mediaType = type === 'image' ? 'image/png' : 'application/pdf' } = media
-  if (type === 'document' && mediaType.startsWith('text/')) {
-    return { type: 'text', media_type: 'text/plain', data: Buffer.from(base64, 'base64').toString() }
-  }
-  return { type: 'base64', media_type: mediaType, data: base64 }
 }

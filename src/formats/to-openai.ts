@@ -1,21 +1,12 @@
-import { invalid } from '../core/check.ts'
 import { compactionBlock } from '../core/compaction-block.ts'
-import { canonicalJson, type Json, type JsonObject, stringifyJson } from '../core/json.ts'
-import {
-  type FilePart,
-  type ImagePart,
-  type Message,
-  outputText,
-  type Part,
-  type ProviderPart,
-  type ToolCallPart,
-  type ToolResultContent,
-  type ToolResultOutput,
-  type ToolResultPart,
-} from '../core/message.ts'
+import type { Json, JsonObject } from '../core/json.ts'
+import type { Message, Part, ProviderPart, ToolCallPart } from '../core/message.ts'
 import { checkMessageList } from '../core/message-list.ts'
-import { OPENAI, type OpenAICompaction, type OpenAIMessage, type OpenAIPart } from './openai-types.ts'
-import { isEmpty, isObject, isResult, keptFor, mediaOf, parsedArguments, runsOf, textBlocks } from './wire.ts'
+import { Conversion, type ConversionOptions } from './conversion.ts'
+import { kindOf, OPENAI, type OpenAIMessage, type WireMessage, type WirePart } from './openai-types.ts'
+import { toFunction, toToolCall, toToolMessage } from './to-openai-calls.ts'
+import { toPart } from './to-openai-parts.ts'
+import { isEmpty, isObject, isResult, keptFor, runsOf } from './wire.ts'
 
 /**
  * Neutral messages in the form of Chat Completions: `toOpenAI(fromOpenAI(x))` is x.
@@ -24,56 +15,92 @@ import { isEmpty, isObject, isResult, keptFor, mediaOf, parsedArguments, runsOf,
  * message says; a result within an assistant message parts it in two. JSON and failures are sent as text, an
  * image or file within a result as a word in its place, a file known only by its address as that address. Not
  * sent: parts of other providers, reasoning, images and files that are not a user's, messages left with
- * nothing, and metadata other than `metadata.openai`. OpenAI's own compaction becomes an item of the list. Throws `INVALID_INPUT` for a part of an unknown type.
+ * nothing, and metadata other than `metadata.openai`. `onNote` hears of each such part.
+ *
+ * OpenAI's own compaction comes out as the item of the Responses API that it is (`OpenAICompaction`); the type of the
+ * list does not name it, so that the list is what the SDK takes. Throws `INVALID_INPUT` for a part of an unknown type.
  */
-export function toOpenAI(messages: readonly Message[]): (OpenAIMessage | OpenAICompaction)[] {
+export function toOpenAI(messages: readonly Message[], options?: ConversionOptions): OpenAIMessage[] {
+  const conversion = new Conversion(OPENAI, options)
   checkMessageList(messages, 'toOpenAI')
-  return messages.flatMap((message): (OpenAIMessage | OpenAICompaction)[] => {
+  const sent = messages.flatMap((message, index): (WireMessage | JsonObject)[] => {
+    conversion.at(index)
+    const path = `[${index}]`
     if (message.role === 'assistant') {
-      const items = compactionsOf(message)
-      if (items.length === 0) return toAssistant(message)
-      const rest = (message.content as readonly Part[]).filter((part) => !isCompaction(part))
-      return rest.length === 0 ? items : [...items, ...toAssistant({ ...message, content: rest })]
+      return [...compactionsOf(message), ...toAssistant(message, path, conversion)]
     }
-    if (typeof message.content === 'string') return [toSpoken(message, message.content)]
-    const rest = message.content.filter((part) => !isResult(part))
-    const parts = rest.flatMap((part) => toPart(part, message.role !== 'system') ?? [])
-    const shape = keptFor(OPENAI, message.metadata)?.content
-    const speaks = parts.length > 0 || (shape !== undefined && message.content.length === 0)
-    return [
-      ...message.content.filter(isResult).map(toToolMessage),
-      ...(speaks ? [toSpoken(message, parts)] : []),
-    ]
+    return toOthers(message, path, conversion)
   })
+  // What was read may be looser than the SDK's type; it comes out as it was.
+  return sent as OpenAIMessage[]
+}
+
+/** A message of a system, a user or a tool: its results, and what else it says. */
+function toOthers(message: Message, path: string, conversion: Conversion): WireMessage[] {
+  const { role, content, metadata } = message
+  if (typeof content === 'string') return [toSpoken(message, content)]
+  const answers = content.flatMap((part, i) =>
+    isResult(part) ? [toToolMessage(part, placeOf(path, i), conversion)] : [],
+  )
+  const parts = content.flatMap((part, i) => toPart(part, role !== 'system', placeOf(path, i), conversion))
+  const shape = keptFor(OPENAI, metadata)?.content
+  const speaks = parts.length > 0 || (shape !== undefined && content.length === 0)
+  if (content.length === 0 && !speaks) noteEmpty(path, conversion)
+  return [...answers, ...(speaks ? [toSpoken(message, parts)] : [])]
+}
+
+function placeOf(path: string, part: number): string {
+  return `${path}.content[${part}]`
+}
+
+function noteEmpty(path: string, conversion: Conversion): void {
+  conversion.note('not-sent', path, 'a message without content says nothing')
 }
 
 /** OpenAI's own blocks, each an item of the list. */
-function compactionsOf({ content }: Message): OpenAICompaction[] {
+function compactionsOf({ content }: Message): JsonObject[] {
   if (typeof content === 'string') return []
-  return content.flatMap((part) =>
-    isCompaction(part) ? [{ ...(part.data as JsonObject), type: 'compaction' as const }] : [],
-  ) as OpenAICompaction[]
+  return content.flatMap((part) => (isCompaction(part) ? [{ ...(part.data as JsonObject) }] : []))
 }
 
 function isCompaction(part: Part): part is ProviderPart {
   return part.type === 'provider' && part.provider === OPENAI && compactionBlock(part) !== undefined
 }
 
-function toSpoken({ role, metadata }: Message, content: string | OpenAIPart[]): OpenAIMessage {
+function toSpoken({ role, metadata }: Message, content: string | WirePart[]): WireMessage {
   const { role: shown, content: shape, ...extra } = keptFor(OPENAI, metadata) ?? {}
   const shownRole = role === 'system' ? (shown === 'developer' ? shown : role) : 'user'
   if (content.length === 0 && shape === 'absent') return { role: shownRole, ...extra }
   return { role: shownRole, content: content.length === 0 && shape === null ? null : content, ...extra }
 }
 
-function toAssistant({ content, metadata }: Message): OpenAIMessage[] {
+function toAssistant({ content, metadata }: Message, path: string, conversion: Conversion): WireMessage[] {
   const { content: shape, ...extra } = keptFor(OPENAI, metadata) ?? {}
   if (typeof content === 'string') return [{ role: 'assistant', content, ...extra }]
-  const runs = content.length === 0 ? [content] : runsOf(content)
-  return runs.flatMap((run, i): OpenAIMessage[] => {
-    if (isResult(run[0])) return run.filter(isResult).map(toToolMessage)
-    const { said, fields } = toAssistantFields(run)
-    if (said.length === 0 && isEmpty(fields) && (i > 0 || shape === undefined)) return []
+  const places = new Map<number, string>()
+  const parts = content.filter((part, i) => {
+    if (isCompaction(part)) return false
+    places.set(places.size, placeOf(path, i))
+    return true
+  })
+  if (parts.length === 0 && content.length > 0) return []
+
+  let from = 0
+  const runs = parts.length === 0 ? [parts] : runsOf(parts)
+  return runs.flatMap((run, i): WireMessage[] => {
+    const first = from
+    from += run.length
+    const placed = run.map((part, k) => ({ part, place: places.get(first + k) ?? path }))
+    if (isResult(run[0])) {
+      return placed.flatMap(({ part, place }) =>
+        isResult(part) ? [toToolMessage(part, place, conversion)] : [],
+      )
+    }
+    const { said, fields } = toAssistantFields(placed, conversion)
+    if (said.length === 0 && isEmpty(fields) && (i > 0 || shape === undefined)) {
+      if (run.length === 0) noteEmpty(path, conversion)
+      return []
+    }
     const sent = spokenContent(said, i === 0 ? shape : undefined)
     return [
       {
@@ -86,32 +113,42 @@ function toAssistant({ content, metadata }: Message): OpenAIMessage[] {
   })
 }
 
+type Placed = { readonly part: Part; readonly place: string }
+
 /** What an assistant message says, and the fields that stand beside its content. */
-function toAssistantFields(parts: readonly Part[]): { said: OpenAIPart[]; fields: JsonObject } {
-  const said: OpenAIPart[] = []
+function toAssistantFields(
+  parts: readonly Placed[],
+  conversion: Conversion,
+): { said: WirePart[]; fields: JsonObject } {
+  const said: WirePart[] = []
   const toolCalls: JsonObject[] = []
-  const functionCalls: ToolCallPart[] = []
+  const functionCalls: { readonly part: ToolCallPart; readonly place: string }[] = []
   const texts: { reasoning_content?: string; refusal?: string } = {}
 
-  for (const part of parts) {
-    const type = part.type === 'provider' ? undefined : keptFor(OPENAI, part.providerOptions)?.type
+  for (const { part, place } of parts) {
+    const kind = part.type === 'provider' ? undefined : kindOf(part.providerOptions)
     if (part.type === 'tool-call') {
-      if (type === 'function_call') functionCalls.push(part)
+      if (kind === 'function_call') functionCalls.push({ part, place })
       else toolCalls.push(toToolCall(part))
-    } else if (part.type === 'reasoning') {
-      if (type === 'reasoning_content') texts.reasoning_content = (texts.reasoning_content ?? '') + part.text
-    } else if (part.type === 'text' && type === 'message_refusal') {
+    } else if (part.type === 'reasoning' && kind === 'reasoning_content') {
+      texts.reasoning_content = (texts.reasoning_content ?? '') + part.text
+    } else if (part.type === 'text' && kind === 'message_refusal') {
       texts.refusal = (texts.refusal ?? '') + part.text
     } else if (part.type === 'provider' && part.provider === OPENAI && isUnknownCall(part.data)) {
       toolCalls.push({ ...part.data.tool_call })
     } else {
-      said.push(...(toPart(part, false) ?? []))
+      said.push(...toPart(part, false, place, conversion))
     }
   }
   // A message has room for one call of the old kind; several (messages merged by somebody) are calls of the new.
   const [only] = functionCalls
-  const legacy = functionCalls.length === 1 && only !== undefined ? { function_call: toFunction(only) } : {}
-  if (functionCalls.length > 1) toolCalls.unshift(...functionCalls.map(toToolCall))
+  const legacy =
+    functionCalls.length === 1 && only !== undefined ? { function_call: toFunction(only.part) } : {}
+  if (functionCalls.length > 1) {
+    for (const { place } of functionCalls)
+      conversion.note('changed', place, 'of several calls of the old kind each is one of the new')
+    toolCalls.unshift(...functionCalls.map(({ part }) => toToolCall(part)))
+  }
   return { said, fields: { ...texts, ...(toolCalls.length > 0 ? { tool_calls: toolCalls } : {}), ...legacy } }
 }
 
@@ -120,117 +157,10 @@ function isUnknownCall(data: Json): data is { readonly tool_call: JsonObject } {
 }
 
 /** Nothing said is null and a single text a string, as the API itself answers, unless it was read otherwise. */
-function spokenContent(said: OpenAIPart[], shape: Json | undefined): OpenAIMessage['content'] {
+function spokenContent(said: WirePart[], shape: Json | undefined): WireMessage['content'] {
   if (shape === 'parts') return said
   const [first] = said
   if (first === undefined) return shape === 'absent' ? undefined : null
   const isPlain = said.length === 1 && first.type === 'text' && Object.keys(first).length === 2
   return isPlain && typeof first.text === 'string' ? first.text : said
-}
-
-/** A part of content, in a list of one; `undefined` for what has no place there. */
-function toPart(part: Part, isUser: boolean): [OpenAIPart] | undefined {
-  switch (part.type) {
-    case 'text': {
-      const { type, ...extra } = keptFor(OPENAI, part.providerOptions) ?? {}
-      if (type === 'refusal') return [{ type, refusal: part.text, ...extra }]
-      return [{ type: 'text', text: part.text, ...extra }]
-    }
-    case 'image':
-    case 'file':
-      return isUser ? [mediaPart(part)] : undefined
-    case 'provider': {
-      const type = part.provider === OPENAI && isObject(part.data) ? part.data.type : undefined
-      return typeof type === 'string' ? [{ ...(part.data as JsonObject), type }] : undefined
-    }
-    case 'reasoning':
-    case 'tool-call':
-    case 'tool-result':
-      return undefined
-    default:
-      throw invalid('a part of an unknown type')
-  }
-}
-
-export function mediaPart(part: ImagePart | FilePart): OpenAIPart {
-  const data = part.type === 'image' ? part.image : part.data
-  const media = mediaOf(data, part.mediaType)
-  const isImage = part.type === 'image' || part.mediaType.startsWith('image/')
-  const { image_url, file, ...extra } = keptFor(OPENAI, part.providerOptions) ?? {}
-
-  if ('url' in media) {
-    if (!isImage) return { type: 'text', text: `[file ${media.url}]` }
-    return {
-      type: 'image_url',
-      image_url: { url: media.url, ...(isObject(image_url) ? image_url : {}) },
-      ...extra,
-    }
-  }
-  const { base64, mediaType = isImage ? 'image/png' : 'application/octet-stream' } = media
-  const isDataUrl = typeof data === 'string' && /^data:/i.test(data)
-  const url = isDataUrl ? data : `data:${mediaType};base64,${base64}`
-  if (isImage)
-    return { type: 'image_url', image_url: { url, ...(isObject(image_url) ? image_url : {}) }, ...extra }
-  if (mediaType.startsWith('audio/')) {
-    const format = mediaType === 'audio/mpeg' ? 'mp3' : mediaType.slice('audio/'.length)
-    return { type: 'input_audio', input_audio: { data: base64, format }, ...extra }
-  }
-  const filename =
-    part.type === 'file' && part.filename !== undefined ? part.filename : defaultName(mediaType)
-  return { type: 'file', file: { filename, file_data: url, ...(isObject(file) ? file : {}) }, ...extra }
-}
-
-/** The API wants a name with every file. */
-function defaultName(mediaType: string): string {
-  return mediaType === 'application/pdf' ? 'file.pdf' : 'file'
-}
-
-function toToolCall(part: ToolCallPart): JsonObject {
-  const options = keptFor(OPENAI, part.providerOptions) ?? {}
-  if (options.type === 'custom' && typeof part.input === 'string') {
-    const { type, custom, ...extra } = options
-    const called = { name: part.toolName, input: part.input, ...(isObject(custom) ? custom : {}) }
-    return { id: part.toolCallId, type, custom: called, ...extra }
-  }
-  const { type, function: _, ...extra } = options
-  return {
-    id: part.toolCallId,
-    ...(type === null ? {} : { type: 'function' }),
-    function: toFunction(part),
-    ...extra,
-  }
-}
-
-/** Name and arguments; these as they were written, as long as they still mean the input. */
-function toFunction({ toolName, input, providerOptions }: ToolCallPart): JsonObject {
-  const own = keptFor(OPENAI, providerOptions)?.function
-  const { arguments: raw, ...extra } = isObject(own) ? own : {}
-  const isSame = typeof raw === 'string' && canonicalJson(parsedArguments(raw)) === canonicalJson(input)
-  return { name: toolName, arguments: isSame ? raw : stringifyJson(input), ...extra }
-}
-
-function toToolMessage({ toolCallId, output, providerOptions }: ToolResultPart): OpenAIMessage {
-  const { role, content: shape, ...extra } = keptFor(OPENAI, providerOptions) ?? {}
-  const content = answerContent(output, shape)
-  const sent = content === undefined ? {} : { content }
-  if (role === 'function') return { role, ...sent, ...extra }
-  return { role: 'tool', tool_call_id: toolCallId, ...sent, ...extra }
-}
-
-function answerContent(output: ToolResultOutput, shape: Json | undefined): OpenAIMessage['content'] {
-  if (output.type === 'content') {
-    const parts = output.value.flatMap(toAnswerPart)
-    return parts.length > 0 ? parts : ''
-  }
-  const text = outputText(output)
-  if (text === '' && shape === null) return null
-  if (text === '' && shape === 'absent') return undefined
-  return textBlocks(text, shape) ?? text
-}
-
-/** The API reads only text of a tool: an image or a file leaves a word that it was there. */
-function toAnswerPart(item: ToolResultContent): OpenAIPart[] {
-  if (item.type === 'image') return [{ type: 'text', text: '[image]' }]
-  if (item.type !== 'file') return toPart(item, false) ?? []
-  return [{ type: 'text', text: item.filename === undefined ? '[file]' : `[file ${item.filename}]` }]
 }

@@ -4,7 +4,7 @@
  */
 import { invalid } from '../core/check.ts'
 import { type Json, type JsonObject, jsonProblem, MAX_JSON_DEPTH } from '../core/json.ts'
-import type { Part, ProviderOptions, ToolResultPart } from '../core/message.ts'
+import type { Message, Part, ProviderOptions, ProviderPart, ToolResultPart } from '../core/message.ts'
 
 /** Whether a value is an object with named fields: no array, not null. */
 export function isObject(value: unknown): value is JsonObject {
@@ -182,4 +182,9 @@ export function parsedArguments(text: string): Json {
   } catch {
     return text // a model's slip, or a call cut off by the limit of tokens
   }
+}
+
+/** What was read of one message: the message, or one that only keeps what could not be read. */
+export function messageRead(read: Message | ProviderPart): Message {
+  return 'role' in read ? read : { role: 'user', content: [read] }
 }

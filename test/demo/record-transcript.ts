@@ -6,7 +6,13 @@ import { readTranscript, type Transcript, UnusableFile } from './transcript.ts'
 
 /** Whose window counts when the transcript does not say. */
 const MODELS = { anthropic: 'claude-sonnet-4-20250514', openai: 'gpt-4o' } as const
-const FORMS = { anthropic: "Anthropic's", openai: "OpenAI's", neutral: "this package's" } as const
+const FORMS = {
+  anthropic: "Anthropic's",
+  openai: "OpenAI's",
+  'openai-responses': "OpenAI's Responses",
+  gemini: "Gemini's",
+  neutral: "this package's",
+} as const
 /** Shares of a short transcript's tokens: what it is brought down to, and limits that otherwise go by the window. */
 const SHORT = { target: 0.5, protect: 0.15, savings: 0.05, summary: 0.1 }
 const LEAST_SUMMARY_TOKENS = 200

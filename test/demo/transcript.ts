@@ -3,12 +3,16 @@ import { basename, resolve } from 'node:path'
 import {
   detectFormat,
   fromAnthropic,
+  fromGemini,
   fromOpenAI,
+  fromOpenAIResponses,
   isUndertextError,
   type Message,
   type NewMessage,
   toAnthropic,
+  toGemini,
   toOpenAI,
+  toOpenAIResponses,
 } from '../../src/index.ts'
 import { counted, glimpse } from './text.ts'
 
@@ -38,7 +42,7 @@ export type Transcript = {
 }
 
 /**
- * Reads a transcript: JSON lines or a JSON array of messages in Anthropic's, OpenAI's or our own form, or of
+ * Reads a transcript: JSON lines or a JSON array of messages in Anthropic's, OpenAI's, Gemini's or our own form, or of
  * conversations `{ messages: […] }`, of which the largest is taken. Throws `UnusableFile`.
  */
 export function readTranscript(path: string): Transcript {
@@ -152,6 +156,8 @@ function neutral({ messages, system }: Conversation, format: Format, name: strin
   try {
     if (format === 'anthropic') return fromAnthropic(system === undefined ? messages : { messages, system })
     if (format === 'openai') return fromOpenAI(messages)
+    if (format === 'openai-responses') return fromOpenAIResponses(messages)
+    if (format === 'gemini') return fromGemini(messages)
     return messages as readonly NewMessage[]
   } catch (error) {
     if (!isUndertextError(error, 'INVALID_INPUT')) throw error
@@ -162,6 +168,8 @@ function neutral({ messages, system }: Conversation, format: Format, name: strin
 function isSame(stored: readonly Message[], { messages, system }: Conversation, format: Format): boolean {
   const same = (a: unknown, b: unknown): boolean => sorted(a) === sorted(b)
   if (format === 'openai') return same(toOpenAI(stored), messages)
+  if (format === 'openai-responses') return same(toOpenAIResponses(stored), messages)
+  if (format === 'gemini') return same(toGemini(stored).contents, messages)
   if (format === 'neutral') return same(stored.map(ownFields), messages.map(ownFields))
   return same(toAnthropic(stored), system === undefined ? { messages } : { system, messages })
 }

@@ -668,11 +668,16 @@ describe('the round trip', () => {
 
   const textBlock = withExtras(fc.record({ type: fc.constant('text'), text }), ['text'])
   const source = fc.oneof(
-    fc.record({ type: fc.constant('base64'), media_type: mediaType, data: media }),
+    fc.record({
+      type: fc.constant('base64'),
+      media_type: mediaType,
+      data: fc.oneof(fc.base64String(), fc.constantFrom(PNG, 'AA', 'A-_w')),
+    }),
     fc.record({ type: fc.constant('text'), media_type: mediaType, data: text }),
     fc.record({ type: fc.constant('url'), url: media }),
     fc.record({ type: fc.constant('file'), file_id: text }),
-    json,
+    fc.record({ type: fc.constant('content'), content: fc.oneof(text, fc.array(json, { maxLength: 2 })) }),
+    fc.record({ type: fc.constant('tomorrow'), data: json }),
   )
   const image = withExtras(fc.record({ type: fc.constant('image'), source }), [])
   const document = withExtras(
@@ -682,20 +687,33 @@ describe('the round trip', () => {
     ),
     ['title'],
   )
-  const unknown = withExtras(
-    fc.record({
-      type: fc.constantFrom(
-        'redacted_thinking',
-        'compaction',
-        'search_result',
-        'server_tool_use',
-        'tomorrow',
-      ),
-      data: json,
-    }),
-    [],
-  )
   const id = fc.constantFrom('a', 'b', 'c')
+  const texts = fc.array(textBlock, { maxLength: 2 })
+  const call = { id, name: fc.constantFrom('web_search', 'code_execution'), input: json }
+  const answered = (type: string) => ({ type: fc.constant(type), tool_use_id: id, content: json })
+  /** All that stays a block: the types of `ContentBlockParam` that the neutral form has no part for, and others. */
+  const unknown = withExtras(
+    fc.oneof<fc.Arbitrary<object>[]>(
+      fc.record({ type: fc.constant('redacted_thinking'), data: text }),
+      fc.record({ type: fc.constant('search_result'), source: text, title: text, content: texts }),
+      fc.record({ type: fc.constantFrom('server_tool_use', 'mcp_tool_use'), ...call }),
+      ...[
+        'web_search_tool_result',
+        'web_fetch_tool_result',
+        'code_execution_tool_result',
+        'bash_code_execution_tool_result',
+        'text_editor_code_execution_tool_result',
+        'tool_search_tool_result',
+        'mcp_tool_result',
+      ].map((type) => fc.record(answered(type))),
+      fc.record({ type: fc.constant('container_upload'), file_id: text }),
+      fc.record({ type: fc.constant('tool_reference'), tool_name: text }),
+      fc.record({ type: fc.constant('browser_state'), tabs: fc.array(json, { maxLength: 2 }) }),
+      fc.record({ type: fc.constant('compaction'), content: fc.oneof(text, fc.constant(null)) }),
+      fc.record({ type: fc.constant('tomorrow'), data: json }),
+    ),
+    ['content', 'title', 'text'],
+  )
   const result = withExtras(
     fc.record(
       {

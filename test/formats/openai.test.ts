@@ -639,6 +639,12 @@ describe('the round trip', () => {
       'https://x.test/a',
     ),
   )
+  const base64 = fc.uint8Array({ maxLength: 5 }).map((bytes) => Buffer.from(bytes).toString('base64'))
+  const fileData = fc.oneof(
+    base64,
+    base64.map((data) => `data:application/pdf;base64,${data}`),
+    fc.constantFrom('data:text/plain,%C3%A4', 'data:,', 'https://x.test/a.pdf'),
+  )
   const args = fc.oneof(
     text,
     json.map((value) => JSON.stringify(value)),
@@ -679,26 +685,26 @@ describe('the round trip', () => {
   const imagePart = withExtras(
     fc.record({
       type: fc.constant('image_url'),
-      image_url: fc.oneof(withExtras(fc.record({ url }), []), json),
+      image_url: withExtras(fc.record({ url }), []),
     }),
     [],
   )
   const audioPart = withExtras(
     fc.record({
       type: fc.constant('input_audio'),
-      input_audio: fc.oneof(
-        fc.record({ data: url, format: fc.constantFrom('wav', 'mp3', 'mpeg', '') }),
-        json,
-      ),
+      input_audio: fc.record({
+        data: base64,
+        format: fc.constantFrom('wav', 'mp3', 'mpeg', ''),
+      }),
     }),
     [],
   )
   const filePart = withExtras(
     fc.record({
       type: fc.constant('file'),
-      file: fc.oneof(
-        withExtras(fc.record({ file_data: url, filename: text }, { requiredKeys: [] }), []),
-        json,
+      file: withExtras(
+        fc.record({ file_data: fileData, filename: text, file_id: text }, { requiredKeys: [] }),
+        [],
       ),
     }),
     [],
@@ -865,6 +871,55 @@ describe('detectFormat', () => {
     ['neutral', [{ role: 'user', content: [{ type: 'image', image: '' }] }]],
     ['neutral', [{ role: 'user', content: [{ type: 'file', data: '', mediaType: 'a/b' }] }]],
     ['neutral', [{ role: 'user', content: '', metadata: { anthropic: {} } }]],
+    ['neutral', [{ role: 'user', content: '', metadata: { 'openai-responses': {} } }]],
+    ['openai', [{ role: 'assistant', content: [{ type: 'refusal', refusal: 'no' }] }]],
+    [
+      'anthropic',
+      [
+        {
+          type: 'message',
+          role: 'assistant',
+          content: [{ type: 'tool_use', id: 'a', name: 'n', input: {} }],
+          stop_reason: 'tool_use',
+        },
+      ],
+    ],
+    ['openai-responses', [{ role: 'user', content: [{ type: 'input_text', text: 'a' }] }]],
+    [
+      'openai-responses',
+      [
+        { role: 'developer', content: 'a' },
+        { type: 'reasoning', id: 'rs_1', summary: [] },
+        {
+          type: 'message',
+          role: 'assistant',
+          content: [
+            { type: 'output_text', text: 'a' },
+            { type: 'refusal', refusal: 'no' },
+          ],
+        },
+      ],
+    ],
+    ['openai-responses', [{ type: 'function_call', call_id: 'a', name: 'n', arguments: '{}' }]],
+    ['openai-responses', [{ type: 'web_search_call', id: 'ws_1' }]],
+    ['openai-responses', [{ type: 'message', role: 'user', content: 'a' }]],
+    [
+      'openai-responses',
+      [
+        { role: 'user', content: 'a' },
+        { type: 'compaction', encrypted_content: 'g' },
+      ],
+    ],
+    [
+      'gemini',
+      [
+        { role: 'user', parts: [{ text: 'a' }] },
+        { role: 'model', parts: [{ functionCall: { name: 'n' } }] },
+        { role: 'function', parts: [{ functionResponse: { name: 'n' } }] },
+        { parts: [{ text: 'a' }] },
+        { role: 'model' },
+      ],
+    ],
   ])('finds %s', (format, messages) => {
     expect(detectFormat(messages)).toBe(format)
   })
@@ -875,12 +930,15 @@ describe('detectFormat', () => {
     [[{ role: 'critic', content: 'a' }]],
     [[{ type: 'summary' }]],
     [[{ role: 'user', content: [{ type: 'tomorrow' }] }]],
+    [[{ role: 'model', content: 'a' }]],
+    [[{ parts: 'a' }]],
     [
       [
         { role: 'assistant', tool_calls: [] },
         { role: 'user', content: [{ type: 'tool_result' }] },
       ],
     ],
+    [[{ role: 'assistant', tool_calls: [] }, { type: 'function_call_output' }]],
   ])('finds nothing in %j', (messages) => {
     expect(detectFormat(messages)).toBeUndefined()
   })

@@ -551,7 +551,10 @@ async function checkRendering(store: Store, index: number): Promise<void> {
   expect(validateHistory(messages, 'anthropic'), `rendering after step ${index}`).toEqual([])
   const sent = toAnthropic(messages).messages
   const holding = sent.flatMap(({ content }, at) =>
-    typeof content !== 'string' && content.some(({ type }) => type === 'compaction') ? [at] : [],
+    typeof content !== 'string' &&
+    content.some(({ type }: { readonly type: string }) => type === 'compaction')
+      ? [at]
+      : [],
   )
   const before = sent.slice(0, holding[0] ?? 0).map(({ content }) => content)
   expect(holding.length, `blocks after step ${index}`).toBeLessThan(2)

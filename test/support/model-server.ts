@@ -156,7 +156,8 @@ async function receive(request: IncomingMessage, response: ServerResponse): Prom
   for await (const chunk of request) chunks.push(chunk as Buffer)
   const text = Buffer.concat(chunks).toString('utf8')
   const path = request.url ?? ''
-  const format = FORMATS.find(([ending]) => path.endsWith(ending))?.[1] ?? 'chat'
+  const [plain = ''] = path.split('?')
+  const format = FORMATS.find(([ending]) => plain.endsWith(ending))?.[1] ?? 'chat'
   const body = (text === '' ? {} : JSON.parse(text)) as ReceivedRequest['body']
   const gone = (): boolean => response.destroyed && !response.writableFinished
   return { format, path, headers: request.headers, body, text, stream: body.stream === true, gone }

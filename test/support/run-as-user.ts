@@ -16,9 +16,10 @@ export function examplesOf(page: string): string[] {
 /** Code with the package's names resolved to the sources. */
 function resolved(code: string): string {
   const source = (name: string): string => JSON.stringify(join(REPOSITORY, 'src', name))
-  return code
-    .replaceAll("from 'undertext'", `from ${source('index.ts')}`)
-    .replace(/from 'undertext\/([a-z-]+)'/g, (_, entry: string) => `from ${source(`${entry}.ts`)}`)
+  return code.replaceAll(
+    /from 'undertext(?:\/([a-z-]+))?'/g,
+    (_, entry: string | undefined) => `from ${source(`${entry ?? 'index'}.ts`)}`,
+  )
 }
 
 /** Runs code as a user would, in a folder of its own, with the package's name resolved to the sources. Answers what it printed. */

@@ -1,0 +1,81 @@
+import { canonicalJson, type Json, type JsonObject, stringifyJson } from '../core/json.ts'
+import {
+  isFailed,
+  outputText,
+  type ToolCallPart,
+  type ToolResultOutput,
+  type ToolResultPart,
+} from '../core/message.ts'
+import type { Conversion } from './conversion.ts'
+import { OPENAI, type WireMessage } from './openai-types.ts'
+import { ownOf } from './responses/types.ts'
+import { toAnswerPart } from './to-openai-parts.ts'
+import { isObject, keptFor, parsedArguments, textBlocks } from './wire.ts'
+
+/** One of the `tool_calls`. */
+export function toToolCall(part: ToolCallPart): JsonObject {
+  const options = keptFor(OPENAI, part.providerOptions) ?? {}
+  const isCustom = options.type === 'custom' || ownOf(part.providerOptions)?.type === 'custom_tool_call'
+  if (isCustom && typeof part.input === 'string') {
+    const { type = 'custom', custom, ...extra } = options
+    const called = { name: part.toolName, input: part.input, ...(isObject(custom) ? custom : {}) }
+    return { id: part.toolCallId, type, custom: called, ...extra }
+  }
+  const { type, function: _, ...extra } = options
+  return {
+    id: part.toolCallId,
+    ...(type === null ? {} : { type: 'function' }),
+    function: toFunction(part),
+    ...extra,
+  }
+}
+
+/** Name and arguments; these as they were written, as long as they still mean the input. */
+export function toFunction({ toolName, input, providerOptions }: ToolCallPart): JsonObject {
+  const own = keptFor(OPENAI, providerOptions)?.function
+  const { arguments: raw, ...extra } = isObject(own) ? own : {}
+  return { name: toolName, arguments: argumentsText(input, raw), ...extra }
+}
+
+/** An input as the text of arguments: the text it was read from while that still means the same. */
+export function argumentsText(input: Json, raw: Json | undefined): string {
+  const isSame = typeof raw === 'string' && canonicalJson(parsedArguments(raw)) === canonicalJson(input)
+  return isSame ? raw : stringifyJson(input)
+}
+
+/** The message an answer of a tool becomes. */
+export function toToolMessage(
+  { toolCallId, output, providerOptions }: ToolResultPart,
+  place: string,
+  conversion: Conversion,
+): WireMessage {
+  const { role, content: shape, ...extra } = keptFor(OPENAI, providerOptions) ?? {}
+  if (isFailed(output)) noteFailure(place, conversion)
+  const content = answerContent(output, shape, place, conversion)
+  const sent = content === undefined ? {} : { content }
+  if (role === 'function') return { role, ...sent, ...extra }
+  return { role: 'tool', tool_call_id: toolCallId, ...sent, ...extra }
+}
+
+/** OpenAI's APIs do not mark failures. */
+export function noteFailure(place: string, conversion: Conversion): void {
+  conversion.note('changed', `${place}.output`, 'that the call failed is only told by its text')
+}
+
+function answerContent(
+  output: ToolResultOutput,
+  shape: Json | undefined,
+  place: string,
+  conversion: Conversion,
+): WireMessage['content'] {
+  if (output.type === 'content') {
+    const parts = output.value.flatMap((item, i) =>
+      toAnswerPart(item, `${place}.output.value[${i}]`, conversion),
+    )
+    return parts.length > 0 ? parts : ''
+  }
+  const text = outputText(output)
+  if (text === '' && shape === null) return null
+  if (text === '' && shape === 'absent') return undefined
+  return textBlocks(text, shape) ?? text
+}

@@ -1,0 +1,75 @@
+import { z } from 'zod'
+import { labelSchema, nameSchema } from '../core/check.ts'
+import type { InsertedRole, SummaryPreset } from '../core/rendering/rows.ts'
+import { SUMMARY_PRESETS } from '../core/rendering/rows.ts'
+import type { ConversionNote } from '../formats/conversion.ts'
+import type { Store } from '../store.ts'
+import type { CompactOptions } from '../store-options.ts'
+
+/** What a session needs of a store. */
+export type SessionStore = Pick<
+  Store,
+  | 'append'
+  | 'compactSession'
+  | 'createSession'
+  | 'getEffectiveHistory'
+  | 'getMessages'
+  | 'getSession'
+  | 'listCompactions'
+  | 'needsCompaction'
+  | 'rewind'
+>
+
+/** Where a session's items are kept, and how it shows them. */
+export type UndertextSessionOptions = {
+  readonly store: SessionStore
+  /** The session's id in the store; made when the first item is added. Default: a new uuid. */
+  readonly sessionId?: string | undefined
+  /**
+   * What `getItems` answers: the effective history (default), or with `'full'` everything that was said and not taken back, as if
+   * nothing had been compacted. The other methods work on the effective history either way.
+   */
+  readonly view?: 'effective' | 'full' | undefined
+  /**
+   * Compacts when that is due, after each turn the SDK's runner has stored: with the store's settings (`true`) or these. Default:
+   * false.
+   */
+  readonly compact?: boolean | CompactOptions | undefined
+  /** Hears why a compaction after a turn could not be done. The turn is stored and stands. Default: a warning of the process. */
+  readonly onCompactionError?: ((error: unknown) => void) | undefined
+  /** For whom it is told whether compaction is due. Default: the session's own, else "openai". */
+  readonly provider?: string | undefined
+  readonly model?: string | undefined
+  /** How a summary is shown. Default: a system message under "Previous conversation summary:". */
+  readonly summaryRole?: InsertedRole | undefined
+  readonly summaryHeader?: string | undefined
+  readonly preset?: SummaryPreset | undefined
+  /** Who takes items back, in the audit. */
+  readonly actor?: string | undefined
+  /** Hears of items that were kept whole, and of messages of others that were not sent or changed. */
+  readonly onNote?: ((note: ConversionNote) => void) | undefined
+}
+
+const called = z.custom<(value: never) => void>((value) => typeof value === 'function', 'must be a function')
+const role = z.enum(['system', 'user', 'assistant'])
+
+/** The compaction's own options are checked where it is done. */
+export const sessionSchema = z.strictObject({
+  store: z.custom<SessionStore>(
+    (value) => typeof (value as { rewind?: unknown } | null)?.rewind === 'function',
+    'must be a store of undertext',
+  ),
+  sessionId: nameSchema.optional(),
+  view: z.enum(['effective', 'full']).default('effective'),
+  compact: z
+    .union([z.boolean(), z.custom<CompactOptions>((value) => typeof value === 'object' && value !== null)])
+    .default(false),
+  onCompactionError: called.optional(),
+  provider: nameSchema.optional(),
+  model: nameSchema.optional(),
+  summaryRole: role.optional(),
+  summaryHeader: labelSchema.optional(),
+  preset: z.enum(SUMMARY_PRESETS).optional(),
+  actor: nameSchema.optional(),
+  onNote: called.optional(),
+})
