@@ -4,7 +4,9 @@ import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import {
   chatStore,
+  fromUIMessages,
   type SdkUIMessage,
+  toModelMessages,
   toUIMessages,
   type UIMessageLike,
   undertext,
