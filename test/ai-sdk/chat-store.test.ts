@@ -148,6 +148,18 @@ describe('a list that does not go on from what stands', () => {
     expect(await chat.save(u1, a1, u3, a3)).toMatchObject({ rowsAppended: 0, rowsHidden: 0 })
   })
 
+  it('an earlier answer made anew is one, unless the message is named', async () => {
+    await using chat = await open()
+    await chat.save(...CHAT)
+    const { chatId } = chat
+    const b1 = said('b1', 'good day')
+    expect(await chat.save(u1, b1)).toMatchObject({ rowsHidden: 0, rowsAppended: 1, isConflict: true })
+    expect(await chat.load()).toEqual([...CHAT, b1])
+    const named = await chat.chats.save({ chatId, messages: [u1, said('c1', 'welcome')], messageId: 'a1' })
+    expect(named).toMatchObject({ rowsHidden: 4, rowsAppended: 1, isConflict: false })
+    expect(await chat.load()).toEqual([u1, said('c1', 'welcome')])
+  })
+
   it('replace takes back what the list lacks, undoable', async () => {
     await using chat = await open()
     await chat.save(...CHAT)
@@ -202,7 +214,7 @@ describe('a list that does not go on from what stands', () => {
           expect((await store.verifySession(chatId)).findings).toEqual([])
         },
       ),
-      { numRuns: 60 },
+      { numRuns: 80 },
     )
   })
 })

@@ -23,6 +23,8 @@ export type SaveInput = {
   readonly messages: readonly UIMessageLike[]
   /** Default: that of the chat store. */
   readonly onConflict?: OnConflict | undefined
+  /** What the body of the request names so: the message that was edited or said anew. What stands from it on is taken back. */
+  readonly messageId?: string | undefined
 }
 
 /** Chats of `useChat`, kept in a store. */
@@ -76,9 +78,9 @@ export function chatStore<UI_MESSAGE extends UIMessageLike = SdkUIMessage>(
     async save(input) {
       if (!isObject(input)) throw invalid('save: must be given an object')
       const chatId = check(nameSchema, input.chatId, 'save: chatId')
-      const mode = conflictMode(input.onConflict ?? onConflict)
+      const how = { onConflict: conflictMode(input.onConflict ?? onConflict), messageId: input.messageId }
       const given = givenMessages(input.messages)
-      return changeChat(store, chatId, ({ standing }) => targetOf(chatId, standing, given, mode), actor)
+      return changeChat(store, chatId, ({ standing }) => targetOf(chatId, standing, given, how), actor)
     },
     async resume(request, given = {}) {
       if (!isObject(request)) throw invalid('resume: must be given the body of a request')

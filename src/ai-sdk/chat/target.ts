@@ -24,16 +24,16 @@ export type Target = {
 /**
  * What a chat is to be when a whole list of it is saved. Pure.
  *
- * Where list and log part, these are no conflict but what people do: a list that goes on; a user's message with other words under its
- * own id (an edit); another answer in the place of an answer (made anew); an assistant's last message in a newer version. An older version
- * of a message changes nothing. Whatever else lacks messages that stand is one: another tab may have written them. Throws
- * `HISTORY_DIVERGED` for that where it is asked for.
+ * Where list and log part, these are no conflict but what people do: a list that goes on; a user's message with other words under its own id
+ * (an edit); another answer in the place of the last one (made anew); an assistant's last message in a newer version; and whatever comes in
+ * the place of `messageId`. An older version of a message changes nothing. Whatever else lacks messages that stand is a conflict: another tab
+ * may have written them. Throws `HISTORY_DIVERGED` for that where it is asked for.
  */
 export function targetOf(
   chatId: string,
   standing: readonly Standing[],
   given: readonly Given[],
-  onConflict: OnConflict,
+  { onConflict, messageId }: { readonly onConflict: OnConflict; readonly messageId?: string | undefined },
 ): Target {
   let common = 0
   while (common < given.length && common < standing.length && isKnown(given[common]!, standing[common]!))
@@ -44,12 +44,14 @@ export function targetOf(
 
   const [next, there] = [given[common], standing[common]!]
   const ids = new Set(given.map(({ message }) => message.id))
-  const isLacking = standing.slice(common + 1).some(({ message }) => !ids.has(message.id))
+  const lacking = standing.slice(common + 1).filter(({ message }) => !ids.has(message.id))
   const isSameId = next?.message.id === there.message.id
+  if (messageId !== undefined && messageId === there.message.id) return whole()
   if (next !== undefined) {
-    if (isSameId && (next.message.role === 'user' || !isLacking)) return whole()
+    if (isSameId && (next.message.role === 'user' || lacking.length === 0)) return whole()
     const isAnew = next.message.role === 'assistant' && there.message.role === 'assistant'
-    if (isAnew && !isSameId && !ids.has(there.message.id)) return whole()
+    const isLast = lacking.every(({ message }) => message.role === 'assistant')
+    if (isAnew && isLast && !isSameId && !ids.has(there.message.id)) return whole()
   }
   if (onConflict === 'error') {
     const position = (there.rows[0]?.position ?? 1) - 1
