@@ -35,7 +35,16 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'langchain.ts': ['formats', 'langchain'],
   langchain: ['core', 'formats', 'index.ts', 'store', 'store.ts'],
   'openai-agents.ts': ['formats', 'openai-agents'],
-  'openai-agents': ['core', 'formats', 'index.ts', 'store', 'store.ts'],
+  'openai-agents': [
+    'core',
+    'compaction/result.ts',
+    'formats',
+    'index.ts',
+    'storage/storage.ts',
+    'store',
+    'store.ts',
+    'store-options.ts',
+  ],
   'claude-agent-sdk.ts': ['formats', 'claude-agent-sdk'],
   'claude-agent-sdk': ['core', 'formats', 'index.ts', 'store', 'store.ts'],
   'ai-sdk': [

@@ -1,5 +1,6 @@
 import { UndertextError } from '../errors.ts'
 import { applyPlan, isCondensing, type Plan, type PlannedStep, spanOf } from './plan.ts'
+import { isThought } from './turns.ts'
 import { View, type ViewRow } from './view.ts'
 
 /**
@@ -95,7 +96,7 @@ export function partedReasoning(
   let done = 0
   for (const index of [...touched].sort((a, b) => a - b)) {
     const row = view.rows[index]!
-    if (index >= open && row.calls.length > 0) parted.push(row)
+    if (index >= open && (row.calls.length > 0 || isThought(row))) parted.push(row)
     if (index >= open || index < done || !row.hasReasoning) continue
     const [from, to] = turns.loopOf(index)
     done = to

@@ -172,24 +172,48 @@ function pairRows(rows: readonly ViewRow[]): Pairing {
   )
 }
 
-/** Unites the rows of a tool loop from its first reasoning on. */
+/**
+ * Unites the rows of a tool loop from its first reasoning on. Reasoning in a row of its own goes with the assistant's
+ * next row: with the calls it led to, and so with their loop, or with the words.
+ */
 function loopGroups(rows: readonly ViewRow[], union: Union): void {
   let start = -1
+  let thoughts: number[] = []
   for (let index = 0; index < rows.length; index++) {
     const row = rows[index]!
-    if (!isOfLoop(row)) start = -1
-    else if (start >= 0) union.unite(start, index)
-    else if (isCalling(row) && row.hasReasoning) start = index
+    if (saysNothing(row)) continue
+    if (isThought(row)) {
+      thoughts.push(index)
+      continue
+    }
+    if (!isOfLoop(row)) {
+      start = -1
+      if (row.role === 'assistant') for (const thought of thoughts) union.unite(thought, index)
+    } else {
+      if (start < 0 && isCalling(row)) start = thoughts[0] ?? (row.hasReasoning ? index : -1)
+      if (start >= 0) for (const member of [...thoughts, index]) union.unite(start, member)
+    }
+    thoughts = []
   }
+}
+
+/** Whether a row is reasoning and nothing else: some formats give it a message of its own. */
+export function isThought({ role, hasReasoning, speaks, calls, results }: ViewRow): boolean {
+  return role === 'assistant' && hasReasoning && !speaks && calls.length === 0 && results.length === 0
+}
+
+/** Whether a row holds nothing a model is sent, whoever is said to speak: such rows stand between others and part nothing. */
+function saysNothing({ hasReasoning, speaks, calls, results }: ViewRow): boolean {
+  return !speaks && !hasReasoning && calls.length === 0 && results.length === 0
 }
 
 function isCalling({ role, calls }: ViewRow): boolean {
   return role === 'assistant' && calls.length > 0
 }
 
-/** Whether a row calls tools or brings nothing but their results. */
+/** Whether a row calls tools, brings nothing but their results, thinks between them, or says nothing. */
 function isOfLoop(row: ViewRow): boolean {
-  return isCalling(row) || (row.results.length > 0 && !row.speaks)
+  return isCalling(row) || (row.results.length > 0 && !row.speaks) || isThought(row) || saysNothing(row)
 }
 
 /**
@@ -207,9 +231,13 @@ function waitingRows(rows: readonly ViewRow[], unanswered: ReadonlySet<number>):
   return waiting
 }
 
-/** Whether the model goes on without calling. A row of results only (of tools the provider runs) is none. */
-function isAnswer({ role, calls, results, speaks }: ViewRow): boolean {
-  return role === 'assistant' && calls.length === 0 && (speaks || results.length === 0)
+/**
+ * Whether the model goes on without calling. A row of results only (of tools the provider runs) is none, and reasoning alone
+ * says nothing of what comes.
+ */
+function isAnswer(row: ViewRow): boolean {
+  const { role, calls, results, speaks } = row
+  return role === 'assistant' && calls.length === 0 && (speaks || results.length === 0) && !isThought(row)
 }
 
 /** Disjoint sets of indexes; the smallest index stands for its set. */

@@ -78,12 +78,13 @@ it.each<[string, readonly (readonly [Role, ...Part[]])[], number[]]>([
     [],
   ],
   [
+    // Some formats give reasoning a message of its own: it says nothing of what the model does next.
     'reasoning behind it',
     [
       ['assistant', call('c1')],
       ['assistant', thinks],
     ],
-    [],
+    [0],
   ],
   [
     'an answer behind it, and another call',
@@ -112,6 +113,73 @@ it.each<[string, readonly (readonly [Role, ...Part[]])[], number[]]>([
   ],
 ])('pending: %s', (_, messages, pending) => {
   expect([...turnsOf(...messages).pending].sort((a, b) => a - b)).toEqual(pending)
+})
+
+it.each<[string, readonly (readonly [Role, ...Part[]])[], number[]]>([
+  [
+    'reasoning in a row of its own goes with the calls behind it',
+    [
+      ['user', says],
+      ['assistant', thinks],
+      ['assistant', call('c1')],
+      ['tool', result('c1')],
+      ['assistant', says],
+    ],
+    [0, 1, 4, 5],
+  ],
+  [
+    'and with the words behind it',
+    [
+      ['user', says],
+      ['assistant', thinks],
+      ['assistant', says],
+    ],
+    [0, 1, 3],
+  ],
+  [
+    'a loop that begins without reasoning is cut up to the first',
+    [
+      ['user', says],
+      ['assistant', call('c1')],
+      ['tool', result('c1')],
+      ['assistant', thinks],
+      ['assistant', call('c2')],
+      ['tool', result('c2')],
+    ],
+    [0, 1, 3, 6],
+  ],
+  [
+    'reasoning behind a loop goes with the answer, not with the loop',
+    [
+      ['user', says],
+      ['assistant', thinks],
+      ['assistant', call('c1')],
+      ['tool', result('c1')],
+      ['assistant', thinks],
+      ['assistant', says],
+    ],
+    [0, 1, 4, 6],
+  ],
+  [
+    'a row that says nothing parts no loop',
+    [
+      ['user', says],
+      ['assistant', thinks, call('c1')],
+      ['tool', result('c1')],
+      ['tool'],
+      ['assistant', call('c2')],
+      ['tool', result('c2')],
+      ['assistant', says],
+    ],
+    [0, 1, 6, 7],
+  ],
+])('legal cuts: %s', (_, messages, cuts) => {
+  expect(turnsOf(...messages).legalCuts()).toEqual(cuts)
+})
+
+it('an open loop begins with its reasoning', () => {
+  expect(turnsOf(['user', says], ['assistant', thinks], ['assistant', call('c1')]).openLoop).toBe(1)
+  expect(turnsOf(['user', says], ['assistant', thinks], ['assistant', says]).openLoop).toBe(3)
 })
 
 it('20,000 unanswered calls in one loop, and 20,000 in one row, take no time', () => {

@@ -1,12 +1,17 @@
+import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { canonicalJson, stringifyJson } from '../../src/core/json.ts'
 import { type Message, type Part, type ToolResultOutput, withOutputText } from '../../src/core/message.ts'
+import { renderView } from '../../src/core/render.ts'
 import { validateHistory } from '../../src/core/validate.ts'
 import { fromAnthropic } from '../../src/formats/from-anthropic.ts'
+import { fromOpenAI } from '../../src/formats/from-openai.ts'
 import { fromGemini } from '../../src/formats/google/from-gemini.ts'
 import { toGemini } from '../../src/formats/google/to-gemini.ts'
 import { toAnthropic } from '../../src/formats/to-anthropic.ts'
+import { toOpenAI } from '../../src/formats/to-openai.ts'
+import { sharedPath } from '../support/shared.ts'
 import { geminiContents, geminiInstruction } from './gemini-contents.ts'
 
 function frozen<T>(value: T): T {
@@ -519,5 +524,45 @@ describe('the round trip', () => {
 
   it('gives back any system instruction', () => {
     fc.assert(fc.property(geminiInstruction, (instruction) => expectSame([], instruction)))
+  })
+
+  it('writes any contents so that Anthropic and OpenAI can read them', () => {
+    fc.assert(
+      fc.property(geminiContents, (contents) => {
+        const read = fromGemini(contents)
+        const { messages } = toAnthropic(read)
+        expect(toAnthropic(fromAnthropic(messages)).messages).toStrictEqual(messages)
+        expect(() => fromOpenAI(toOpenAI(read))).not.toThrow()
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  it('writes a real session with Anthropic by the rules, and reads what it wrote', (context) => {
+    const path = sharedPath('corpus/coding-session.anthropic.jsonl')
+    if (path === undefined) return context.skip()
+    const session = readFileSync(path, 'utf8')
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as object)
+    const view = fromAnthropic(session).map((message, i) => ({
+      ...message,
+      id: `m${i}`,
+      kind: 'message' as const,
+      position: i + 1,
+      createdAt: 0,
+    }))
+    const { contents } = toGemini(renderView(view, { provider: 'google-ai' }).messages)
+    const held = contents.map(({ parts = [] }) => ({
+      calls: parts.flatMap(({ functionCall }) => functionCall?.id ?? []),
+      answers: parts.flatMap(({ functionResponse }) => functionResponse?.id ?? []),
+    }))
+
+    for (const [index, { calls }] of held.entries())
+      if (calls.length > 0) expect(held[index + 1]?.answers).toEqual(calls)
+    // 454 calls are in the file, 448 results; the rendering answers the rest.
+    expect(held.flatMap(({ answers }) => answers)).toHaveLength(454)
+    expect(contents.every(({ parts = [] }) => parts.length > 0)).toBe(true)
+    expectSame(contents)
   })
 })

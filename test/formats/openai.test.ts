@@ -871,16 +871,6 @@ describe('detectFormat', () => {
     ['neutral', [{ role: 'user', content: [{ type: 'image', image: '' }] }]],
     ['neutral', [{ role: 'user', content: [{ type: 'file', data: '', mediaType: 'a/b' }] }]],
     ['neutral', [{ role: 'user', content: '', metadata: { anthropic: {} } }]],
-    [
-      'gemini',
-      [
-        { role: 'user', parts: [{ text: 'a' }] },
-        { role: 'model', parts: [{ functionCall: { name: 'n' } }] },
-        { role: 'function', parts: [{ functionResponse: { name: 'n' } }] },
-        { parts: [{ text: 'a' }] },
-        { role: 'model' },
-      ],
-    ],
     ['neutral', [{ role: 'user', content: '', metadata: { 'openai-responses': {} } }]],
     ['openai', [{ role: 'assistant', content: [{ type: 'refusal', refusal: 'no' }] }]],
     [
@@ -918,6 +908,16 @@ describe('detectFormat', () => {
       [
         { role: 'user', content: 'a' },
         { type: 'compaction', encrypted_content: 'g' },
+      ],
+    ],
+    [
+      'gemini',
+      [
+        { role: 'user', parts: [{ text: 'a' }] },
+        { role: 'model', parts: [{ functionCall: { name: 'n' } }] },
+        { role: 'function', parts: [{ functionResponse: { name: 'n' } }] },
+        { parts: [{ text: 'a' }] },
+        { role: 'model' },
       ],
     ],
   ])('finds %s', (format, messages) => {
