@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { fromModelMessages, fromUIMessages, toModelMessages, toUIMessages } from '../../src/ai-sdk.ts'
 import { type Part, partsOf, type Role, type ViewMessage } from '../../src/core/message.ts'
 import { providerProfile, readsPartsOf } from '../../src/core/providers.ts'
 import {
@@ -55,6 +56,14 @@ export const FORMATS: readonly Format[] = [
     owner: 'openai',
     providers: ['openai', 'azure'],
   },
+  // For the other providers the SDK itself joins results and words of the user.
+  {
+    name: 'ai-sdk',
+    to: toModelMessages,
+    from: fromModelMessages as Format['from'],
+    providers: ['openai', 'mistral'],
+  },
+  { name: 'ai-sdk-ui', to: toUIMessages, from: fromUIMessages as Format['from'], providers: [] },
   { name: 'langchain', to: toLangChainStored, from: fromLangChain as Format['from'], providers: [] },
   {
     name: 'openai-agents',

@@ -29,7 +29,7 @@ function saidBy(part: Part): (readonly [Fact['what'], string])[] {
       return [['reasoning', part.text]]
     case 'image':
     case 'file':
-      return [['media', part.type]]
+      return [['media', '']]
     case 'provider':
       return [['provider', canonicalJson(part.data)]]
     case 'tool-call':
