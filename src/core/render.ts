@@ -23,6 +23,11 @@ export type RenderOptions = InsertedRowOptions & {
    * that says there is none, so that the rendering is valid; `keep` leaves them as they are.
    */
   readonly pendingCalls?: 'answer' | 'keep'
+  /**
+   * Further names whose parts are kept: of a library that reads what it stored itself (`ai-sdk` for `toModelMessages`,
+   * `langchain` for `toLangChain`). Default: none.
+   */
+  readonly alsoReads?: readonly string[]
 }
 
 /** A view made ready for a provider, and what was changed for it. */
@@ -54,6 +59,9 @@ export function renderView(view: readonly ViewMessage[], options: RenderOptions)
   if (typeof options.provider !== 'string') throw invalid('renderView: options.provider must be a text')
   if (options.summaryPlace !== undefined && !SUMMARY_PLACES.includes(options.summaryPlace))
     throw invalid(`renderView: options.summaryPlace must be one of ${SUMMARY_PLACES.join(', ')}`)
+  const { alsoReads = [] } = options
+  if (!Array.isArray(alsoReads) || alsoReads.some((name) => typeof name !== 'string'))
+    throw invalid('renderView: options.alsoReads must be a list of texts')
   const profile = providerProfile(options.provider)
   const mends: Mend[] = []
   const note = (mend: Mend): void => {
@@ -65,7 +73,7 @@ export function renderView(view: readonly ViewMessage[], options: RenderOptions)
     behindHidden: behindHidden(view),
   }
 
-  const readable = withoutForeignParts(view, options.provider, note)
+  const readable = withoutForeignParts(view, options, note)
   const presented = presentRows(readable, profile, options, note)
   const cleaned = cleanContents(presented, profile, note)
   const paired = arrangeToolUse(cleaned, rules, note)

@@ -8,6 +8,7 @@ import { isUndertextError } from '../errors.ts'
 import { Conversion, type ConversionOptions } from '../formats/conversion.ts'
 import { fromLangChain } from '../formats/langchain/from-langchain.ts'
 import { messageIdOf } from '../formats/langchain/message-id.ts'
+import { LANGCHAIN } from '../formats/langchain/types.ts'
 import type { Store } from '../store.ts'
 import { toLangChain } from './instances.ts'
 
@@ -83,7 +84,11 @@ export class UndertextChatMessageHistory extends BaseListChatMessageHistory {
         const rows = await store.getMessages(sessionId)
         return rows.filter(({ kind }) => kind === 'message')
       }
-      const shown = { pendingCalls: 'keep', ...(provider === undefined ? {} : { provider }) } as const
+      const shown = {
+        pendingCalls: 'keep',
+        alsoReads: [LANGCHAIN],
+        ...(provider === undefined ? {} : { provider }),
+      } as const
       return (await store.renderHistory(sessionId, shown)).messages
     } catch (error) {
       if (isUndertextError(error, 'SESSION_NOT_FOUND')) return []

@@ -452,6 +452,14 @@ describe('contents', () => {
     })
   })
 
+  it('keeps the parts a library reads that stored them, but none that were not understood', () => {
+    const part = (provider: string): Part => ({ type: 'provider', provider, data: 1 })
+    const rows = [user('x', part('ai-sdk'), part('langchain'), part('undertext-unread'))]
+    const { messages } = render(rows, { alsoReads: ['ai-sdk', 'undertext-unread'] })
+    expect(messages).toEqual(plain(user('x', part('ai-sdk'))))
+    expect(() => render(rows, { alsoReads: 'ai-sdk' as never })).toThrow('alsoReads must be a list of texts')
+  })
+
   it('takes a block for the beginning behind parts that only others read', () => {
     const block: Part = {
       type: 'provider',

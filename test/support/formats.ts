@@ -170,8 +170,11 @@ function linesOf(relative: string): unknown[] {
 
 const FREE_IN_ITEMS = new Set(['RESULT_ORDER', 'RESULT_NOT_AFTER_CALL', 'EMPTY_MESSAGE'])
 
-/** What a provider would refuse of what is read of a form. Items are paired by their ids: where results stand is free, and an empty text is an item like any other. */
+/** What a provider would refuse of what is read of a form. Items are paired by their ids: where results stand is free, an empty text is an item like any other. Who
+ * takes empty texts takes one alone. */
 export function problemsIn(read: readonly Message[], provider: string, { isItemwise }: Format): Problem[] {
   const found = validateHistory(read, provider)
-  return isItemwise === true ? found.filter(({ code }) => !FREE_IN_ITEMS.has(code)) : found
+  return isItemwise === true
+    ? found.filter(({ code }) => !FREE_IN_ITEMS.has(code))
+    : found.filter(({ code }) => code !== 'EMPTY_MESSAGE' || !providerProfile(provider).emptyText)
 }

@@ -1,6 +1,6 @@
 import { canonicalJson } from '../../src/core/json.ts'
 import { isFailed, outputText, partsOf } from '../../src/core/message.ts'
-import type { ConversionNote, Message, Part } from '../../src/index.ts'
+import type { ConversionNote, FilePart, ImagePart, Message, Part } from '../../src/index.ts'
 
 /** Something a conversation says, and where. */
 export type Fact = {
@@ -21,6 +21,11 @@ export function factsOf(messages: readonly Message[]): Fact[] {
   )
 }
 
+function dataOf(part: ImagePart | FilePart): string {
+  const data = part.type === 'image' ? part.image : part.data
+  return typeof data === 'string' ? data : Buffer.from(data).toString('base64')
+}
+
 function saidBy(part: Part): (readonly [Fact['what'], string])[] {
   switch (part.type) {
     case 'text':
@@ -29,7 +34,7 @@ function saidBy(part: Part): (readonly [Fact['what'], string])[] {
       return [['reasoning', part.text]]
     case 'image':
     case 'file':
-      return [['media', '']]
+      return [['media', dataOf(part)]]
     case 'provider':
       return [['provider', canonicalJson(part.data)]]
     case 'tool-call':
@@ -53,6 +58,7 @@ export function lostUnsaid(
   notes: readonly ConversionNote[],
 ): Fact[] {
   const left = factsOf(after)
+  const said = left.flatMap(({ what, value }) => (what === 'result' ? [value] : []))
   const texts = after.map((message) =>
     partsOf(message)
       .map((part) => (part.type === 'text' ? part.text : ''))
@@ -64,13 +70,25 @@ export function lostUnsaid(
     )
     if (isNoted) return false
     if (fact.what === 'text') return !texts.some((text) => text.includes(fact.value))
-    // An empty id may be another one now.
-    const isSame = (value: string): boolean =>
-      fact.value.startsWith(' ') ? value.endsWith(fact.value) : value === fact.value
-    const at = left.findIndex(({ what, value }) => what === fact.what && isSame(value))
+    const at = left.findIndex((other) => other.what === fact.what && isSame(fact, other))
+    // What a tool answered may be JSON now, all in one.
+    if (at === -1 && fact.what === 'media') return !said.some((value) => value.includes(fact.value))
     if (at !== -1) left.splice(at, 1)
     return at === -1
   })
+}
+
+function isSame({ what, value }: Fact, other: Fact): boolean {
+  if (what === 'media') return true
+  // An empty id may be another one now.
+  if (value.startsWith(' ')) return other.value.endsWith(value)
+  if (what !== 'result') return value === other.value
+  const [id, ...words] = value.split(' ')
+  return (
+    (other.value.startsWith(`${id} `) &&
+      other.value.includes(JSON.stringify(words.join(' ')).slice(1, -1))) ||
+    other.value === value
+  )
 }
 
 function isSamePlace(a: string, b: string): boolean {

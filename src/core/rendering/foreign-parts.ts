@@ -1,12 +1,15 @@
 import { blockOfSummary, compactionBlock } from '../compaction-block.ts'
 import type { Part, ProviderPart, ToolResultPart, ViewMessage } from '../message.ts'
-import { readsPartsOf } from '../providers.ts'
+import { readsPartsOf, UNREAD } from '../providers.ts'
 import type { Note } from './draft.ts'
 
 /*
  * Parts that only their provider understands go to that provider only. Whatever writes a request leaves those of others
  * out, so they are taken out before anything is arranged: a message must not turn out empty when all is settled.
  */
+
+/** For whom parts are kept: a provider, and further names whose parts are read. */
+export type PartReader = { readonly provider: string; readonly alsoReads?: readonly string[] }
 
 /**
  * A view without the parts that only other providers read; messages that held nothing else are left out. Compaction
@@ -15,13 +18,13 @@ import type { Note } from './draft.ts'
  */
 export function withoutForeignParts(
   view: readonly ViewMessage[],
-  provider: string,
+  reader: PartReader,
   note: Note,
 ): readonly ViewMessage[] {
   return view.flatMap((row) => {
     const { content } = row
     if (typeof content === 'string' || blockOfSummary(row) !== undefined) return [row]
-    const parts = readableParts(row, content, provider, note)
+    const parts = readableParts(row, content, reader, note)
     if (parts === content) return [row]
     if (parts.length > 0 || row.kind !== 'message') return [{ ...row, content: parts }]
     note({ kind: 'empty-message-dropped', messageId: row.id })
@@ -32,18 +35,18 @@ export function withoutForeignParts(
 function readableParts(
   { id: messageId, kind, role }: ViewMessage,
   content: readonly Part[],
-  provider: string,
+  reader: PartReader,
   note: Note,
 ): readonly Part[] {
   const mayHoldBlocks = kind === 'message' && role === 'assistant'
   let changed = false
   const parts = content.flatMap((part): readonly Part[] => {
     if (part.type === 'tool-result') {
-      const result = readableResult(part, provider, messageId, note)
+      const result = readableResult(part, reader, messageId, note)
       changed ||= result !== part
       return [result]
     }
-    if (!isForeign(part, provider) || (mayHoldBlocks && compactionBlock(part) !== undefined)) return [part]
+    if (!isForeign(part, reader) || (mayHoldBlocks && compactionBlock(part) !== undefined)) return [part]
     note({ kind: 'foreign-part-dropped', messageId })
     changed = true
     return []
@@ -53,20 +56,21 @@ function readableParts(
 
 function readableResult(
   result: ToolResultPart,
-  provider: string,
+  reader: PartReader,
   messageId: string,
   note: Note,
 ): ToolResultPart {
   const { output, toolCallId } = result
-  if (output.type !== 'content' || !output.value.some((item) => isForeign(item, provider))) return result
+  if (output.type !== 'content' || !output.value.some((item) => isForeign(item, reader))) return result
   const value = output.value.filter((item) => {
-    if (!isForeign(item, provider)) return true
+    if (!isForeign(item, reader)) return true
     note({ kind: 'foreign-part-dropped', messageId, toolCallId })
     return false
   })
   return { ...result, output: { ...output, value } }
 }
 
-function isForeign(part: Part, provider: string): part is ProviderPart {
-  return part.type === 'provider' && !readsPartsOf(provider, part.provider)
+function isForeign(part: Part, { provider, alsoReads = [] }: PartReader): part is ProviderPart {
+  if (part.type !== 'provider' || readsPartsOf(provider, part.provider)) return false
+  return part.provider === UNREAD || !alsoReads.includes(part.provider)
 }
