@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
 import { BaseListChatMessageHistory } from '@langchain/core/chat_history'
 import type { BaseMessage } from '@langchain/core/messages'
 import { check, invalid, nameSchema } from '../core/check.ts'
@@ -52,8 +53,8 @@ export type UndertextChatMessageHistoryOptions = ConversionOptions & {
 export class UndertextChatMessageHistory extends BaseListChatMessageHistory {
   lc_namespace = ['undertext', 'langchain']
   readonly #options: Checked
-  /** Messages handed out since the last `clear`. */
-  #shown = new WeakSet<BaseMessage>()
+  /** Where messages handed out since the last `clear` were read. */
+  #shown = new WeakMap<BaseMessage, Reading>()
 
   constructor(options: UndertextChatMessageHistoryOptions) {
     // The base would keep what it is given where everybody can read it.
@@ -71,8 +72,10 @@ export class UndertextChatMessageHistory extends BaseListChatMessageHistory {
    * open, since their results may be what is added next. An unknown session has none.
    */
   async getMessages(): Promise<BaseMessage[]> {
-    const messages = toLangChain(await this.#read(), this.#options.conversion)
-    for (const message of messages) this.#shown.add(message)
+    const read = await this.#read()
+    const messages = toLangChain(read, this.#options.conversion)
+    const reading = { read, shown: [...messages] }
+    for (const message of messages) this.#shown.set(message, reading)
     return messages
   }
 
@@ -100,9 +103,9 @@ export class UndertextChatMessageHistory extends BaseListChatMessageHistory {
    * Adds messages at the end, all or none, in one transaction.
    *
    * A message with an `id` that was added before with the same body is a retry and not written again; with another body it is a
-   * message of its own. A message without an id is always new. Messages that this object handed out itself and that stand
-   * before new ones are not written again either: `RunnableWithMessageHistory` passes some when the history became shorter
-   * while the model worked.
+   * message of its own. A message without an id is always new, and so is whatever stands behind it in the list: models that
+   * repeat their ids lose no answer. The last messages of what this object handed out are not written again either when they stand,
+   * unchanged, before new ones: `RunnableWithMessageHistory` passes them when the history became shorter while the model worked.
    *
    * Throws `INVALID_INPUT` for what no message of LangChain's can be, and for a `RemoveMessage`, since nothing is removed here:
    * `hideMessages` and `rewind` of the store hide messages so that it can be undone.
@@ -118,17 +121,20 @@ export class UndertextChatMessageHistory extends BaseListChatMessageHistory {
     const { store, sessionId, conversion } = this.#options
     const read = fromLangChain(given, conversion)
     if (read.length === 0) return
-    await store.append(
-      sessionId,
-      read.map((message) => keyed(message)),
-    )
+    await store.append(sessionId, keyed(read))
     await this.#makeRoom()
   }
 
   #withoutShown(messages: readonly BaseMessage[]): readonly BaseMessage[] {
-    const isShown = (message: BaseMessage): boolean => isObject(message) && this.#shown.has(message)
-    const fresh = messages.findIndex((message) => !isShown(message))
-    return fresh === -1 ? messages : messages.slice(fresh)
+    const [first] = messages
+    const reading = isObject(first) ? this.#shown.get(first as BaseMessage) : undefined
+    if (first === undefined || reading === undefined) return messages
+    const from = reading.shown.indexOf(first)
+    const end = reading.shown.slice(from)
+    const isFollowed = messages.length > end.length && end.every((message, i) => message === messages[i])
+    if (!isFollowed) return messages
+    const asRead = toLangChain(reading.read).slice(from)
+    return isDeepStrictEqual(end, asRead) ? messages.slice(end.length) : messages
   }
 
   /**
@@ -151,7 +157,7 @@ export class UndertextChatMessageHistory extends BaseListChatMessageHistory {
    */
   override async clear(): Promise<void> {
     const { store, sessionId, actor } = this.#options
-    this.#shown = new WeakSet()
+    this.#shown = new WeakMap()
     try {
       await store.rewind(sessionId, { from: 'start', actor, reason: 'clear' })
     } catch (error) {
@@ -159,6 +165,9 @@ export class UndertextChatMessageHistory extends BaseListChatMessageHistory {
     }
   }
 }
+
+/** What was read at a time, and what it was handed out as. */
+type Reading = { readonly read: readonly Message[]; readonly shown: readonly BaseMessage[] }
 
 type Checked = {
   readonly store: HistoryStore
@@ -206,14 +215,19 @@ function checked(options: UndertextChatMessageHistoryOptions): Checked {
 }
 
 /**
- * The same id with the same body is one message; the body is part of the key, so that another body is another
- * message.
+ * The same id with the same body is one message; the body is part of the key, so that another body is another message. Behind a
+ * message without an id, which is always new, nothing can be a retry.
  */
-function keyed(message: Message): NewMessage {
-  const id = messageIdOf(message)
-  if (id === undefined) return message
-  const { role, content, metadata } = message
+function keyed(messages: readonly Message[]): NewMessage[] {
+  const ids = messages.map(messageIdOf)
+  const isNewFrom = ids.indexOf(undefined)
+  const count = isNewFrom === -1 ? ids.length : isNewFrom
+  return messages.map((message, i) =>
+    i < count ? { ...message, idempotencyKey: keyOf(ids[i], message) } : message,
+  )
+}
+
+function keyOf(id: string | undefined, { role, content, metadata }: Message): string {
   const body = canonicalJson([id, role, content, metadata ?? null])
-  const digest = createHash('sha256').update(body).digest('base64')
-  return { ...message, idempotencyKey: `langchain:${digest}` }
+  return `langchain:${createHash('sha256').update(body).digest('base64')}`
 }

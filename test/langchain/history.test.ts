@@ -8,7 +8,7 @@ import {
   ToolMessage,
 } from '@langchain/core/messages'
 import { ChatPromptTemplate, MessagesPlaceholder } from '@langchain/core/prompts'
-import { RunnableWithMessageHistory } from '@langchain/core/runnables'
+import { RunnableLambda, RunnableWithMessageHistory } from '@langchain/core/runnables'
 import { FakeListChatModel, FakeStreamingChatModel } from '@langchain/core/utils/testing'
 import { describe, expect, it } from 'vitest'
 import { isUndertextError, openStore } from '../../src/index.ts'
@@ -34,6 +34,8 @@ async function manual(store: Store, sessionId = 's'): Promise<string> {
   expect(found).toHaveLength(1)
   return found[0]!.id
 }
+
+const config = { configurable: { sessionId: 's' } }
 
 describe('UndertextChatMessageHistory', () => {
   it('keeps what is added, in order, and gives the same messages back', async () => {
@@ -84,6 +86,39 @@ describe('UndertextChatMessageHistory', () => {
       'c',
       'a',
       'a',
+    ])
+  })
+
+  it('loses no answer of a model that repeats its ids', async () => {
+    const store = await open()
+    const chain = new RunnableWithMessageHistory({
+      runnable: RunnableLambda.from((_: BaseMessage[]) => new AIMessage({ content: 'ok', id: 'fixed' })),
+      getMessageHistory: (sessionId) => new UndertextChatMessageHistory({ store, sessionId }),
+    })
+    await chain.invoke([new HumanMessage('a')], config)
+    await chain.invoke([new HumanMessage('b')], config)
+    const history = new UndertextChatMessageHistory({ store, sessionId: 's' })
+    expect(said(await history.getMessages())).toEqual(['human: a', 'ai: ok', 'human: b', 'ai: ok'])
+  })
+
+  it('loses no message that was handed out and is added again, changed or out of its place', async () => {
+    const store = await open()
+    const history = new UndertextChatMessageHistory({ store, sessionId: 's' })
+    await history.addMessages([new HumanMessage('a'), new AIMessage('b')])
+    const [first, second] = await history.getMessages()
+    await history.addMessages([first!, new AIMessage('c')])
+    second!.content = 'changed'
+    await history.addMessages([second!, new HumanMessage('d')])
+    const [, , , , last] = (await history.getMessages()).slice(1)
+    await history.addMessages([last!, new AIMessage('e')])
+    expect(said(await history.getMessages())).toEqual([
+      'human: a',
+      'ai: b',
+      'human: a',
+      'ai: c',
+      'ai: changed',
+      'human: d',
+      'ai: e',
     ])
   })
 
@@ -224,8 +259,6 @@ describe('UndertextChatMessageHistory', () => {
 })
 
 describe('under RunnableWithMessageHistory', () => {
-  const config = { configurable: { sessionId: 's' } }
-
   it('keeps the turns of a chain with a place for the history, invoked and streamed', async () => {
     const store = await open()
     const prompt = ChatPromptTemplate.fromMessages([
