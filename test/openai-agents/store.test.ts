@@ -160,6 +160,19 @@ describe('what the store does to a history', () => {
     expect(await full.getItems()).toEqual(talk)
   })
 
+  it('the full view forgets what was cleared, also a last item that was hidden by hand', async () => {
+    await session.addItems(turn)
+    const last = (await store.getMessages('s')).at(-1)!
+    await store.hideMessages('s', [last.id])
+    const full = new UndertextSession({ store, sessionId: 's', view: 'full' })
+    expect(await full.getItems()).toEqual(turn)
+    await session.clearSession()
+    await session.addItems([said('New.')])
+    expect(await full.getItems()).toEqual([said('New.')])
+    await store.undoCompaction('s', (await newest()).id)
+    expect(await full.getItems()).toEqual([...turn, said('New.')])
+  })
+
   it('reasoning that was let go is no item, and popping goes past it', async () => {
     await session.addItems([
       said('1'),
