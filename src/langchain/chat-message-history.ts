@@ -11,6 +11,7 @@ import { fromLangChain } from '../formats/langchain/from-langchain.ts'
 import { messageIdOf } from '../formats/langchain/message-id.ts'
 import type { Store } from '../store.ts'
 import { toLangChain } from './instances.ts'
+import { answeringOwn, ownIdsOf } from './open-calls.ts'
 
 /** What a chat message history needs of a store. */
 export type HistoryStore = Pick<
@@ -55,6 +56,8 @@ export class UndertextChatMessageHistory extends BaseListChatMessageHistory {
   readonly #options: Checked
   /** Where messages handed out since the last `clear` were read. */
   #shown = new WeakMap<BaseMessage, Reading>()
+  /** Ids of open calls, by the ids that the last reading showed for its provider. */
+  #ownIds: ReadonlyMap<string, string> = new Map()
 
   constructor(options: UndertextChatMessageHistoryOptions) {
     // The base would keep what it is given where everybody can read it.
@@ -87,7 +90,12 @@ export class UndertextChatMessageHistory extends BaseListChatMessageHistory {
         return rows.filter(({ kind }) => kind === 'message')
       }
       const shown = { pendingCalls: 'keep', ...(provider === undefined ? {} : { provider }) } as const
-      return (await store.renderHistory(sessionId, shown)).messages
+      const { messages, mends } = await store.renderHistory(sessionId, shown)
+      this.#ownIds = new Map()
+      if (!mends.some(({ kind }) => kind === 'call-renamed')) return messages
+      const asStored = await store.renderHistory(sessionId, { pendingCalls: 'keep', provider: ANY_IDS })
+      this.#ownIds = ownIdsOf(messages, asStored.messages)
+      return messages
     } catch (error) {
       if (isUndertextError(error, 'SESSION_NOT_FOUND')) return []
       throw error
@@ -100,7 +108,8 @@ export class UndertextChatMessageHistory extends BaseListChatMessageHistory {
   }
 
   /**
-   * Adds messages at the end, all or none, in one transaction.
+   * Adds messages at the end, all or none, in one transaction. A result of an open call may name it by the id that was shown for
+   * the provider.
    *
    * A message with an `id` that was added before with the same body is a retry and not written again; with another body it is a
    * message of its own. A message without an id is always new, and so is whatever stands behind it in the list: models that
@@ -119,7 +128,7 @@ export class UndertextChatMessageHistory extends BaseListChatMessageHistory {
         `[${removal}].type: must not be remove: hideMessages and rewind of the store hide messages`,
       )
     const { store, sessionId, conversion } = this.#options
-    const read = fromLangChain(given, conversion)
+    const read = answeringOwn(fromLangChain(given, conversion), this.#ownIds)
     if (read.length === 0) return
     await store.append(sessionId, keyed(read))
     await this.#makeRoom()
@@ -158,6 +167,7 @@ export class UndertextChatMessageHistory extends BaseListChatMessageHistory {
   override async clear(): Promise<void> {
     const { store, sessionId, actor } = this.#options
     this.#shown = new WeakMap()
+    this.#ownIds = new Map()
     try {
       await store.rewind(sessionId, { from: 'start', actor, reason: 'clear' })
     } catch (error) {
@@ -178,6 +188,9 @@ type Checked = {
   readonly actor: string
   readonly conversion: ConversionOptions
 }
+
+/** A provider that takes calls by any id. */
+const ANY_IDS = 'openai'
 
 const WHAT = 'UndertextChatMessageHistory'
 const VERBS = ['append', 'compactSession', 'getMessages', 'renderHistory', 'rewind'] as const

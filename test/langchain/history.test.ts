@@ -211,6 +211,31 @@ describe('UndertextChatMessageHistory', () => {
     expect(await types()).toEqual(['human', 'human', 'ai', 'tool', 'human', 'ai', 'tool'])
   })
 
+  it.each(['mistral', 'anthropic'])(
+    'an open call is answered by the id it is shown with for %s',
+    async (provider) => {
+      const store = await open()
+      const history = new UndertextChatMessageHistory({ store, sessionId: 's', provider })
+      const calls = ['call_1|fc_1', 'call_2|fc_1'].map((id) => ({ name: 'look', args: {}, id }))
+      await history.addMessages([
+        new HumanMessage('Look.'),
+        new AIMessage({ content: '', tool_calls: calls }),
+      ])
+      const asking = (await history.getMessages()).at(-1) as AIMessage
+      const ids = asking.tool_calls!.map(({ id }) => id!)
+      expect(ids).not.toContain('call_1|fc_1')
+      await history.addMessage(new ToolMessage({ content: 'second', tool_call_id: ids[1]! }))
+      await history.addMessage(new ToolMessage({ content: 'first', tool_call_id: 'call_1|fc_1' }))
+      const results = (await store.getMessages('s')).slice(2).map(({ content }) => content)
+      expect(results).toMatchObject([[{ toolCallId: 'call_2|fc_1' }], [{ toolCallId: 'call_1|fc_1' }]])
+      const shown = (await history.getMessages()).slice(2) as ToolMessage[]
+      expect(shown.map(({ text, tool_call_id }) => [text, tool_call_id])).toEqual([
+        ['first', ids[0]],
+        ['second', ids[1]],
+      ])
+    },
+  )
+
   it('makes room behind what was added when it is asked to', async () => {
     const store = await openStore(':memory:', {
       contextWindows: { mock: { _default: 1_000 } },
