@@ -13,6 +13,12 @@ export type AiSdk = {
     readonly abortSignal: AbortSignal
     readonly providerOptions?: { readonly [provider: string]: unknown }
   }): Promise<GeneratedText>
+  validateUIMessages(options: {
+    readonly messages: unknown
+    readonly metadataSchema?: unknown
+    readonly dataSchemas?: unknown
+    readonly tools?: unknown
+  }): Promise<readonly unknown[]>
 }
 
 /** What `generateText` answers, as far as it is read here. */

@@ -100,10 +100,7 @@ function itemIdIn(options: unknown): string | undefined {
  * the reasoning is not shown any more, the item must go out by its content.
  */
 export function markReasoned(parts: readonly Part[]): readonly Part[] {
-  const hasReasoning = parts.some(
-    (part) => part.type === 'reasoning' && itemIdIn(part.providerOptions) !== undefined,
-  )
-  if (!hasReasoning) return parts
+  if (!hasReasoningItem(parts)) return parts
   return parts.map((part) => {
     if ((part.type !== 'text' && part.type !== 'tool-call') || itemIdIn(part.providerOptions) === undefined)
       return part
@@ -120,13 +117,17 @@ export function contentOf(parts: readonly Part[]): string | readonly Part[] {
 
 /** Parts of one message as the AI SDK sends them; what another provider alone knows is left out. */
 export function partsTo(parts: readonly Part[], target: Target): SdkPart[] {
-  const hasReasoning = parts.some(
-    (part) => part.type === 'reasoning' && itemIdIn(part.providerOptions) !== undefined,
-  )
+  const hasReasoning = hasReasoningItem(parts)
   return parts.flatMap((part) => partTo(part, target, hasReasoning))
 }
 
-function partTo(part: Part, target: Target, hasReasoning: boolean): readonly SdkPart[] {
+/** Whether reasoning that OpenAI holds under an id is among some parts. */
+export function hasReasoningItem(parts: readonly Part[]): boolean {
+  return parts.some((part) => part.type === 'reasoning' && itemIdIn(part.providerOptions) !== undefined)
+}
+
+/** One part as the AI SDK sends it; nothing for what another provider alone knows. */
+export function partTo(part: Part, target: Target, hasReasoning: boolean): readonly SdkPart[] {
   const { version, provider, nameOf } = target
   switch (part.type) {
     case 'text':

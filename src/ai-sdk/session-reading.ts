@@ -2,9 +2,7 @@ import type { NewMessage, StoredMessage } from '../core/message.ts'
 import { isUndertextError, UndertextError } from '../errors.ts'
 import type { Store } from '../store.ts'
 import { type PromptHistory, readPrompt } from './known.ts'
-
-/** Why messages were set aside, as the audit tells it; what was hidden for this reason is no part of the conversation any more. */
-const SET_ASIDE = 'the application went on from an earlier message (undertext/ai-sdk)'
+import { SET_ASIDE, takenBack } from './taken-back.ts'
 
 /** What to do when an application goes on from an earlier point of a conversation than its end. */
 export type OnDivergence = 'setAside' | 'append' | 'error'
@@ -68,14 +66,10 @@ async function logOf(store: ReadingStore, sessionId: string, limit: number | und
     first: messages[0]?.position ?? 1,
     rows: messages.length,
   }
-  if (!messages.some(({ truncationParent }) => truncationParent !== undefined))
+  if (!rows.some(({ truncationParent }) => truncationParent !== undefined))
     return { log: messages, ...bounds }
-  const aside = new Set<string>()
-  for (const { id, kind, reason } of await store.listCompactions(sessionId))
-    if (kind === 'manual' && reason === SET_ASIDE) aside.add(id)
-  const log = messages.filter(
-    ({ truncationParent }) => truncationParent === undefined || !aside.has(truncationParent),
-  )
+  const aside = takenBack(rows, await store.listCompactions(sessionId))
+  const log = messages.filter(({ id }) => !aside.has(id))
   return { log, ...bounds }
 }
 

@@ -5,7 +5,7 @@ import { jsonOf, keptOptions, sentOptions } from './options.ts'
 import type { SdkOptions, SdkPart, SdkVersion } from './sdk-types.ts'
 
 /** What stands in the log for a call the user did not allow, when no reason was given. */
-const DENIED = 'Execution of the tool was denied.'
+export const DENIED = 'Execution of the tool was denied.'
 
 /** The result of a tool as it is kept; `own` is what the neutral form has no place for. */
 export function outputFrom(
@@ -36,7 +36,8 @@ export function outputFrom(
   }
 }
 
-function itemFrom(item: SdkPart, provider: string): ToolResultContent {
+/** One piece of a result as it is kept. */
+export function itemFrom(item: SdkPart, provider: string): ToolResultContent {
   const { mediaType, filename, providerOptions } = item
   const kept = keptOptions(providerOptions)
   const type = typeof mediaType === 'string' ? mediaType : undefined
@@ -100,7 +101,8 @@ export function outputTo(
   }
 }
 
-function itemTo(item: ToolResultContent, version: SdkVersion, provider: string): readonly object[] {
+/** One piece of a result as it is sent; nothing for what another provider alone knows. */
+export function itemTo(item: ToolResultContent, version: SdkVersion, provider: string): readonly object[] {
   if (item.type === 'text')
     return [{ type: 'text', text: item.text, ...(version !== 'v2' && sentOptions(item.providerOptions)) }]
   if (item.type === 'provider') {

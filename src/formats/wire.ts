@@ -36,13 +36,14 @@ export function stringAt(value: unknown, path: string): string {
 export function jsonMessageAt(value: unknown, path: string): JsonObject {
   const message = { ...objectAt(value, path) }
   if (jsonProblem(message) === undefined) return message
-  const sent = withoutUndefined(message, 0) as JsonObject
+  const sent = withoutUndefined(message) as JsonObject
   const problem = jsonProblem(sent)
   if (problem !== undefined) throw invalid(`${path}: holds ${problem}`)
   return sent
 }
 
-function withoutUndefined(value: unknown, depth: number): unknown {
+/** A value without fields that are `undefined`, at any depth: they count as absent. */
+export function withoutUndefined(value: unknown, depth = 0): unknown {
   if (depth > MAX_JSON_DEPTH || typeof value !== 'object' || value === null) return value
   if (Array.isArray(value)) return value.map((item) => withoutUndefined(item, depth + 1))
   const prototype = Object.getPrototypeOf(value)

@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
+import { chatOptionsSchema, turnSchema } from '../../src/ai-sdk/chat/options.ts'
+import { chatStore } from '../../src/ai-sdk.ts'
 import { ANSWER_PROBLEMS, buildSummarizationPrompt } from '../../src/index.ts'
 import { modelSummarizerSchema } from '../../src/summarizers/model/model-summarizer.ts'
 import { examplesOf, runAsUser } from '../support/run-as-user.ts'
@@ -22,4 +24,34 @@ it('has an example that prints what it says', async () => {
   const model = `const callYourModel = async (..._: unknown[]) =>
     ({ text: '## Current Work\\n- looking again', usage: { inputTokens: 900, outputTokens: 12 } })`
   expect((await runAsUser(`${model}\n${example}`)).trim()).toBe(said)
+})
+
+describe('docs/ai-sdk-chat.md', () => {
+  const CHAT = readFileSync(join(import.meta.dirname, '..', '..', 'docs', 'ai-sdk-chat.md'), 'utf8')
+
+  it('has a route that answers and keeps the chat', async () => {
+    const [route = ''] = examplesOf(CHAT)
+    const models = join(import.meta.dirname, 'models.ts')
+    const code = route.replace(
+      "import { openai } from '@ai-sdk/openai'",
+      `import { scripted, text } from ${JSON.stringify(models)}\nconst openai = (_: string) => scripted([[text('Hello.')]])`,
+    )
+    const driver = `
+      const id = await chats.create()
+      const message = { id: 'u1', role: 'user', parts: [{ type: 'text', text: 'hi' }] }
+      const request = new Request('http://localhost/', { method: 'POST', body: JSON.stringify({ id, message }) })
+      await (await POST(request)).text()
+      for (const { role, parts } of await chats.load(id)) console.log(role, JSON.stringify(parts.at(-1)))`
+    expect((await runAsUser(code + driver)).trim().split('\n')).toEqual([
+      'user {"type":"text","text":"hi"}',
+      'assistant {"type":"text","text":"Hello.","state":"done"}',
+    ])
+  })
+
+  it('names every option and every verb', () => {
+    const verbs = Object.keys(chatStore({ prepareRequest: () => {} } as never))
+    for (const name of verbs) expect(CHAT).toContain(`| \`${name}(`)
+    for (const name of [...Object.keys(chatOptionsSchema.shape), ...Object.keys(turnSchema.shape)])
+      expect(CHAT).toMatch(new RegExp(`\`${name}\\b`))
+  })
 })
