@@ -10,7 +10,13 @@ import { fullHistory } from './full-history.ts'
 import type { AgentItem } from './item-types.ts'
 import { type Decide, type Operation, rewriteHistory } from './rewriting.ts'
 import { type SessionStore, sessionSchema, type UndertextSessionOptions } from './session-options.ts'
-import { type HistoryMutation, mutated, poppedOf, suffixReplaced } from './session-rewrites.ts'
+import {
+  checkMutations,
+  type HistoryMutation,
+  mutated,
+  poppedOf,
+  suffixReplaced,
+} from './session-rewrites.ts'
 import { type ShownRow, shownRows } from './session-rows.ts'
 import { toAgentItems } from './to-items.ts'
 import { checkTransaction, type HistoryTransaction } from './transaction.ts'
@@ -104,17 +110,15 @@ export class UndertextSession {
 
   /** Takes all items back and adds these. */
   async replaceHistoryWithCompaction(items: readonly object[], _runContext?: unknown): Promise<void> {
-    const append = fromAgentItems(items, this.#notes)
+    // A rewind reads them later; what was given may be changed by then.
+    const append = structuredClone(fromAgentItems(items, this.#notes))
     const rewound = { from: 'start' as const, append, ...this.#said('replaceHistoryWithCompaction') }
     await this.#known(() => this.#store.rewind(this.#id, rewound), undefined)
   }
 
   /** Changes calls in the history: from the first changed item on all is taken back and said again. */
-  async applyHistoryMutations({
-    mutations,
-  }: {
-    readonly mutations: readonly HistoryMutation[]
-  }): Promise<void> {
+  async applyHistoryMutations(args: { readonly mutations: readonly HistoryMutation[] }): Promise<void> {
+    const mutations = checkMutations(args)
     if (mutations.length === 0) return
     await this.#rewrite('applyHistoryMutations', (rows, originals) => mutated(rows, mutations, originals))
   }
