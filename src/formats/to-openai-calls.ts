@@ -7,14 +7,14 @@ import {
   type ToolResultPart,
 } from '../core/message.ts'
 import type { Conversion } from './conversion.ts'
-import { OPENAI, type WireMessage } from './openai-types.ts'
+import { fieldsOf, type WireMessage } from './openai-types.ts'
 import { ownOf } from './responses/types.ts'
 import { toAnswerPart } from './to-openai-parts.ts'
-import { isObject, keptFor, parsedArguments, textBlocks } from './wire.ts'
+import { isObject, parsedArguments, textBlocks } from './wire.ts'
 
 /** One of the `tool_calls`. */
 export function toToolCall(part: ToolCallPart): JsonObject {
-  const options = keptFor(OPENAI, part.providerOptions) ?? {}
+  const options = fieldsOf(part.providerOptions)
   const isCustom = options.type === 'custom' || ownOf(part.providerOptions)?.type === 'custom_tool_call'
   if (isCustom && typeof part.input === 'string') {
     const { type = 'custom', custom, ...extra } = options
@@ -32,7 +32,7 @@ export function toToolCall(part: ToolCallPart): JsonObject {
 
 /** Name and arguments; these as they were written, as long as they still mean the input. */
 export function toFunction({ toolName, input, providerOptions }: ToolCallPart): JsonObject {
-  const own = keptFor(OPENAI, providerOptions)?.function
+  const own = fieldsOf(providerOptions).function
   const { arguments: raw, ...extra } = isObject(own) ? own : {}
   return { name: toolName, arguments: argumentsText(input, raw), ...extra }
 }
@@ -49,7 +49,7 @@ export function toToolMessage(
   place: string,
   conversion: Conversion,
 ): WireMessage {
-  const { role, content: shape, ...extra } = keptFor(OPENAI, providerOptions) ?? {}
+  const { role, content: shape, ...extra } = fieldsOf(providerOptions)
   if (isFailed(output)) noteFailure(place, conversion)
   const content = answerContent(output, shape, place, conversion)
   const sent = content === undefined ? {} : { content }

@@ -1,0 +1,117 @@
+import { describe, expect, it } from 'vitest'
+import type { Message, Part, ViewMessage } from '../../src/core/message.ts'
+import { renderView } from '../../src/core/render.ts'
+import { validateHistory } from '../../src/core/validate.ts'
+import { fromAnthropic } from '../../src/formats/from-anthropic.ts'
+import { fromOpenAI } from '../../src/formats/from-openai.ts'
+import { fromGemini } from '../../src/formats/google/from-gemini.ts'
+import { toOpenAIResponses } from '../../src/formats/responses/to-responses.ts'
+import { toAnthropic } from '../../src/formats/to-anthropic.ts'
+import { toOpenAI } from '../../src/formats/to-openai.ts'
+
+/** What a provider is shown of messages that were all stored. */
+function rendered(messages: readonly Message[], provider: string): Message[] {
+  const view = messages.map(
+    (message, at): ViewMessage => ({ ...message, id: `m${at}`, kind: 'message', position: at + 1, createdAt: 0 }),
+  )
+  return renderView(view, { provider }).messages
+}
+
+describe('options of the AI SDK that stand under `openai`', () => {
+  const messages: Message[] = [
+    {
+      role: 'user',
+      content: [
+        { type: 'image', image: 'https://x.test/a.png', providerOptions: { openai: { imageDetail: 'low' } } },
+      ],
+    },
+    {
+      role: 'assistant',
+      content: [
+        {
+          type: 'text',
+          text: 'Hi',
+          providerOptions: { openai: { itemId: 'msg_1', phase: 'commentary', annotations: [] } },
+        },
+        {
+          type: 'tool-call',
+          toolCallId: 'c',
+          toolName: 't',
+          input: {},
+          providerOptions: { openai: { itemId: 'fc_1', namespace: 'n' } },
+        },
+      ],
+    },
+  ]
+
+  it('are not sent to Chat Completions, save for the detail of an image', () => {
+    expect(toOpenAI(messages)).toEqual([
+      { role: 'user', content: [{ type: 'image_url', image_url: { url: 'https://x.test/a.png', detail: 'low' } }] },
+      {
+        role: 'assistant',
+        content: 'Hi',
+        tool_calls: [{ id: 'c', type: 'function', function: { name: 't', arguments: '{}' } }],
+      },
+    ])
+  })
+
+  it('give an image of the Responses API its detail', () => {
+    expect(toOpenAIResponses(messages.slice(0, 1))).toEqual([
+      { role: 'user', content: [{ type: 'input_image', image_url: 'https://x.test/a.png', detail: 'low' }] },
+    ])
+  })
+})
+
+describe('ids of calls that OpenAI finds too long', () => {
+  const name = 'look_up_the_weather_in_a_far_away_town_tomorrow'
+  const contents = [
+    { role: 'user', parts: [{ text: 'Well?' }] },
+    { role: 'model', parts: [{ functionCall: { name, args: {} } }, { functionCall: { name, args: { a: 1 } } }] },
+    {
+      role: 'user',
+      parts: [
+        { functionResponse: { name, response: { output: 'one' } } },
+        { functionResponse: { name, response: { output: 'two' } } },
+      ],
+    },
+  ]
+
+  it.each(['openai', 'azure'])('are shortened for %s, and calls and results stay pairs', (provider) => {
+    const messages = fromGemini(contents)
+    expect(validateHistory(messages, provider).map(({ code }) => code)).toEqual([
+      'MALFORMED_CALL_ID',
+      'MALFORMED_CALL_ID',
+    ])
+    const shown = rendered(messages, provider)
+    expect(validateHistory(shown, provider)).toEqual([])
+    const [, asked, first, second] = toOpenAI(shown)
+    const ids = (asked as { tool_calls: { id: string }[] }).tool_calls.map(({ id }) => id)
+    expect(ids.every((id) => id.length <= 40)).toBe(true)
+    expect(new Set(ids).size).toBe(2)
+    expect([first, second]).toEqual([
+      { role: 'tool', tool_call_id: ids[0], content: 'one' },
+      { role: 'tool', tool_call_id: ids[1], content: 'two' },
+    ])
+  })
+
+  it('leave others alone, those that repeat as well', () => {
+    const call: Part = { type: 'tool-call', toolCallId: 'x'.repeat(40), toolName: 't', input: {} }
+    const result: Part = { type: 'tool-result', toolCallId: call.toolCallId, output: { type: 'text', value: '' } }
+    const turn: Message[] = [
+      { role: 'assistant', content: [call] },
+      { role: 'tool', content: [result] },
+    ]
+    expect(rendered([...turn, ...turn], 'openai')).toEqual([...turn, ...turn])
+    expect(validateHistory([...turn, ...turn], 'openai')).toEqual([])
+  })
+
+  it('become other ids than those of other calls', () => {
+    const call = (toolCallId: string): Part => ({ type: 'tool-call', toolCallId, toolName: 't', input: {} })
+    const [message] = rendered(
+      [{ role: 'assistant', content: [call(`a${'x'.repeat(40)}`), call(`b${'x'.repeat(40)}`), call('x'.repeat(40))] }],
+      'openai',
+    )
+    const ids = (message?.content as Part[]).map((part) => (part.type === 'tool-call' ? part.toolCallId : ''))
+    expect(new Set(ids).size).toBe(3)
+  })
+})
