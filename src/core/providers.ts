@@ -29,7 +29,7 @@ export type ProviderProfile = {
 export const CALL_ID_FORMS: { readonly [R in Exclude<CallIdRule, 'any'>]: RegExp } = {
   words: /^[a-zA-Z0-9_-]{1,64}$/,
   nine: /^[a-zA-Z0-9]{9}$/,
-  short: /^[^]{1,40}$/,
+  short: /^[\s\S]{1,40}$/,
 }
 
 const LENIENT: ProviderProfile = {

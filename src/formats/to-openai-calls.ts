@@ -43,17 +43,36 @@ export function argumentsText(input: Json, raw: Json | undefined): string {
   return isSame ? raw : stringifyJson(input)
 }
 
+/** How calls of the old kind were sent: an answer has to be of the kind of its call. */
+export class SentCalls {
+  readonly #names = new Map<string, string | undefined>()
+
+  /** Takes note of a call that was read as one of the old kind. */
+  add({ toolCallId, toolName }: ToolCallPart, isOldKind: boolean): void {
+    this.#names.set(toolCallId, isOldKind ? toolName : undefined)
+  }
+
+  /** The kind of an answer, and the name of the function that one of the old kind needs. */
+  kindOf(toolCallId: string, read: Json | undefined): { role: 'function' | 'tool'; name?: string } {
+    const name = this.#names.get(toolCallId)
+    if (name !== undefined) return { role: 'function', name }
+    return { role: read === 'function' && !this.#names.has(toolCallId) ? read : 'tool' }
+  }
+}
+
 /** The message an answer of a tool becomes. */
 export function toToolMessage(
   { toolCallId, output, providerOptions }: ToolResultPart,
   place: string,
+  calls: SentCalls,
   conversion: Conversion,
 ): WireMessage {
   const { role, content: shape, ...extra } = fieldsOf(providerOptions)
   if (isFailed(output)) noteFailure(place, conversion)
   const content = answerContent(output, shape, place, conversion)
   const sent = content === undefined ? {} : { content }
-  if (role === 'function') return { role, ...sent, ...extra }
+  const kind = calls.kindOf(toolCallId, role)
+  if (kind.role === 'function') return { ...kind, ...sent, ...extra }
   return { role: 'tool', tool_call_id: toolCallId, ...sent, ...extra }
 }
 

@@ -16,7 +16,7 @@ export class CallIds {
 
   /** The id of a call that must keep its own. */
   keep(id: string): string {
-    this.#taken.add(id)
+    if (wantsUniqueIds(this.#rule)) this.#taken.add(id)
     return id
   }
 
