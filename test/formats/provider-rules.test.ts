@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { Message, Part, ToolCallPart, ViewMessage } from '../../src/core/message.ts'
+import type { Message, Part, ToolCallPart, ToolResultOutput, ViewMessage } from '../../src/core/message.ts'
 import { renderView } from '../../src/core/render.ts'
 import { validateHistory } from '../../src/core/validate.ts'
 import { detectFormat } from '../../src/formats/detect.ts'
@@ -203,6 +203,34 @@ describe('messages that could be read in part', () => {
     expect(read([{ type: 'output_text' }])[0]?.metadata).toEqual({
       'openai-responses': { item: { type: 'message', id: 'msg_1', status: 'completed' } },
     })
+  })
+})
+
+describe('failures that say nothing', () => {
+  const failed = (output: ToolResultOutput): Message => ({
+    role: 'tool',
+    content: [{ type: 'tool-result', toolCallId: 'a', output }],
+  })
+
+  it.each<[string, ToolResultOutput]>([
+    ['text', { type: 'error-text', value: '' }],
+    ['list', { type: 'content', value: [], isError: true }],
+  ])('tell Anthropic in words that they failed, and it is noted: a %s', (_, output) => {
+    const places: string[] = []
+    const { messages } = toAnthropic([failed(output)], {
+      onNote: ({ kind, place }) => places.push(`${kind} ${place}`),
+    })
+    const content = '[The tool failed and said nothing]'
+    expect(messages).toEqual([
+      { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'a', content, is_error: true }] },
+    ])
+    expect(places).toEqual(['changed [0].content[0].output'])
+  })
+
+  it.each([{ content: '' }, { content: [] }, {}])('stay as Anthropic had them: %j', (said) => {
+    const result = { type: 'tool_result', tool_use_id: 'a', is_error: true, ...said }
+    const messages = [{ role: 'user', content: [result] }]
+    expect(toAnthropic(fromAnthropic(messages))).toEqual({ messages })
   })
 })
 
