@@ -157,7 +157,7 @@ function fromResult(block: JsonObject, path: string, reading: Reading): ToolResu
     toolCallId,
     ...(toolName === undefined ? {} : { toolName }),
     output,
-    ...kept(fields),
+    ...kept(fields, failed && content === ''),
   }
 }
 

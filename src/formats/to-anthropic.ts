@@ -217,13 +217,22 @@ function callBlock(part: ToolCallPart, { conversion, path }: Writing): Anthropic
   return { type: 'tool_use', id: part.toolCallId, name: part.toolName, input, ...fields }
 }
 
+/** What stands for a failure that says nothing: the API refuses `is_error` without content. */
+const FAILED_TEXT = '[The tool failed and said nothing]'
+
 function resultBlock(
   { toolCallId, output, providerOptions }: ToolResultPart,
   writing: Writing,
 ): AnthropicBlock {
-  const { content: layout, is_error, ...fields } = blockOptions(providerOptions).fields
-  const content = resultContent(output, layout, writing)
+  const { fields: kept, isOwn } = blockOptions(providerOptions)
+  const { content: layout, is_error, ...fields } = kept
   const failed = isFailed(output) ? true : is_error === true ? undefined : is_error
+  const said = resultContent(output, layout, writing)
+  // Own results stay as they were read.
+  const isSilent = failed === true && said?.length === 0 && !isOwn
+  if (isSilent)
+    writing.conversion.note('changed', `${writing.path}.output`, 'a failure without content is refused')
+  const content = isSilent ? FAILED_TEXT : said
   return {
     type: 'tool_result',
     tool_use_id: toolCallId,

@@ -18,10 +18,10 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** The elements of a list of somebody else's. Throws `INVALID_INPUT` when it is none. */
+/** The elements of a list of somebody else's; holes are elements, too. Throws `INVALID_INPUT` when it is none. */
 export function listAt(value: unknown, path: string): readonly unknown[] {
   if (!Array.isArray(value)) throw invalid(`${path}: must be an array`)
-  return value as readonly unknown[]
+  return Array.from(value as readonly unknown[])
 }
 
 /** An object of somebody else's. Throws `INVALID_INPUT` when it is none. */

@@ -8,7 +8,7 @@ import {
   type ToolResultOutput,
 } from '../../core/message.ts'
 import type { Conversion } from '../conversion.ts'
-import { kindOf, OPENAI } from '../openai-types.ts'
+import { kindOf, OPENAI, sdkDetailOf } from '../openai-types.ts'
 import { defaultName, whyNotSent } from '../to-openai-parts.ts'
 import { isObject, mediaOf, textBlocks } from '../wire.ts'
 import { ownOf, type Speaker } from './types.ts'
@@ -64,7 +64,7 @@ export function imagePart(part: ImagePart | FilePart): JsonObject {
   const data = part.type === 'image' ? part.image : part.data
   const media = mediaOf(data, part.mediaType)
   const own = ownOf(part.providerOptions)?.part
-  const fields = isObject(own) ? own : { detail: 'auto' }
+  const fields = isObject(own) ? own : { detail: sdkDetailOf(part.providerOptions) ?? 'auto' }
   if ('url' in media) return { type: 'input_image', image_url: media.url, ...fields }
   const isDataUrl = typeof data === 'string' && /^data:/i.test(data)
   const image_url = isDataUrl ? data : `data:${media.mediaType ?? 'image/png'};base64,${media.base64}`
