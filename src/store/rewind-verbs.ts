@@ -74,8 +74,8 @@ export class RewindVerbs<S extends Storage> extends LogVerbs<S> {
     const once = async (): Promise<{ readonly done: Rewound; readonly append: readonly NewMessage[] }> => {
       const known = operation && (await this.storage.rewound(id, operation))
       if (known !== undefined) return { done: known, append: [] }
-      const { from, append, version } = await this.#decide(id, request)
-      const wanted = { from, append, expectedPosition, expectedVersion: version, operation }
+      const { from, append, madeFor } = await this.#decide(id, request)
+      const wanted = { from, append, expectedPosition, madeFor, operation }
       return { done: await this.#commit(id, wanted, { actor, reason }), append }
     }
     const { done, append } = isFixed(request) ? await once() : await replanned(once, MOST_DECISIONS)
@@ -90,18 +90,19 @@ export class RewindVerbs<S extends Storage> extends LogVerbs<S> {
 
   /** What is asked for now. The session is read before its view, so that whatever is changed in between shows in its version. */
   async #decide(id: string, request: Request): Promise<Decision> {
-    if (isFixed(request)) return { from: pointOf(request.from), append: messagesOf(request.append) }
+    if (isFixed(request))
+      return { from: pointOf(request.from), append: messagesOf(request.append), madeFor: undefined }
     const session = await this.storage.session(id)
     const view = session === undefined ? [] : await this.storage.view(id, false)
     const from = pointOf(typeof request.from === 'function' ? request.from(view) : request.from)
     const hidden = view.slice(indexOf(id, view, from))
     const append = messagesOf(typeof request.append === 'function' ? request.append(hidden) : request.append)
-    return { from, append, ...(session !== undefined && { version: session.version }) }
+    return { from, append, madeFor: session ?? null }
   }
 
   async #commit(
     id: string,
-    wanted: Pick<RewindRequest, 'from' | 'append' | 'expectedPosition' | 'expectedVersion' | 'operation'>,
+    wanted: Pick<RewindRequest, 'from' | 'append' | 'expectedPosition' | 'madeFor' | 'operation'>,
     authorship: Pick<RewindRequest['run'], 'actor' | 'reason'>,
   ): Promise<Rewound> {
     const session = await this.storage.session(id)
@@ -118,7 +119,7 @@ export class RewindVerbs<S extends Storage> extends LogVerbs<S> {
 }
 
 type Request = Pick<RewindOptions, 'from' | 'append'>
-type Decision = Pick<RewindRequest, 'from' | 'append'> & { readonly version?: number }
+type Decision = Pick<RewindRequest, 'from' | 'append' | 'madeFor'>
 
 /** How often a function is asked again: every time somebody else got ahead, so few are enough. */
 const MOST_DECISIONS = 100

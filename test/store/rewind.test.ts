@@ -131,6 +131,32 @@ it('gives idempotency keys free, keeps ids', async () => {
   expect(await textsOf(store)).toEqual(['x', 'y'])
 })
 
+it('gives the keys free of what summaries stood for', async () => {
+  const store = await openStore(':memory:')
+  const said: NewMessage[] = ['one', 'two', 'three'].map((word) => ({
+    role: 'user',
+    content: `${word} `.repeat(200),
+    idempotencyKey: word,
+  }))
+  await store.append('s', said)
+  await store.compactSession('s', { range: { from: 1, to: 2 }, summary: 'one and two' })
+  expect((await store.append('s', [said[0]!])).messages).toMatchObject([{ position: 1, existing: true }])
+  // The summary is itself summarized.
+  await store.compactSession('s', { range: { from: 1, to: 3 }, summary: 'all' })
+  const { compactionId, messages } = await store.rewind('s', { from: 'start', append: said })
+  expect(messages.map(({ position, existing }) => [position, existing])).toEqual([
+    [4, false],
+    [5, false],
+    [6, false],
+  ])
+  expect((await store.getEffectiveHistory('s')).map(({ content }) => content)).toEqual(
+    said.map(({ content }) => content),
+  )
+  expect((await store.append('s', said)).messages.map(({ position }) => position)).toEqual([4, 5, 6])
+  await store.undoCompaction('s', compactionId!)
+  expect((await store.append('s', said)).messages.map(({ position }) => position)).toEqual([4, 5, 6])
+})
+
 it('makes the session when there is something to append', async () => {
   const store = await openStore(':memory:')
   expect(await codeOf(store.rewind('s', { from: 'start' }))).toBe('SESSION_NOT_FOUND')
@@ -205,6 +231,40 @@ it('asks a function again when somebody else writes in between', async () => {
   await meddled
   expect(seen).toEqual([5, 6])
   expect(await textsOf(store)).toEqual(['be brief', 'one', 'tool-call', 'tool-result', 'two', 'late!'])
+})
+
+it('asks a function again when somebody makes the session in between', async () => {
+  const store = await openStore(':memory:')
+  let meddled: Promise<unknown> | undefined
+  await store.rewind('s', {
+    from: () => {
+      meddled ??= store.append('s', [{ role: 'user', content: 'theirs' }])
+      return 'start'
+    },
+    append: (hidden) => [
+      ...hidden.map(({ role, content }) => ({ role, content })),
+      { role: 'user', content: 'mine' },
+    ],
+  })
+  await meddled
+  expect(await textsOf(store)).toEqual(['theirs', 'mine'])
+})
+
+it('asks a function again when the session was purged and made anew in between', async () => {
+  const store = await openStore(':memory:')
+  const mine: NewMessage = { id: 'm', role: 'user', content: 'x' }
+  await store.append('s', [mine])
+  let asked = 0
+  let meddled: Promise<unknown> | undefined
+  await store.rewind('s', {
+    from: () => {
+      asked += 1
+      meddled ??= store.purgeSession('s').then(() => store.append('s', [mine]))
+      return { messageId: 'm' }
+    },
+  })
+  await meddled
+  expect(asked).toBe(2)
 })
 
 it('throws what a function throws, and changes nothing', async () => {

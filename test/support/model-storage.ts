@@ -84,6 +84,16 @@ type Stored = {
   operations: Map<string, { digest: string; done: Rewound }>
 }
 
+/** Whether a row is hidden by hand, or the row that stands for it is. */
+function isTakenBack(log: SessionLog, row: LogRow): boolean {
+  const { condenseParent, truncationParent } = tagsOf(log, row)
+  const hiding = condenseParent ?? truncationParent
+  if (hiding === undefined) return false
+  if (log.compactions.some(({ no, kind }) => no === hiding && kind === 'manual')) return true
+  const standing = log.rows.find(({ insertedBy }) => insertedBy === hiding)
+  return standing !== undefined && isTakenBack(log, standing)
+}
+
 /**
  * The port spelled with the definitions of `session-log.ts`: the whole log in memory, everything worked out anew
  * at every call. Slow, obvious, and the measure for every real storage.
@@ -316,9 +326,7 @@ export class ModelStorage implements Storage {
     const { idempotencyKey } = message
     if (idempotencyKey === undefined) return undefined
     const row = stored.log.rows.findLast((candidate) => {
-      if (stored.keyOf.get(candidate.key) !== idempotencyKey) return false
-      const hiding = tagsOf(stored.log, candidate).truncationParent
-      return !stored.log.compactions.some(({ no, kind }) => no === hiding && kind === 'manual')
+      return stored.keyOf.get(candidate.key) === idempotencyKey && !isTakenBack(stored.log, candidate)
     })
     if (row === undefined) return undefined
     const same =

@@ -41,6 +41,7 @@ export function rewind(
     const session = readSession(connection, sessionId)
     const known = operation && session && knownOperation(connection, session, operation)
     if (known !== undefined) return known
+    if (!isMadeFor(request, session)) throw stale(sessionId, 'the session was changed since', [])
     const hidden = session === undefined ? NOTHING : hideFrom(connection, session, request, estimators)
     if (session === undefined && (write === undefined || typeof request.from === 'object'))
       throw new UndertextError('SESSION_NOT_FOUND', { sessionId })
@@ -62,6 +63,11 @@ export function rewind(
   })
 }
 
+function isMadeFor({ madeFor }: RewindRequest, session: StoredSession | undefined): boolean {
+  if (madeFor === undefined) return true
+  return madeFor?.incarnation === session?.incarnation && madeFor?.version === session?.version
+}
+
 type Hidden = { readonly no: number | undefined; readonly rows: number }
 const NOTHING: Hidden = { no: undefined, rows: 0 }
 
@@ -72,9 +78,7 @@ function hideFrom(
   estimators: Estimators,
 ): Hidden {
   const { id: sessionId } = session
-  const { expectedPosition, expectedVersion } = request
-  if (expectedVersion !== undefined && expectedVersion !== session.version)
-    throw stale(sessionId, 'the session was changed since', [])
+  const { expectedPosition } = request
   if (expectedPosition !== undefined && expectedPosition !== session.messageCount) {
     const facts = { sessionId, expected: expectedPosition, actual: session.messageCount }
     throw new UndertextError('POSITION_CONFLICT', facts)
