@@ -1,11 +1,10 @@
 import { createHash } from 'node:crypto'
 import { v7 as uuidv7 } from 'uuid'
 import { resolveModel } from '../compaction/model.ts'
-import { replanned } from '../compaction/replan.ts'
 import { check, invalid } from '../core/check.ts'
 import { canonicalJson, type Json } from '../core/json.ts'
 import type { NewMessage, ViewMessage } from '../core/message.ts'
-import { UndertextError } from '../errors.ts'
+import { isUndertextError, UndertextError } from '../errors.ts'
 import type { AppendedMessage, RewindPoint, RewindRequest, Rewound, Storage } from '../storage/storage.ts'
 import { rewindPointSchema, rewindSchema } from '../store-options.ts'
 import { checkId, checkMessages } from './check-arguments.ts'
@@ -78,7 +77,7 @@ export class RewindVerbs<S extends Storage> extends LogVerbs<S> {
       const wanted = { from, append, expectedPosition, madeFor, operation }
       return { done: await this.#commit(id, wanted, { actor, reason }), append }
     }
-    const { done, append } = isFixed(request) ? await once() : await replanned(once, MOST_DECISIONS)
+    const { done, append } = isFixed(request) ? await once() : await this.#askedAgain(id, once)
     if (!done.existing) await this.recordAppended(id, append, done.messages)
     const last = done.messages.at(-1)
     const isNew = last !== undefined && !done.existing
@@ -86,6 +85,20 @@ export class RewindVerbs<S extends Storage> extends LogVerbs<S> {
     const { compactionId, rowsHidden, messages, existing } = done
     const compaction = compactionId === undefined ? {} : { compactionId }
     return { sessionId: id, ...compaction, rowsHidden, messages, position, existing }
+  }
+
+  /** Asks functions again when their answers went stale. What is stale though nothing changed is their mistake, and told at once. */
+  async #askedAgain<T>(id: string, once: () => Promise<T>): Promise<T> {
+    for (let asked = 1; ; asked++) {
+      const before = await this.storage.session(id)
+      try {
+        return await once()
+      } catch (error) {
+        if (!isUndertextError(error, 'STALE_PLAN') || asked === MOST_DECISIONS) throw error
+        const now = await this.storage.session(id)
+        if (now?.incarnation === before?.incarnation && now?.version === before?.version) throw error
+      }
+    }
   }
 
   /** What is asked for now. The session is read before its view, so that whatever is changed in between shows in its version. */

@@ -1,5 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import { type NewMessage, openStore, type SqliteStore, type UndertextError } from '../../src/index.ts'
+import {
+  dropReasoning,
+  type NewMessage,
+  openStore,
+  type SqliteStore,
+  type UndertextError,
+} from '../../src/index.ts'
 
 /*
  * Taking back what was said last: one compaction that hides the end of the view whatever stands there, and messages in its place.
@@ -267,6 +273,18 @@ it('asks a function again when the session was purged and made anew in between',
   expect(asked).toBe(2)
 })
 
+it('asks a function once whose row is not there', async () => {
+  const { store, ids } = await started()
+  await store.rewind('s', { from: { messageId: ids[4]! } })
+  let asked = 0
+  const from = () => {
+    asked += 1
+    return { messageId: ids[4]! }
+  }
+  expect(await codeOf(store.rewind('s', { from }))).toBe('STALE_PLAN')
+  expect(asked).toBe(1)
+})
+
 it('throws what a function throws, and changes nothing', async () => {
   const { store } = await started()
   const refuse = (): never => {
@@ -340,6 +358,121 @@ it('shows a deduplicated read again when the copy it points at is taken back', a
   expect(await store.getEffectiveHistory('s')).toEqual(before)
   await store.redoCompaction('s', compactionId!)
   expect(await store.getEffectiveHistory('s')).toEqual(after)
+  expect((await store.verifySession('s')).findings).toEqual([])
+})
+
+it('shows reasoning again that a tool loop needs which it opens again', async () => {
+  const store = await openStore(':memory:')
+  const calling = (id: string): NewMessage[] => [
+    {
+      role: 'assistant',
+      content: [
+        {
+          type: 'reasoning',
+          text: `thoughts of ${id} `.repeat(50),
+          providerOptions: { anthropic: { signature: id } },
+        },
+        { type: 'tool-call', toolCallId: id, toolName: 'look', input: {} },
+      ],
+    },
+    {
+      role: 'tool',
+      content: [
+        { type: 'tool-result', toolCallId: id, toolName: 'look', output: { type: 'text', value: 'x' } },
+      ],
+    },
+  ]
+  const said: NewMessage[] = [
+    { role: 'user', content: 'one' },
+    ...calling('a'),
+    { role: 'assistant', content: 'done' },
+    { role: 'user', content: 'two' },
+    ...calling('b'),
+    ...calling('c'),
+    { role: 'assistant', content: 'done again' },
+    { role: 'user', content: 'three' },
+    { role: 'assistant', content: 'yes' },
+  ]
+  const { messages } = await store.append('s', said)
+  const dropped = await store.compactSession('s', { targetTokens: 0, stages: [dropReasoning()] })
+  const before = await store.getEffectiveHistory('s')
+  const reasoning = (view: typeof before): number[] =>
+    view.map(({ content }) =>
+      typeof content === 'string'
+        ? 0
+        : content.filter((part) => part.type === 'reasoning' && part.text !== '').length,
+    )
+  expect(reasoning(before)).toEqual([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0])
+
+  // From "done again" on: the second turn's loop waits for an answer again, the first turn's stays as it is.
+  const { compactionId } = await store.rewind('s', { from: { messageId: messages[9]!.id } })
+  const after = await store.getEffectiveHistory('s')
+  expect(reasoning(after)).toEqual([0, 0, 0, 0, 0, 1, 0, 1, 0])
+  expect(after.slice(5).map(({ content }) => content)).toEqual(said.slice(5, 9).map(({ content }) => content))
+  expect(after[5]!.replacedParts).toBe(undefined)
+  expect((await store.verifySession('s')).findings).toEqual([])
+  // What it shows again may go again, once the loop is over.
+  await store.append('s', [
+    { role: 'assistant', content: 'done anew' },
+    { role: 'user', content: 'three' },
+  ])
+  const again = await store.compactSession('s', { targetTokens: 0, stages: [dropReasoning()] })
+  expect(reasoning(await store.getEffectiveHistory('s'))).toEqual([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0])
+  expect((await store.verifySession('s')).findings).toEqual([])
+  await store.undoCompaction('s', again!.compactions[0]!.id)
+  expect((await store.getEffectiveHistory('s')).slice(0, 9)).toEqual(after)
+  // Without what was shown instead, it is the original still.
+  await store.undoCompaction('s', dropped!.compactions[0]!.id)
+  expect(reasoning(await store.getEffectiveHistory('s')).slice(0, 9)).toEqual([0, 1, 0, 0, 0, 1, 0, 1, 0])
+  expect((await store.verifySession('s')).findings).toEqual([])
+  await store.redoCompaction('s', dropped!.compactions[0]!.id)
+  await store.undoCompaction('s', compactionId!)
+  expect((await store.getEffectiveHistory('s')).slice(0, 12)).toEqual(before)
+  expect((await store.verifySession('s')).findings).toEqual([])
+})
+
+it('shows deduplicated pictures again, exactly', async () => {
+  const store = await openStore(':memory:')
+  const text = Array.from({ length: 60 }, (_, line) => `line ${line} of the file`).join('\n')
+  const read = (id: string): NewMessage[] => [
+    {
+      role: 'assistant',
+      content: [{ type: 'tool-call', toolCallId: id, toolName: 'read_file', input: { path: 'a.md' } }],
+    },
+    {
+      role: 'tool',
+      content: [
+        {
+          type: 'tool-result',
+          toolCallId: id,
+          toolName: 'read_file',
+          output: {
+            type: 'content',
+            value: [
+              { type: 'text', text },
+              { type: 'image', image: 'iVBORw0KGgo=', mediaType: 'image/png' },
+            ],
+          },
+        },
+      ],
+    },
+  ]
+  await store.append('s', [
+    { role: 'user', content: 'read' },
+    ...read('a'),
+    { role: 'user', content: 'again' },
+  ])
+  const { messages } = await store.append('s', [...read('b'), { role: 'assistant', content: 'done' }])
+  const before = await store.getEffectiveHistory('s')
+  const result = await store.compactSession('s', {
+    targetTokens: 0,
+    enablePrune: false,
+    enableSummarize: false,
+    enableTruncate: false,
+  })
+  expect(result!.compactions.map(({ kind }) => kind)).toEqual(['deduplicate'])
+  await store.rewind('s', { from: { messageId: messages[0]!.id } })
+  expect(await store.getEffectiveHistory('s')).toEqual(before.slice(0, 4))
   expect((await store.verifySession('s')).findings).toEqual([])
 })
 
