@@ -9,12 +9,12 @@ import type { SdkModelMessage } from '../model-types.ts'
 import { namesOf } from '../provider-names.ts'
 import { type SdkVersion, versionOf } from '../sdk-types.ts'
 import { CAME_LATE } from '../taken-back.ts'
-import { toModelMessages } from '../to-model-messages.ts'
 import type { UIMessageLike } from '../ui-types.ts'
 import { askedIn, type ChatRequest, messageIn, targetOfRequest } from './asked.ts'
 import { type ChatStorage, changeChat, readChat, type SaveResult } from './log.ts'
 import { withModelOutputs } from './model-outputs.ts'
 import { type LoadOptions, type TurnOptions, turnSchema } from './options.ts'
+import { promptOf } from './prompt-of.ts'
 import type { Wanted } from './target.ts'
 import { validated } from './validation.ts'
 import { type Given, givenAt, isKnown, type Standing } from './versions.ts'
@@ -95,14 +95,15 @@ export async function beginTurn<UI_MESSAGE extends UIMessageLike>(
     ...(hasAnswers && { pendingCalls: 'keep' }),
   })
   const end = endOf(setting, chatId, saved, asked.isAnew)
+  const { system, messages } = promptOf(prepared, names.version)
   return {
     chatId,
     messages: await withModelOutputs(
-      toModelMessages(prepared.messages, { version: names.version }),
+      messages,
       standing.map((one) => one.message),
       validation.tools,
     ),
-    ...(prepared.system !== undefined && { system: prepared.system }),
+    ...(system !== undefined && { system }),
     providerOptions: { undertext: { skip: true } },
     originalMessages: standing.map((one) => one.message) as unknown as UI_MESSAGE[],
     generateMessageId: setting.generateMessageId ?? uuidv7,
