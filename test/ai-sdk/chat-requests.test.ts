@@ -1,10 +1,11 @@
-import { streamText, tool, type UIMessage } from 'ai'
+import { consumeStream, streamText, tool, type UIMessage } from 'ai'
+import { MockLanguageModelV3 } from 'ai/test'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { chatStore, type SdkUIMessage } from '../../src/ai-sdk.ts'
 import { openStore } from '../../src/index.ts'
 import { Browser, plain } from './chat-browser.ts'
-import { call, type Said, scripted, sent, text } from './models.ts'
+import { call, finishOf, type Said, type StreamPart, scripted, sent, text, usage } from './models.ts'
 
 /*
  * What `useChat` really posts, by the AI SDK's own class: after answers that failed, requests that never arrived, outputs nobody sent.
@@ -52,6 +53,16 @@ async function serve(script: readonly Said[], whole: boolean) {
     },
     [Symbol.asyncDispose]: () => store.close(),
   }
+}
+
+function promise() {
+  let resolve = (): void => {}
+  let reject: (error: unknown) => void = () => {}
+  const promise = new Promise<void>((done, failed) => {
+    resolve = done
+    reject = failed
+  })
+  return { promise, resolve, reject }
 }
 
 const ONE = ['user: one', 'assistant: first']
@@ -219,5 +230,100 @@ describe('of an assistant’s message a browser brings nothing but what came of 
     await chats.save({ chatId: id, messages: [question, there] })
     await chats.resume({ id, message })
     expect(await chats.load(id)).toEqual([question, stands])
+  })
+})
+
+describe('a browser that goes away in the middle of an answer', () => {
+  it.each([
+    ['what it was sent is stored', false, 'one'],
+    ['with consumeSseStream all of it is stored', true, 'one two'],
+  ])('%s', async (_, consumes, said) => {
+    await using store = await openStore(':memory:')
+    const chats = chatStore(store)
+    const id = await chats.create()
+    const gone = promise()
+    const finished = promise()
+    const model = new MockLanguageModelV3({
+      doStream: async () => ({
+        stream: new ReadableStream<StreamPart>({
+          async start(controller) {
+            controller.enqueue({ type: 'text-start', id: '1' })
+            controller.enqueue({ type: 'text-delta', id: '1', delta: 'one' })
+            await gone.promise
+            const rest: StreamPart[] = [
+              { type: 'text-delta', id: '1', delta: ' two' },
+              { type: 'text-end', id: '1' },
+              { type: 'finish', finishReason: finishOf([]), usage: usage() },
+            ]
+            for (const part of rest) controller.enqueue(part)
+            controller.close()
+          },
+        }),
+      }),
+    })
+    const question = { id: 'u1', role: 'user', parts: [{ type: 'text', text: 'hi' }] } as const
+    const turn = await chats.resume({ id, message: question })
+    const response = streamText({ model, messages: turn.messages }).toUIMessageStreamResponse({
+      originalMessages: turn.originalMessages as UIMessage[],
+      generateMessageId: turn.generateMessageId,
+      onFinish: (end) => turn.onFinish(end).then(finished.resolve, finished.reject),
+      ...(consumes && { consumeSseStream: consumeStream }),
+    })
+    const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader()
+    for (let seen = ''; !seen.includes('one'); ) seen += (await reader.read()).value
+    const cancelled = reader.cancel()
+    if (!consumes) await finished.promise
+    gone.resolve()
+    await Promise.all([cancelled, finished.promise])
+    expect((await chats.load(id)).at(-1)?.parts.at(-1)).toMatchObject({ type: 'text', text: said })
+  })
+})
+
+describe('an answer that comes late', () => {
+  it('hides its own rows only, also when others wrote behind it', async () => {
+    await using store = await openStore(':memory:')
+    const say = (id: string, role: 'user' | 'assistant' = 'user') =>
+      ({ id, role, parts: [{ type: 'text', text: id }] }) as const
+    // Somebody else writes just when the late answer is about to be hidden.
+    let afterAppend: (() => Promise<unknown>) | undefined
+    const watched = new Proxy(store, {
+      get: (target, name) => {
+        const own: unknown = Reflect.get(target, name)
+        if (typeof own !== 'function') return own
+        return async (...given: unknown[]) => {
+          const result: unknown = await own.apply(target, given)
+          const next = name === 'append' ? afterAppend : undefined
+          if (next) afterAppend = undefined
+          await next?.()
+          return result
+        }
+      },
+    })
+    const chats = chatStore(watched)
+    const id = await chats.create()
+    const slow = await chats.resume({ id, message: say('u1') })
+    await chats.resume({
+      id,
+      message: { ...say('u1'), parts: [{ type: 'text', text: 'edited' }] },
+      messageId: 'u1',
+    })
+    afterAppend = () => chatStore(store).resume({ id, message: say('u2') })
+    await slow.onFinish({ responseMessage: say('late', 'assistant') })
+    expect((await chats.load(id)).map((message) => message.id)).toEqual(['u1', 'u2'])
+  })
+
+  it.each([
+    ['nothing', []],
+    ['words that never came', [{ type: 'step-start' }, { type: 'text', text: '', state: 'streaming' }]],
+  ])('%s leaves the answer that was to be made anew', async (_, parts) => {
+    await using store = await openStore(':memory:')
+    const chats = chatStore(store)
+    const id = await chats.create()
+    const question = { id: 'u1', role: 'user', parts: [{ type: 'text', text: 'hi' }] } as const
+    const answer = { id: 'a1', role: 'assistant', parts: [{ type: 'text', text: 'ho' }] } as const
+    await chats.save({ chatId: id, messages: [question, answer] })
+    const turn = await chats.resume({ id, message: question, trigger: 'regenerate-message', messageId: 'a1' })
+    await turn.onFinish({ responseMessage: { id: 'b1', role: 'assistant', parts } })
+    expect(await chats.load(id)).toEqual([question, answer])
   })
 })

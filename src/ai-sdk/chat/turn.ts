@@ -1,5 +1,5 @@
 import { v7 as uuidv7 } from 'uuid'
-import { check } from '../../core/check.ts'
+import { check, invalid } from '../../core/check.ts'
 import { isObject } from '../../core/json.ts'
 import { type Message, partsOf } from '../../core/message.ts'
 import { isUndertextError } from '../../errors.ts'
@@ -153,7 +153,9 @@ function endOf(
   began: SaveResult,
   isAnew: boolean,
 ): (end: AnswerEnd) => Promise<void> {
-  return async ({ responseMessage }) => {
+  return async (end) => {
+    if (!isObject(end)) throw invalid('onFinish: must be given an object with responseMessage')
+    const { responseMessage } = end
     if (!saysSomething(responseMessage)) {
       // Nothing came in place of the answer that was to be made anew: it stands again.
       const { compactionId, rowsAppended } = began
