@@ -48,7 +48,7 @@ function firstOfEach(messages: readonly NewMessage[]): readonly NewMessage[] {
 
 /**
  * The messages whose entries the transcript does not have, under keys that no deleted entry holds: such a row gives its
- * key free only where the deletion itself hides it, and not where a summary did before.
+ * key free where the deletion hides it or what stands for it, and not where a truncation without a marker hid it before.
  */
 async function unknownOf(
   store: TranscriptStore,

@@ -55,7 +55,7 @@ export function pointingBehind(view: View, from: number): Pointing[] {
  * thinking on, providers refuse calls without it.
  */
 export function thinkingAgain(view: View, from: number): ViewRow[] {
-  return view.rows
-    .slice(openLoopBefore(view.rows, from), from)
-    .filter(({ hasReasoning, shown }) => hasReasoning && shown.length > 0)
+  const loop = view.rows.slice(openLoopBefore(view.rows, from), from)
+  if (loop.every(({ calls }) => calls.length === 0)) return []
+  return loop.filter(({ hasReasoning, shown }) => hasReasoning && shown.length > 0)
 }
