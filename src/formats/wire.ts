@@ -3,7 +3,14 @@
  * Neither converter knows the other.
  */
 import { invalid } from '../core/check.ts'
-import { type Json, type JsonObject, jsonProblem, MAX_JSON_DEPTH } from '../core/json.ts'
+import {
+  canonicalJson,
+  type Json,
+  type JsonObject,
+  jsonProblem,
+  MAX_JSON_DEPTH,
+  stringifyJson,
+} from '../core/json.ts'
 import type { Message, Part, ProviderOptions, ProviderPart, ToolResultPart } from '../core/message.ts'
 
 /** Whether a value is an object with named fields: no array, not null. */
@@ -182,6 +189,21 @@ export function parsedArguments(text: string): Json {
   } catch {
     return text // a model's slip, or a call cut off by the limit of tokens
   }
+}
+
+/**
+ * Arguments as a value, and as `raw` their text where `JSON.stringify` would write another: what `argumentsText` needs
+ * to write them again to the byte.
+ */
+export function readArguments(text: string): { input: Json; raw: { arguments?: string } } {
+  const input = parsedArguments(text)
+  return { input, raw: stringifyJson(input) === text ? {} : { arguments: text } }
+}
+
+/** An input as the text of arguments: the text it was read from while that still means the same. */
+export function argumentsText(input: Json, raw: Json | undefined): string {
+  const isSame = typeof raw === 'string' && canonicalJson(parsedArguments(raw)) === canonicalJson(input)
+  return isSame ? raw : stringifyJson(input)
 }
 
 /** What was read of one message: the message, or one that only keeps what could not be read. */

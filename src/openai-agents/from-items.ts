@@ -1,5 +1,5 @@
 import { invalid } from '../core/check.ts'
-import { type JsonObject, stringifyJson } from '../core/json.ts'
+import type { JsonObject } from '../core/json.ts'
 import type { Message, Part, ProviderPart, ReasoningPart, Role, ToolCallPart } from '../core/message.ts'
 import { Conversion, type ConversionOptions } from '../formats/conversion.ts'
 import {
@@ -8,7 +8,7 @@ import {
   jsonMessageAt,
   listAt,
   objectAt,
-  parsedArguments,
+  readArguments,
   stringAt,
   type TextBlock,
 } from '../formats/wire.ts'
@@ -96,16 +96,14 @@ function fromPart(
 }
 
 /** Arguments as a value, and as text when `JSON.stringify` would write another. */
-function fromCall({ type: _, callId, name, arguments: raw, ...rest }: JsonObject): ToolCallPart {
-  const written = stringAt(raw, 'arguments')
-  const input = parsedArguments(written)
-  const fields = stringifyJson(input) === written ? rest : { ...rest, arguments: written }
+function fromCall({ type: _, callId, name, arguments: text, ...rest }: JsonObject): ToolCallPart {
+  const { input, raw } = readArguments(stringAt(text, 'arguments'))
   return {
     type: 'tool-call',
     toolCallId: stringAt(callId, 'callId'),
     toolName: stringAt(name, 'name'),
     input,
-    ...own({ type: 'function_call', ...fields }),
+    ...own({ type: 'function_call', ...rest, ...raw }),
   }
 }
 

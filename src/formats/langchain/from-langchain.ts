@@ -2,11 +2,12 @@ import { invalid } from '../../core/check.ts'
 import type { Json, JsonObject } from '../../core/json.ts'
 import type { Message, Part, Role, ToolResultContent, ToolResultOutput } from '../../core/message.ts'
 import { Conversion, type ConversionOptions } from '../conversion.ts'
+import { FunctionCallIds } from '../function-call-ids.ts'
 import { isEmpty, isObject, joinBlocks, listAt, stringAt } from '../wire.ts'
 import { isText, noBlock, readBlock, readSimpleBlock } from './blocks.ts'
 import { CallReader, type KnownCalls } from './calls.ts'
 import { type Envelope, openEnvelope } from './envelope.ts'
-import { functionCallId, LANGCHAIN, usualFields } from './types.ts'
+import { LANGCHAIN, usualFields } from './types.ts'
 
 /**
  * Messages of LangChain's in the neutral form, ready to be appended: instances of `BaseMessage` (chunks too), the
@@ -26,7 +27,7 @@ import { functionCallId, LANGCHAIN, usualFields } from './types.ts'
  */
 export function fromLangChain(messages: readonly object[], options?: ConversionOptions): Message[] {
   const conversion = new Conversion(LANGCHAIN, options)
-  const calls: KnownCalls = { names: new Map(), functionCounts: new Map(), functionIds: new Map() }
+  const calls: KnownCalls = { names: new Map(), functionCallIds: new FunctionCallIds() }
   return listAt(messages, 'messages').map((message, i) => {
     conversion.at(i)
     const path = `[${i}]`
@@ -173,7 +174,7 @@ class MessageReader {
   #askedByName(rest: JsonObject): { toolCallId: string; rest: JsonObject } {
     const name = stringAt(rest.name, `${this.#path}.name`)
     this.#form.type = 'function'
-    return { toolCallId: this.#calls.functionIds.get(name) ?? functionCallId(name, 1), rest }
+    return { toolCallId: this.#calls.functionCallIds.newest(name), rest }
   }
 
   #output(content: Json | undefined, failed: boolean): ToolResultOutput {
