@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import { check, nameSchema } from '../core/check.ts'
 import { isUndertextError } from '../errors.ts'
-import type { Session } from '../index.ts'
+import type { Session } from '../storage/storage.ts'
+import { unlessUnknown } from '../store/unless-unknown.ts'
 import { appendNew } from './append.ts'
 import { deletionMark, messagesOf } from './entry.ts'
 import { CLAUDE_AGENT_SDK, keyOfSession, ownerOf, type Transcript, transcriptOf } from './key.ts'
@@ -243,15 +244,6 @@ export class UndertextSessionStore {
 }
 
 type Listed = Transcript & { readonly session: Session }
-
-async function unlessUnknown<T>(answer: Promise<T>): Promise<T | undefined> {
-  try {
-    return await answer
-  } catch (error) {
-    if (isUndertextError(error, 'SESSION_NOT_FOUND')) return undefined
-    throw error
-  }
-}
 
 const VERBS = ['append', 'getMessages', 'listSessions', 'rewind', 'undoCompaction'] as const
 

@@ -8,7 +8,9 @@ import { isUndertextError } from '../errors.ts'
 import { Conversion, type ConversionOptions } from '../formats/conversion.ts'
 import { fromLangChain } from '../formats/langchain/from-langchain.ts'
 import { messageIdOf } from '../formats/langchain/message-id.ts'
+import { unlessUnknown } from '../store/unless-unknown.ts'
 import type { Store } from '../store.ts'
+import type { CompactOptions } from '../store-options.ts'
 import { toLangChain } from './instances.ts'
 
 /** What a chat message history needs of a store. */
@@ -16,8 +18,6 @@ export type HistoryStore = Pick<
   Store,
   'append' | 'compactSession' | 'getMessages' | 'renderHistory' | 'rewind'
 >
-
-type CompactOptions = Exclude<Parameters<Store['compactSession']>[1], undefined>
 
 /** Which conversation a history is of, how it is shown, and how messages are converted on both ways. */
 export type UndertextChatMessageHistoryOptions = ConversionOptions & {
@@ -78,17 +78,13 @@ export class UndertextChatMessageHistory extends BaseListChatMessageHistory {
 
   async #read(): Promise<readonly Message[]> {
     const { store, sessionId, view, provider } = this.#options
-    try {
-      if (view === 'full') {
-        const rows = await store.getMessages(sessionId)
-        return rows.filter(({ kind }) => kind === 'message')
-      }
-      const shown = { pendingCalls: 'keep', ...(provider === undefined ? {} : { provider }) } as const
-      return (await store.renderHistory(sessionId, shown)).messages
-    } catch (error) {
-      if (isUndertextError(error, 'SESSION_NOT_FOUND')) return []
-      throw error
+    if (view === 'full') {
+      const rows = (await unlessUnknown(store.getMessages(sessionId))) ?? []
+      return rows.filter(({ kind }) => kind === 'message')
     }
+    const shown = { pendingCalls: 'keep', ...(provider === undefined ? {} : { provider }) } as const
+    const rendering = await unlessUnknown(store.renderHistory(sessionId, shown))
+    return rendering?.messages ?? []
   }
 
   /** Adds one message; see `addMessages`. */
@@ -152,11 +148,7 @@ export class UndertextChatMessageHistory extends BaseListChatMessageHistory {
   override async clear(): Promise<void> {
     const { store, sessionId, actor } = this.#options
     this.#shown = new WeakSet()
-    try {
-      await store.rewind(sessionId, { from: 'start', actor, reason: 'clear' })
-    } catch (error) {
-      if (!isUndertextError(error, 'SESSION_NOT_FOUND')) throw error
-    }
+    await unlessUnknown(store.rewind(sessionId, { from: 'start', actor, reason: 'clear' }))
   }
 }
 

@@ -4,6 +4,7 @@ import type { ViewMessage } from '../core/message.ts'
 import { isUndertextError, UndertextError } from '../errors.ts'
 import type { ConversionOptions } from '../formats/conversion.ts'
 import type { Session } from '../storage/storage.ts'
+import { unlessUnknown } from '../store/unless-unknown.ts'
 import { CompactionOwnership } from './compaction-ownership.ts'
 import { fromAgentItems } from './from-items.ts'
 import { fullHistory } from './full-history.ts'
@@ -58,7 +59,7 @@ export class UndertextSession {
     if (limit !== undefined && limit <= 0) return []
     const items =
       this.#options.view === 'full'
-        ? toAgentItems(await this.#known(() => fullHistory(this.#store, this.#id), []), this.#notes)
+        ? toAgentItems((await unlessUnknown(fullHistory(this.#store, this.#id))) ?? [], this.#notes)
         : this.#shown(await this.#view(), this.#notes).flatMap(({ shown }) => shown)
     return limit === undefined ? items : items.slice(Math.max(items.length - limit, 0))
   }
@@ -81,10 +82,7 @@ export class UndertextSession {
 
   /** Takes all items back. The session, its settings and its log stay. */
   async clearSession(_runContext?: unknown): Promise<void> {
-    await this.#known(
-      () => this.#store.rewind(this.#id, { from: 'start', ...this.#said('clearSession') }),
-      undefined,
-    )
+    await unlessUnknown(this.#store.rewind(this.#id, { from: 'start', ...this.#said('clearSession') }))
   }
 
   /** Items as the model is sent them: as they are. */
@@ -106,7 +104,7 @@ export class UndertextSession {
   async replaceHistoryWithCompaction(items: readonly object[], _runContext?: unknown): Promise<void> {
     const append = fromAgentItems(items, this.#notes)
     const rewound = { from: 'start' as const, append, ...this.#said('replaceHistoryWithCompaction') }
-    await this.#known(() => this.#store.rewind(this.#id, rewound), undefined)
+    await unlessUnknown(this.#store.rewind(this.#id, rewound))
   }
 
   /** Changes calls in the history: from the first changed item on all is taken back and said again. */
@@ -215,22 +213,12 @@ export class UndertextSession {
     return shownRows(view, manner, notes)
   }
 
-  #view(): Promise<ViewMessage[]> {
-    return this.#known(() => this.#store.getEffectiveHistory(this.#id), [])
+  async #view(): Promise<ViewMessage[]> {
+    return (await unlessUnknown(this.#store.getEffectiveHistory(this.#id))) ?? []
   }
 
   #session(): Promise<Session | undefined> {
-    return this.#known<Session | undefined>(() => this.#store.getSession(this.#id), undefined)
-  }
-
-  /** What a verb answers, or something else when there is no such session yet. */
-  async #known<T>(verb: () => Promise<T>, otherwise: T): Promise<T> {
-    try {
-      return await verb()
-    } catch (error) {
-      if (isUndertextError(error, 'SESSION_NOT_FOUND')) return otherwise
-      throw error
-    }
+    return unlessUnknown(this.#store.getSession(this.#id))
   }
 
   #said(method: string): { readonly reason: string; readonly actor?: string } {
