@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { check, nameSchema } from '../core/check.ts'
 import { isUndertextError } from '../errors.ts'
 import type { Session } from '../storage/storage.ts'
+import { storeSchema } from '../store/store-schema.ts'
 import { unlessUnknown } from '../store/unless-unknown.ts'
 import { appendNew } from './append.ts'
 import { deletionMark, messagesOf } from './entry.ts'
@@ -21,7 +22,7 @@ import type {
 } from './types.ts'
 
 const optionsSchema = z.strictObject({
-  store: z.custom<TranscriptStore>(isStore, 'must be a store, as openStore makes it'),
+  store: storeSchema<TranscriptStore>('append', 'getMessages', 'listSessions', 'rewind', 'undoCompaction'),
   actor: nameSchema.optional(),
   foldSessionSummary: z
     .custom<FoldSessionSummary>((value) => typeof value === 'function', 'must be a function')
@@ -244,10 +245,3 @@ export class UndertextSessionStore {
 }
 
 type Listed = Transcript & { readonly session: Session }
-
-const VERBS = ['append', 'getMessages', 'listSessions', 'rewind', 'undoCompaction'] as const
-
-function isStore(value: unknown): boolean {
-  if (typeof value !== 'object' || value === null) return false
-  return VERBS.every((verb) => typeof (value as Record<string, unknown>)[verb] === 'function')
-}
