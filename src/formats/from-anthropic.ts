@@ -20,9 +20,11 @@ import {
   isEmpty,
   isObject,
   isResult,
+  isTextBlock,
   joinBlocks,
   jsonMessageAt,
   listAt,
+  messageRead,
   objectAt,
   stringAt,
 } from './wire.ts'
@@ -65,7 +67,7 @@ function fromSystem(system: unknown, reading: Reading): Message {
     const { content } = jsonMessageAt({ content: system }, 'system')
     return { role: 'system', ...fromContent(content, 'system', 'system', reading, {}) }
   })
-  return 'role' in read ? read : { role: 'system', content: [read] }
+  return messageRead(read, 'system')
 }
 
 function fromMessageAt(given: unknown, path: string, reading: Reading): Message {
@@ -77,7 +79,7 @@ function fromMessageAt(given: unknown, path: string, reading: Reading): Message 
     const answers = typeof parts !== 'string' && parts.length > 0 && parts.every(isResult)
     return { role: answers ? 'tool' : role, ...said }
   })
-  return 'role' in read ? read : { role: 'user', content: [read] }
+  return messageRead(read)
 }
 
 function fromContent(
@@ -171,16 +173,12 @@ function fromResultContent(
   if (content === undefined) return { output: { type, value: '' }, layout: null }
   if (typeof content === 'string') return { output: { type, value: content } }
   const blocks = listAt(content, path)
-  if (blocks.every(isTextBlock)) {
+  if (blocks.every((block) => isTextBlock(block))) {
     const { text, layout } = joinBlocks(blocks, path)
     return { output: { type, value: text }, layout }
   }
   const value = blocks.map((given, i) => fromInnerBlock(given, `${path}[${i}]`, reading))
   return { output: { type: 'content', value, ...(failed ? { isError: true } : {}) } }
-}
-
-function isTextBlock(block: unknown): block is JsonObject {
-  return isObject(block) && block.type === 'text' && typeof block.text === 'string'
 }
 
 function fromInnerBlock(given: unknown, path: string, reading: Reading): ToolResultContent {

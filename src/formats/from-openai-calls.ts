@@ -4,7 +4,7 @@ import type { Conversion } from './conversion.ts'
 import { fromPart, opaque, shapeOf } from './from-openai-parts.ts'
 import { FunctionCallIds } from './function-call-ids.ts'
 import { kept } from './openai-types.ts'
-import { isEmpty, isObject, joinBlocks, listAt, objectAt, readArguments, stringAt } from './wire.ts'
+import { isEmpty, isTextBlock, joinBlocks, listAt, objectAt, readArguments, stringAt } from './wire.ts'
 
 /** What is known of the calls so far: names by id, and the ids given to calls of the old kind, which have none. */
 export class Calls {
@@ -113,7 +113,7 @@ function fromAnswer(
     return { output: { type: 'text', value: '' }, options: { ...extra, ...shapeOf(content) } }
   }
   const blocks = listAt(content, `${path}.content`)
-  if (blocks.every(isTextBlock)) {
+  if (blocks.every((block) => isTextBlock(block))) {
     const { text, layout } = joinBlocks(blocks, `${path}.content`)
     return { output: { type: 'text', value: text }, options: { ...extra, content: layout } }
   }
@@ -122,8 +122,4 @@ function fromAnswer(
     return conversion.reading(block, place, () => fromPart(objectAt(block, place), false, place, conversion))
   })
   return { output: { type: 'content', value }, options: extra }
-}
-
-function isTextBlock(block: unknown): block is JsonObject {
-  return isObject(block) && block.type === 'text' && typeof block.text === 'string'
 }

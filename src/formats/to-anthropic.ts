@@ -99,13 +99,11 @@ function toMessages(message: Message, index: number, conversion: Conversion): An
   const whole = message.role !== 'assistant' || runs.length < 2
   if (!whole)
     conversion.note('changed', path, 'results within an assistant message become messages of the user')
-  const contents: readonly (string | readonly Part[])[] = whole ? [message.content] : runs
-  let from = 0
-  return contents.flatMap((content, i): AnthropicMessage[] => {
+  const contents = whole ? [{ from: 0, parts: message.content }] : runs
+  return contents.flatMap(({ from, parts: content }, i): AnthropicMessage[] => {
     const answers = typeof content !== 'string' && isResult(content[0])
     const role = message.role === 'assistant' && !answers ? 'assistant' : 'user'
     const sent = toContent(message, content, role, from, { conversion, path })
-    from += content.length
     const extra = i === 0 ? keptFor(ANTHROPIC, message.metadata) : undefined
     return sent === undefined ? [] : [{ role, content: sent, ...extra }]
   })

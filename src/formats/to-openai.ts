@@ -77,20 +77,13 @@ function toSpoken({ role, metadata }: Message, content: string | WirePart[]): Wi
 function toAssistant({ content, metadata }: Message, path: string, conversion: Conversion): WireMessage[] {
   const { content: shape, ...extra } = keptFor(OPENAI, metadata) ?? {}
   if (typeof content === 'string') return [{ role: 'assistant', content, ...extra }]
-  const places = new Map<number, string>()
-  const parts = content.filter((part, i) => {
-    if (isCompaction(part)) return false
-    places.set(places.size, placeOf(path, i))
-    return true
-  })
+  const places = content.flatMap((part, i) => (isCompaction(part) ? [] : [placeOf(path, i)]))
+  const parts = content.filter((part) => !isCompaction(part))
   if (parts.length === 0 && content.length > 0) return []
 
-  let from = 0
-  const runs = parts.length === 0 ? [parts] : runsOf(parts)
-  return runs.flatMap((run, i): WireMessage[] => {
-    const first = from
-    from += run.length
-    const placed = run.map((part, k) => ({ part, place: places.get(first + k) ?? path }))
+  const runs = parts.length === 0 ? [{ from: 0, parts }] : runsOf(parts)
+  return runs.flatMap(({ from, parts: run }, i): WireMessage[] => {
+    const placed = run.map((part, k) => ({ part, place: places[from + k] ?? path }))
     if (isResult(run[0])) {
       return placed.flatMap(({ part, place }) =>
         isResult(part) ? [toToolMessage(part, place, conversion)] : [],

@@ -1,6 +1,6 @@
 /*
  * What the wire forms have in common: questions of shape, data of images and files, and layouts of text blocks.
- * Neither converter knows the other.
+ * No format knows another, but for those of one provider.
  */
 import { invalid } from '../core/check.ts'
 import {
@@ -75,6 +75,11 @@ export function keptFor(
 
 /** Where the texts of several blocks end within the joined text, and which other fields each block had. */
 export type TextLayout = readonly { readonly length: number; readonly fields?: JsonObject }[]
+
+/** Whether a block of somebody else's is a text that can be read; `type` is what its form calls a text. */
+export function isTextBlock(block: unknown, type = 'text'): block is JsonObject {
+  return isObject(block) && block.type === type && typeof block.text === 'string'
+}
 
 /** Blocks of text as one text, and the layout that `textBlocks` needs to take it apart again. */
 export function joinBlocks(
@@ -153,19 +158,20 @@ function imageTypeOf(base64: string): string | undefined {
   return undefined
 }
 
+/** Parts of a message that stand together, and the index of the first of them in the message. */
+export type Run = { readonly from: number; readonly parts: readonly Part[] }
+
 /**
  * The parts of an assistant message cut where tool results begin and end. Some providers run tools themselves
- * and answer within the message; the others want the answer in a message of its own. `isApart` says which parts stand apart; all results by default.
+ * and answer within the message; the others want the answer in a message of its own. `isApart` says which parts stand
+ * apart; all results by default.
  */
-export function runsOf(
-  parts: readonly Part[],
-  isApart: (part: Part) => boolean = isResult,
-): (readonly Part[])[] {
-  const runs: Part[][] = []
-  for (const part of parts) {
-    const first = runs.at(-1)?.[0]
-    if (first !== undefined && isApart(first) === isApart(part)) runs.at(-1)?.push(part)
-    else runs.push([part])
+export function runsOf(parts: readonly Part[], isApart: (part: Part) => boolean = isResult): Run[] {
+  const runs: { from: number; parts: Part[] }[] = []
+  for (const [i, part] of parts.entries()) {
+    const first = runs.at(-1)?.parts[0]
+    if (first !== undefined && isApart(first) === isApart(part)) runs.at(-1)?.parts.push(part)
+    else runs.push({ from: i, parts: [part] })
   }
   return runs
 }
@@ -206,7 +212,7 @@ export function argumentsText(input: Json, raw: Json | undefined): string {
   return isSame ? raw : stringifyJson(input)
 }
 
-/** What was read of one message: the message, or one that only keeps what could not be read. */
-export function messageRead(read: Message | ProviderPart): Message {
-  return 'role' in read ? read : { role: 'user', content: [read] }
+/** What was read of one message: the message, or one of this role that only keeps what could not be read. */
+export function messageRead(read: Message | ProviderPart, role: Message['role'] = 'user'): Message {
+  return 'role' in read ? read : { role, content: [read] }
 }

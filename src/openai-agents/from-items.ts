@@ -7,6 +7,7 @@ import {
   joinBlocks,
   jsonMessageAt,
   listAt,
+  messageRead,
   objectAt,
   readArguments,
   stringAt,
@@ -35,7 +36,7 @@ export function fromAgentItems(items: readonly object[], options?: ConversionOpt
     const place = `[${i}]`
     conversion.at(i)
     const read = conversion.reading(item, place, () => fromItem(item, place, conversion))
-    return 'type' in read ? { role: 'user', content: [read] } : read
+    return messageRead(read)
   })
 }
 

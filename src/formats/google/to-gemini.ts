@@ -2,7 +2,7 @@ import { invalid } from '../../core/check.ts'
 import { type Message, type Part, partsOf } from '../../core/message.ts'
 import { checkMessageList } from '../../core/message-list.ts'
 import { Conversion, type ConversionOptions } from '../conversion.ts'
-import { isBlank, isResult, keptFor, runsOf } from '../wire.ts'
+import { isBlank, isResult, keptFor, type Run, runsOf } from '../wire.ts'
 import { orderOf } from './calls.ts'
 import { partOptions } from './options.ts'
 import {
@@ -125,14 +125,12 @@ function writeMessage(message: Message, index: number, course: Course): Draft[] 
   const own = message.role === 'system' ? undefined : keptFor(GOOGLE, message.metadata)
   const all = partsOf(message)
   if (all.length === 0 && own === undefined) leftOut(writingAt(path), 'a content without parts is refused')
-  const runs = message.role === 'assistant' ? runsOfAnswers(all) : [all]
+  const runs = message.role === 'assistant' ? runsOfAnswers(all) : [{ from: 0, parts: all }]
   if (runs.length > 1)
     conversion.note('changed', path, 'results within an assistant message become contents of the user')
-  let from = 0
-  return (runs.length === 0 ? [[]] : runs).flatMap((run, i): Draft[] => {
+  return runs.flatMap(({ from, parts: run }, i): Draft[] => {
     const isModel = message.role === 'assistant' && !isApplicationResult(run[0])
     const sent = writeParts(run, isModel ? 'model' : 'user', from, path, writingAt)
-    from += run.length
     if (sent.length === 0 && !(own !== undefined && all.length === 0)) return []
     const { role, parts: noParts, ...extra } = (i === 0 ? own : undefined) ?? {}
     const said = typeof role === 'string' ? role : isModel ? 'model' : 'user'
@@ -145,8 +143,8 @@ function writeMessage(message: Message, index: number, course: Course): Draft[] 
 }
 
 /** The parts of an assistant message cut where results begin and end; those of Gemini's own tools stay with it. */
-function runsOfAnswers(parts: readonly Part[]): (readonly Part[])[] {
-  if (!parts.some(isApplicationResult)) return [parts]
+function runsOfAnswers(parts: readonly Part[]): Run[] {
+  if (!parts.some(isApplicationResult)) return [{ from: 0, parts }]
   return runsOf(parts)
 }
 

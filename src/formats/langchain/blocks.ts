@@ -8,11 +8,6 @@ import { LANGCHAIN, type LangChainBlock } from './types.ts'
 
 const ANTHROPIC = 'anthropic'
 
-/** Whether a block of somebody else's is a text that can be read. */
-export function isText(block: unknown): block is JsonObject {
-  return isObject(block) && block.type === 'text' && typeof block.text === 'string'
-}
-
 /** A block the neutral form has no part for, kept as it is. */
 function opaque(data: JsonObject): ProviderPart {
   return { type: 'provider', provider: LANGCHAIN, data }

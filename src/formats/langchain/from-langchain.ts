@@ -3,8 +3,8 @@ import type { Json, JsonObject } from '../../core/json.ts'
 import type { Message, Part, Role, ToolResultContent, ToolResultOutput } from '../../core/message.ts'
 import { Conversion, type ConversionOptions } from '../conversion.ts'
 import { FunctionCallIds } from '../function-call-ids.ts'
-import { isEmpty, isObject, joinBlocks, listAt, stringAt } from '../wire.ts'
-import { isText, noBlock, readBlock, readSimpleBlock } from './blocks.ts'
+import { isEmpty, isObject, isTextBlock, joinBlocks, listAt, messageRead, stringAt } from '../wire.ts'
+import { noBlock, readBlock, readSimpleBlock } from './blocks.ts'
 import { CallReader, type KnownCalls } from './calls.ts'
 import { type Envelope, openEnvelope } from './envelope.ts'
 import { LANGCHAIN, usualFields } from './types.ts'
@@ -36,7 +36,7 @@ export function fromLangChain(messages: readonly object[], options?: ConversionO
         conversion.note('changed', place, 'holds what JSON cannot say, and is kept as far as it can')
       return new MessageReader(conversion, calls, openEnvelope(message, path, inexact), path).read()
     })
-    return 'role' in read ? read : { role: 'user', content: [read] }
+    return messageRead(read)
   })
 }
 
@@ -105,7 +105,7 @@ class MessageReader {
   #said(content: Json | undefined): string | Part[] {
     const { blocks } = this.#envelope
     if (blocks === undefined) return this.#plain(content)
-    if (blocks.length < 2 || !blocks.every(isText)) this.#form.content = 'blocks'
+    if (blocks.length < 2 || !blocks.every((block) => isTextBlock(block))) this.#form.content = 'blocks'
     return blocks.map((block, i) => this.#block(block, i))
   }
 
@@ -139,7 +139,8 @@ class MessageReader {
         : blocks.map(
             (block, i) => reader.fromBlock(block, `${this.#path}.content[${i}]`) ?? this.#block(block, i),
           )
-    if (blocks !== undefined && (blocks.length < 2 || !blocks.every(isText))) this.#form.content = 'blocks'
+    if (blocks !== undefined && (blocks.length < 2 || !blocks.every((block) => isTextBlock(block))))
+      this.#form.content = 'blocks'
     const { parts, order, fields: rest } = reader.rest()
     if (order !== undefined) this.#form.order = order
     if (parts.length === 0) return this.#message('assistant', said, rest)
@@ -184,7 +185,7 @@ class MessageReader {
       const said = this.#plain(content)
       return { type, value: typeof said === 'string' ? said : '' }
     }
-    if (blocks.every(isText)) {
+    if (blocks.every((block) => isTextBlock(block))) {
       const { text, layout } = joinBlocks(blocks, `${this.#path}.content`)
       this.#form.content = layout
       return { type, value: text }
