@@ -6,6 +6,7 @@ import type {
   ImagePart,
   Message,
   Part,
+  ProviderOptions,
   ProviderPart,
   ToolResultContent,
   ToolResultOutput,
@@ -23,6 +24,7 @@ import {
   isTextBlock,
   joinBlocks,
   jsonMessageAt,
+  keptUnder,
   listAt,
   messageRead,
   objectAt,
@@ -222,6 +224,6 @@ function opaque(block: JsonObject, path: string, { conversion }: Reading): Provi
 }
 
 /** Fields as provider options; nothing for no fields, unless the part must be known as Anthropic's own. */
-function kept(fields: JsonObject, mark = false): { providerOptions?: { [ANTHROPIC]: JsonObject } } {
-  return isEmpty(fields) && !mark ? {} : { providerOptions: { [ANTHROPIC]: fields } }
+function kept(fields: JsonObject, mark = false): { providerOptions?: ProviderOptions } {
+  return keptUnder(ANTHROPIC, fields, mark)
 }

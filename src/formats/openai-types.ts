@@ -15,7 +15,8 @@
  * The neutral part goes first: an output or input changed since is what is sent.
  */
 import type { Json, JsonObject } from '../core/json.ts'
-import { keptFor } from './wire.ts'
+import type { ProviderOptions } from '../core/message.ts'
+import { keptFor, keptUnder } from './wire.ts'
 
 /** The name under which this form keeps its own things. */
 export const OPENAI = 'openai'
@@ -86,8 +87,8 @@ export type OpenAIMessage =
   | { role: 'function'; content: string | null; name: string }
 
 /** The fields of a part that this form keeps in `providerOptions`. */
-export function kept(fields: JsonObject): { providerOptions?: { [OPENAI]: JsonObject } } {
-  return Object.keys(fields).length === 0 ? {} : { providerOptions: { [OPENAI]: fields } }
+export function kept(fields: JsonObject): { providerOptions?: ProviderOptions } {
+  return keptUnder(OPENAI, fields)
 }
 
 /** What a part read from this form says of its kind. */

@@ -2,6 +2,7 @@ import { invalid } from '../core/check.ts'
 import type { Json, JsonObject } from '../core/json.ts'
 import type { FilePart, ImagePart, Part, ToolResultContent } from '../core/message.ts'
 import { type Conversion, UNREAD } from './conversion.ts'
+import { audioFormatOf, dataUrlOf, defaultName } from './openai-media.ts'
 import { OPENAI, type WirePart } from './openai-types.ts'
 import { isObject, keptFor, mediaOf } from './wire.ts'
 
@@ -61,11 +62,10 @@ export function mediaPart(part: ImagePart | FilePart): WirePart {
     return { type: 'image_url', image_url: { url: media.url, ...fieldsOf(image_url) }, ...extra }
   }
   const { base64, mediaType = isImage ? 'image/png' : 'application/octet-stream' } = media
-  const isDataUrl = typeof data === 'string' && /^data:/i.test(data)
-  const url = isDataUrl ? data : `data:${mediaType};base64,${base64}`
+  const url = dataUrlOf(data, mediaType, base64)
   if (isImage) return { type: 'image_url', image_url: { url, ...fieldsOf(image_url) }, ...extra }
   if (mediaType.startsWith('audio/')) {
-    const format = mediaType === 'audio/mpeg' ? 'mp3' : mediaType.slice('audio/'.length)
+    const format = audioFormatOf(mediaType)
     return { type: 'input_audio', input_audio: { data: base64, format }, ...extra }
   }
   const filename =
@@ -75,11 +75,6 @@ export function mediaPart(part: ImagePart | FilePart): WirePart {
 
 function fieldsOf(value: Json | undefined): JsonObject {
   return isObject(value) ? value : {}
-}
-
-/** OpenAI's APIs want a name with every file. */
-export function defaultName(mediaType: string): string {
-  return mediaType === 'application/pdf' ? 'file.pdf' : 'file'
 }
 
 /** The API reads only text of a tool: an image or a file leaves a word that it was there. */

@@ -73,6 +73,18 @@ export function keptFor(
   return isObject(fields) ? fields : undefined
 }
 
+/**
+ * Fields as options of a part, under a format's name, where `keptFor` finds them; nothing for no fields, unless the part must be known (`mark`) as
+ * the format's own.
+ */
+export function keptUnder(
+  provider: string,
+  fields: JsonObject,
+  mark = false,
+): { providerOptions?: ProviderOptions } {
+  return isEmpty(fields) && !mark ? {} : { providerOptions: { [provider]: fields } }
+}
+
 /** Where the texts of several blocks end within the joined text, and which other fields each block had. */
 export type TextLayout = readonly { readonly length: number; readonly fields?: JsonObject }[]
 

@@ -1,5 +1,6 @@
 import type { Json, JsonObject } from '../core/json.ts'
 import type { FilePart, ImagePart, Part, ProviderPart, TextPart } from '../core/message.ts'
+import { audioFormatOf } from '../formats/openai-media.ts'
 import { isObject, keptFor, mediaOf } from '../formats/wire.ts'
 import { CONTENT_TYPES } from './item-shapes.ts'
 import { AGENTS } from './item-types.ts'
@@ -65,8 +66,7 @@ export function toInputMedia(part: ImagePart | FilePart, mayBeAudio: boolean): I
       : { type: 'input_file', file: { url: media.url }, ...filename }
   const { base64, mediaType = isImage ? 'image/png' : 'application/octet-stream' } = media
   if (mayBeAudio && mediaType.startsWith('audio/')) {
-    const format = mediaType === 'audio/mpeg' ? 'mp3' : mediaType.slice('audio/'.length)
-    return { type: 'audio', audio: base64, format }
+    return { type: 'audio', audio: base64, format: audioFormatOf(mediaType) }
   }
   const url = `data:${mediaType};base64,${base64}`
   // The API wants a name with every file.

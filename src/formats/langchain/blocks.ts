@@ -1,7 +1,7 @@
 import type { Json, JsonObject } from '../../core/json.ts'
 import type { ProviderPart, ReasoningPart, TextPart, ToolResultContent } from '../../core/message.ts'
 import type { Conversion } from '../conversion.ts'
-import { isEmpty, isObject, keptFor, stringAt } from '../wire.ts'
+import { isEmpty, isObject, keptFor, keptUnder, stringAt } from '../wire.ts'
 import { blockAt, jsonBlock } from './envelope.ts'
 import { readMedia } from './media.ts'
 import { LANGCHAIN, type LangChainBlock } from './types.ts'
@@ -67,7 +67,7 @@ function readText({ type, text, refusal, ...extra }: JsonObject, path: string): 
   return {
     type: 'text',
     text: stringAt(text, `${path}.text`),
-    ...(isEmpty(options) ? {} : { providerOptions: { [LANGCHAIN]: options } }),
+    ...keptUnder(LANGCHAIN, options),
   }
 }
 

@@ -4,7 +4,7 @@ import type { Json, JsonObject } from '../../core/json.ts'
 import type { Part, ToolCallPart } from '../../core/message.ts'
 import type { Conversion } from '../conversion.ts'
 import type { FunctionCallIds } from '../function-call-ids.ts'
-import { isEmpty, isObject, listAt, objectAt, parsedArguments, stringAt } from '../wire.ts'
+import { isEmpty, isObject, keptUnder, listAt, objectAt, parsedArguments, stringAt } from '../wire.ts'
 import { noBlock } from './blocks.ts'
 import { LANGCHAIN } from './types.ts'
 
@@ -136,6 +136,5 @@ export class CallReader {
 }
 
 function callPart(toolCallId: string, toolName: string, input: Json, options: JsonObject): ToolCallPart {
-  const part: ToolCallPart = { type: 'tool-call', toolCallId, toolName, input }
-  return isEmpty(options) ? part : { ...part, providerOptions: { [LANGCHAIN]: options } }
+  return { type: 'tool-call', toolCallId, toolName, input, ...keptUnder(LANGCHAIN, options) }
 }

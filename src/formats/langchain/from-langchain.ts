@@ -3,7 +3,16 @@ import type { Json, JsonObject } from '../../core/json.ts'
 import type { Message, Part, Role, ToolResultContent, ToolResultOutput } from '../../core/message.ts'
 import { Conversion, type ConversionOptions } from '../conversion.ts'
 import { FunctionCallIds } from '../function-call-ids.ts'
-import { isEmpty, isObject, isTextBlock, joinBlocks, listAt, messageRead, stringAt } from '../wire.ts'
+import {
+  isEmpty,
+  isObject,
+  isTextBlock,
+  joinBlocks,
+  keptUnder,
+  listAt,
+  messageRead,
+  stringAt,
+} from '../wire.ts'
 import { noBlock, readBlock, readSimpleBlock } from './blocks.ts'
 import { CallReader, type KnownCalls } from './calls.ts'
 import { type Envelope, openEnvelope } from './envelope.ts'
@@ -163,7 +172,7 @@ class MessageReader {
       toolCallId,
       ...(toolName === undefined ? {} : { toolName }),
       output,
-      ...(isEmpty(kept) ? {} : { providerOptions: { [LANGCHAIN]: kept } }),
+      ...keptUnder(LANGCHAIN, kept),
     }
     return { role: 'tool', content: [part] }
   }

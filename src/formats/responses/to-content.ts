@@ -8,8 +8,9 @@ import {
   type ToolResultOutput,
 } from '../../core/message.ts'
 import type { Conversion } from '../conversion.ts'
+import { dataUrlOf, defaultName } from '../openai-media.ts'
 import { kindOf, OPENAI } from '../openai-types.ts'
-import { defaultName, whyNotSent } from '../to-openai-parts.ts'
+import { whyNotSent } from '../to-openai-parts.ts'
 import { isObject, mediaOf, textBlocks } from '../wire.ts'
 import { ownOf, type Speaker } from './types.ts'
 
@@ -66,8 +67,7 @@ export function imagePart(part: ImagePart | FilePart): JsonObject {
   const own = ownOf(part.providerOptions)?.part
   const fields = isObject(own) ? own : { detail: 'auto' }
   if ('url' in media) return { type: 'input_image', image_url: media.url, ...fields }
-  const isDataUrl = typeof data === 'string' && /^data:/i.test(data)
-  const image_url = isDataUrl ? data : `data:${media.mediaType ?? 'image/png'};base64,${media.base64}`
+  const image_url = dataUrlOf(data, media.mediaType ?? 'image/png', media.base64)
   return { type: 'input_image', image_url, ...fields }
 }
 
@@ -81,8 +81,7 @@ export function filePart(part: FilePart): JsonObject | undefined {
   const named = part.filename === undefined ? {} : { filename: part.filename }
   if ('url' in media) return { type: 'input_file', file_url: media.url, ...named, ...fields }
   const mediaType = media.mediaType ?? part.mediaType
-  const isDataUrl = typeof part.data === 'string' && /^data:/i.test(part.data)
-  const file_data = isDataUrl ? part.data : `data:${mediaType};base64,${media.base64}`
+  const file_data = dataUrlOf(part.data, mediaType, media.base64)
   return { type: 'input_file', file_data, filename: defaultName(mediaType), ...named, ...fields }
 }
 
