@@ -73,8 +73,8 @@ export class UndertextSessionStore {
    * Adds entries at the end of a transcript, all or none, in order. An entry whose `uuid` is there already is left out. A session
    * that was deleted or archived is listed again. An empty batch writes nothing.
    *
-   * Rejects with `INVALID_INPUT` for a key or an entry that cannot be, naming the place (`entries[3].type`), and with the store's errors; then
-   * nothing of the batch is written.
+   * Rejects with `INVALID_INPUT` for a key or an entry that cannot be, naming the place (`entries[3].type`), and with
+   * the store's errors; then nothing of the batch is written.
    */
   async append(key: SessionKey, entries: readonly SessionStoreEntry[]): Promise<void> {
     const transcript = transcriptOf(key)
@@ -90,8 +90,8 @@ export class UndertextSessionStore {
   }
 
   /**
-   * All entries of a transcript, deep-equal to what was appended, in order, whatever compactions of the store hide. `null` for a key that
-   * was never written or was deleted.
+   * All entries of a transcript, deep-equal to what was appended, in order, whatever compactions of the store hide.
+   * `null` for a key that was never written or was deleted.
    */
   async load(key: SessionKey): Promise<SessionStoreEntry[] | null> {
     const { id } = transcriptOf(key)
@@ -108,8 +108,9 @@ export class UndertextSessionStore {
   }
 
   /**
-   * The SDK's summaries of the sessions that `listSessions` names. What was appended since the last time is read and folded in, so it
-   * does not matter who appended it. Rejects with `CLAUDE_AGENT_SDK_UNAVAILABLE` where no `foldSessionSummary` was given and none can be loaded.
+   * The SDK's summaries of the sessions that `listSessions` names. What was appended since the last time is read and
+   * folded in, so it does not matter who appended it. Rejects with `CLAUDE_AGENT_SDK_UNAVAILABLE` where no
+   * `foldSessionSummary` was given and none can be loaded.
    */
   async listSessionSummaries(projectKey: string): Promise<SessionSummaryEntry[]> {
     const owner = ownerOf(projectKey)

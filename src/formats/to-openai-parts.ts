@@ -1,7 +1,6 @@
-import { invalid } from '../core/check.ts'
 import type { Json, JsonObject } from '../core/json.ts'
 import type { FilePart, ImagePart, Part, ToolResultContent } from '../core/message.ts'
-import { type Conversion, UNREAD } from './conversion.ts'
+import { type Conversion, unknownPart, whyNotSent } from './conversion.ts'
 import { audioFormatOf, dataUrlOf, defaultName } from './openai-media.ts'
 import { OPENAI, type WirePart } from './openai-types.ts'
 import { isObject, keptFor, mediaOf } from './wire.ts'
@@ -26,7 +25,7 @@ export function toPart(part: Part, isUser: boolean, place: string, conversion: C
     case 'provider': {
       const type = part.provider === OPENAI && isObject(part.data) ? part.data.type : undefined
       if (typeof type === 'string') return [{ ...(part.data as JsonObject), type }]
-      return notSent(place, whyNotSent(part.provider), conversion)
+      return notSent(place, whyNotSent(part.provider, OPENAI), conversion)
     }
     case 'reasoning':
       return notSent(place, 'Chat Completions takes no reasoning', conversion)
@@ -35,19 +34,13 @@ export function toPart(part: Part, isUser: boolean, place: string, conversion: C
     case 'tool-result':
       return []
     default:
-      throw invalid('a part of an unknown type')
+      throw unknownPart(place)
   }
 }
 
 function notSent(place: string, why: string, conversion: Conversion): [] {
   conversion.note('not-sent', place, why)
   return []
-}
-
-/** Why a provider part has no place in this form. */
-export function whyNotSent(provider: string): string {
-  if (provider === UNREAD) return 'it could not be read, so nothing sends it'
-  return provider === OPENAI ? 'this API has no part for it' : 'it is for another provider alone'
 }
 
 /** An image, a sound or a file; a file known by its address as text. */

@@ -74,8 +74,8 @@ export function keptFor(
 }
 
 /**
- * Fields as options of a part, under a format's name, where `keptFor` finds them; nothing for no fields, unless the part must be known (`mark`) as
- * the format's own.
+ * Fields as options of a part, under a format's name, where `keptFor` finds them; nothing for no fields, unless the part
+ * must be known (`mark`) as the format's own.
  */
 export function keptUnder(
   provider: string,

@@ -24,9 +24,9 @@ export type RunCompactionArgs = { readonly force?: boolean | undefined }
  * A conversation of the OpenAI Agents SDK in a store: what `run(agent, input, { session })` takes. It is a `Session` with all
  * further capabilities the SDK knows: told of the run's context, rewrites, transactions, and compaction after a turn.
  *
- * One item is one message of the log. Nothing is destroyed: what is popped, cleared, changed or replaced is hidden by a compaction of
- * kind `manual`, which `store.listCompactions` names and `store.undoCompaction` takes back. Every method is one transaction, whoever else works on
- * the session, in this process or another.
+ * One item is one message of the log. Nothing is destroyed: what is popped, cleared, changed or replaced is hidden by a
+ * compaction of kind `manual`, which `store.listCompactions` names and `store.undoCompaction` takes back. Every method
+ * is one transaction, whoever else works on the session, in this process or another.
  *
  * Methods throw the store's errors, and `INVALID_INPUT` for items that are none, before anything is changed.
  */

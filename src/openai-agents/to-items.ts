@@ -27,7 +27,7 @@ import { type Item, keptItem, type Writing } from './writing.ts'
  * files that are not a user's or a tool's, unread parts. A compaction block of OpenAI's becomes a `compaction` item; a result whose
  * tool nobody names is given the name `tool`.
  *
- * Throws `INVALID_INPUT` for a list that holds no messages.
+ * Throws `INVALID_INPUT` for a list that holds no messages, and for a part of an unknown type.
  */
 export function toAgentItems(messages: readonly Message[], options?: ConversionOptions): AgentItem[] {
   return toItemsOfEach(messages, options).flat()

@@ -1,9 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
-import { invalid } from '../../core/check.ts'
 import type { Json, JsonObject } from '../../core/json.ts'
 import { isFailed, type Message, outputText, type Part, type ToolResultPart } from '../../core/message.ts'
 import { checkMessageList } from '../../core/message-list.ts'
-import { Conversion, type ConversionOptions } from '../conversion.ts'
+import { Conversion, type ConversionOptions, unknownPart, whyNotSent } from '../conversion.ts'
 import { isEmpty, isObject, isResult, keptFor, runsOf, textBlocks } from '../wire.ts'
 import { noBlockOf, reasoningBlock, textBlock } from './blocks.ts'
 import { mediaBlock } from './media.ts'
@@ -152,7 +151,7 @@ class Writer {
         return [mediaBlock(part)]
       case 'provider': {
         if (part.provider === LANGCHAIN && isObject(part.data)) return [{ ...part.data }]
-        this.#conversion.note('not-sent', place, 'is a part only its provider understands')
+        this.#conversion.note('not-sent', place, whyNotSent(part.provider, LANGCHAIN))
         return []
       }
       case 'tool-call':
@@ -162,7 +161,7 @@ class Writer {
       case 'tool-result':
         return [serverResultBlock(part)]
       default:
-        throw invalid(`${place}: a part of an unknown type`)
+        throw unknownPart(place)
     }
   }
 

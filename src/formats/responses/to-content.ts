@@ -7,10 +7,9 @@ import {
   type ToolResultContent,
   type ToolResultOutput,
 } from '../../core/message.ts'
-import type { Conversion } from '../conversion.ts'
+import { type Conversion, whyNotSent } from '../conversion.ts'
 import { dataUrlOf, defaultName } from '../openai-media.ts'
 import { kindOf, OPENAI } from '../openai-types.ts'
-import { whyNotSent } from '../to-openai-parts.ts'
 import { isObject, mediaOf, textBlocks } from '../wire.ts'
 import { ownOf, type Speaker } from './types.ts'
 
@@ -35,7 +34,7 @@ export function toContentPart(
       return sent ?? refuse('the Responses API takes no sound')
     }
     case 'provider':
-      return keptPartOf(part.provider, part.data) ?? refuse(whyNotSent(part.provider))
+      return keptPartOf(part.provider, part.data) ?? refuse(whyNotSent(part.provider, OPENAI))
   }
 }
 
