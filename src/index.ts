@@ -340,6 +340,8 @@ export {
 } from './formats/context-management.ts'
 export type { ConversionNote, ConversionNoteKind, ConversionOptions } from './formats/conversion.ts'
 export { detectFormat, type MessageFormat } from './formats/detect.ts'
+export { fromChatMessages } from './formats/flat/from-chat-messages.ts'
+export { toChatMessages } from './formats/flat/to-chat-messages.ts'
 export { fromAnthropic } from './formats/from-anthropic.ts'
 export { fromOpenAI } from './formats/from-openai.ts'
 export { fromGemini } from './formats/google/from-gemini.ts'

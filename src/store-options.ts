@@ -183,6 +183,7 @@ export const renderSchema = z.strictObject({
   ...renderingShape,
   preset: z.enum(SUMMARY_PRESETS).optional(),
   pendingCalls: z.enum(['answer', 'keep']).optional(),
+  alsoReads: z.array(nameSchema).max(100).readonly().optional(),
 })
 export const listJobsSchema = z.strictObject({ limit: z.int().positive().max(1_000).default(100) })
 /** How long is waited, milliseconds. Default: as long as it takes. */

@@ -34,7 +34,8 @@ type Writing = {
  * was, messages of other origins as the AI SDK writes them. Results that stand beside words of a user become a message of their own.
  *
  * What has no place is left out and noted: parts of other providers, unread parts, what a version cannot say. A message of which nothing
- * is left is left out. Give it what `renderHistory` or `prepareRequest` made of a view, so that calls and results are paired.
+ * is left is left out. Give it what `renderHistory` or `prepareRequest` made of a view, so that calls and results are paired;
+ * with `alsoReads: ['ai-sdk']` there, so that approvals of tools are in it.
  *
  * Throws `INVALID_INPUT` for a list that is none and for options that are none.
  */

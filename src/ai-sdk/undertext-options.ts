@@ -37,6 +37,7 @@ const OWN_KEYS = [
   'maxOutputTokens',
   'signal',
   'pendingCalls',
+  'alsoReads',
 ] as const
 /** Options of `prepareRequest` that can be given beside a call. */
 export type RequestOptions = Omit<PrepareRequestOptions, (typeof OWN_KEYS)[number]>

@@ -20,7 +20,7 @@ const FOREIGN_KEYS: ReadonlyMap<unknown, string> = new Map([
   ['function_call', 'fromOpenAI'],
   ['refusal', 'fromOpenAI'],
   ['stop_reason', 'fromAnthropic'],
-  ['parts', 'convertToModelMessages of the AI SDK'],
+  ['parts', 'fromUIMessages of undertext/ai-sdk, or fromGemini,'],
 ])
 const FOREIGN_TYPES: ReadonlyMap<unknown, string> = new Map([
   ['image_url', 'fromOpenAI'],

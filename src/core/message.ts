@@ -136,6 +136,17 @@ export function isReasoning(part: Part | undefined): boolean {
   return type === 'thinking' || type === 'redacted_thinking'
 }
 
+/** Whether the result of a tool is the last a message says: reasoning, blank texts and what a provider reads may follow. */
+export function endsInResult(parts: readonly Part[]): boolean {
+  const last = parts.findLast(
+    (part) =>
+      part.type !== 'reasoning' &&
+      part.type !== 'provider' &&
+      (part.type !== 'text' || part.text.trim() !== ''),
+  )
+  return last?.type === 'tool-result'
+}
+
 /** Whether a tool result says that its call failed. */
 export function isFailed(output: ToolResultOutput): boolean {
   return (
@@ -157,6 +168,12 @@ export function outputText(output: ToolResultOutput): string {
     case 'content':
       return output.value.map((item) => (item.type === 'text' ? item.text : '')).join('')
   }
+}
+
+/** The word that stands for an image or a file where none may be. */
+export function mediaWord(part: ImagePart | FilePart): string {
+  if (part.type === 'image' || part.mediaType.startsWith('image/')) return '[image]'
+  return part.filename === undefined ? '[file]' : `[file ${part.filename}]`
 }
 
 /** A tool result that shows a text in place of its output. A failed result stays a failed one. */

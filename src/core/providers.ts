@@ -16,6 +16,8 @@ export type ProviderProfile = {
   readonly userAfterResults: boolean
   /** Text that is empty, or nothing but white space, is accepted. */
   readonly emptyText: boolean
+  /** An assistant's message may hold images and files. */
+  readonly assistantMedia: boolean
   readonly callIds: CallIdRule
 }
 
@@ -31,6 +33,7 @@ const LENIENT: ProviderProfile = {
   firstMustBeUser: false,
   userAfterResults: true,
   emptyText: true,
+  assistantMedia: true,
   callIds: 'any',
 }
 
@@ -40,18 +43,19 @@ const STRICT: ProviderProfile = {
   firstMustBeUser: true,
   userAfterResults: true,
   emptyText: false,
+  assistantMedia: false,
   callIds: 'any',
 }
 
 const PROFILES: ReadonlyMap<string, ProviderProfile> = new Map([
   ['anthropic', { ...STRICT, callIds: 'words' }],
   ['bedrock', { ...STRICT, callIds: 'words' }],
-  // Vertex serves Claude as well as Gemini; Gemini reads no ids.
-  ['vertex', { ...STRICT, callIds: 'words' }],
-  ['google-ai', STRICT],
+  // Vertex serves Claude as well as Gemini; Gemini reads no ids, and makes images.
+  ['vertex', { ...STRICT, callIds: 'words', assistantMedia: true }],
+  ['google-ai', { ...STRICT, assistantMedia: true }],
   ['mistral', { ...STRICT, userAfterResults: false, callIds: 'nine' }],
-  ['openai', LENIENT],
-  ['azure', LENIENT],
+  ['openai', { ...LENIENT, assistantMedia: false }],
+  ['azure', { ...LENIENT, assistantMedia: false }],
   ['ollama', LENIENT],
   ['litellm', LENIENT],
   ['huggingface', { ...LENIENT, systemInside: false }],
@@ -101,4 +105,26 @@ export function isKnownProvider(provider: string): boolean {
 /** What a provider accepts. Case does not matter; an unknown provider, or none, is taken to accept most. */
 export function providerProfile(provider?: string): ProviderProfile {
   return provider === undefined ? LENIENT : (PROFILES.get(canonicalProvider(provider)) ?? LENIENT)
+}
+
+/**
+ * The provider of a part that was not understood when it was read: none there is, so nobody is sent it. Its data is
+ * `{ format, value }`; `value` is what was given, as far as JSON can say it.
+ */
+export const UNREAD = 'undertext-unread'
+
+/** Whose parts a provider reads besides its own. Claude on Bedrock and Vertex reads Anthropic's blocks, Gemini on Vertex Google's parts. */
+const READ_BESIDES: ReadonlyMap<string, readonly string[]> = new Map([
+  ['azure', ['openai']],
+  ['openai', ['azure']],
+  ['bedrock', ['anthropic']],
+  ['vertex', ['anthropic', 'google-ai']],
+])
+
+/** Whether a provider understands the parts that are kept under a provider's name. Nobody understands `UNREAD` ones. */
+export function readsPartsOf(provider: string, owner: string): boolean {
+  if (owner === UNREAD) return false
+  const reader = canonicalProvider(provider)
+  const name = canonicalProvider(owner)
+  return reader === name || READ_BESIDES.get(reader)?.includes(name) === true
 }

@@ -4,6 +4,7 @@ import { checkMessageList } from './message-list.ts'
 import { providerProfile } from './providers.ts'
 import { cleanContents, settleReasoning } from './rendering/contents.ts'
 import type { Mend } from './rendering/draft.ts'
+import { withoutForeignParts } from './rendering/foreign-parts.ts'
 import { SUMMARY_PLACES } from './rendering/places.ts'
 import { type InsertedRowOptions, presentRows } from './rendering/rows.ts'
 import { arrangeToolUse } from './rendering/tool-use.ts'
@@ -22,6 +23,11 @@ export type RenderOptions = InsertedRowOptions & {
    * that says there is none, so that the rendering is valid; `keep` leaves them as they are.
    */
   readonly pendingCalls?: 'answer' | 'keep'
+  /**
+   * Further names whose parts are kept: of a library that reads what it stored itself (`ai-sdk` for `toModelMessages`,
+   * `langchain` for `toLangChain`). Default: none.
+   */
+  readonly alsoReads?: readonly string[]
 }
 
 /** A view made ready for a provider, and what was changed for it. */
@@ -33,8 +39,10 @@ export type Rendering = { readonly messages: Message[]; readonly mends: Mend[] }
  *
  * - `validateHistory` finds nothing in the result (with `pendingCalls: 'keep'`, only the calls kept).
  * - A valid view comes out as it is, metadata included, with no mends; save for a provider's compaction block behind
- *   messages it could stand for, which is left out, since its provider would ignore them. Messages that had to be changed, merged or
- *   made up carry no metadata.
+ *   messages it could stand for, which is left out, since its provider would ignore them, and for parts that only
+ *   another provider reads. Messages that had to be changed, merged or made up carry no metadata.
+ * - Every part it holds has a place in the provider's own form, so what is sent is as valid as the rendering. Vertex serves two
+ *   families, whose parts are both kept for it: name `anthropic` or `google-ai` where a conversation mixes them.
  * - No text is lost save that of second results, of reasoning with nothing behind it, and of such blocks. Behind a
  *   summary or a marker a second result that says something else is told as text: its own call may be among what is hidden.
  * - A summary may stand elsewhere than in the view (`summaryPlace`), and then in one text with others; no row is changed.
@@ -51,6 +59,9 @@ export function renderView(view: readonly ViewMessage[], options: RenderOptions)
   if (typeof options.provider !== 'string') throw invalid('renderView: options.provider must be a text')
   if (options.summaryPlace !== undefined && !SUMMARY_PLACES.includes(options.summaryPlace))
     throw invalid(`renderView: options.summaryPlace must be one of ${SUMMARY_PLACES.join(', ')}`)
+  const { alsoReads = [] } = options
+  if (!Array.isArray(alsoReads) || alsoReads.some((name) => typeof name !== 'string'))
+    throw invalid('renderView: options.alsoReads must be a list of texts')
   const profile = providerProfile(options.provider)
   const mends: Mend[] = []
   const note = (mend: Mend): void => {
@@ -62,7 +73,8 @@ export function renderView(view: readonly ViewMessage[], options: RenderOptions)
     behindHidden: behindHidden(view),
   }
 
-  const presented = presentRows(view, profile, options, note)
+  const readable = withoutForeignParts(view, options, note)
+  const presented = presentRows(readable, profile, options, note)
   const cleaned = cleanContents(presented, profile, note)
   const paired = arrangeToolUse(cleaned, rules, note)
   const settled = settleReasoning(paired, profile, note)

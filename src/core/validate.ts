@@ -1,5 +1,5 @@
 import { compactionBlock, lastBlockOf } from './compaction-block.ts'
-import { type Message, type Part, partsOf } from './message.ts'
+import { endsInResult, type Message, type Part, partsOf } from './message.ts'
 import { checkMessageList, checkProviderName } from './message-list.ts'
 import { type CallRef, pairToolUse, toolUseOf } from './pairing.ts'
 import { CALL_ID_FORMS, canonicalProvider, type ProviderProfile, providerProfile } from './providers.ts'
@@ -60,7 +60,8 @@ function problem(code: ProblemCode, index: number, toolCallId?: string): Problem
   return toolCallId === undefined ? { code, index, message } : { code, index, message, toolCallId }
 }
 
-function findContentProblems(messages: readonly Message[], { emptyText }: ProviderProfile): Problem[] {
+function findContentProblems(messages: readonly Message[], profile: ProviderProfile): Problem[] {
+  const { emptyText } = profile
   return messages.flatMap((message, index) => {
     const found: Problem[] = []
     const parts = partsOf(message)
@@ -76,7 +77,8 @@ function findContentProblems(messages: readonly Message[], { emptyText }: Provid
     ) {
       found.push(problem('EMPTY_TEXT', index))
     }
-    if (parts.some((part) => isMisplaced(part, message.role))) found.push(problem('MISPLACED_PART', index))
+    if (parts.some((part) => isMisplaced(part, message.role, profile)))
+      found.push(problem('MISPLACED_PART', index))
     return found
   })
 }
@@ -90,10 +92,10 @@ function hasEmptyResultText(parts: readonly Part[]): boolean {
   )
 }
 
-function isMisplaced({ type }: Part, role: Message['role']): boolean {
+function isMisplaced({ type }: Part, role: Message['role'], { assistantMedia }: ProviderProfile): boolean {
   switch (role) {
     case 'assistant':
-      return false
+      return !assistantMedia && (type === 'image' || type === 'file')
     case 'tool':
       return type !== 'tool-result' && type !== 'provider'
     case 'user':
@@ -166,12 +168,9 @@ function findIdProblems(messages: readonly Message[], { callIds }: ProviderProfi
   for (const [index, message] of messages.entries()) {
     for (const part of partsOf(message)) {
       if (part.type !== 'tool-call') continue
-      const { toolCallId, providerExecuted } = part
-      // The ids of calls a provider ran itself are its own.
-      if (!providerExecuted && !form.test(toolCallId))
-        found.push(problem('MALFORMED_CALL_ID', index, toolCallId))
-      if (!providerExecuted && seen.has(toolCallId))
-        found.push(problem('REPEATED_CALL_ID', index, toolCallId))
+      const { toolCallId } = part
+      if (!form.test(toolCallId)) found.push(problem('MALFORMED_CALL_ID', index, toolCallId))
+      if (seen.has(toolCallId)) found.push(problem('REPEATED_CALL_ID', index, toolCallId))
       seen.add(toolCallId)
     }
   }
@@ -209,8 +208,12 @@ function findTurnProblems(
     const [first, last] = sidesOf(message, profile)
     const lastBefore =
       before === undefined || before.role === 'system' ? undefined : sidesOf(before, profile)[1]
-    if (lastBefore === first) found.push(problem('ADJACENT_SAME_ROLE', index))
-    if ((lastBefore === 'results' && first === 'user') || (first === 'results' && last === 'user')) {
+    // Where results are a side of their own, each may be a message.
+    if (lastBefore === first && first !== 'results') found.push(problem('ADJACENT_SAME_ROLE', index))
+    const behindResults =
+      lastBefore === 'results' ||
+      (lastBefore === 'assistant' && !profile.userAfterResults && endsInResult(partsOf(before!)))
+    if ((behindResults && first === 'user') || (first === 'results' && last === 'user')) {
       found.push(problem('USER_AFTER_RESULTS', index))
     }
   }

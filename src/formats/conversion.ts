@@ -1,6 +1,7 @@
 import { invalid } from '../core/check.ts'
 import { type Json, jsonProblem } from '../core/json.ts'
 import type { ProviderPart } from '../core/message.ts'
+import { UNREAD } from '../core/providers.ts'
 import { isUndertextError, type UndertextError } from '../errors.ts'
 
 /*
@@ -41,11 +42,7 @@ export type ConversionOptions = {
   readonly onNote?: ((note: ConversionNote) => void) | undefined
 }
 
-/**
- * The provider of an unread part: none there is, so nothing sends it. Its data is
- * `{ format, value }`; `value` is what was given, as far as JSON can say it.
- */
-export const UNREAD = 'undertext-unread'
+export { UNREAD }
 
 /** Why a part that was kept whole is not sent: the same words in every form. `own` is the provider the form is of. */
 export function whyNotSent(provider: string, own: string): string {

@@ -1,12 +1,27 @@
 import type { JsonObject } from '../core/json.ts'
 import { isObject } from './wire.ts'
 
-export type MessageFormat = 'anthropic' | 'gemini' | 'openai' | 'openai-responses' | 'neutral'
+export type MessageFormat = 'anthropic' | 'flat' | 'gemini' | 'openai' | 'openai-responses' | 'neutral'
 
-const ROLES_ANYWHERE = new Set(['system', 'developer', 'user', 'assistant', 'tool', 'function'])
+const ROLES_ANYWHERE = new Set([
+  'system',
+  'developer',
+  'user',
+  'assistant',
+  'tool',
+  'function',
+  'tool_call',
+  'tool_result',
+])
+/** Roles that only one format has. */
+const TELLING_ROLES: ReadonlyMap<string, MessageFormat> = new Map([
+  ['function', 'openai'],
+  ['tool_call', 'flat'],
+  ['tool_result', 'flat'],
+])
 
 /** Names under which neutral messages keep what a format alone knows. */
-const METADATA_NAMES = ['anthropic', 'openai', 'openai-responses'] as const
+const METADATA_NAMES = ['anthropic', 'flat', 'openai', 'openai-responses'] as const
 
 /** Fields of a message that only one format has. */
 const TELLING_FIELDS: readonly (readonly [field: string, format: MessageFormat])[] = [
@@ -84,7 +99,8 @@ export function detectFormat(messages: readonly unknown[]): MessageFormat | unde
       continue
     }
     if (typeof message.role !== 'string' || !ROLES_ANYWHERE.has(message.role)) return undefined
-    if (message.role === 'function') seen.add('openai')
+    const telling = TELLING_ROLES.get(message.role)
+    if (telling !== undefined) seen.add(telling)
     if (message.role === 'developer') isOpenAI = true
     if (message.type === 'additional_tools') seen.add('openai-responses')
     // Anthropic's answers have that type too, but no text for a content.

@@ -24,7 +24,8 @@ import {
   type Place,
 } from './anthropic-types.ts'
 import { Conversion, type ConversionOptions, unknownPart, whyNotSent } from './conversion.ts'
-import { isBlank, isObject, isResult, keptFor, runsOf, textBlocks } from './wire.ts'
+import { answeredRunsOf } from './runs.ts'
+import { isBlank, isObject, isResult, keptFor, textBlocks } from './wire.ts'
 
 /** How messages are written. */
 export type AnthropicOptions = ConversionOptions & {
@@ -60,9 +61,26 @@ export function toAnthropic(
   const firstTurn = messages.findIndex(({ role }) => role !== 'system')
   const leading = firstTurn === -1 ? messages.length : firstTurn
   const system = toSystem(messages.slice(0, leading), conversion)
-  const turns = messages.slice(leading).flatMap((message, i) => toMessages(message, leading + i, conversion))
+  const turns: AnthropicMessage[] = []
+  /** Whether the last turn is results that stood within an assistant message: the user's next words join them. */
+  let ownResults = false
+  for (const [index, message] of messages.entries()) {
+    if (index < leading) continue
+    const [first, ...others] = toMessages(message, index, conversion)
+    if (first === undefined) continue
+    const last = turns.at(-1)
+    if (ownResults && first.role === 'user' && last !== undefined)
+      turns[turns.length - 1] = joined(last, first)
+    else turns.push(first)
+    turns.push(...others)
+    ownResults = message.role === 'assistant' && turns.at(-1)?.role === 'user'
+  }
   const sent = forRequest ? turns.map(({ role, content }) => ({ role, content })) : turns
   return system === undefined ? { messages: sent } : { system, messages: sent }
+}
+
+function joined(results: AnthropicMessage, words: AnthropicMessage): AnthropicMessage {
+  return { ...words, content: [...asBlocks(results.content), ...asBlocks(words.content)] }
 }
 
 /** Where a content stands in what was given, and what goes along with its writing. */
@@ -75,7 +93,7 @@ function toSystem(
   const contents = messages
     .map((message, i) => {
       conversion.at(i)
-      return toContent(message, message.content, 'system', 0, { conversion, path: `[${i}].content` })
+      return toContent(message, message.content, 'system', { conversion, path: `[${i}].content` })
     })
     .filter((content) => content !== undefined)
   const sent = contents.length < 2 ? contents[0] : contents.flatMap(asBlocks)
@@ -96,26 +114,25 @@ function toMessages(message: Message, index: number, conversion: Conversion): An
       `[${index}]`,
       'a system message behind others is sent as a message of the user',
     )
-  const runs = typeof message.content === 'string' ? [] : runsOf(message.content)
+  const runs = typeof message.content === 'string' ? [] : answeredRunsOf(message.content)
   const whole = message.role !== 'assistant' || runs.length < 2
   if (!whole)
     conversion.note('changed', path, 'results within an assistant message become messages of the user')
-  const contents = whole ? [{ from: 0, parts: message.content }] : runs
-  return contents.flatMap(({ from, parts: content }, i): AnthropicMessage[] => {
+  const contents: readonly (string | readonly Part[])[] = whole ? [message.content] : runs
+  return contents.flatMap((content, i): AnthropicMessage[] => {
     const answers = typeof content !== 'string' && isResult(content[0])
     const role = message.role === 'assistant' && !answers ? 'assistant' : 'user'
-    const sent = toContent(message, content, role, from, { conversion, path })
+    const sent = toContent(message, content, role, { conversion, path })
     const extra = i === 0 ? keptFor(ANTHROPIC, message.metadata) : undefined
     return sent === undefined ? [] : [{ role, content: sent, ...extra }]
   })
 }
 
-/** The content to send; `undefined` when nothing is left of it. `from` is the index of its first part. */
+/** The content to send; `undefined` when nothing is left of it. */
 function toContent(
-  { metadata }: Message,
+  { role, metadata, content: all }: Message,
   content: string | readonly Part[],
   place: Place,
-  from: number,
   writing: Writing,
 ): string | AnthropicBlock[] | undefined {
   const own = keptFor(ANTHROPIC, metadata) !== undefined
@@ -123,9 +140,13 @@ function toContent(
     return typeof content === 'string' ? content : []
   if (typeof content === 'string' || content.length === 0)
     return leftOut(writing, 'a message without a visible character is refused')
-  const blocks = content.flatMap(
-    (part, i) => toBlock(part, place, { ...writing, path: `${writing.path}[${from + i}]` }) ?? [],
-  )
+  // The API wants results first; only beside those that came from elsewhere can something stand before them.
+  const parts =
+    role === 'tool' ? [...content.filter(isResult), ...content.filter((part) => !isResult(part))] : content
+  const blocks = parts.flatMap((part) => {
+    const index = typeof all === 'string' ? 0 : all.indexOf(part)
+    return toBlock(part, place, { ...writing, path: `${writing.path}[${index}]` }) ?? []
+  })
   return blocks.length > 0 ? blocks : undefined
 }
 

@@ -4,9 +4,10 @@ import type { Message, Part, ProviderPart, ToolCallPart } from '../core/message.
 import { checkMessageList } from '../core/message-list.ts'
 import { Conversion, type ConversionOptions } from './conversion.ts'
 import { kindOf, OPENAI, type OpenAIMessage, type WireMessage, type WirePart } from './openai-types.ts'
+import { answeredRunsOf } from './runs.ts'
 import { toFunction, toToolCall, toToolMessage } from './to-openai-calls.ts'
 import { toPart } from './to-openai-parts.ts'
-import { isEmpty, isObject, isResult, keptFor, runsOf } from './wire.ts'
+import { isEmpty, isObject, isResult, keptFor } from './wire.ts'
 
 /**
  * Neutral messages in the form of Chat Completions: `toOpenAI(fromOpenAI(x))` is x.
@@ -42,7 +43,13 @@ function toOthers(message: Message, path: string, conversion: Conversion): WireM
   const answers = content.flatMap((part, i) =>
     isResult(part) ? [toToolMessage(part, placeOf(path, i), conversion)] : [],
   )
-  const parts = content.flatMap((part, i) => toPart(part, role !== 'system', placeOf(path, i), conversion))
+  const parts = content.flatMap((part, i) => {
+    // What stands beside results is nobody's words, unless it is a text.
+    if (role !== 'tool' || part.type !== 'provider')
+      return toPart(part, role !== 'system', placeOf(path, i), conversion)
+    conversion.note('not-sent', placeOf(path, i), 'beside the results of tools only text has a place')
+    return []
+  })
   const shape = keptFor(OPENAI, metadata)?.content
   const speaks = parts.length > 0 || (shape !== undefined && content.length === 0)
   if (content.length === 0 && !speaks) noteEmpty(path, conversion)
@@ -77,13 +84,14 @@ function toSpoken({ role, metadata }: Message, content: string | WirePart[]): Wi
 function toAssistant({ content, metadata }: Message, path: string, conversion: Conversion): WireMessage[] {
   const { content: shape, ...extra } = keptFor(OPENAI, metadata) ?? {}
   if (typeof content === 'string') return [{ role: 'assistant', content, ...extra }]
-  const places = content.flatMap((part, i) => (isCompaction(part) ? [] : [placeOf(path, i)]))
+  const places = new Map<Part, string>(content.map((part, i) => [part, placeOf(path, i)]))
   const parts = content.filter((part) => !isCompaction(part))
-  if (parts.length === 0 && content.length > 0) return []
+  if (parts.length < content.length && parts.every((part) => part.type === 'text' && part.text === ''))
+    return []
 
-  const runs = parts.length === 0 ? [{ from: 0, parts }] : runsOf(parts)
-  return runs.flatMap(({ from, parts: run }, i): WireMessage[] => {
-    const placed = run.map((part, k) => ({ part, place: places[from + k] ?? path }))
+  const runs = parts.length === 0 ? [parts] : answeredRunsOf(parts)
+  return runs.flatMap((run, i): WireMessage[] => {
+    const placed = run.map((part) => ({ part, place: places.get(part) ?? path }))
     if (isResult(run[0])) {
       return placed.flatMap(({ part, place }) =>
         isResult(part) ? [toToolMessage(part, place, conversion)] : [],
@@ -133,6 +141,10 @@ function toAssistantFields(
       said.push(...toPart(part, false, place, conversion))
     }
   }
+  // Beside an image that may not be sent an empty text would be all that is.
+  const isEmptied =
+    parts.some(({ part: { type } }) => type === 'image' || type === 'file') && said.every(isEmptyText)
+  if (isEmptied) said.length = 0
   // A message has room for one call of the old kind; several (messages merged by somebody) are calls of the new.
   const [only] = functionCalls
   const legacy =
@@ -143,6 +155,10 @@ function toAssistantFields(
     toolCalls.unshift(...functionCalls.map(({ part }) => toToolCall(part)))
   }
   return { said, fields: { ...texts, ...(toolCalls.length > 0 ? { tool_calls: toolCalls } : {}), ...legacy } }
+}
+
+function isEmptyText({ type, text }: WirePart): boolean {
+  return type === 'text' && text === ''
 }
 
 function isUnknownCall(data: Json): data is { readonly tool_call: JsonObject } {

@@ -170,24 +170,6 @@ function imageTypeOf(base64: string): string | undefined {
   return undefined
 }
 
-/** Parts of a message that stand together, and the index of the first of them in the message. */
-export type Run = { readonly from: number; readonly parts: readonly Part[] }
-
-/**
- * The parts of an assistant message cut where tool results begin and end. Some providers run tools themselves
- * and answer within the message; the others want the answer in a message of its own. `isApart` says which parts stand
- * apart; all results by default.
- */
-export function runsOf(parts: readonly Part[], isApart: (part: Part) => boolean = isResult): Run[] {
-  const runs: { from: number; parts: Part[] }[] = []
-  for (const [i, part] of parts.entries()) {
-    const first = runs.at(-1)?.parts[0]
-    if (first !== undefined && isApart(first) === isApart(part)) runs.at(-1)?.parts.push(part)
-    else runs.push({ from: i, parts: [part] })
-  }
-  return runs
-}
-
 /** Whether a part is the answer to a call. */
 export function isResult(part: Part | undefined): part is ToolResultPart {
   return part?.type === 'tool-result'

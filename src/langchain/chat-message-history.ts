@@ -9,6 +9,7 @@ import { isUndertextError } from '../errors.ts'
 import type { ConversionNote, ConversionOptions } from '../formats/conversion.ts'
 import { fromLangChain } from '../formats/langchain/from-langchain.ts'
 import { messageIdOf } from '../formats/langchain/message-id.ts'
+import { LANGCHAIN } from '../formats/langchain/types.ts'
 import { storeSchema } from '../store/store-schema.ts'
 import { unlessUnknown } from '../store/unless-unknown.ts'
 import type { Store } from '../store.ts'
@@ -84,7 +85,11 @@ export class UndertextChatMessageHistory extends BaseListChatMessageHistory {
       const rows = (await unlessUnknown(store.getMessages(sessionId))) ?? []
       return rows.filter(({ kind }) => kind === 'message')
     }
-    const shown = { pendingCalls: 'keep', ...(provider === undefined ? {} : { provider }) } as const
+    const shown = {
+      pendingCalls: 'keep',
+      alsoReads: [LANGCHAIN],
+      ...(provider === undefined ? {} : { provider }),
+    } as const
     const rendering = await unlessUnknown(store.renderHistory(sessionId, shown))
     return rendering?.messages ?? []
   }

@@ -89,7 +89,7 @@ function flatCall(message: ChatMessage): ToolCallPart {
     type: 'tool-call',
     toolCallId: idOf(message),
     toolName: toolOf(message) ?? 'unknown',
-    input: given === undefined ? inputIn(textOf(message)) : asJson(given),
+    input: given === undefined ? argumentsIn(textOf(message)) : asJson(given),
   }
 }
 
@@ -112,7 +112,7 @@ function openAICall(call: unknown): ToolCallPart[] {
     function?: { name?: unknown; arguments?: unknown }
   }
   if (typeof called?.name !== 'string') return []
-  const input = typeof called.arguments === 'string' ? inputIn(called.arguments) : {}
+  const input = typeof called.arguments === 'string' ? argumentsIn(called.arguments) : {}
   return [{ type: 'tool-call', toolCallId: typeof id === 'string' ? id : '', toolName: called.name, input }]
 }
 
@@ -131,7 +131,7 @@ function argumentsOf(message: ChatMessage): unknown {
 }
 
 /** Arguments written as a text: the object it spells, else the text itself. */
-function inputIn(text: string): Json {
+export function argumentsIn(text: string): Json {
   if (!text.trimStart().startsWith('{')) return text
   try {
     return JSON.parse(text) as Json

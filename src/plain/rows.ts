@@ -91,7 +91,7 @@ function isReplacement(part: Part): boolean {
 }
 
 /** Gives calls and results without ids one each, so that the core can pair them. */
-function joinByNeighbourhood(contents: readonly (readonly Part[])[]): (readonly Part[])[] {
+export function joinByNeighbourhood(contents: readonly (readonly Part[])[]): (readonly Part[])[] {
   const joined = joinNeighbours(
     contents.map((parts) => ({
       slots: parts.flatMap((part): Joinable[] => {

@@ -93,12 +93,13 @@ export function requestOf(options: CheckedPrepare, systemPrompt: string | undefi
 }
 
 function renderingOf(options: CheckedPrepare): Partial<RenderOptions> {
-  const { preset, pendingCalls } = options
+  const { preset, pendingCalls, alsoReads } = options
   const said = RENDERING_KEYS.filter((name) => options[name] !== undefined)
   return {
     ...Object.fromEntries(said.map((name) => [name, options[name]])),
     ...(preset !== undefined && { preset }),
     ...(pendingCalls !== undefined && { pendingCalls }),
+    ...(alsoReads !== undefined && { alsoReads }),
   }
 }
 

@@ -112,8 +112,9 @@ type V3Output = Extract<
   { type: 'tool-result' }
 >['output']
 
-const V3_OUTPUT: V3Output = {
-  type: 'content',
+// Versions of the AI SDK differ in which of these have a media type.
+const V3_OUTPUT = {
+  type: 'content' as const,
   value: [
     { type: 'text', text: 'see', providerOptions: OPTIONS },
     { type: 'image-data', data: 'AQID', mediaType: 'image/png' },
@@ -126,7 +127,7 @@ const V3_OUTPUT: V3Output = {
     { type: 'image-file-id', fileId: 'file-2' },
     { type: 'custom', providerOptions: OPTIONS },
   ],
-}
+} as V3Output
 
 const V3: LanguageModelV3Prompt = [
   ...(V2.slice(0, 4) as LanguageModelV3Prompt),

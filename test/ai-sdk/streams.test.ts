@@ -175,7 +175,7 @@ it('parts come as they are made, and the end when everything is stored', async (
   const { stream } = await wrapped.doStream({ prompt })
   const seen: StreamPart[] = []
   for await (const part of stream) {
-    seen.push(part)
+    seen.push(part as StreamPart)
     const stored = await store.getMessages('s').catch(() => [])
     expect(stored.length).toBe(part.type === 'finish' ? 2 : 0)
   }

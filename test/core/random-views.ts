@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import type { Part, Role, ToolResultOutput, ViewMessage } from '../../src/core/message.ts'
+import { UNREAD } from '../../src/core/providers.ts'
 
 /*
  * Random views, with everything that can go wrong in them: parallel calls, repeated ids, results that are missing,
@@ -28,6 +29,7 @@ const output: fc.Arbitrary<ToolResultOutput> = fc.oneof(
       fc.oneof(
         words.map((text) => ({ type: 'text' as const, text })),
         fc.constant({ type: 'image' as const, image: 'aGk=' }),
+        fc.constant({ type: 'provider' as const, provider: 'x', data: { type: 'search' } }),
       ),
       { maxLength: 2 },
     ),
@@ -37,7 +39,13 @@ const output: fc.Arbitrary<ToolResultOutput> = fc.oneof(
 const text: fc.Arbitrary<Part> = words.map((text) => ({ type: 'text', text }))
 const reasoning: fc.Arbitrary<Part> = fc.constant({ type: 'reasoning', text: 'hm' })
 const result: fc.Arbitrary<Part> = fc.record({ type: fc.constant('tool-result'), toolCallId: callId, output })
-const opaque: fc.Arbitrary<Part> = fc.constant({ type: 'provider', provider: 'x', data: 1 })
+const opaque: fc.Arbitrary<Part> = fc
+  .constantFrom('anthropic', 'openai', 'google', 'x', UNREAD)
+  .map((provider) => ({
+    type: 'provider',
+    provider,
+    data: { ...(provider === 'google' ? { executableCode: { code: '1' } } : { type: 'search' }) },
+  }))
 const image: fc.Arbitrary<Part> = fc.constant({ type: 'image', image: 'aGk=' })
 const call = (ranByProvider: boolean): fc.Arbitrary<Part> =>
   callId.map((toolCallId) => ({
@@ -54,7 +62,15 @@ const weighted = (...choices: readonly [number, fc.Arbitrary<Part>][]): fc.Arbit
 const PARTS: { readonly [R in Role]: fc.Arbitrary<Part> } = {
   system: weighted([8, text], [1, result]),
   user: weighted([8, text], [4, result], [1, image], [1, opaque], [1, reasoning], [1, call(false)]),
-  assistant: weighted([6, text], [6, call(false)], [2, call(true)], [3, result], [4, reasoning], [1, opaque]),
+  assistant: weighted(
+    [6, text],
+    [6, call(false)],
+    [2, call(true)],
+    [3, result],
+    [4, reasoning],
+    [1, image],
+    [1, opaque],
+  ),
   tool: weighted([12, result], [1, text], [1, opaque]),
 }
 
@@ -106,10 +122,11 @@ const exchange: fc.Arbitrary<Row[]> = fc
     ),
     lead: fc.array(fc.oneof(text, reasoning), { maxLength: 2 }),
     ranByProvider: fc.integer({ min: 0, max: 5 }).map((n) => n === 0),
+    approval: opaque,
     carrier: fc.constantFrom('tool', 'tools', 'user', 'mixed', 'approved', 'approval apart'),
     outputs: fc.array(output, { minLength: 3, maxLength: 3, size: 'max' }),
   })
-  .map(({ ids, lead, ranByProvider, carrier, outputs }) => {
+  .map(({ ids, lead, ranByProvider, approval, carrier, outputs }) => {
     const calls = ids.map((toolCallId): Part => {
       const extra = ranByProvider ? { providerExecuted: true } : {}
       return { type: 'tool-call', toolCallId, toolName: 'look', input: { q: 1 }, ...extra }
@@ -123,7 +140,6 @@ const exchange: fc.Arbitrary<Row[]> = fc
     const asking = message('assistant', [...lead, ...calls])
     if (carrier === 'tools') return [asking, ...results.map((result) => message('tool', [result]))]
     if (carrier === 'mixed') return [asking, message('user', [...results, { type: 'text', text: '#' }])]
-    const approval: Part = { type: 'provider', provider: 'x', data: { approved: true } }
     if (carrier === 'approved') return [asking, message('tool', [approval, ...results])]
     if (carrier === 'approval apart') return [asking, message('tool', [approval]), message('tool', results)]
     return [asking, message(carrier as Role, results)]

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { Message, Part } from '../../src/core/message.ts'
+import type { Message, Part, ToolResultContent } from '../../src/core/message.ts'
 import { type RenderOptions, renderView } from '../../src/core/render.ts'
 import {
   assistant,
@@ -34,6 +34,7 @@ function plain(...rows: readonly Row[]): Message[] {
   return rows.map(({ kind, ...message }) => message)
 }
 
+const anthropics: Part = { type: 'provider', provider: 'anthropic', data: { type: 'server_tool_use' } }
 const strict = { provider: 'anthropic' }
 
 describe('calls and their results', () => {
@@ -323,14 +324,14 @@ describe('turns', () => {
         user('x'),
         assistant(call('a'), call('b')),
         tool(result('a')),
-        tool(opaque, result('b')),
+        tool(anthropics, result('b')),
         user('y'),
         user('z'),
       ],
       strict,
     )
     expect(messages).toEqual(
-      plain(user('x'), assistant(call('a'), call('b')), user(result('a'), result('b'), opaque, 'y', 'z')),
+      plain(user('x'), assistant(call('a'), call('b')), user(result('a'), result('b'), anthropics, 'y', 'z')),
     )
   })
 
@@ -407,6 +408,96 @@ describe('contents', () => {
     })
   })
 
+  it.each<[provider: string, owner: string]>([
+    ['openai', 'azure'],
+    ['Azure-OpenAI', 'openai'],
+    ['bedrock', 'anthropic'],
+    ['vertex', 'anthropic'],
+    ['vertex', 'gemini'],
+    ['google', 'google-ai'],
+    ['somebody', 'somebody'],
+  ])('keeps for %s what %s reads', (provider, owner) => {
+    const rows = [user('x', { type: 'provider', provider: owner, data: 1 })]
+    expect(render(rows, { provider })).toEqual({ messages: plain(...rows), mends: [] })
+  })
+
+  it.each<[provider: string, owner: string]>([
+    ['openai', 'anthropic'],
+    ['anthropic', 'bedrock'],
+    ['anthropic', 'google-ai'],
+    ['somebody', 'openai'],
+    ['undertext-unread', 'undertext-unread'],
+  ])('leaves out for %s what only %s reads', (provider, owner) => {
+    const part: Part = { type: 'provider', provider: owner, data: 1 }
+    const output = (...value: ToolResultContent[]) => result('abcdefgh1', { type: 'content', value })
+    const rows = [
+      user('x', part),
+      assistant(part),
+      assistant('y', part, call('abcdefgh1')),
+      tool(part, output({ type: 'text', text: 'z' }, part)),
+    ]
+    expect(render(rows, { provider })).toEqual({
+      messages: [
+        ...plain({ ...user(), content: [text('x')] }, assistant(text('y'), call('abcdefgh1'))),
+        { role: 'tool', content: [output({ type: 'text', text: 'z' })] },
+      ],
+      mends: [
+        'foreign-part-dropped m0',
+        'foreign-part-dropped m1',
+        'empty-message-dropped m1',
+        'foreign-part-dropped m2',
+        'foreign-part-dropped m3',
+        'foreign-part-dropped m3 abcdefgh1',
+      ],
+    })
+  })
+
+  it('keeps the parts a library reads that stored them, but none that were not understood', () => {
+    const part = (provider: string): Part => ({ type: 'provider', provider, data: 1 })
+    const rows = [user('x', part('ai-sdk'), part('langchain'), part('undertext-unread'))]
+    const { messages } = render(rows, { alsoReads: ['ai-sdk', 'undertext-unread'] })
+    expect(messages).toEqual(plain(user('x', part('ai-sdk'))))
+    expect(() => render(rows, { alsoReads: 'ai-sdk' as never })).toThrow('alsoReads must be a list of texts')
+  })
+
+  it('takes a block for the beginning behind parts that only others read', () => {
+    const block: Part = {
+      type: 'provider',
+      provider: 'anthropic',
+      data: { type: 'compaction', content: 'so far' },
+    }
+    const rows = [user(opaque), assistant(block, 'on')]
+    expect(render(rows, strict)).toEqual({
+      messages: plain(assistant(block, 'on')),
+      mends: ['foreign-part-dropped m0', 'empty-message-dropped m0'],
+    })
+  })
+
+  it('puts a word for an image or a file of the assistant’s where the provider takes none', () => {
+    const file = (filename?: string): Part => ({
+      type: 'file',
+      data: 'aGk=',
+      mediaType: 'text/plain',
+      ...(filename !== undefined && { filename }),
+    })
+    const rows = [
+      user('x', image, file('in.txt')),
+      assistant(image),
+      user('y'),
+      assistant(file('a.txt'), file()),
+    ]
+    expect(render(rows, { provider: 'google-ai' })).toEqual({ messages: plain(...rows), mends: [] })
+    expect(render(rows, strict)).toEqual({
+      messages: plain(
+        user('x', image, file('in.txt')),
+        { ...assistant(), content: [text('[image]')] },
+        user('y'),
+        assistant('[file a.txt]', '[file]'),
+      ),
+      mends: ['media-as-text m1', 'media-as-text m3', 'media-as-text m3'],
+    })
+  })
+
   it('drops reasoning with nothing behind it', () => {
     expect(render([user('a'), assistant(reasoning('hm')), user('b'), assistant(reasoning('hm'))])).toEqual({
       messages: plain(user('a'), user('b')),
@@ -454,7 +545,12 @@ describe('contents', () => {
 
   it('gives words beside results in a tool message to the user', () => {
     expect(render([assistant(call('a')), tool(result('a'), 'x'), tool('y')])).toEqual({
-      messages: plain(assistant(call('a')), tool(result('a')), user(text('x')), user(text('y'))),
+      messages: plain(
+        assistant(call('a')),
+        tool(result('a')),
+        { ...user(), content: [text('x')] },
+        user(text('y')),
+      ),
       mends: ['role-changed m2', 'role-changed m1'],
     })
   })

@@ -153,7 +153,7 @@ describe('validateHistory, for a provider', () => {
     [
       'a tool message each',
       [user('a'), assistant(call(nine), call('abcdefgh2')), tool(result(nine)), tool(result('abcdefgh2'))],
-      { strict: ['ADJACENT_SAME_ROLE 3'] },
+      { strict: ['ADJACENT_SAME_ROLE 3'], mistral: [] },
     ],
     ['an assistant first', [system('s'), assistant('b')], { strict: ['FIRST_NOT_USER 1'] }],
     [
@@ -196,8 +196,13 @@ describe('validateHistory, for a provider', () => {
     ],
     [
       'the ids of hosted tools',
-      [user('x'), assistant(hosted('f:0'), result('f:0'), hosted('f:0'), result('f:0'))],
-      {},
+      [user('x'), assistant(hosted('f:0'), result('f:0'), hosted('f:0'), result('f:0'), 'y')],
+      { strict: ['MALFORMED_CALL_ID 1 f:0', 'MALFORMED_CALL_ID 1 f:0', 'REPEATED_CALL_ID 1 f:0'] },
+    ],
+    [
+      'words behind a tool the provider ran',
+      [user('x'), assistant(hosted(nine), result(nine), reasoning('hm')), user('y')],
+      { mistral: ['USER_AFTER_RESULTS 2'] },
     ],
   ]
   it.each(cases)('judges %s', (_, rows, expected) => {
@@ -207,6 +212,14 @@ describe('validateHistory, for a provider', () => {
     expect(problems(rows, 'huggingface')).toEqual(huggingface)
     expect(problems(rows, 'sagemaker')).toEqual(huggingface)
     expect(problems(rows, 'openai')).toEqual([])
+  })
+
+  it('judges images and files of the assistant’s', () => {
+    const rows = [user('x', image), assistant('y', image)]
+    for (const provider of ['anthropic', 'bedrock', 'mistral', 'openai', 'azure'])
+      expect(problems(rows, provider)).toEqual(['MISPLACED_PART 1'])
+    for (const provider of ['google-ai', 'vertex', 'ollama', 'nobody', undefined])
+      expect(problems(rows, provider)).toEqual([])
   })
 
   it.each([

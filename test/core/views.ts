@@ -30,8 +30,10 @@ export const marker = (content: ViewMessage['content']): Row => ({ kind: 'marker
 export const text = (value: string): Part => ({ type: 'text', text: value })
 export const reasoning = (value: string): Part => ({ type: 'reasoning', text: value })
 export const image: Part = { type: 'image', image: 'aGk=' }
-/** What only a provider reads. */
-export const opaque: Part = { type: 'provider', provider: 'x', data: 1 }
+/** What only OpenAI reads. */
+export const opaque: Part = { type: 'provider', provider: 'openai', data: 1 }
+/** What only somebody else reads. */
+export const foreign: Part = { type: 'provider', provider: 'x', data: 1 }
 
 export const call = (toolCallId: string): Part => ({
   type: 'tool-call',

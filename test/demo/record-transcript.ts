@@ -9,8 +9,9 @@ const MODELS = { anthropic: 'claude-sonnet-4-20250514', openai: 'gpt-4o' } as co
 const FORMS = {
   anthropic: "Anthropic's",
   openai: "OpenAI's",
-  'openai-responses': "OpenAI's Responses",
+  flat: 'the flat',
   gemini: "Gemini's",
+  'openai-responses': "OpenAI's Responses",
   neutral: "this package's",
 } as const
 /** Shares of a short transcript's tokens: what it is brought down to, and limits that otherwise go by the window. */

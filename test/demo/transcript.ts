@@ -3,6 +3,7 @@ import { basename, resolve } from 'node:path'
 import {
   detectFormat,
   fromAnthropic,
+  fromChatMessages,
   fromGemini,
   fromOpenAI,
   fromOpenAIResponses,
@@ -10,6 +11,7 @@ import {
   type Message,
   type NewMessage,
   toAnthropic,
+  toChatMessages,
   toGemini,
   toOpenAI,
   toOpenAIResponses,
@@ -156,8 +158,9 @@ function neutral({ messages, system }: Conversation, format: Format, name: strin
   try {
     if (format === 'anthropic') return fromAnthropic(system === undefined ? messages : { messages, system })
     if (format === 'openai') return fromOpenAI(messages)
-    if (format === 'openai-responses') return fromOpenAIResponses(messages)
+    if (format === 'flat') return fromChatMessages(messages)
     if (format === 'gemini') return fromGemini(messages)
+    if (format === 'openai-responses') return fromOpenAIResponses(messages)
     return messages as readonly NewMessage[]
   } catch (error) {
     if (!isUndertextError(error, 'INVALID_INPUT')) throw error
@@ -168,8 +171,9 @@ function neutral({ messages, system }: Conversation, format: Format, name: strin
 function isSame(stored: readonly Message[], { messages, system }: Conversation, format: Format): boolean {
   const same = (a: unknown, b: unknown): boolean => sorted(a) === sorted(b)
   if (format === 'openai') return same(toOpenAI(stored), messages)
-  if (format === 'openai-responses') return same(toOpenAIResponses(stored), messages)
+  if (format === 'flat') return same(toChatMessages(stored), messages)
   if (format === 'gemini') return same(toGemini(stored).contents, messages)
+  if (format === 'openai-responses') return same(toOpenAIResponses(stored), messages)
   if (format === 'neutral') return same(stored.map(ownFields), messages.map(ownFields))
   return same(toAnthropic(stored), system === undefined ? { messages } : { system, messages })
 }

@@ -301,8 +301,8 @@ describe('what is reported', () => {
         ['changed', '[1].content'],
         ['changed', '[1].content[1].input'],
         ['changed', '[1].content[1]'],
-        ['not-sent', '[1].content[2].output.value[0]'],
         ['not-sent', '[1].content[3]'],
+        ['not-sent', '[1].content[2].output.value[0]'],
       ],
     ],
     [

@@ -198,11 +198,11 @@ describe('what is reported', () => {
       },
       [
         ['changed', '[1].content'],
+        ['not-sent', '[1].content[1].output.value[0]'],
+        ['changed', '[1].content[1]'],
         ['changed', '[1].content[0].input'],
         ['changed', '[1].content[0]'],
         ['changed', '[1].content'],
-        ['not-sent', '[1].content[1].output.value[0]'],
-        ['changed', '[1].content[1]'],
       ],
     ],
     [

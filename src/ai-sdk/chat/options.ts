@@ -14,6 +14,7 @@ const OWN_KEYS = [
   'signal',
   'prompt',
   'pendingCalls',
+  'alsoReads',
 ] as const
 /** Options of `prepareRequest` that can be given beside a turn: `threshold`, `tools`, `injector`, `compaction` … */
 export type TurnRequestOptions = Omit<PrepareRequestOptions, (typeof OWN_KEYS)[number]>

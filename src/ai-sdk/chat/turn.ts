@@ -6,6 +6,7 @@ import { isUndertextError } from '../../errors.ts'
 import type { PreparedRequest } from '../../request/prepared.ts'
 import { keptPartTo } from '../model-media.ts'
 import type { SdkModelMessage } from '../model-types.ts'
+import { AI_SDK } from '../options.ts'
 import { namesOf } from '../provider-names.ts'
 import { type SdkVersion, versionOf } from '../sdk-types.ts'
 import { CAME_LATE } from '../taken-back.ts'
@@ -81,6 +82,7 @@ export async function beginTurn<UI_MESSAGE extends UIMessageLike>(
     ...(options.system !== undefined && { system: options.system }),
     ...(options.maxOutputTokens !== undefined && { maxOutputTokens: options.maxOutputTokens }),
     ...(options.signal !== undefined && { signal: options.signal }),
+    alsoReads: [AI_SDK],
     // A call that was allowed has no result yet: the AI SDK runs it now.
     ...(hasAnswers && { pendingCalls: 'keep' }),
   })

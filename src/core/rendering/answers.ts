@@ -94,7 +94,7 @@ function nameCalls(
   const idOf = new Map<string, string>()
   for (const [row, use] of uses.entries()) {
     for (const { part, id } of use?.calls ?? []) {
-      const name = ranByProvider(drafts, { row, part }) ? ids.keep(id) : ids.next(id)
+      const name = ids.next(id)
       idOf.set(keyOf({ row, part }), name)
       if (name !== id) note({ kind: 'call-renamed', messageId: drafts[row]!.id, toolCallId: id })
     }

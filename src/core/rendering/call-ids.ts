@@ -14,12 +14,6 @@ export class CallIds {
     this.#rule = rule
   }
 
-  /** The id of a call that must keep its own. */
-  keep(id: string): string {
-    this.#taken.add(id)
-    return id
-  }
-
   /** The id for the next call. */
   next(id: string): string {
     if (this.#rule === 'any') return id

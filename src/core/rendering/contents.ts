@@ -1,6 +1,7 @@
 import { stringifyJson } from '../json.ts'
 import {
   isFailed,
+  mediaWord,
   outputText,
   type Part,
   type TextPart,
@@ -51,6 +52,10 @@ function cleanDraft(draft: Draft, profile: ProviderProfile, note: Note): Draft {
     if (part.type === 'tool-call' && role !== 'assistant') {
       note({ kind: 'call-as-text', messageId: draft.id, toolCallId: part.toolCallId })
       return [callAsText(part)]
+    }
+    if ((part.type === 'image' || part.type === 'file') && role === 'assistant' && !profile.assistantMedia) {
+      note({ kind: 'media-as-text', messageId: draft.id })
+      return [{ type: 'text', text: mediaWord(part) }]
     }
     if (part.type === 'tool-result' && !profile.emptyText) return [cleanResult(part, draft.id, note)]
     return [part]

@@ -11,6 +11,8 @@ import { type Message, type Part, partsOf, type Role } from '../message.ts'
  * - `call-as-text`: a call outside an assistant message became plain text.
  * - `reasoning-dropped`: reasoning with nothing behind it, or of somebody else than an assistant, was left out.
  * - `empty-message-dropped`, `empty-text-dropped`: left out since it says nothing.
+ * - `foreign-part-dropped`: a part that only another provider reads was left out.
+ * - `media-as-text`: an image or file of the assistant's became a word, where the provider takes none from it.
  * - `merged`: a message was joined to the one before it, or reasoning to the message it leads to.
  * - `role-changed`: a system message, or words in a tool message, became the user's.
  * - `block-dropped`: a provider's compaction block was left out, since what it stands for is shown, or a later one counts.
@@ -29,6 +31,8 @@ export type MendKind =
   | 'reasoning-dropped'
   | 'empty-message-dropped'
   | 'empty-text-dropped'
+  | 'foreign-part-dropped'
+  | 'media-as-text'
   | 'merged'
   | 'role-changed'
   | 'block-dropped'

@@ -61,7 +61,7 @@ function ownParts({ drafts, answers, note }: ToolWork, row: number): OwnParts {
       } else if (fate.kind === 'duplicate') {
         note({ kind: 'duplicate-dropped', messageId, toolCallId })
       } else if (fate.kind === 'inside' && fate.call.row === row) {
-        own.push(part)
+        own.push(named(part, fate.call, answers))
       }
     } else {
       own.push(part)
@@ -83,11 +83,11 @@ function resultInside(
   if (from === undefined) {
     if (!call.providerExecuted || place.row === answers.waitingRow) return []
     note({ kind: 'result-added', messageId: drafts[place.row]!.id, toolCallId })
-    return [noResult(call, toolCallId)]
+    return [noResult(call, answers.idOf.get(keyOf(place)) ?? toolCallId)]
   }
   if (from.row === place.row || answers.fateOf.get(keyOf(from))?.kind !== 'inside') return []
   note({ kind: 'result-moved', messageId: drafts[from.row]!.id, toolCallId })
-  return [resultAt(drafts, from)]
+  return [named(resultAt(drafts, from), place, answers)]
 }
 
 /**

@@ -1,7 +1,7 @@
 import { lastBlockOf } from '../compaction-block.ts'
-import type { Part } from '../message.ts'
+import { endsInResult, type Part } from '../message.ts'
 import type { ProviderProfile } from '../providers.ts'
-import { type Draft, draftOf, type Note } from './draft.ts'
+import { type Draft, draftOf, type Note, redraft } from './draft.ts'
 
 /** Said by the user when the first message left is the assistant's. */
 export const CONTINUATION_TEXT = '[Conversation continues]'
@@ -34,7 +34,7 @@ function openWithUser(drafts: readonly Draft[], note: Note): readonly Draft[] {
   return drafts.toSpliced(first, 0, draftOf(opening.id, { role: 'user', content: CONTINUATION_TEXT }))
 }
 
-/** Whose turn a message is; results are a turn of their own where the user cannot speak right behind them. */
+/** Whose turn a message is; results are a side of their own, a message each, where the user cannot speak right behind them. */
 type Side = 'assistant' | 'user' | 'results'
 
 function sideWithResults({ message, parts }: Draft): Side {
@@ -47,12 +47,16 @@ function mergeRuns(drafts: readonly Draft[], sideOf: (draft: Draft) => Side, not
   let run: Draft[] = []
   const closeRun = (): void => {
     const [first] = run
-    if (first !== undefined) merged.push(run.length === 1 ? first : mergeAll(first, run, sideOf(first)))
+    if (first !== undefined) merged.push(run.length === 1 ? first : mergeAll(first, run))
     run = []
   }
   for (const draft of drafts) {
     const [first] = run
-    const joins = first !== undefined && ![first, draft].some(isSystem) && sideOf(first) === sideOf(draft)
+    const joins =
+      first !== undefined &&
+      ![first, draft].some(isSystem) &&
+      sideOf(first) === sideOf(draft) &&
+      sideOf(first) !== 'results'
     if (joins) note({ kind: 'merged', messageId: draft.id })
     else closeRun()
     run.push(draft)
@@ -65,13 +69,11 @@ function isSystem({ message }: Draft): boolean {
   return message.role === 'system'
 }
 
-function mergeAll(first: Draft, run: readonly Draft[], side: Side): Draft {
+function mergeAll(first: Draft, run: readonly Draft[]): Draft {
   const { role } = first.message
   const parts = run.flatMap((draft) => draft.parts)
   if (run.every(({ message }) => message.role === role)) return draftOf(first.id, { role, content: parts })
-  return side === 'results'
-    ? draftOf(first.id, { role: 'tool', content: parts })
-    : draftOf(first.id, { role: 'user', content: resultsFirst(parts) })
+  return draftOf(first.id, { role: 'user', content: resultsFirst(parts) })
 }
 
 function resultsFirst(parts: readonly Part[]): readonly Part[] {
@@ -94,13 +96,22 @@ function splitResults(draft: Draft): readonly Draft[] {
   ]
 }
 
-/** Lets the assistant speak between results and the user's words. */
+/** Lets the assistant speak between results and the user's words: in the message of a tool its provider ran, else in one of its own. */
 function answerResults(drafts: readonly Draft[], note: Note): Draft[] {
-  return drafts.flatMap((draft, index) => {
-    const before = drafts[index - 1]
-    if (before === undefined || isSystem(draft) || sideWithResults(draft) !== 'user') return [draft]
-    if (isSystem(before) || sideWithResults(before) !== 'results') return [draft]
-    note({ kind: 'assistant-added', messageId: draft.id })
-    return [draftOf(draft.id, { role: 'assistant', content: RESULTS_READ_TEXT }), draft]
-  })
+  const answered: Draft[] = []
+  for (const draft of drafts) {
+    const before = answered.at(-1)
+    const speaks =
+      before !== undefined && ![before, draft].some(isSystem) && sideWithResults(draft) === 'user'
+    if (speaks && sideWithResults(before) === 'results') {
+      note({ kind: 'assistant-added', messageId: draft.id })
+      answered.push(draftOf(draft.id, { role: 'assistant', content: RESULTS_READ_TEXT }))
+    } else if (speaks && endsInResult(before.parts)) {
+      note({ kind: 'assistant-added', messageId: draft.id })
+      const said: Part = { type: 'text', text: RESULTS_READ_TEXT }
+      answered[answered.length - 1] = redraft(before, 'assistant', [...before.parts, said])
+    }
+    answered.push(draft)
+  }
+  return answered
 }

@@ -2,7 +2,8 @@ import { invalid } from '../../core/check.ts'
 import { type Message, type Part, partsOf } from '../../core/message.ts'
 import { checkMessageList } from '../../core/message-list.ts'
 import { Conversion, type ConversionOptions } from '../conversion.ts'
-import { isBlank, isResult, keptFor, type Run, runsOf } from '../wire.ts'
+import { answeredRunsOf } from '../runs.ts'
+import { isBlank, isResult, keptFor } from '../wire.ts'
 import { orderOf } from './calls.ts'
 import { partOptions } from './options.ts'
 import {
@@ -72,6 +73,8 @@ type Draft = {
   readonly parts: readonly Sent[] | undefined
   /** Whether it was a content of Gemini's that is to stay as it stands. */
   readonly isOwn: boolean
+  /** Whether it is answers that stood within an assistant message: the user's next words join them. */
+  readonly isWithin: boolean
 }
 
 type Course = {
@@ -96,7 +99,8 @@ function writeInstruction(
     return first.content
   const sent = messages.flatMap((message, i) => {
     conversion.at(i)
-    return writeParts(partsOf(message), 'system', 0, `[${i}].content`, writingAt)
+    const parts = partsOf(message)
+    return writeParts(parts, 'system', parts, `[${i}].content`, writingAt)
   })
   const isOwnNothing = others.length === 0 && own !== undefined && first.content.length === 0
   if (sent.length === 0 && !isOwnNothing) return undefined
@@ -125,27 +129,35 @@ function writeMessage(message: Message, index: number, course: Course): Draft[] 
   const own = message.role === 'system' ? undefined : keptFor(GOOGLE, message.metadata)
   const all = partsOf(message)
   if (all.length === 0 && own === undefined) leftOut(writingAt(path), 'a content without parts is refused')
-  const runs = message.role === 'assistant' ? runsOfAnswers(all) : [{ from: 0, parts: all }]
+  // Answers come first; only beside those that came from elsewhere can something stand before them.
+  const isMixed = message.role === 'tool' && own === undefined
+  const arranged = isMixed ? [...all.filter(isResult), ...all.filter((part) => !isResult(part))] : all
+  const runs = message.role === 'assistant' ? runsOfAnswers(all) : [arranged]
   if (runs.length > 1)
     conversion.note('changed', path, 'results within an assistant message become contents of the user')
-  return runs.flatMap(({ from, parts: run }, i): Draft[] => {
+  return (runs.length === 0 ? [[]] : runs).flatMap((run, i): Draft[] => {
     const isModel = message.role === 'assistant' && !isApplicationResult(run[0])
-    const sent = writeParts(run, isModel ? 'model' : 'user', from, path, writingAt)
+    const sent = writeParts(run, isModel ? 'model' : 'user', all, path, writingAt)
     if (sent.length === 0 && !(own !== undefined && all.length === 0)) return []
     const { role, parts: noParts, ...extra } = (i === 0 ? own : undefined) ?? {}
     const said = typeof role === 'string' ? role : isModel ? 'model' : 'user'
     const fields = { ...(role !== null && { role: said }), ...extra }
     const parts = isModel && course.dummySignatures ? withSignature(sent, path, conversion) : sent
     return [
-      { fields, parts: noParts === null && sent.length === 0 ? undefined : parts, isOwn: own !== undefined },
+      {
+        fields,
+        parts: noParts === null && sent.length === 0 ? undefined : parts,
+        isOwn: own !== undefined,
+        isWithin: message.role === 'assistant' && !isModel,
+      },
     ]
   })
 }
 
 /** The parts of an assistant message cut where results begin and end; those of Gemini's own tools stay with it. */
-function runsOfAnswers(parts: readonly Part[]): Run[] {
-  if (!parts.some(isApplicationResult)) return [{ from: 0, parts }]
-  return runsOf(parts)
+function runsOfAnswers(parts: readonly Part[]): (readonly Part[])[] {
+  if (!parts.some(isApplicationResult)) return [parts]
+  return answeredRunsOf(parts)
 }
 
 function isApplicationResult(part: Part | undefined): boolean {
@@ -155,12 +167,12 @@ function isApplicationResult(part: Part | undefined): boolean {
 function writeParts(
   parts: readonly Part[],
   place: 'system' | 'user' | 'model',
-  from: number,
+  all: readonly Part[],
   path: string,
   writingAt: (path: string) => Writing,
 ): Sent[] {
-  return parts.flatMap((source, i): Sent[] => {
-    const part = writePart(source, place, writingAt(`${path}[${from + i}]`))
+  return parts.flatMap((source): Sent[] => {
+    const part = writePart(source, place, writingAt(`${path}[${all.indexOf(source)}]`))
     return part === undefined ? [] : [{ part, source }]
   })
 }
@@ -188,7 +200,11 @@ function withAnswersTogether(drafts: readonly Draft[]): GeminiContent[] {
   for (const draft of drafts) {
     const last = together.at(-1)
     const goesOn =
-      last !== undefined && isOfAnswers(last) && isResult(draft.parts?.[0]?.source) && !draft.isOwn
+      last !== undefined &&
+      isOfAnswers(last) &&
+      !draft.isOwn &&
+      (isResult(draft.parts?.[0]?.source) ||
+        (last.isWithin && !draft.isWithin && draft.fields.role === 'user'))
     if (goesOn)
       together[together.length - 1] = { ...last, parts: [...(last.parts ?? []), ...(draft.parts ?? [])] }
     else together.push(draft)
