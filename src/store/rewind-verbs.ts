@@ -136,7 +136,8 @@ function pointOf(from: unknown): RewindPoint {
 function messagesOf(append: unknown): readonly NewMessage[] {
   if (append === undefined || (Array.isArray(append) && append.length === 0)) return []
   checkMessages(append, 'append')
-  return append
+  // Other work is awaited before they are written: what was checked is what is stored.
+  return structuredClone(append)
 }
 
 /** Where a point stands in a view. */
