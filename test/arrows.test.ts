@@ -9,7 +9,7 @@ import { expect, it } from 'vitest'
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   core: [],
   files: ['core'],
-  formats: ['core'],
+  formats: ['core', 'plain/chat-message.ts', 'plain/message-parts.ts', 'plain/rows.ts'],
   summarizers: ['core'],
   storage: ['core', 'process.ts'],
   tokenizers: ['core'],

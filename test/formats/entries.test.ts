@@ -11,9 +11,12 @@ function conversionsOf(entry: object): string[] {
   return Object.keys(entry).filter((name) => /^(from|to)[A-Z]/.test(name))
 }
 
-it('has the conversions of providers at the root, and no others', () => {
+/** The flat form of this package's own array functions. */
+const FLAT = ['fromChatMessages', 'toChatMessages']
+
+it('has the conversions of providers and the flat form at the root, and no others', () => {
   const ofProviders = [anthropic, google, openai].flatMap(conversionsOf)
-  expect(conversionsOf(root).toSorted()).toEqual(ofProviders.toSorted())
+  expect(conversionsOf(root).toSorted()).toEqual([...ofProviders, ...FLAT].toSorted())
   expect(ofProviders).toHaveLength(8)
 })
 
