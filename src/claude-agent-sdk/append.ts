@@ -1,6 +1,6 @@
 import type { NewMessage } from '../core/message.ts'
 import { isUndertextError } from '../errors.ts'
-import type { Session } from '../index.ts'
+import type { Session } from '../storage/storage.ts'
 import { entryOf } from './entry.ts'
 import type { Transcript } from './key.ts'
 import { keptOf } from './session-metadata.ts'

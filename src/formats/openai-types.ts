@@ -18,7 +18,7 @@
  */
 import type { Json, JsonObject } from '../core/json.ts'
 import type { ProviderOptions } from '../core/message.ts'
-import { keptFor } from './wire.ts'
+import { keptFor, keptUnder } from './wire.ts'
 
 /** The name under which this form keeps its own things. */
 export const OPENAI = 'openai'
@@ -89,8 +89,8 @@ export type OpenAIMessage =
   | { role: 'function'; content: string | null; name: string }
 
 /** The fields of a part that this form keeps in `providerOptions`. */
-export function kept(fields: JsonObject): { providerOptions?: { [OPENAI]: JsonObject } } {
-  return Object.keys(fields).length === 0 ? {} : { providerOptions: { [OPENAI]: fields } }
+export function kept(fields: JsonObject): { providerOptions?: ProviderOptions } {
+  return keptUnder(OPENAI, fields)
 }
 
 /**

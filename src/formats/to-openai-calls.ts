@@ -1,4 +1,4 @@
-import { canonicalJson, type Json, type JsonObject, stringifyJson } from '../core/json.ts'
+import type { Json, JsonObject } from '../core/json.ts'
 import {
   isFailed,
   outputText,
@@ -10,7 +10,7 @@ import type { Conversion } from './conversion.ts'
 import { fieldsOf, type WireMessage } from './openai-types.ts'
 import { ownOf } from './responses/types.ts'
 import { toAnswerPart } from './to-openai-parts.ts'
-import { isObject, parsedArguments, textBlocks } from './wire.ts'
+import { argumentsText, isObject, textBlocks } from './wire.ts'
 
 /** One of the `tool_calls`. */
 export function toToolCall(part: ToolCallPart): JsonObject {
@@ -35,12 +35,6 @@ export function toFunction({ toolName, input, providerOptions }: ToolCallPart): 
   const own = fieldsOf(providerOptions).function
   const { arguments: raw, ...extra } = isObject(own) ? own : {}
   return { name: toolName, arguments: argumentsText(input, raw), ...extra }
-}
-
-/** An input as the text of arguments: the text it was read from while that still means the same. */
-export function argumentsText(input: Json, raw: Json | undefined): string {
-  const isSame = typeof raw === 'string' && canonicalJson(parsedArguments(raw)) === canonicalJson(input)
-  return isSame ? raw : stringifyJson(input)
 }
 
 /** How calls of the old kind were sent: an answer has to be of the kind of its call. */

@@ -1,7 +1,7 @@
-import { invalid } from '../core/check.ts'
 import type { Json, JsonObject } from '../core/json.ts'
 import type { FilePart, ImagePart, Part, ToolResultContent } from '../core/message.ts'
-import { type Conversion, UNREAD } from './conversion.ts'
+import { type Conversion, unknownPart, whyNotSent } from './conversion.ts'
+import { audioFormatOf, dataUrlOf, defaultName } from './openai-media.ts'
 import { fieldsOf, OPENAI, type WirePart } from './openai-types.ts'
 import { isObject, mediaOf } from './wire.ts'
 
@@ -25,7 +25,7 @@ export function toPart(part: Part, isUser: boolean, place: string, conversion: C
     case 'provider': {
       const type = part.provider === OPENAI && isObject(part.data) ? part.data.type : undefined
       if (typeof type === 'string') return [{ ...(part.data as JsonObject), type }]
-      return notSent(place, whyNotSent(part.provider), conversion)
+      return notSent(place, whyNotSent(part.provider, OPENAI), conversion)
     }
     case 'reasoning':
       return notSent(place, 'Chat Completions takes no reasoning', conversion)
@@ -34,19 +34,13 @@ export function toPart(part: Part, isUser: boolean, place: string, conversion: C
     case 'tool-result':
       return []
     default:
-      throw invalid('a part of an unknown type')
+      throw unknownPart(place)
   }
 }
 
 function notSent(place: string, why: string, conversion: Conversion): [] {
   conversion.note('not-sent', place, why)
   return []
-}
-
-/** Why a provider part has no place in this form. */
-export function whyNotSent(provider: string): string {
-  if (provider === UNREAD) return 'it could not be read, so nothing sends it'
-  return provider === OPENAI ? 'this API has no part for it' : 'it is for another provider alone'
 }
 
 /** An image, a sound or a file; a file known by its address as text. */
@@ -61,11 +55,10 @@ export function mediaPart(part: ImagePart | FilePart): WirePart {
     return { type: 'image_url', image_url: { url: media.url, ...asFields(image_url) }, ...extra }
   }
   const { base64, mediaType = isImage ? 'image/png' : 'application/octet-stream' } = media
-  const isDataUrl = typeof data === 'string' && /^data:/i.test(data)
-  const url = isDataUrl ? data : `data:${mediaType};base64,${base64}`
+  const url = dataUrlOf(data, mediaType, base64)
   if (isImage) return { type: 'image_url', image_url: { url, ...asFields(image_url) }, ...extra }
   if (mediaType.startsWith('audio/')) {
-    const format = mediaType === 'audio/mpeg' ? 'mp3' : mediaType.slice('audio/'.length)
+    const format = audioFormatOf(mediaType)
     return { type: 'input_audio', input_audio: { data: base64, format }, ...extra }
   }
   const filename =
@@ -75,11 +68,6 @@ export function mediaPart(part: ImagePart | FilePart): WirePart {
 
 function asFields(value: Json | undefined): JsonObject {
   return isObject(value) ? value : {}
-}
-
-/** OpenAI's APIs want a name with every file. */
-export function defaultName(mediaType: string): string {
-  return mediaType === 'application/pdf' ? 'file.pdf' : 'file'
 }
 
 /** The API reads only text of a tool: an image or a file leaves a word that it was there. */

@@ -4,9 +4,10 @@ import type { Message, Part, ProviderPart, ToolCallPart } from '../core/message.
 import { checkMessageList } from '../core/message-list.ts'
 import { Conversion, type ConversionOptions } from './conversion.ts'
 import { kindOf, OPENAI, type OpenAIMessage, type WireMessage, type WirePart } from './openai-types.ts'
+import { answeredRunsOf } from './runs.ts'
 import { SentCalls, toFunction, toToolCall, toToolMessage } from './to-openai-calls.ts'
 import { toPart } from './to-openai-parts.ts'
-import { answeredRunsOf, isEmpty, isObject, isResult, keptFor } from './wire.ts'
+import { isEmpty, isObject, isResult, keptFor } from './wire.ts'
 
 /**
  * Neutral messages in the form of Chat Completions: `toOpenAI(fromOpenAI(x))` is x.

@@ -2,15 +2,19 @@ import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { BaseListChatMessageHistory } from '@langchain/core/chat_history'
 import type { BaseMessage } from '@langchain/core/messages'
+import { z } from 'zod'
 import { check, invalid, nameSchema } from '../core/check.ts'
 import { canonicalJson, isObject } from '../core/json.ts'
 import type { Message, NewMessage } from '../core/message.ts'
 import { isUndertextError } from '../errors.ts'
-import { Conversion, type ConversionOptions } from '../formats/conversion.ts'
+import type { ConversionNote, ConversionOptions } from '../formats/conversion.ts'
 import { fromLangChain } from '../formats/langchain/from-langchain.ts'
 import { messageIdOf } from '../formats/langchain/message-id.ts'
 import { LANGCHAIN } from '../formats/langchain/types.ts'
+import { storeSchema } from '../store/store-schema.ts'
+import { unlessUnknown } from '../store/unless-unknown.ts'
 import type { Store } from '../store.ts'
+import type { CompactOptions } from '../store-options.ts'
 import { toLangChain } from './instances.ts'
 import { answeringOwn, ownIdsOf } from './open-calls.ts'
 
@@ -19,8 +23,6 @@ export type HistoryStore = Pick<
   Store,
   'append' | 'compactSession' | 'getMessages' | 'renderHistory' | 'rewind'
 >
-
-type CompactOptions = Exclude<Parameters<Store['compactSession']>[1], undefined>
 
 /** Which conversation a history is of, how it is shown, and how messages are converted on both ways. */
 export type UndertextChatMessageHistoryOptions = ConversionOptions & {
@@ -85,23 +87,20 @@ export class UndertextChatMessageHistory extends BaseListChatMessageHistory {
 
   async #read(): Promise<readonly Message[]> {
     const { store, sessionId, view, provider } = this.#options
-    try {
-      if (view === 'full') {
-        const rows = await store.getMessages(sessionId)
-        return rows.filter(({ kind }) => kind === 'message')
-      }
-      const kept = { pendingCalls: 'keep', alsoReads: [LANGCHAIN] } as const
-      const shown = provider === undefined ? kept : { ...kept, provider }
-      const { messages, mends } = await store.renderHistory(sessionId, shown)
-      this.#ownIds = new Map()
-      if (!mends.some(({ kind }) => kind === 'call-renamed')) return messages
-      const asStored = await store.renderHistory(sessionId, { ...kept, provider: ANY_IDS })
-      this.#ownIds = ownIdsOf(messages, asStored.messages)
-      return messages
-    } catch (error) {
-      if (isUndertextError(error, 'SESSION_NOT_FOUND')) return []
-      throw error
+    if (view === 'full') {
+      const rows = (await unlessUnknown(store.getMessages(sessionId))) ?? []
+      return rows.filter(({ kind }) => kind === 'message')
     }
+    const kept = { pendingCalls: 'keep', alsoReads: [LANGCHAIN] } as const
+    const shown = provider === undefined ? kept : { ...kept, provider }
+    const rendering = await unlessUnknown(store.renderHistory(sessionId, shown))
+    this.#ownIds = new Map()
+    if (rendering === undefined) return []
+    const { messages, mends } = rendering
+    if (!mends.some(({ kind }) => kind === 'call-renamed')) return messages
+    const asStored = await store.renderHistory(sessionId, { ...kept, provider: ANY_IDS })
+    this.#ownIds = ownIdsOf(messages, asStored.messages)
+    return messages
   }
 
   /** Adds one message; see `addMessages`. */
@@ -154,7 +153,7 @@ export class UndertextChatMessageHistory extends BaseListChatMessageHistory {
    */
   async #makeRoom(): Promise<void> {
     const { store, sessionId, compact } = this.#options
-    if (compact === undefined || compact === false) return
+    if (compact === false) return
     try {
       await store.compactSession(sessionId, compact === true ? {} : compact)
     } catch (error) {
@@ -170,63 +169,39 @@ export class UndertextChatMessageHistory extends BaseListChatMessageHistory {
     const { store, sessionId, actor } = this.#options
     this.#shown = new WeakMap()
     this.#ownIds = new Map()
-    try {
-      await store.rewind(sessionId, { from: 'start', actor, reason: 'clear' })
-    } catch (error) {
-      if (!isUndertextError(error, 'SESSION_NOT_FOUND')) throw error
-    }
+    await unlessUnknown(store.rewind(sessionId, { from: 'start', actor, reason: 'clear' }))
   }
 }
 
 /** What was read at a time, and what it was handed out as. */
 type Reading = { readonly read: readonly Message[]; readonly shown: readonly BaseMessage[] }
 
-type Checked = {
-  readonly store: HistoryStore
-  readonly sessionId: string
-  readonly view: 'effective' | 'full'
-  readonly provider: string | undefined
-  readonly compact: boolean | CompactOptions | undefined
-  readonly actor: string
+/** A provider that takes calls by any id. */
+const ANY_IDS = 'litellm'
+
+/** The options of a compaction are checked where it is done. */
+const optionsSchema = z.strictObject({
+  store: storeSchema<HistoryStore>('append', 'compactSession', 'getMessages', 'renderHistory', 'rewind'),
+  sessionId: nameSchema,
+  view: z.enum(['effective', 'full']).default('effective'),
+  provider: nameSchema.optional(),
+  compact: z
+    .union([z.boolean(), z.custom<CompactOptions>(isObject, 'must be options of compactSession')])
+    .default(false),
+  actor: nameSchema.default('langchain'),
+  lenient: z.boolean().optional(),
+  onNote: z
+    .custom<(note: ConversionNote) => void>((value) => typeof value === 'function', 'must be a function')
+    .optional(),
+})
+
+type Checked = Omit<z.output<typeof optionsSchema>, 'lenient' | 'onNote'> & {
   readonly conversion: ConversionOptions
 }
 
-/** A provider that takes calls by any id. */
-const ANY_IDS = 'openai'
-
-const WHAT = 'UndertextChatMessageHistory'
-const VERBS = ['append', 'compactSession', 'getMessages', 'renderHistory', 'rewind'] as const
-const OPTIONS = new Set(['store', 'sessionId', 'view', 'provider', 'compact', 'actor', 'lenient', 'onNote'])
-
-function checked(options: UndertextChatMessageHistoryOptions): Checked {
-  if (!isObject(options)) throw invalid(`${WHAT}: options must be an object`)
-  for (const name in options)
-    if (!OPTIONS.has(name)) throw invalid(`${WHAT}: unknown option ${JSON.stringify(name.slice(0, 40))}`)
-  const {
-    store,
-    sessionId,
-    view = 'effective',
-    provider,
-    compact,
-    actor = 'langchain',
-    lenient,
-    onNote,
-  } = options
-  if (typeof store !== 'object' || store === null || VERBS.some((verb) => typeof store[verb] !== 'function'))
-    throw invalid(`${WHAT}: store must be a store of undertext`)
-  if (view !== 'effective' && view !== 'full') throw invalid(`${WHAT}: view must be effective or full`)
-  if (compact !== undefined && typeof compact !== 'boolean' && !isObject(compact))
-    throw invalid(`${WHAT}: compact must be true, false or options of compactSession`)
-  new Conversion(WHAT, { lenient, onNote })
-  return {
-    store,
-    sessionId: check(nameSchema, sessionId, `${WHAT}: sessionId`),
-    view,
-    provider: provider === undefined ? undefined : check(nameSchema, provider, `${WHAT}: provider`),
-    compact,
-    actor: check(nameSchema, actor, `${WHAT}: actor`),
-    conversion: { lenient, onNote },
-  }
+function checked(given: UndertextChatMessageHistoryOptions): Checked {
+  const { lenient, onNote, ...options } = check(optionsSchema, given, 'UndertextChatMessageHistory')
+  return { ...options, conversion: { lenient, onNote } }
 }
 
 /**

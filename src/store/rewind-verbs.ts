@@ -57,8 +57,10 @@ export class RewindVerbs<S extends Storage> extends LogVerbs<S> {
    * may lose its result this way; it then waits again. Rows that are hidden keep their ids and give their idempotency keys free.
    * With something to append the session is made if need be.
    *
-   * Throws `MESSAGE_NOT_FOUND`, `STALE_PLAN` when the row is not visible (any more) or others will not stop changing the session,
-   * `POSITION_CONFLICT`, `OPERATION_CONFLICT` for an operation id that was used for another rewind, and what `append` throws.
+   * Throws `INVALID_INPUT`, `SESSION_NOT_FOUND` when nothing is appended or a row is named, `MESSAGE_NOT_FOUND`,
+   * `STALE_PLAN` when the row is not visible (any more) or others will not stop changing the session,
+   * `POSITION_CONFLICT`, `OPERATION_CONFLICT` for an operation id that was used for another rewind, and what `append`
+   * throws.
    */
   async rewind(sessionId: string, options: RewindOptions): Promise<RewindResult> {
     const id = checkId(sessionId)
