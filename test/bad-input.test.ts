@@ -681,7 +681,7 @@ test.each([
   ['fromOpenAI', { role: 'assistant', content: null, tool_calls: [] }],
   ['fromOpenAI', { role: 'user', content: [{ type: 'image_url', image_url: {} }] }],
   ['fromAnthropic', { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'a' }] }],
-  ['convertToModelMessages', { role: 'user', parts: [] }],
+  ['fromUIMessages', { role: 'user', parts: [] }],
 ])('a message of another form is refused by naming what converts it: %s', async (converter, given) => {
   const { message } = (await failureOf(() => store.append('s', [given as never]))) as Error
   expect(message).toContain(converter)
