@@ -40,3 +40,4 @@ export type {
   UndertextOptions,
   Unrecorded,
 } from './ai-sdk/undertext-options.ts'
+export type { ConversionNote, ConversionNoteKind, ConversionOptions } from './formats/conversion.ts'

@@ -1,7 +1,7 @@
 /*
  * The server's side of a chat: what stands in `app/api/chat/route.ts` of a Next.js application.
  */
-import { stepCountIs, streamText, tool, type UIMessage } from 'ai'
+import { consumeStream, stepCountIs, streamText, tool, type UIMessage } from 'ai'
 import { openStore } from 'undertext'
 import { chatStore } from 'undertext/ai-sdk'
 import { z } from 'zod'
@@ -29,11 +29,11 @@ export async function POST(request: Request): Promise<Response> {
     stopWhen: stepCountIs(5),
     ...(turn.system !== undefined && { system: turn.system }),
   })
-  // The answer is stored also when the browser is closed meanwhile.
-  void result.consumeStream()
   return result.toUIMessageStreamResponse({
     originalMessages: turn.originalMessages,
     generateMessageId: turn.generateMessageId,
     onFinish: turn.onFinish,
+    // The whole answer is stored also when the browser is closed meanwhile.
+    consumeSseStream: consumeStream,
   })
 }

@@ -1,6 +1,6 @@
 import type { NewMessage } from '../core/message.ts'
 import { isUndertextError } from '../errors.ts'
-import type { Session } from '../index.ts'
+import type { Session } from '../storage/storage.ts'
 import { entryOf } from './entry.ts'
 import type { Transcript } from './key.ts'
 import { keptOf } from './session-metadata.ts'
@@ -48,7 +48,7 @@ function firstOfEach(messages: readonly NewMessage[]): readonly NewMessage[] {
 
 /**
  * The messages whose entries the transcript does not have, under keys that no deleted entry holds: such a row gives its
- * key free only where the deletion itself hides it, and not where a summary did before.
+ * key free where the deletion hides it or what stands for it, and not where a truncation without a marker hid it before.
  */
 async function unknownOf(
   store: TranscriptStore,

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../core/json.ts'
 import { keptFor } from '../formats/wire.ts'
-import type { Session } from '../index.ts'
+import type { Session } from '../storage/storage.ts'
 import { CLAUDE_AGENT_SDK } from './key.ts'
 import type { TranscriptStore } from './types.ts'
 

@@ -2,7 +2,9 @@ import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import { check, nameSchema } from '../core/check.ts'
 import { isUndertextError } from '../errors.ts'
-import type { Session } from '../index.ts'
+import type { Session } from '../storage/storage.ts'
+import { storeSchema } from '../store/store-schema.ts'
+import { unlessUnknown } from '../store/unless-unknown.ts'
 import { appendNew } from './append.ts'
 import { deletionMark, messagesOf } from './entry.ts'
 import { CLAUDE_AGENT_SDK, keyOfSession, ownerOf, type Transcript, transcriptOf } from './key.ts'
@@ -20,7 +22,7 @@ import type {
 } from './types.ts'
 
 const optionsSchema = z.strictObject({
-  store: z.custom<TranscriptStore>(isStore, 'must be a store, as openStore makes it'),
+  store: storeSchema<TranscriptStore>('append', 'getMessages', 'listSessions', 'rewind', 'undoCompaction'),
   actor: nameSchema.optional(),
   foldSessionSummary: z
     .custom<FoldSessionSummary>((value) => typeof value === 'function', 'must be a function')
@@ -71,8 +73,8 @@ export class UndertextSessionStore {
    * Adds entries at the end of a transcript, all or none, in order. An entry whose `uuid` is there already is left out. A session
    * that was deleted or archived is listed again. An empty batch writes nothing.
    *
-   * Rejects with `INVALID_INPUT` for a key or an entry that cannot be, naming the place (`entries[3].type`), and with the store's errors; then
-   * nothing of the batch is written.
+   * Rejects with `INVALID_INPUT` for a key or an entry that cannot be, naming the place (`entries[3].type`), and with
+   * the store's errors; then nothing of the batch is written.
    */
   async append(key: SessionKey, entries: readonly SessionStoreEntry[]): Promise<void> {
     const transcript = transcriptOf(key)
@@ -88,8 +90,8 @@ export class UndertextSessionStore {
   }
 
   /**
-   * All entries of a transcript, deep-equal to what was appended, in order, whatever compactions of the store hide. `null` for a key that
-   * was never written or was deleted.
+   * All entries of a transcript, deep-equal to what was appended, in order, whatever compactions of the store hide.
+   * `null` for a key that was never written or was deleted.
    */
   async load(key: SessionKey): Promise<SessionStoreEntry[] | null> {
     const { id } = transcriptOf(key)
@@ -106,8 +108,9 @@ export class UndertextSessionStore {
   }
 
   /**
-   * The SDK's summaries of the sessions that `listSessions` names. What was appended since the last time is read and folded in, so it
-   * does not matter who appended it. Rejects with `CLAUDE_AGENT_SDK_UNAVAILABLE` where no `foldSessionSummary` was given and none can be loaded.
+   * The SDK's summaries of the sessions that `listSessions` names. What was appended since the last time is read and
+   * folded in, so it does not matter who appended it. Rejects with `CLAUDE_AGENT_SDK_UNAVAILABLE` where no
+   * `foldSessionSummary` was given and none can be loaded.
    */
   async listSessionSummaries(projectKey: string): Promise<SessionSummaryEntry[]> {
     const owner = ownerOf(projectKey)
@@ -243,19 +246,3 @@ export class UndertextSessionStore {
 }
 
 type Listed = Transcript & { readonly session: Session }
-
-async function unlessUnknown<T>(answer: Promise<T>): Promise<T | undefined> {
-  try {
-    return await answer
-  } catch (error) {
-    if (isUndertextError(error, 'SESSION_NOT_FOUND')) return undefined
-    throw error
-  }
-}
-
-const VERBS = ['append', 'getMessages', 'listSessions', 'rewind', 'undoCompaction'] as const
-
-function isStore(value: unknown): boolean {
-  if (typeof value !== 'object' || value === null) return false
-  return VERBS.every((verb) => typeof (value as Record<string, unknown>)[verb] === 'function')
-}

@@ -5,7 +5,7 @@
  */
 import { isObject, type JsonObject } from '../core/json.ts'
 import { isUndertextError } from '../errors.ts'
-import type { Session } from '../index.ts'
+import type { Session } from '../storage/storage.ts'
 import type { Transcript } from './key.ts'
 import { keepIn, keptOf } from './session-metadata.ts'
 import { type DeletionMark, liveAmong, marksAmong, readTranscript } from './transcript.ts'

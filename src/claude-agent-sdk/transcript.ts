@@ -25,8 +25,8 @@ export type LiveEntry = {
 }
 
 /**
- * The marks among some rows, in order, and which of them are in force. One that another compaction hides divides nothing any more: its own
- * deletion had been undone by then, and the next one covered what stands before it too.
+ * The marks among some rows, in order, and which of them are in force. One that another compaction hides divides
+ * nothing any more: its own deletion had been undone by then, and the next one covered what stands before it too.
  */
 export async function marksAmong(
   store: TranscriptStore,

@@ -41,6 +41,8 @@ export type PlannedReplacement = {
   readonly row: ViewRow
   readonly part: number
   readonly text: string
+  /** The original itself in place of what is shown instead of it; `text` is empty and nothing is saved. */
+  readonly original?: true
   /** What showing it saves: the sizes of the original part less those of the text. Tool calls are never replaced. */
   readonly saved: Sizes
   /**
@@ -157,9 +159,11 @@ function isAscending(replace: readonly PlannedReplacement[]): boolean {
 
 /** A row that shows one more replacement, in addition to those it shows or instead of one of them. */
 function withReplacement(row: ViewRow, replacement: PlannedReplacement, compaction: number): ViewRow {
-  const entry = { part: replacement.part, compaction }
+  const entries = replacement.original === true ? [] : [{ part: replacement.part, compaction }]
   const shown =
-    row.shown.length === 0 ? [entry] : [...row.shown.filter(({ part }) => part !== replacement.part), entry]
+    row.shown.length === 0
+      ? entries
+      : [...row.shown.filter(({ part }) => part !== replacement.part), ...entries]
   const { instead, saved } = replacement
   const sizes = subtractSizes(instead === undefined ? row.sizes : addSizes(row.sizes, instead), saved)
   return new ReplacedRow(row, sizes, shown)

@@ -1,8 +1,14 @@
 /**
  * What a provider asks of the ids of tool calls. `words`: letters, digits, `_` and `-`, up to 64 of them, no id
- * twice in a history. `nine`: exactly nine letters and digits, no id twice. `any`: nothing.
+ * twice in a history. `nine`: exactly nine letters and digits, no id twice. `short`: at most 40 characters. `any`: nothing.
+ * Source of `short`: what Chat Completions answers to longer ones (`string_above_max_length`); the Responses API takes 64.
  */
-export type CallIdRule = 'any' | 'words' | 'nine'
+export type CallIdRule = 'any' | 'words' | 'nine' | 'short'
+
+/** The rules under which no id may stand twice in a history. */
+export function wantsUniqueIds(rule: CallIdRule): boolean {
+  return rule === 'words' || rule === 'nine'
+}
 
 /** What a provider accepts of a history, as far as it can be told from roles and the kinds of parts. */
 export type ProviderProfile = {
@@ -25,6 +31,7 @@ export type ProviderProfile = {
 export const CALL_ID_FORMS: { readonly [R in Exclude<CallIdRule, 'any'>]: RegExp } = {
   words: /^[a-zA-Z0-9_-]{1,64}$/,
   nine: /^[a-zA-Z0-9]{9}$/,
+  short: /^[\s\S]{1,40}$/,
 }
 
 const LENIENT: ProviderProfile = {
@@ -54,8 +61,8 @@ const PROFILES: ReadonlyMap<string, ProviderProfile> = new Map([
   ['vertex', { ...STRICT, callIds: 'words', assistantMedia: true }],
   ['google-ai', { ...STRICT, assistantMedia: true }],
   ['mistral', { ...STRICT, userAfterResults: false, callIds: 'nine' }],
-  ['openai', { ...LENIENT, assistantMedia: false }],
-  ['azure', { ...LENIENT, assistantMedia: false }],
+  ['openai', { ...LENIENT, assistantMedia: false, callIds: 'short' }],
+  ['azure', { ...LENIENT, assistantMedia: false, callIds: 'short' }],
   ['ollama', LENIENT],
   ['litellm', LENIENT],
   ['huggingface', { ...LENIENT, systemInside: false }],

@@ -1,34 +1,28 @@
-import { outputText, type Part } from './message.ts'
-import { type Plan, type PlannedReplacement, savedBy } from './plan.ts'
-import { measurePart, type Sizes } from './tokens.ts'
+import type { Plan, PlannedReplacement } from './plan.ts'
+import { NO_SIZES, type Sizes } from './tokens.ts'
+import { openLoopBefore } from './turns.ts'
 import type { View, ViewRow } from './view.ts'
 
-/** A row with parts that point at copies which a rewind hides: they must show their own texts again. */
+/** A row with parts that point at copies which a rewind hides: they must show themselves again. */
 export type Pointing = { readonly row: ViewRow; readonly copies: readonly number[] }
 
 /**
- * The original text of a part, laid over the pointer it shows. Undoing the rewind shows the pointer again. Nothing for a result
- * with pictures, which no text can show: it keeps its pointer. `instead` is what the pointer saves.
+ * A part as it was before it showed what saves `instead` of it: its preview if it has one, else the original. Undoing the rewind shows
+ * that other thing again.
  */
 export function restoredPart(
-  view: View,
   row: ViewRow,
   part: number,
-  original: Part | undefined,
   instead: Sizes,
-): PlannedReplacement[] {
-  if (original?.type !== 'text' && original?.type !== 'tool-result') return []
-  const sizes = measurePart(original, view.estimator)
-  if (sizes.media > 0) return []
-  const isResult = original.type === 'tool-result'
-  const text = isResult ? outputText(original.output) : original.text
-  const units = view.estimator.measureText(text, isResult ? 'toolResult' : 'text')
-  return [{ row, part, text, saved: savedBy(sizes, isResult ? 'toolResults' : 'text', units), instead }]
+  preview: { readonly text: string; readonly saved: Sizes } | undefined,
+): PlannedReplacement {
+  if (preview === undefined) return { row, part, text: '', original: true, saved: NO_SIZES, instead }
+  return { row, part, ...preview, instead }
 }
 
 /**
  * The plan that takes back the end of a view, from the row at `from` on: all that stands there, whatever it is. `restored` are parts
- * before it that would point at something hidden.
+ * before it that would point at something hidden, and reasoning that a tool loop needs which is open again.
  */
 export function planRewind(view: View, from: number, restored: readonly PlannedReplacement[]): Plan {
   return {
@@ -54,4 +48,14 @@ export function pointingBehind(view: View, from: number): Pointing[] {
   return [...copies]
     .sort(([a], [b]) => a - b)
     .map(([index, keys]) => ({ row: view.rows[index]!, copies: keys }))
+}
+
+/**
+ * The rows before `from` that stand in a tool loop which a rewind opens again, and show something else than their reasoning: with
+ * thinking on, providers refuse calls without it.
+ */
+export function thinkingAgain(view: View, from: number): ViewRow[] {
+  const loop = view.rows.slice(openLoopBefore(view.rows, from), from)
+  if (loop.every(({ calls }) => calls.length === 0)) return []
+  return loop.filter(({ hasReasoning, shown }) => hasReasoning && shown.length > 0)
 }

@@ -37,7 +37,11 @@ export type LogRow = {
 export type LogCompaction = Nested & {
   readonly run: string
   readonly kind: CompactionKind
-  readonly replacements: readonly { readonly key: number; readonly part: number; readonly text: string }[]
+  readonly replacements: readonly {
+    readonly key: number
+    readonly part: number
+    readonly text: string | null
+  }[]
   readonly requires: readonly Lean[]
   /** Which undo of its whole run took it down. */
   readonly undoneWithRun: number | undefined
@@ -60,8 +64,11 @@ export function tagsOf(log: SessionLog, row: LogRow): LogTags {
   const hiding = active.find(({ coverage }) => holdsRow(coverage.hidden, row))
   const shown = new Map<number, { compaction: number; text: string }>()
   for (const { no, replacements } of active) {
-    for (const { key, part, text } of replacements)
-      if (key === row.key) shown.set(part, { compaction: no, text })
+    for (const { key, part, text } of replacements) {
+      if (key !== row.key) continue
+      if (text === null) shown.delete(part)
+      else shown.set(part, { compaction: no, text })
+    }
   }
   const inForce = row.insertedBy === undefined || active.some(({ no }) => no === row.insertedBy)
   return {
@@ -118,6 +125,7 @@ function previewedParts(log: SessionLog, estimator: Estimator): PreviewedPart[] 
     kind !== 'preview' || status !== 'active'
       ? []
       : replacements.map(({ key, part, text }) => {
+          if (text === null) throw new Error('a preview shows a text')
           const original = measurePart(partsOf(byKey.get(key)!)[part]!, estimator)
           const saved = savedBy(original, 'toolResults', estimator.measureText(text, 'toolResult'))
           return { key, part, compaction: no, saved }
@@ -222,6 +230,8 @@ function checkReplaced(
 ): void {
   // The parts of a provider's block moved to the row it inserted: no law keeps them in their place.
   if (kind === 'provider' && coverage.inserted !== undefined) return
+  // What a rewind shows again is the original, which pins do not hold against.
+  if (coverage.rewinds === true) return
   const byKey = new Map(view.rows.map((row) => [row.key, row] as const))
   const visible = replacements.flatMap(({ key }) => byKey.get(key) ?? [])
   const pinned = visible.filter((row) => row.pinned)

@@ -131,9 +131,7 @@ export class Turns {
 
   /** Where the tool loop begins that is not over yet: nobody answered or asked behind it. The length when there is none. */
   get openLoop(): number {
-    let from = this.rows.length
-    while (from > 0 && isOfLoop(this.rows[from - 1]!)) from -= 1
-    return from
+    return openLoopBefore(this.rows, this.rows.length)
   }
 
   /** All legal cuts, from 0 to the length, ascending. */
@@ -157,6 +155,13 @@ export class Turns {
     for (let index = 0; index < this.rows.length; index++) if (this.isTurnStart(index)) starts.push(index)
     return starts
   }
+}
+
+/** Where the tool loop begins that would not be over if the rows ended before `end`; `end` when there is none. */
+export function openLoopBefore(rows: readonly ViewRow[], end: number): number {
+  let from = end
+  while (from > 0 && isOfLoop(rows[from - 1]!)) from -= 1
+  return from
 }
 
 /** Whether a person speaks in this row: a message of the log, by the user, that says more than results. */
@@ -202,9 +207,12 @@ export function isThought({ role, hasReasoning, speaks, calls, results }: ViewRo
   return role === 'assistant' && hasReasoning && !speaks && calls.length === 0 && results.length === 0
 }
 
-/** Whether a row holds nothing a model is sent, whoever is said to speak: such rows stand between others and part nothing. */
-function saysNothing({ hasReasoning, speaks, calls, results }: ViewRow): boolean {
-  return !speaks && !hasReasoning && calls.length === 0 && results.length === 0
+/**
+ * Whether a message holds nothing a model is sent, whoever is said to speak: such rows stand between others and part nothing. A block
+ * that only its provider reads is sent.
+ */
+function saysNothing({ kind, hasReasoning, speaks, calls, results }: ViewRow): boolean {
+  return kind === 'message' && !speaks && !hasReasoning && calls.length === 0 && results.length === 0
 }
 
 function isCalling({ role, calls }: ViewRow): boolean {

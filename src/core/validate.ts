@@ -2,7 +2,13 @@ import { compactionBlock, lastBlockOf } from './compaction-block.ts'
 import { endsInResult, type Message, type Part, partsOf } from './message.ts'
 import { checkMessageList, checkProviderName } from './message-list.ts'
 import { type CallRef, pairToolUse, toolUseOf } from './pairing.ts'
-import { CALL_ID_FORMS, canonicalProvider, type ProviderProfile, providerProfile } from './providers.ts'
+import {
+  CALL_ID_FORMS,
+  canonicalProvider,
+  type ProviderProfile,
+  providerProfile,
+  wantsUniqueIds,
+} from './providers.ts'
 
 /** What can be wrong with a history, as a sentence for people. */
 const SENTENCES = {
@@ -170,7 +176,8 @@ function findIdProblems(messages: readonly Message[], { callIds }: ProviderProfi
       if (part.type !== 'tool-call') continue
       const { toolCallId } = part
       if (!form.test(toolCallId)) found.push(problem('MALFORMED_CALL_ID', index, toolCallId))
-      if (seen.has(toolCallId)) found.push(problem('REPEATED_CALL_ID', index, toolCallId))
+      if (wantsUniqueIds(callIds) && seen.has(toolCallId))
+        found.push(problem('REPEATED_CALL_ID', index, toolCallId))
       seen.add(toolCallId)
     }
   }

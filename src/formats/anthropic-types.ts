@@ -5,7 +5,8 @@
  * What the neutral form has no place for is kept under the name `anthropic`: fields of a message in `metadata`,
  * fields of a block in `providerOptions`, whole blocks as provider parts. Three things are reserved there:
  *
- * - an empty object marks a blank text or an empty message as Anthropic's own; others are not sent there;
+ * - an empty object marks a blank text, a failure without content or an empty message as Anthropic's own; others are not
+ *   sent there as they stand;
  * - `content` of a tool result says that its content was absent (null) or a list of texts (their layout);
  * - `is_error` of a tool result is set when it was given and not true.
  *

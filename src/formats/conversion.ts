@@ -2,7 +2,7 @@ import { invalid } from '../core/check.ts'
 import { type Json, jsonProblem } from '../core/json.ts'
 import type { ProviderPart } from '../core/message.ts'
 import { UNREAD } from '../core/providers.ts'
-import { isUndertextError } from '../errors.ts'
+import { isUndertextError, type UndertextError } from '../errors.ts'
 
 /*
  * What all conversions between the neutral form and another have in common: how a place that cannot be converted as it
@@ -43,6 +43,17 @@ export type ConversionOptions = {
 }
 
 export { UNREAD }
+
+/** Why a part that was kept whole is not sent: the same words in every form. `own` is the provider the form is of. */
+export function whyNotSent(provider: string, own: string): string {
+  if (provider === UNREAD) return 'it could not be read, so nothing sends it'
+  return provider === own ? 'this form has no part for it' : 'it is for another provider alone'
+}
+
+/** The refusal of a part that is none of ours. */
+export function unknownPart(place: string): UndertextError<'INVALID_INPUT'> {
+  return invalid(`${place}.type: is no type of a part`)
+}
 
 /** The course of one conversion: where it stands, and what to do with what does not fit. */
 export class Conversion {

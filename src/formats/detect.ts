@@ -21,7 +21,17 @@ const TELLING_ROLES: ReadonlyMap<string, MessageFormat> = new Map([
 ])
 
 /** Names under which neutral messages keep what a format alone knows. */
-const METADATA_NAMES = ['anthropic', 'flat', 'openai', 'openai-responses'] as const
+const METADATA_NAMES = [
+  'ai-sdk',
+  'anthropic',
+  'claude-agent-sdk',
+  'flat',
+  'google',
+  'langchain',
+  'openai',
+  'openai-agents',
+  'openai-responses',
+] as const
 
 /** Fields of a message that only one format has. */
 const TELLING_FIELDS: readonly (readonly [field: string, format: MessageFormat])[] = [
@@ -86,7 +96,7 @@ function isItem({ type }: JsonObject): boolean {
  */
 export function detectFormat(messages: readonly unknown[]): MessageFormat | undefined {
   if (!Array.isArray(messages) || messages.length === 0) return undefined
-  if (messages.every(isGeminiContent)) return 'gemini'
+  if (Array.from(messages).every(isGeminiContent)) return 'gemini'
   const seen = new Set<MessageFormat>()
   let strange = false
   let isOpenAI = false

@@ -6,6 +6,7 @@ import type {
   ImagePart,
   Message,
   Part,
+  ProviderOptions,
   ProviderPart,
   ToolResultContent,
   ToolResultOutput,
@@ -20,9 +21,12 @@ import {
   isEmpty,
   isObject,
   isResult,
+  isTextBlock,
   joinBlocks,
   jsonMessageAt,
+  keptUnder,
   listAt,
+  messageRead,
   objectAt,
   stringAt,
 } from './wire.ts'
@@ -65,7 +69,7 @@ function fromSystem(system: unknown, reading: Reading): Message {
     const { content } = jsonMessageAt({ content: system }, 'system')
     return { role: 'system', ...fromContent(content, 'system', 'system', reading, {}) }
   })
-  return 'role' in read ? read : { role: 'system', content: [read] }
+  return messageRead(read, 'system')
 }
 
 function fromMessageAt(given: unknown, path: string, reading: Reading): Message {
@@ -77,7 +81,7 @@ function fromMessageAt(given: unknown, path: string, reading: Reading): Message 
     const answers = typeof parts !== 'string' && parts.length > 0 && parts.every(isResult)
     return { role: answers ? 'tool' : role, ...said }
   })
-  return 'role' in read ? read : { role: 'user', content: [read] }
+  return messageRead(read)
 }
 
 function fromContent(
@@ -157,7 +161,7 @@ function fromResult(block: JsonObject, path: string, reading: Reading): ToolResu
     toolCallId,
     ...(toolName === undefined ? {} : { toolName }),
     output,
-    ...kept(fields),
+    ...kept(fields, failed && content === ''),
   }
 }
 
@@ -171,16 +175,12 @@ function fromResultContent(
   if (content === undefined) return { output: { type, value: '' }, layout: null }
   if (typeof content === 'string') return { output: { type, value: content } }
   const blocks = listAt(content, path)
-  if (blocks.every(isTextBlock)) {
+  if (blocks.every((block) => isTextBlock(block))) {
     const { text, layout } = joinBlocks(blocks, path)
     return { output: { type, value: text }, layout }
   }
   const value = blocks.map((given, i) => fromInnerBlock(given, `${path}[${i}]`, reading))
   return { output: { type: 'content', value, ...(failed ? { isError: true } : {}) } }
-}
-
-function isTextBlock(block: unknown): block is JsonObject {
-  return isObject(block) && block.type === 'text' && typeof block.text === 'string'
 }
 
 function fromInnerBlock(given: unknown, path: string, reading: Reading): ToolResultContent {
@@ -224,6 +224,6 @@ function opaque(block: JsonObject, path: string, { conversion }: Reading): Provi
 }
 
 /** Fields as provider options; nothing for no fields, unless the part must be known as Anthropic's own. */
-function kept(fields: JsonObject, mark = false): { providerOptions?: { [ANTHROPIC]: JsonObject } } {
-  return isEmpty(fields) && !mark ? {} : { providerOptions: { [ANTHROPIC]: fields } }
+function kept(fields: JsonObject, mark = false): { providerOptions?: ProviderOptions } {
+  return keptUnder(ANTHROPIC, fields, mark)
 }

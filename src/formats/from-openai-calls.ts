@@ -1,15 +1,15 @@
-import { type Json, type JsonObject, stringifyJson } from '../core/json.ts'
+import type { Json, JsonObject } from '../core/json.ts'
 import type { ProviderPart, ToolCallPart, ToolResultOutput, ToolResultPart } from '../core/message.ts'
 import type { Conversion } from './conversion.ts'
 import { fromPart, opaque, shapeOf } from './from-openai-parts.ts'
+import { FunctionCallIds } from './function-call-ids.ts'
 import { kept } from './openai-types.ts'
-import { isEmpty, isObject, joinBlocks, listAt, objectAt, parsedArguments, stringAt } from './wire.ts'
+import { isEmpty, isTextBlock, joinBlocks, listAt, objectAt, readArguments, stringAt } from './wire.ts'
 
 /** What is known of the calls so far: names by id, and the ids given to calls of the old kind, which have none. */
 export class Calls {
+  readonly functionCallIds = new FunctionCallIds()
   readonly #names = new Map<string, string>()
-  readonly #legacyCounts = new Map<string, number>()
-  readonly #legacyIds = new Map<string, string>()
 
   named(id: string): string | undefined {
     return this.#names.get(id)
@@ -17,19 +17,6 @@ export class Calls {
 
   name(id: string, toolName: string): void {
     this.#names.set(id, toolName)
-  }
-
-  /** The old kind of call has no id. The first of a name is called after it, so that it is also found in another batch. */
-  newLegacyId(toolName: string): string {
-    const count = (this.#legacyCounts.get(toolName) ?? 0) + 1
-    const id = `function_call_${toolName}${count === 1 ? '' : `_${count}`}`
-    this.#legacyCounts.set(toolName, count)
-    this.#legacyIds.set(toolName, id)
-    return id
-  }
-
-  lastLegacyId(toolName: string): string {
-    return this.#legacyIds.get(toolName) ?? `function_call_${toolName}`
   }
 }
 
@@ -69,14 +56,18 @@ export function fromCall(
 export function fromLegacyCall(value: Json, path: string, calls: Calls): ToolCallPart {
   const { toolName, input, own } = fromFunction(objectAt(value, path), path)
   const options = { type: 'function_call', ...(isEmpty(own) ? {} : { function: own }) }
-  return { type: 'tool-call', toolCallId: calls.newLegacyId(toolName), toolName, input, ...kept(options) }
+  return {
+    type: 'tool-call',
+    toolCallId: calls.functionCallIds.next(toolName),
+    toolName,
+    input,
+    ...kept(options),
+  }
 }
 
 function fromFunction({ name, arguments: args, ...own }: JsonObject, path: string) {
   const toolName = stringAt(name, `${path}.name`)
-  const text = stringAt(args, `${path}.arguments`)
-  const input = parsedArguments(text)
-  const raw = stringifyJson(input) === text ? {} : { arguments: text }
+  const { input, raw } = readArguments(stringAt(args, `${path}.arguments`))
   return { toolName, input, own: { ...own, ...raw } }
 }
 
@@ -107,7 +98,7 @@ export function fromFunctionMessage(
   conversion: Conversion,
 ): ToolResultPart {
   const toolName = stringAt(rest.name, `${path}.name`)
-  const toolCallId = calls.lastLegacyId(toolName)
+  const toolCallId = calls.functionCallIds.newest(toolName)
   const { output, options } = fromAnswer(rest, path, conversion)
   return { type: 'tool-result', toolCallId, toolName, output, ...kept({ ...options, role }) }
 }
@@ -122,7 +113,7 @@ function fromAnswer(
     return { output: { type: 'text', value: '' }, options: { ...extra, ...shapeOf(content) } }
   }
   const blocks = listAt(content, `${path}.content`)
-  if (blocks.every(isTextBlock)) {
+  if (blocks.every((block) => isTextBlock(block))) {
     const { text, layout } = joinBlocks(blocks, `${path}.content`)
     return { output: { type: 'text', value: text }, options: { ...extra, content: layout } }
   }
@@ -131,8 +122,4 @@ function fromAnswer(
     return conversion.reading(block, place, () => fromPart(objectAt(block, place), false, place, conversion))
   })
   return { output: { type: 'content', value }, options: extra }
-}
-
-function isTextBlock(block: unknown): block is JsonObject {
-  return isObject(block) && block.type === 'text' && typeof block.text === 'string'
 }

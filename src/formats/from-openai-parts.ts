@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Json, JsonObject } from '../core/json.ts'
 import type { FilePart, ImagePart, ProviderPart, TextPart } from '../core/message.ts'
 import { addressAt, base64At, type Conversion, fileDataAt } from './conversion.ts'
+import { audioTypeOf } from './openai-media.ts'
 import { kept, OPENAI } from './openai-types.ts'
 import { mediaPart } from './to-openai-parts.ts'
 import { isEmpty, isObject, listAt, mediaOf, objectAt, stringAt } from './wire.ts'
@@ -75,8 +76,7 @@ function fromMedia({ type, ...fields }: JsonObject): ImagePart | FilePart | unde
   if (type === 'input_audio' && isObject(input_audio)) {
     const { data, format } = input_audio
     if (typeof data !== 'string' || typeof format !== 'string') return undefined
-    const mediaType = format === 'mp3' ? 'audio/mpeg' : `audio/${format}`
-    return { type: 'file', data, mediaType, ...kept(extra) }
+    return { type: 'file', data, mediaType: audioTypeOf(format), ...kept(extra) }
   }
   if (type === 'file' && isObject(file)) {
     const { file_data, filename, ...own } = file

@@ -5,7 +5,7 @@ import { Conversion, type ConversionOptions } from './conversion.ts'
 import { Calls, fromCall, fromFunctionMessage, fromLegacyCall, fromToolMessage } from './from-openai-calls.ts'
 import { fromContent, opaque, shapeOf } from './from-openai-parts.ts'
 import { kept, OPENAI } from './openai-types.ts'
-import { isEmpty, jsonMessageAt, listAt, messageRead, stringAt } from './wire.ts'
+import { isEmpty, isObject, jsonMessageAt, listAt, messageRead, stringAt } from './wire.ts'
 
 /**
  * Messages of OpenAI's Chat Completions in the neutral form, ready to be appended. `developer` becomes the role `system`,
@@ -58,7 +58,7 @@ function fromMessage(message: JsonObject, path: string, calls: Calls, conversion
 }
 
 function fromAssistant(message: JsonObject, path: string, calls: Calls, conversion: Conversion): Message {
-  const { role: _, content, reasoning_content, refusal, tool_calls, function_call, ...extra } = message
+  const { role: _, content, reasoning_content, refusal, audio, tool_calls, function_call, ...extra } = message
   const said = fromContent(content, false, `${path}.content`, conversion)
   const before: Part[] = []
   const after: Part[] = []
@@ -73,6 +73,9 @@ function fromAssistant(message: JsonObject, path: string, calls: Calls, conversi
     const text = stringAt(refusal, `${path}.refusal`)
     after.push({ type: 'text', text, ...kept({ type: 'message_refusal' }) })
   }
+
+  if (isObject(audio)) after.push(opaque({ audio }, `${path}.audio`, conversion))
+  else if (audio !== undefined) unused.audio = audio
 
   const list = tool_calls === undefined || tool_calls === null ? [] : listAt(tool_calls, `${path}.tool_calls`)
   if (tool_calls !== undefined && list.length === 0) unused.tool_calls = tool_calls

@@ -13,9 +13,12 @@
  * - `function.arguments` is the text of arguments that `JSON.stringify` would write otherwise.
  *
  * The neutral part goes first: an output or input changed since is what is sent.
+ *
+ * The AI SDK keeps options of its own under the same name: see `fieldsOf`.
  */
 import type { Json, JsonObject } from '../core/json.ts'
-import { keptFor } from './wire.ts'
+import type { ProviderOptions } from '../core/message.ts'
+import { keptFor, keptUnder } from './wire.ts'
 
 /** The name under which this form keeps its own things. */
 export const OPENAI = 'openai'
@@ -86,8 +89,39 @@ export type OpenAIMessage =
   | { role: 'function'; content: string | null; name: string }
 
 /** The fields of a part that this form keeps in `providerOptions`. */
-export function kept(fields: JsonObject): { providerOptions?: { [OPENAI]: JsonObject } } {
-  return Object.keys(fields).length === 0 ? {} : { providerOptions: { [OPENAI]: fields } }
+export function kept(fields: JsonObject): { providerOptions?: ProviderOptions } {
+  return keptUnder(OPENAI, fields)
+}
+
+/**
+ * Options of the AI SDK's that no field of this form is called. One of them says that what stands beside it is the SDK's
+ * as well. Source: `providerOptions.openai` of parts in `@ai-sdk/openai`, its chat and its Responses model.
+ */
+const SDK_OPTIONS = [
+  'itemId',
+  'reasoningEncryptedContent',
+  'imageDetail',
+  'promptCacheBreakpoint',
+  'parallelToolCall',
+  'approvalRequestId',
+  'approvalId',
+] as const
+
+/**
+ * The fields this form keeps with a part. Options of the AI SDK's are none: the API refuses fields it does not know. Only
+ * the detail of an image has a place here.
+ */
+export function fieldsOf(options: ProviderOptions | undefined): JsonObject {
+  const given = keptFor(OPENAI, options) ?? {}
+  if (!SDK_OPTIONS.some((name) => Object.hasOwn(given, name))) return given
+  const detail = sdkDetailOf(options)
+  return detail === undefined ? {} : { image_url: { detail } }
+}
+
+/** The detail in which the AI SDK wants an image read. */
+export function sdkDetailOf(options: ProviderOptions | undefined): string | undefined {
+  const detail = keptFor(OPENAI, options)?.imageDetail
+  return typeof detail === 'string' ? detail : undefined
 }
 
 /** What a part read from this form says of its kind. */

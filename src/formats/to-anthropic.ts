@@ -23,8 +23,9 @@ import {
   type AnthropicTextBlock,
   type Place,
 } from './anthropic-types.ts'
-import { Conversion, type ConversionOptions } from './conversion.ts'
-import { answeredRunsOf, isBlank, isObject, isResult, keptFor, textBlocks } from './wire.ts'
+import { Conversion, type ConversionOptions, unknownPart, whyNotSent } from './conversion.ts'
+import { answeredRunsOf } from './runs.ts'
+import { isBlank, isObject, isResult, keptFor, textBlocks } from './wire.ts'
 
 /** How messages are written. */
 export type AnthropicOptions = ConversionOptions & {
@@ -38,12 +39,13 @@ export type AnthropicOptions = ConversionOptions & {
 /**
  * Neutral messages in the form of the Messages API: `toAnthropic(fromAnthropic(x))` is x.
  *
- * Of messages from elsewhere: leading system messages become `system`, later ones user messages; results of
- * tools become `tool_result` blocks of a user message, JSON as text, failures with `is_error`; a result within
- * an assistant message parts it in two; an input that is no object is sent as `{ arguments: input }`. Not sent: parts of
- * other providers and unread ones, reasoning without a signature of Anthropic's, images and files that are not a user's or a
- * tool's or of a type the API does not take, blank texts, messages left with nothing, and metadata other than `metadata.anthropic`. Each of these is noted. What
- * the AI SDK keeps under `anthropic` is sent by the names of the API (`cacheControl` as `cache_control`), or not at all.
+ * Of messages from elsewhere: leading system messages become `system`, later ones user messages; results of tools
+ * become `tool_result` blocks of a user message, JSON as text, failures with `is_error`; a result within an assistant
+ * message parts it in two; an input that is no object is sent as `{ arguments: input }`. Not sent: parts of other
+ * providers and unread ones, reasoning without a signature of Anthropic's, images and files that are not a user's or a
+ * tool's or of a type the API does not take, blank texts, messages left with nothing, and metadata other than
+ * `metadata.anthropic`. Each of these is noted. What the AI SDK keeps under `anthropic` is sent by the names of the API
+ * (`cacheControl` as `cache_control`), or not at all.
  *
  * Order and neighbours stay as they are; making them acceptable is the work of a rendering. Throws
  * `INVALID_INPUT` for a part of an unknown type, and for options that are none.
@@ -177,13 +179,13 @@ function toSimpleBlock(part: Part, place: Place, writing: Writing): AnthropicRes
         writing.conversion.note('changed', writing.path, 'a text is sent as plain text')
       return mediaBlock(part) ?? leftOut(writing, 'bytes of this media type are refused')
     case 'provider':
-      if (part.provider !== ANTHROPIC) return leftOut(writing, 'the part is of another provider, or unread')
+      if (part.provider !== ANTHROPIC) return leftOut(writing, whyNotSent(part.provider, ANTHROPIC))
       if (!isObject(part.data) || typeof part.data.type !== 'string')
-        return leftOut(writing, 'the part is no block of the Messages API')
+        return leftOut(writing, whyNotSent(part.provider, ANTHROPIC))
       // It was a block of a type of its own when it was read.
       return { ...part.data } as AnthropicResultBlock
     default:
-      throw invalid('a part of an unknown type')
+      throw unknownPart(writing.path)
   }
 }
 
@@ -217,13 +219,22 @@ function callBlock(part: ToolCallPart, { conversion, path }: Writing): Anthropic
   return { type: 'tool_use', id: part.toolCallId, name: part.toolName, input, ...fields }
 }
 
+/** What stands for a failure that says nothing: the API refuses `is_error` without content. */
+const FAILED_TEXT = '[The tool failed and said nothing]'
+
 function resultBlock(
   { toolCallId, output, providerOptions }: ToolResultPart,
   writing: Writing,
 ): AnthropicBlock {
-  const { content: layout, is_error, ...fields } = blockOptions(providerOptions).fields
-  const content = resultContent(output, layout, writing)
+  const { fields: kept, isOwn } = blockOptions(providerOptions)
+  const { content: layout, is_error, ...fields } = kept
   const failed = isFailed(output) ? true : is_error === true ? undefined : is_error
+  const said = resultContent(output, layout, writing)
+  // Own results stay as they were read.
+  const isSilent = failed === true && said?.length === 0 && !isOwn
+  if (isSilent)
+    writing.conversion.note('changed', `${writing.path}.output`, 'a failure without content is refused')
+  const content = isSilent ? FAILED_TEXT : said
   return {
     type: 'tool_result',
     tool_use_id: toolCallId,

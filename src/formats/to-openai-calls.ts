@@ -1,4 +1,4 @@
-import { canonicalJson, type Json, type JsonObject, stringifyJson } from '../core/json.ts'
+import type { Json, JsonObject } from '../core/json.ts'
 import {
   isFailed,
   outputText,
@@ -7,14 +7,14 @@ import {
   type ToolResultPart,
 } from '../core/message.ts'
 import type { Conversion } from './conversion.ts'
-import { OPENAI, type WireMessage } from './openai-types.ts'
+import { fieldsOf, type WireMessage } from './openai-types.ts'
 import { ownOf } from './responses/types.ts'
 import { toAnswerPart } from './to-openai-parts.ts'
-import { isObject, keptFor, parsedArguments, textBlocks } from './wire.ts'
+import { argumentsText, isObject, textBlocks } from './wire.ts'
 
 /** One of the `tool_calls`. */
 export function toToolCall(part: ToolCallPart): JsonObject {
-  const options = keptFor(OPENAI, part.providerOptions) ?? {}
+  const options = fieldsOf(part.providerOptions)
   const isCustom = options.type === 'custom' || ownOf(part.providerOptions)?.type === 'custom_tool_call'
   if (isCustom && typeof part.input === 'string') {
     const { type = 'custom', custom, ...extra } = options
@@ -32,28 +32,41 @@ export function toToolCall(part: ToolCallPart): JsonObject {
 
 /** Name and arguments; these as they were written, as long as they still mean the input. */
 export function toFunction({ toolName, input, providerOptions }: ToolCallPart): JsonObject {
-  const own = keptFor(OPENAI, providerOptions)?.function
+  const own = fieldsOf(providerOptions).function
   const { arguments: raw, ...extra } = isObject(own) ? own : {}
   return { name: toolName, arguments: argumentsText(input, raw), ...extra }
 }
 
-/** An input as the text of arguments: the text it was read from while that still means the same. */
-export function argumentsText(input: Json, raw: Json | undefined): string {
-  const isSame = typeof raw === 'string' && canonicalJson(parsedArguments(raw)) === canonicalJson(input)
-  return isSame ? raw : stringifyJson(input)
+/** How calls of the old kind were sent: an answer has to be of the kind of its call. */
+export class SentCalls {
+  readonly #names = new Map<string, string | undefined>()
+
+  /** Takes note of a call that was read as one of the old kind. */
+  add({ toolCallId, toolName }: ToolCallPart, isOldKind: boolean): void {
+    this.#names.set(toolCallId, isOldKind ? toolName : undefined)
+  }
+
+  /** The kind of an answer, and the name of the function that one of the old kind needs. */
+  kindOf(toolCallId: string, read: Json | undefined): { role: 'function' | 'tool'; name?: string } {
+    const name = this.#names.get(toolCallId)
+    if (name !== undefined) return { role: 'function', name }
+    return { role: read === 'function' && !this.#names.has(toolCallId) ? read : 'tool' }
+  }
 }
 
 /** The message an answer of a tool becomes. */
 export function toToolMessage(
   { toolCallId, output, providerOptions }: ToolResultPart,
   place: string,
+  calls: SentCalls,
   conversion: Conversion,
 ): WireMessage {
-  const { role, content: shape, ...extra } = keptFor(OPENAI, providerOptions) ?? {}
+  const { role, content: shape, ...extra } = fieldsOf(providerOptions)
   if (isFailed(output)) noteFailure(place, conversion)
   const content = answerContent(output, shape, place, conversion)
   const sent = content === undefined ? {} : { content }
-  if (role === 'function') return { role, ...sent, ...extra }
+  const kind = calls.kindOf(toolCallId, role)
+  if (kind.role === 'function') return { ...kind, ...sent, ...extra }
   return { role: 'tool', tool_call_id: toolCallId, ...sent, ...extra }
 }
 

@@ -1,15 +1,15 @@
-import { invalid } from '../core/check.ts'
 import type { Json, JsonObject } from '../core/json.ts'
 import type { FilePart, ImagePart, Part, ToolResultContent } from '../core/message.ts'
-import { type Conversion, UNREAD } from './conversion.ts'
-import { OPENAI, type WirePart } from './openai-types.ts'
-import { isObject, keptFor, mediaOf } from './wire.ts'
+import { type Conversion, unknownPart, whyNotSent } from './conversion.ts'
+import { audioFormatOf, dataUrlOf, defaultName } from './openai-media.ts'
+import { fieldsOf, OPENAI, type WirePart } from './openai-types.ts'
+import { isObject, mediaOf } from './wire.ts'
 
 /** A part of content, in a list of one; an empty list, with a note, for what has no place there. */
 export function toPart(part: Part, isUser: boolean, place: string, conversion: Conversion): WirePart[] {
   switch (part.type) {
     case 'text': {
-      const { type, ...extra } = keptFor(OPENAI, part.providerOptions) ?? {}
+      const { type, ...extra } = fieldsOf(part.providerOptions)
       if (type === 'refusal') return [{ type, refusal: part.text, ...extra }]
       return [{ type: 'text', text: part.text, ...extra }]
     }
@@ -25,7 +25,7 @@ export function toPart(part: Part, isUser: boolean, place: string, conversion: C
     case 'provider': {
       const type = part.provider === OPENAI && isObject(part.data) ? part.data.type : undefined
       if (typeof type === 'string') return [{ ...(part.data as JsonObject), type }]
-      return notSent(place, whyNotSent(part.provider), conversion)
+      return notSent(place, whyNotSent(part.provider, OPENAI), conversion)
     }
     case 'reasoning':
       return notSent(place, 'Chat Completions takes no reasoning', conversion)
@@ -34,7 +34,7 @@ export function toPart(part: Part, isUser: boolean, place: string, conversion: C
     case 'tool-result':
       return []
     default:
-      throw invalid('a part of an unknown type')
+      throw unknownPart(place)
   }
 }
 
@@ -43,43 +43,31 @@ function notSent(place: string, why: string, conversion: Conversion): [] {
   return []
 }
 
-/** Why a provider part has no place in this form. */
-export function whyNotSent(provider: string): string {
-  if (provider === UNREAD) return 'it could not be read, so nothing sends it'
-  return provider === OPENAI ? 'this API has no part for it' : 'it is for another provider alone'
-}
-
 /** An image, a sound or a file; a file known by its address as text. */
 export function mediaPart(part: ImagePart | FilePart): WirePart {
   const data = part.type === 'image' ? part.image : part.data
   const media = mediaOf(data, part.mediaType)
   const isImage = part.type === 'image' || part.mediaType.startsWith('image/')
-  const { image_url, file, ...extra } = keptFor(OPENAI, part.providerOptions) ?? {}
+  const { image_url, file, ...extra } = fieldsOf(part.providerOptions)
 
   if ('url' in media) {
     if (!isImage) return { type: 'text', text: `[file ${media.url}]` }
-    return { type: 'image_url', image_url: { url: media.url, ...fieldsOf(image_url) }, ...extra }
+    return { type: 'image_url', image_url: { url: media.url, ...asFields(image_url) }, ...extra }
   }
   const { base64, mediaType = isImage ? 'image/png' : 'application/octet-stream' } = media
-  const isDataUrl = typeof data === 'string' && /^data:/i.test(data)
-  const url = isDataUrl ? data : `data:${mediaType};base64,${base64}`
-  if (isImage) return { type: 'image_url', image_url: { url, ...fieldsOf(image_url) }, ...extra }
+  const url = dataUrlOf(data, mediaType, base64)
+  if (isImage) return { type: 'image_url', image_url: { url, ...asFields(image_url) }, ...extra }
   if (mediaType.startsWith('audio/')) {
-    const format = mediaType === 'audio/mpeg' ? 'mp3' : mediaType.slice('audio/'.length)
+    const format = audioFormatOf(mediaType)
     return { type: 'input_audio', input_audio: { data: base64, format }, ...extra }
   }
   const filename =
     part.type === 'file' && part.filename !== undefined ? part.filename : defaultName(mediaType)
-  return { type: 'file', file: { filename, file_data: url, ...fieldsOf(file) }, ...extra }
+  return { type: 'file', file: { filename, file_data: url, ...asFields(file) }, ...extra }
 }
 
-function fieldsOf(value: Json | undefined): JsonObject {
+function asFields(value: Json | undefined): JsonObject {
   return isObject(value) ? value : {}
-}
-
-/** OpenAI's APIs want a name with every file. */
-export function defaultName(mediaType: string): string {
-  return mediaType === 'application/pdf' ? 'file.pdf' : 'file'
 }
 
 /** The API reads only text of a tool: an image or a file leaves a word that it was there. */

@@ -4,9 +4,10 @@ import type { Message, Part, ProviderPart, ToolCallPart } from '../core/message.
 import { checkMessageList } from '../core/message-list.ts'
 import { Conversion, type ConversionOptions } from './conversion.ts'
 import { kindOf, OPENAI, type OpenAIMessage, type WireMessage, type WirePart } from './openai-types.ts'
-import { toFunction, toToolCall, toToolMessage } from './to-openai-calls.ts'
+import { answeredRunsOf } from './runs.ts'
+import { SentCalls, toFunction, toToolCall, toToolMessage } from './to-openai-calls.ts'
 import { toPart } from './to-openai-parts.ts'
-import { answeredRunsOf, isEmpty, isObject, isResult, keptFor } from './wire.ts'
+import { isEmpty, isObject, isResult, keptFor } from './wire.ts'
 
 /**
  * Neutral messages in the form of Chat Completions: `toOpenAI(fromOpenAI(x))` is x.
@@ -23,24 +24,25 @@ import { answeredRunsOf, isEmpty, isObject, isResult, keptFor } from './wire.ts'
 export function toOpenAI(messages: readonly Message[], options?: ConversionOptions): OpenAIMessage[] {
   const conversion = new Conversion(OPENAI, options)
   checkMessageList(messages, 'toOpenAI')
+  const calls = new SentCalls()
   const sent = messages.flatMap((message, index): (WireMessage | JsonObject)[] => {
     conversion.at(index)
     const path = `[${index}]`
     if (message.role === 'assistant') {
-      return [...compactionsOf(message), ...toAssistant(message, path, conversion)]
+      return [...compactionsOf(message), ...toAssistant(message, path, calls, conversion)]
     }
-    return toOthers(message, path, conversion)
+    return toOthers(message, path, calls, conversion)
   })
   // What was read may be looser than the SDK's type; it comes out as it was.
   return sent as OpenAIMessage[]
 }
 
 /** A message of a system, a user or a tool: its results, and what else it says. */
-function toOthers(message: Message, path: string, conversion: Conversion): WireMessage[] {
+function toOthers(message: Message, path: string, calls: SentCalls, conversion: Conversion): WireMessage[] {
   const { role, content, metadata } = message
   if (typeof content === 'string') return [toSpoken(message, content)]
   const answers = content.flatMap((part, i) =>
-    isResult(part) ? [toToolMessage(part, placeOf(path, i), conversion)] : [],
+    isResult(part) ? [toToolMessage(part, placeOf(path, i), calls, conversion)] : [],
   )
   const parts = content.flatMap((part, i) => {
     // What stands beside results is nobody's words, unless it is a text.
@@ -80,7 +82,12 @@ function toSpoken({ role, metadata }: Message, content: string | WirePart[]): Wi
   return { role: shownRole, content: content.length === 0 && shape === null ? null : content, ...extra }
 }
 
-function toAssistant({ content, metadata }: Message, path: string, conversion: Conversion): WireMessage[] {
+function toAssistant(
+  { content, metadata }: Message,
+  path: string,
+  calls: SentCalls,
+  conversion: Conversion,
+): WireMessage[] {
   const { content: shape, ...extra } = keptFor(OPENAI, metadata) ?? {}
   if (typeof content === 'string') return [{ role: 'assistant', content, ...extra }]
   const places = new Map<Part, string>(content.map((part, i) => [part, placeOf(path, i)]))
@@ -93,11 +100,12 @@ function toAssistant({ content, metadata }: Message, path: string, conversion: C
     const placed = run.map((part) => ({ part, place: places.get(part) ?? path }))
     if (isResult(run[0])) {
       return placed.flatMap(({ part, place }) =>
-        isResult(part) ? [toToolMessage(part, place, conversion)] : [],
+        isResult(part) ? [toToolMessage(part, place, calls, conversion)] : [],
       )
     }
-    const { said, fields } = toAssistantFields(placed, conversion)
-    if (said.length === 0 && isEmpty(fields) && (i > 0 || shape === undefined)) {
+    const { said, fields } = toAssistantFields(placed, calls, conversion)
+    // Parts of which none is sent leave nothing, whatever the content was; the API takes no empty list.
+    if (said.length === 0 && isEmpty(fields) && (run.length > 0 || shape === undefined)) {
       if (run.length === 0) noteEmpty(path, conversion)
       return []
     }
@@ -118,12 +126,14 @@ type Placed = { readonly part: Part; readonly place: string }
 /** What an assistant message says, and the fields that stand beside its content. */
 function toAssistantFields(
   parts: readonly Placed[],
+  calls: SentCalls,
   conversion: Conversion,
 ): { said: WirePart[]; fields: JsonObject } {
   const said: WirePart[] = []
   const toolCalls: JsonObject[] = []
   const functionCalls: { readonly part: ToolCallPart; readonly place: string }[] = []
   const texts: { reasoning_content?: string; refusal?: string } = {}
+  const spoken: { audio?: JsonObject } = {}
 
   for (const { part, place } of parts) {
     const kind = part.type === 'provider' ? undefined : kindOf(part.providerOptions)
@@ -136,6 +146,8 @@ function toAssistantFields(
       texts.refusal = (texts.refusal ?? '') + part.text
     } else if (part.type === 'provider' && part.provider === OPENAI && isUnknownCall(part.data)) {
       toolCalls.push({ ...part.data.tool_call })
+    } else if (part.type === 'provider' && part.provider === OPENAI && isAudio(part.data) && !spoken.audio) {
+      spoken.audio = part.data.audio
     } else {
       said.push(...toPart(part, false, place, conversion))
     }
@@ -153,7 +165,12 @@ function toAssistantFields(
       conversion.note('changed', place, 'of several calls of the old kind each is one of the new')
     toolCalls.unshift(...functionCalls.map(({ part }) => toToolCall(part)))
   }
-  return { said, fields: { ...texts, ...(toolCalls.length > 0 ? { tool_calls: toolCalls } : {}), ...legacy } }
+  for (const { part } of functionCalls) calls.add(part, functionCalls.length === 1)
+  const fields = { ...texts, ...spoken }
+  return {
+    said,
+    fields: { ...fields, ...(toolCalls.length > 0 ? { tool_calls: toolCalls } : {}), ...legacy },
+  }
 }
 
 function isEmptyText({ type, text }: WirePart): boolean {
@@ -162,6 +179,11 @@ function isEmptyText({ type, text }: WirePart): boolean {
 
 function isUnknownCall(data: Json): data is { readonly tool_call: JsonObject } {
   return isObject(data) && !('type' in data) && isObject(data.tool_call)
+}
+
+/** What an assistant said aloud stands beside the content. */
+function isAudio(data: Json): data is { readonly audio: JsonObject } {
+  return isObject(data) && !('type' in data) && isObject(data.audio)
 }
 
 /** Nothing said is null and a single text a string, as the API itself answers, unless it was read otherwise. */

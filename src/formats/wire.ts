@@ -1,27 +1,27 @@
 /*
  * What the wire forms have in common: questions of shape, data of images and files, and layouts of text blocks.
- * Neither converter knows the other.
+ * No format knows another, but for those of one provider.
  */
 import { invalid } from '../core/check.ts'
-import { type Json, type JsonObject, jsonProblem, MAX_JSON_DEPTH } from '../core/json.ts'
-import type {
-  Message,
-  Part,
-  ProviderOptions,
-  ProviderPart,
-  ToolCallPart,
-  ToolResultPart,
-} from '../core/message.ts'
+import {
+  canonicalJson,
+  type Json,
+  type JsonObject,
+  jsonProblem,
+  MAX_JSON_DEPTH,
+  stringifyJson,
+} from '../core/json.ts'
+import type { Message, Part, ProviderOptions, ProviderPart, ToolResultPart } from '../core/message.ts'
 
 /** Whether a value is an object with named fields: no array, not null. */
 export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** The elements of a list of somebody else's. Throws `INVALID_INPUT` when it is none. */
+/** The elements of a list of somebody else's; holes are elements, too. Throws `INVALID_INPUT` when it is none. */
 export function listAt(value: unknown, path: string): readonly unknown[] {
   if (!Array.isArray(value)) throw invalid(`${path}: must be an array`)
-  return value as readonly unknown[]
+  return Array.from(value as readonly unknown[])
 }
 
 /** An object of somebody else's. Throws `INVALID_INPUT` when it is none. */
@@ -73,8 +73,25 @@ export function keptFor(
   return isObject(fields) ? fields : undefined
 }
 
+/**
+ * Fields as options of a part, under a format's name, where `keptFor` finds them; nothing for no fields, unless the part
+ * must be known (`mark`) as the format's own.
+ */
+export function keptUnder(
+  provider: string,
+  fields: JsonObject,
+  mark = false,
+): { providerOptions?: ProviderOptions } {
+  return isEmpty(fields) && !mark ? {} : { providerOptions: { [provider]: fields } }
+}
+
 /** Where the texts of several blocks end within the joined text, and which other fields each block had. */
 export type TextLayout = readonly { readonly length: number; readonly fields?: JsonObject }[]
+
+/** Whether a block of somebody else's is a text that can be read; `type` is what its form calls a text. */
+export function isTextBlock(block: unknown, type = 'text'): block is JsonObject {
+  return isObject(block) && block.type === type && typeof block.text === 'string'
+}
 
 /** Blocks of text as one text, and the layout that `textBlocks` needs to take it apart again. */
 export function joinBlocks(
@@ -153,100 +170,6 @@ function imageTypeOf(base64: string): string | undefined {
   return undefined
 }
 
-/**
- * The parts of an assistant message cut where tool results begin and end. Some providers run tools themselves
- * and answer within the message; the others want the answer in a message of its own. `isApart` says which parts stand apart; all results by default.
- */
-export function runsOf(
-  parts: readonly Part[],
-  isApart: (part: Part) => boolean = isResult,
-): (readonly Part[])[] {
-  const runs: Part[][] = []
-  for (const part of parts) {
-    const first = runs.at(-1)?.[0]
-    if (first !== undefined && isApart(first) === isApart(part)) runs.at(-1)?.push(part)
-    else runs.push([part])
-  }
-  return runs
-}
-
-/**
- * The parts of an assistant message cut where tool results stand. Some providers run tools themselves and answer
- * within the message; the others want the answer in a message of its own.
- *
- * Each run of results stands behind the run of their calls, in the order of those. Calls that are not answered within
- * the message come last, so that their results can stand right behind it. A message without results is one run.
- */
-export function answeredRunsOf(parts: readonly Part[]): (readonly Part[])[] {
-  if (!parts.some(isResult)) return [parts]
-  const answers = answersById(parts)
-  const runs: (readonly Part[])[] = []
-  const waiting: ToolCallPart[] = []
-  const taken = new Set<Part>()
-  let open: Part[] = []
-
-  // Ids may repeat: the tool the provider ran itself is the one that is answered here.
-  const ran = new Set(parts.flatMap((part) => (isHosted(part) ? [part.toolCallId] : [])))
-  const mayAnswer = (call: ToolCallPart): boolean => isHosted(call) || !ran.has(call.toolCallId)
-  const close = (): void => {
-    const said: Part[] = []
-    const results: ToolResultPart[] = []
-    for (const part of open) {
-      const result =
-        part.type === 'tool-call' && mayAnswer(part) ? answers.get(part.toolCallId)?.shift() : undefined
-      if (result !== undefined) results.push(result)
-      else if (part.type === 'tool-call') {
-        waiting.push(part)
-        continue
-      }
-      said.push(part)
-    }
-    for (const result of results) taken.add(result)
-    addRun(runs, said)
-    addRun(runs, results)
-    open = []
-  }
-
-  for (const part of parts) {
-    if (!isResult(part)) open.push(part)
-    else if (!taken.has(part)) {
-      close()
-      if (!taken.has(part)) addRun(runs, [part])
-    }
-  }
-  const firstCall = open.findIndex(({ type }) => type === 'tool-call')
-  addRun(runs, firstCall === -1 ? [...open, ...waiting] : open.toSpliced(firstCall, 0, ...waiting))
-  return runs
-}
-
-function isHosted(part: Part): part is ToolCallPart & { readonly providerExecuted: true } {
-  return part.type === 'tool-call' && part.providerExecuted === true
-}
-
-/** The results of a message by the id of their call, in their order. */
-function answersById(parts: readonly Part[]): Map<string, ToolResultPart[]> {
-  const answers = new Map<string, ToolResultPart[]>()
-  for (const part of parts.filter(isResult)) {
-    const same = answers.get(part.toolCallId)
-    if (same === undefined) answers.set(part.toolCallId, [part])
-    else same.push(part)
-  }
-  return answers
-}
-
-/** Adds a run of words or of results, without blank texts where no other is beside them. Reasoning alone goes with what is before it. */
-function addRun(runs: (readonly Part[])[], added: readonly Part[]): void {
-  const hasWords = added.some((part) => part.type === 'text' && !isBlank(part.text))
-  const run = hasWords ? added : added.filter(({ type }) => type !== 'text')
-  if (run.length === 0) return
-  const isJoining = (other: readonly Part[]): boolean => isResult(other[0]) === isResult(run[0])
-  const isSilent = run.every(({ type }) => type === 'reasoning')
-  const before = isSilent ? runs.findLastIndex(isJoining) : runs.length - 1
-  const last = runs[before]
-  if (last !== undefined && isJoining(last)) runs[before] = [...last, ...run]
-  else runs.push(run)
-}
-
 /** Whether a part is the answer to a call. */
 export function isResult(part: Part | undefined): part is ToolResultPart {
   return part?.type === 'tool-result'
@@ -268,7 +191,22 @@ export function parsedArguments(text: string): Json {
   }
 }
 
-/** What was read of one message: the message, or one that only keeps what could not be read. */
-export function messageRead(read: Message | ProviderPart): Message {
-  return 'role' in read ? read : { role: 'user', content: [read] }
+/**
+ * Arguments as a value, and as `raw` their text where `JSON.stringify` would write another: what `argumentsText` needs
+ * to write them again to the byte.
+ */
+export function readArguments(text: string): { input: Json; raw: { arguments?: string } } {
+  const input = parsedArguments(text)
+  return { input, raw: stringifyJson(input) === text ? {} : { arguments: text } }
+}
+
+/** An input as the text of arguments: the text it was read from while that still means the same. */
+export function argumentsText(input: Json, raw: Json | undefined): string {
+  const isSame = typeof raw === 'string' && canonicalJson(parsedArguments(raw)) === canonicalJson(input)
+  return isSame ? raw : stringifyJson(input)
+}
+
+/** What was read of one message: the message, or one of this role that only keeps what could not be read. */
+export function messageRead(read: Message | ProviderPart, role: Message['role'] = 'user'): Message {
+  return 'role' in read ? read : { role, content: [read] }
 }

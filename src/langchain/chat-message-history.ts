@@ -1,24 +1,28 @@
 import { createHash } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
 import { BaseListChatMessageHistory } from '@langchain/core/chat_history'
 import type { BaseMessage } from '@langchain/core/messages'
+import { z } from 'zod'
 import { check, invalid, nameSchema } from '../core/check.ts'
 import { canonicalJson, isObject } from '../core/json.ts'
 import type { Message, NewMessage } from '../core/message.ts'
 import { isUndertextError } from '../errors.ts'
-import { Conversion, type ConversionOptions } from '../formats/conversion.ts'
+import type { ConversionNote, ConversionOptions } from '../formats/conversion.ts'
 import { fromLangChain } from '../formats/langchain/from-langchain.ts'
 import { messageIdOf } from '../formats/langchain/message-id.ts'
 import { LANGCHAIN } from '../formats/langchain/types.ts'
+import { storeSchema } from '../store/store-schema.ts'
+import { unlessUnknown } from '../store/unless-unknown.ts'
 import type { Store } from '../store.ts'
+import type { CompactOptions } from '../store-options.ts'
 import { toLangChain } from './instances.ts'
+import { answeringOwn, ownIdsOf } from './open-calls.ts'
 
 /** What a chat message history needs of a store. */
 export type HistoryStore = Pick<
   Store,
   'append' | 'compactSession' | 'getMessages' | 'renderHistory' | 'rewind'
 >
-
-type CompactOptions = Exclude<Parameters<Store['compactSession']>[1], undefined>
 
 /** Which conversation a history is of, how it is shown, and how messages are converted on both ways. */
 export type UndertextChatMessageHistoryOptions = ConversionOptions & {
@@ -53,8 +57,10 @@ export type UndertextChatMessageHistoryOptions = ConversionOptions & {
 export class UndertextChatMessageHistory extends BaseListChatMessageHistory {
   lc_namespace = ['undertext', 'langchain']
   readonly #options: Checked
-  /** Messages handed out since the last `clear`. */
-  #shown = new WeakSet<BaseMessage>()
+  /** Where messages handed out since the last `clear` were read. */
+  #shown = new WeakMap<BaseMessage, Reading>()
+  /** Ids of open calls, by the ids that the last reading showed for its provider. */
+  #ownIds: ReadonlyMap<string, string> = new Map()
 
   constructor(options: UndertextChatMessageHistoryOptions) {
     // The base would keep what it is given where everybody can read it.
@@ -72,28 +78,29 @@ export class UndertextChatMessageHistory extends BaseListChatMessageHistory {
    * open, since their results may be what is added next. An unknown session has none.
    */
   async getMessages(): Promise<BaseMessage[]> {
-    const messages = toLangChain(await this.#read(), this.#options.conversion)
-    for (const message of messages) this.#shown.add(message)
+    const read = await this.#read()
+    const messages = toLangChain(read, this.#options.conversion)
+    const reading = { read, shown: [...messages] }
+    for (const message of messages) this.#shown.set(message, reading)
     return messages
   }
 
   async #read(): Promise<readonly Message[]> {
     const { store, sessionId, view, provider } = this.#options
-    try {
-      if (view === 'full') {
-        const rows = await store.getMessages(sessionId)
-        return rows.filter(({ kind }) => kind === 'message')
-      }
-      const shown = {
-        pendingCalls: 'keep',
-        alsoReads: [LANGCHAIN],
-        ...(provider === undefined ? {} : { provider }),
-      } as const
-      return (await store.renderHistory(sessionId, shown)).messages
-    } catch (error) {
-      if (isUndertextError(error, 'SESSION_NOT_FOUND')) return []
-      throw error
+    if (view === 'full') {
+      const rows = (await unlessUnknown(store.getMessages(sessionId))) ?? []
+      return rows.filter(({ kind }) => kind === 'message')
     }
+    const kept = { pendingCalls: 'keep', alsoReads: [LANGCHAIN] } as const
+    const shown = provider === undefined ? kept : { ...kept, provider }
+    const rendering = await unlessUnknown(store.renderHistory(sessionId, shown))
+    this.#ownIds = new Map()
+    if (rendering === undefined) return []
+    const { messages, mends } = rendering
+    if (!mends.some(({ kind }) => kind === 'call-renamed')) return messages
+    const asStored = await store.renderHistory(sessionId, { ...kept, provider: ANY_IDS })
+    this.#ownIds = ownIdsOf(messages, asStored.messages)
+    return messages
   }
 
   /** Adds one message; see `addMessages`. */
@@ -102,12 +109,13 @@ export class UndertextChatMessageHistory extends BaseListChatMessageHistory {
   }
 
   /**
-   * Adds messages at the end, all or none, in one transaction.
+   * Adds messages at the end, all or none, in one transaction. A result of an open call may name it by the id that was shown for
+   * the provider.
    *
    * A message with an `id` that was added before with the same body is a retry and not written again; with another body it is a
-   * message of its own. A message without an id is always new. Messages that this object handed out itself and that stand
-   * before new ones are not written again either: `RunnableWithMessageHistory` passes some when the history became shorter
-   * while the model worked.
+   * message of its own. A message without an id is always new, and so is whatever stands behind it in the list: models that
+   * repeat their ids lose no answer. The last messages of what this object handed out are not written again either when they stand,
+   * unchanged, before new ones: `RunnableWithMessageHistory` passes them when the history became shorter while the model worked.
    *
    * Throws `INVALID_INPUT` for what no message of LangChain's can be, and for a `RemoveMessage`, since nothing is removed here:
    * `hideMessages` and `rewind` of the store hide messages so that it can be undone.
@@ -121,19 +129,22 @@ export class UndertextChatMessageHistory extends BaseListChatMessageHistory {
         `[${removal}].type: must not be remove: hideMessages and rewind of the store hide messages`,
       )
     const { store, sessionId, conversion } = this.#options
-    const read = fromLangChain(given, conversion)
+    const read = answeringOwn(fromLangChain(given, conversion), this.#ownIds)
     if (read.length === 0) return
-    await store.append(
-      sessionId,
-      read.map((message) => keyed(message)),
-    )
+    await store.append(sessionId, keyed(read))
     await this.#makeRoom()
   }
 
   #withoutShown(messages: readonly BaseMessage[]): readonly BaseMessage[] {
-    const isShown = (message: BaseMessage): boolean => isObject(message) && this.#shown.has(message)
-    const fresh = messages.findIndex((message) => !isShown(message))
-    return fresh === -1 ? messages : messages.slice(fresh)
+    const [first] = messages
+    const reading = isObject(first) ? this.#shown.get(first as BaseMessage) : undefined
+    if (first === undefined || reading === undefined) return messages
+    const from = reading.shown.indexOf(first)
+    const end = reading.shown.slice(from)
+    const isFollowed = messages.length > end.length && end.every((message, i) => message === messages[i])
+    if (!isFollowed) return messages
+    const asRead = toLangChain(reading.read).slice(from)
+    return isDeepStrictEqual(end, asRead) ? messages.slice(end.length) : messages
   }
 
   /**
@@ -142,7 +153,7 @@ export class UndertextChatMessageHistory extends BaseListChatMessageHistory {
    */
   async #makeRoom(): Promise<void> {
     const { store, sessionId, compact } = this.#options
-    if (compact === undefined || compact === false) return
+    if (compact === false) return
     try {
       await store.compactSession(sessionId, compact === true ? {} : compact)
     } catch (error) {
@@ -156,69 +167,57 @@ export class UndertextChatMessageHistory extends BaseListChatMessageHistory {
    */
   override async clear(): Promise<void> {
     const { store, sessionId, actor } = this.#options
-    this.#shown = new WeakSet()
-    try {
-      await store.rewind(sessionId, { from: 'start', actor, reason: 'clear' })
-    } catch (error) {
-      if (!isUndertextError(error, 'SESSION_NOT_FOUND')) throw error
-    }
+    this.#shown = new WeakMap()
+    this.#ownIds = new Map()
+    await unlessUnknown(store.rewind(sessionId, { from: 'start', actor, reason: 'clear' }))
   }
 }
 
-type Checked = {
-  readonly store: HistoryStore
-  readonly sessionId: string
-  readonly view: 'effective' | 'full'
-  readonly provider: string | undefined
-  readonly compact: boolean | CompactOptions | undefined
-  readonly actor: string
+/** What was read at a time, and what it was handed out as. */
+type Reading = { readonly read: readonly Message[]; readonly shown: readonly BaseMessage[] }
+
+/** A provider that takes calls by any id. */
+const ANY_IDS = 'litellm'
+
+/** The options of a compaction are checked where it is done. */
+const optionsSchema = z.strictObject({
+  store: storeSchema<HistoryStore>('append', 'compactSession', 'getMessages', 'renderHistory', 'rewind'),
+  sessionId: nameSchema,
+  view: z.enum(['effective', 'full']).default('effective'),
+  provider: nameSchema.optional(),
+  compact: z
+    .union([z.boolean(), z.custom<CompactOptions>(isObject, 'must be options of compactSession')])
+    .default(false),
+  actor: nameSchema.default('langchain'),
+  lenient: z.boolean().optional(),
+  onNote: z
+    .custom<(note: ConversionNote) => void>((value) => typeof value === 'function', 'must be a function')
+    .optional(),
+})
+
+type Checked = Omit<z.output<typeof optionsSchema>, 'lenient' | 'onNote'> & {
   readonly conversion: ConversionOptions
 }
 
-const WHAT = 'UndertextChatMessageHistory'
-const VERBS = ['append', 'compactSession', 'getMessages', 'renderHistory', 'rewind'] as const
-const OPTIONS = new Set(['store', 'sessionId', 'view', 'provider', 'compact', 'actor', 'lenient', 'onNote'])
-
-function checked(options: UndertextChatMessageHistoryOptions): Checked {
-  if (!isObject(options)) throw invalid(`${WHAT}: options must be an object`)
-  for (const name in options)
-    if (!OPTIONS.has(name)) throw invalid(`${WHAT}: unknown option ${JSON.stringify(name.slice(0, 40))}`)
-  const {
-    store,
-    sessionId,
-    view = 'effective',
-    provider,
-    compact,
-    actor = 'langchain',
-    lenient,
-    onNote,
-  } = options
-  if (typeof store !== 'object' || store === null || VERBS.some((verb) => typeof store[verb] !== 'function'))
-    throw invalid(`${WHAT}: store must be a store of undertext`)
-  if (view !== 'effective' && view !== 'full') throw invalid(`${WHAT}: view must be effective or full`)
-  if (compact !== undefined && typeof compact !== 'boolean' && !isObject(compact))
-    throw invalid(`${WHAT}: compact must be true, false or options of compactSession`)
-  new Conversion(WHAT, { lenient, onNote })
-  return {
-    store,
-    sessionId: check(nameSchema, sessionId, `${WHAT}: sessionId`),
-    view,
-    provider: provider === undefined ? undefined : check(nameSchema, provider, `${WHAT}: provider`),
-    compact,
-    actor: check(nameSchema, actor, `${WHAT}: actor`),
-    conversion: { lenient, onNote },
-  }
+function checked(given: UndertextChatMessageHistoryOptions): Checked {
+  const { lenient, onNote, ...options } = check(optionsSchema, given, 'UndertextChatMessageHistory')
+  return { ...options, conversion: { lenient, onNote } }
 }
 
 /**
- * The same id with the same body is one message; the body is part of the key, so that another body is another
- * message.
+ * The same id with the same body is one message; the body is part of the key, so that another body is another message. Behind a
+ * message without an id, which is always new, nothing can be a retry.
  */
-function keyed(message: Message): NewMessage {
-  const id = messageIdOf(message)
-  if (id === undefined) return message
-  const { role, content, metadata } = message
+function keyed(messages: readonly Message[]): NewMessage[] {
+  const ids = messages.map(messageIdOf)
+  const isNewFrom = ids.indexOf(undefined)
+  const count = isNewFrom === -1 ? ids.length : isNewFrom
+  return messages.map((message, i) =>
+    i < count ? { ...message, idempotencyKey: keyOf(ids[i], message) } : message,
+  )
+}
+
+function keyOf(id: string | undefined, { role, content, metadata }: Message): string {
   const body = canonicalJson([id, role, content, metadata ?? null])
-  const digest = createHash('sha256').update(body).digest('base64')
-  return { ...message, idempotencyKey: `langchain:${digest}` }
+  return `langchain:${createHash('sha256').update(body).digest('base64')}`
 }

@@ -1,12 +1,20 @@
 import type { Json, JsonObject } from '../core/json.ts'
-import type { FilePart, ImagePart, Part, ProviderPart, TextPart, ToolResultContent } from '../core/message.ts'
+import type {
+  FilePart,
+  ImagePart,
+  ProviderOptions,
+  ProviderPart,
+  TextPart,
+  ToolResultContent,
+} from '../core/message.ts'
 import type { Conversion } from '../formats/conversion.ts'
-import { isEmpty, isObject } from '../formats/wire.ts'
+import { audioTypeOf } from '../formats/openai-media.ts'
+import { isObject, keptUnder } from '../formats/wire.ts'
 import { AGENTS, PROVIDER } from './item-types.ts'
 
 /** What this format keeps with a part; nothing when there is nothing to keep. */
-export function own(fields: JsonObject): { providerOptions?: { [AGENTS]: JsonObject } } {
-  return isEmpty(fields) ? {} : { providerOptions: { [AGENTS]: fields } }
+export function own(fields: JsonObject): { providerOptions?: ProviderOptions } {
+  return keptUnder(AGENTS, fields)
 }
 
 /** Something only the SDK understands, whole. Its type does not stand on top, where other formats would take it for theirs. */
@@ -62,7 +70,7 @@ function fromInputFile({ file, filename, ...fields }: JsonObject, type: string):
 
 function audioPart(data: string, fields: JsonObject): FilePart {
   const { format } = fields
-  const mediaType = format === 'mp3' ? 'audio/mpeg' : `audio/${typeof format === 'string' ? format : '*'}`
+  const mediaType = audioTypeOf(typeof format === 'string' ? format : '*')
   return { type: 'file', data, mediaType, ...own({ ...fields, type: 'audio' }) }
 }
 
@@ -128,9 +136,4 @@ function mediaTypeOf(data: string | Uint8Array): string {
   if (typeof data !== 'string') return 'application/octet-stream'
   const [, stated] = /^data:([^;,]+)/i.exec(data) ?? []
   return stated ?? (data.startsWith('JVBERi0') ? 'application/pdf' : 'application/octet-stream')
-}
-
-/** Whether a part may stand in a tool's output. */
-export function isOutputContent(part: Part): part is ToolResultContent {
-  return part.type === 'text' || part.type === 'image' || part.type === 'file' || part.type === 'provider'
 }

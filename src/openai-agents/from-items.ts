@@ -1,5 +1,5 @@
 import { invalid } from '../core/check.ts'
-import { type JsonObject, stringifyJson } from '../core/json.ts'
+import type { JsonObject } from '../core/json.ts'
 import type { Message, Part, ProviderPart, ReasoningPart, Role, ToolCallPart } from '../core/message.ts'
 import { Conversion, type ConversionOptions } from '../formats/conversion.ts'
 import {
@@ -7,8 +7,9 @@ import {
   joinBlocks,
   jsonMessageAt,
   listAt,
+  messageRead,
   objectAt,
-  parsedArguments,
+  readArguments,
   stringAt,
   type TextBlock,
 } from '../formats/wire.ts'
@@ -35,7 +36,7 @@ export function fromAgentItems(items: readonly object[], options?: ConversionOpt
     const place = `[${i}]`
     conversion.at(i)
     const read = conversion.reading(item, place, () => fromItem(item, place, conversion))
-    return 'type' in read ? { role: 'user', content: [read] } : read
+    return messageRead(read)
   })
 }
 
@@ -96,16 +97,14 @@ function fromPart(
 }
 
 /** Arguments as a value, and as text when `JSON.stringify` would write another. */
-function fromCall({ type: _, callId, name, arguments: raw, ...rest }: JsonObject): ToolCallPart {
-  const written = stringAt(raw, 'arguments')
-  const input = parsedArguments(written)
-  const fields = stringifyJson(input) === written ? rest : { ...rest, arguments: written }
+function fromCall({ type: _, callId, name, arguments: text, ...rest }: JsonObject): ToolCallPart {
+  const { input, raw } = readArguments(stringAt(text, 'arguments'))
   return {
     type: 'tool-call',
     toolCallId: stringAt(callId, 'callId'),
     toolName: stringAt(name, 'name'),
     input,
-    ...own({ type: 'function_call', ...fields }),
+    ...own({ type: 'function_call', ...rest, ...raw }),
   }
 }
 

@@ -18,16 +18,15 @@ export async function fullHistory(store: SessionStore, sessionId: string): Promi
   if (rewinds.length === 0) return rows.filter(({ kind }) => kind === 'message')
 
   const takenBack = new Set(rewinds.map(({ id }) => id))
+  // Whatever an earlier compaction hides was there when the whole history was taken back.
+  const places = new Map(compactions.map(({ id }, i) => [id, i]))
   const isWhole = ({ reason }: (typeof rewinds)[number]): boolean => WHOLE_REASONS.has(reason ?? '')
-  const cleared = Math.max(
-    0,
-    ...rewinds.filter(isWhole).map(({ coverage }) => coverage.hidden.positions.at(-1)?.[1] ?? 0),
-  )
+  const cleared = places.get(rewinds.findLast(isWhole)?.id ?? '') ?? 0
   const inserted = new Map(rows.map((row) => [row.condenseId ?? row.truncationId, row]))
   const isGone = (row: StoredMessage): boolean => {
     const parent = row.condenseParent ?? row.truncationParent
     if (parent === undefined) return false
-    if (takenBack.has(parent) || row.anchor <= cleared) return true
+    if (takenBack.has(parent) || (places.get(parent) ?? cleared) < cleared) return true
     const stands = inserted.get(parent)
     return stands !== undefined && isGone(stands)
   }

@@ -1,6 +1,6 @@
 import { invalid } from '../core/check.ts'
-import { base64At } from '../formats/conversion.ts'
-import { isObject } from '../formats/wire.ts'
+import { fileDataAt } from '../formats/conversion.ts'
+import { isObject, stringAt } from '../formats/wire.ts'
 import {
   anything,
   count,
@@ -34,10 +34,7 @@ const breakpoint = { promptCacheBreakpoint: optional(fields({ mode: oneOf('expli
 
 /** An address, a data URL or base64. */
 const media: Shape = (value, place) => {
-  if (typeof value !== 'string') throw invalid(`${place}: must be a string`)
-  const data = /^data:[^,]*;base64,/i.exec(value)
-  if (data !== null) base64At(value.slice(data[0].length), place)
-  else if (!/^[a-z][a-z0-9+.-]*:/i.test(value)) base64At(value, place)
+  fileDataAt(stringAt(value, place), place)
 }
 
 /** A text of this kind, or an object that names where to find it in one of these fields. */

@@ -3,6 +3,7 @@ import { labelSchema, nameSchema } from '../core/check.ts'
 import type { InsertedRole, SummaryPreset } from '../core/rendering/rows.ts'
 import { SUMMARY_PRESETS } from '../core/rendering/rows.ts'
 import type { ConversionNote } from '../formats/conversion.ts'
+import { storeSchema } from '../store/store-schema.ts'
 import type { Store } from '../store.ts'
 import type { CompactOptions } from '../store-options.ts'
 
@@ -55,10 +56,7 @@ const role = z.enum(['system', 'user', 'assistant'])
 
 /** The compaction's own options are checked where it is done. */
 export const sessionSchema = z.strictObject({
-  store: z.custom<SessionStore>(
-    (value) => typeof (value as { rewind?: unknown } | null)?.rewind === 'function',
-    'must be a store of undertext',
-  ),
+  store: storeSchema<SessionStore>('rewind'),
   sessionId: nameSchema.optional(),
   view: z.enum(['effective', 'full']).default('effective'),
   compact: z

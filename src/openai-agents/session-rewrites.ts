@@ -1,5 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
+import { invalid } from '../core/check.ts'
 import type { NewMessage } from '../core/message.ts'
+import { listAt, objectAt, stringAt } from '../formats/wire.ts'
 import { fromAgentItems } from './from-items.ts'
 import type { AgentFunctionCallItem, AgentItem } from './item-types.ts'
 import { itemsSaidAt, type Originals, type ShownRow, saidAt } from './session-rows.ts'
@@ -32,9 +34,23 @@ export function poppedOf(
   return item && { item, rewrite: { from, append: fromAgentItems(items.slice(0, -1)) } }
 }
 
-/** Items as they come back from a store, so that equal ones are equal. */
+/** Items as they come back from a store, so that equal ones are equal, and nobody else's. */
 export function normalItems(items: readonly object[]): AgentItem[] {
-  return toAgentItems(fromAgentItems(items))
+  return structuredClone(toAgentItems(fromAgentItems(items)))
+}
+
+/** Mutations with replacements in the form items are stored in. Throws `INVALID_INPUT`. */
+export function checkMutations(args: unknown): HistoryMutation[] {
+  const { mutations } = objectAt(args, 'applyHistoryMutations')
+  return listAt(mutations, 'mutations').map((mutation, i) => {
+    const place = `mutations[${i}]`
+    const { type, callId, replacement } = objectAt(mutation, place)
+    if (type !== 'replace_function_call') throw invalid(`${place}.type: must be replace_function_call`)
+    if (objectAt(replacement, `${place}.replacement`).type !== 'function_call')
+      throw invalid(`${place}.replacement.type: must be function_call`)
+    const [call] = normalItems([replacement as object])
+    return { type, callId: stringAt(callId, `${place}.callId`), replacement: call as AgentFunctionCallItem }
+  })
 }
 
 /** The rewrite that puts items in place of the newest ones; `'other'` when the newest ones are not these. */

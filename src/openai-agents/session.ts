@@ -4,13 +4,20 @@ import type { ViewMessage } from '../core/message.ts'
 import { isUndertextError, UndertextError } from '../errors.ts'
 import type { ConversionOptions } from '../formats/conversion.ts'
 import type { Session } from '../storage/storage.ts'
+import { unlessUnknown } from '../store/unless-unknown.ts'
 import { CompactionOwnership } from './compaction-ownership.ts'
 import { fromAgentItems } from './from-items.ts'
 import { fullHistory } from './full-history.ts'
 import type { AgentItem } from './item-types.ts'
 import { type Decide, type Operation, rewriteHistory } from './rewriting.ts'
 import { type SessionStore, sessionSchema, type UndertextSessionOptions } from './session-options.ts'
-import { type HistoryMutation, mutated, poppedOf, suffixReplaced } from './session-rewrites.ts'
+import {
+  checkMutations,
+  type HistoryMutation,
+  mutated,
+  poppedOf,
+  suffixReplaced,
+} from './session-rewrites.ts'
 import { type ShownRow, shownRows } from './session-rows.ts'
 import { toAgentItems } from './to-items.ts'
 import { checkTransaction, type HistoryTransaction } from './transaction.ts'
@@ -23,9 +30,9 @@ export type RunCompactionArgs = { readonly force?: boolean | undefined }
  * A conversation of the OpenAI Agents SDK in a store: what `run(agent, input, { session })` takes. It is a `Session` with all
  * further capabilities the SDK knows: told of the run's context, rewrites, transactions, and compaction after a turn.
  *
- * One item is one message of the log. Nothing is destroyed: what is popped, cleared, changed or replaced is hidden by a compaction of
- * kind `manual`, which `store.listCompactions` names and `store.undoCompaction` takes back. Every method is one transaction, whoever else works on
- * the session, in this process or another.
+ * One item is one message of the log. Nothing is destroyed: what is popped, cleared, changed or replaced is hidden by a
+ * compaction of kind `manual`, which `store.listCompactions` names and `store.undoCompaction` takes back. Every method
+ * is one transaction, whoever else works on the session, in this process or another.
  *
  * Methods throw the store's errors, and `INVALID_INPUT` for items that are none, before anything is changed.
  */
@@ -58,7 +65,7 @@ export class UndertextSession {
     if (limit !== undefined && limit <= 0) return []
     const items =
       this.#options.view === 'full'
-        ? toAgentItems(await this.#known(() => fullHistory(this.#store, this.#id), []), this.#notes)
+        ? toAgentItems((await unlessUnknown(fullHistory(this.#store, this.#id))) ?? [], this.#notes)
         : this.#shown(await this.#view(), this.#notes).flatMap(({ shown }) => shown)
     return limit === undefined ? items : items.slice(Math.max(items.length - limit, 0))
   }
@@ -81,10 +88,7 @@ export class UndertextSession {
 
   /** Takes all items back. The session, its settings and its log stay. */
   async clearSession(_runContext?: unknown): Promise<void> {
-    await this.#known(
-      () => this.#store.rewind(this.#id, { from: 'start', ...this.#said('clearSession') }),
-      undefined,
-    )
+    await unlessUnknown(this.#store.rewind(this.#id, { from: 'start', ...this.#said('clearSession') }))
   }
 
   /** Items as the model is sent them: as they are. */
@@ -104,17 +108,15 @@ export class UndertextSession {
 
   /** Takes all items back and adds these. */
   async replaceHistoryWithCompaction(items: readonly object[], _runContext?: unknown): Promise<void> {
-    const append = fromAgentItems(items, this.#notes)
+    // A rewind reads them later; what was given may be changed by then.
+    const append = structuredClone(fromAgentItems(items, this.#notes))
     const rewound = { from: 'start' as const, append, ...this.#said('replaceHistoryWithCompaction') }
-    await this.#known(() => this.#store.rewind(this.#id, rewound), undefined)
+    await unlessUnknown(this.#store.rewind(this.#id, rewound))
   }
 
   /** Changes calls in the history: from the first changed item on all is taken back and said again. */
-  async applyHistoryMutations({
-    mutations,
-  }: {
-    readonly mutations: readonly HistoryMutation[]
-  }): Promise<void> {
+  async applyHistoryMutations(args: { readonly mutations: readonly HistoryMutation[] }): Promise<void> {
+    const mutations = checkMutations(args)
     if (mutations.length === 0) return
     await this.#rewrite('applyHistoryMutations', (rows, originals) => mutated(rows, mutations, originals))
   }
@@ -215,22 +217,12 @@ export class UndertextSession {
     return shownRows(view, manner, notes)
   }
 
-  #view(): Promise<ViewMessage[]> {
-    return this.#known(() => this.#store.getEffectiveHistory(this.#id), [])
+  async #view(): Promise<ViewMessage[]> {
+    return (await unlessUnknown(this.#store.getEffectiveHistory(this.#id))) ?? []
   }
 
   #session(): Promise<Session | undefined> {
-    return this.#known<Session | undefined>(() => this.#store.getSession(this.#id), undefined)
-  }
-
-  /** What a verb answers, or something else when there is no such session yet. */
-  async #known<T>(verb: () => Promise<T>, otherwise: T): Promise<T> {
-    try {
-      return await verb()
-    } catch (error) {
-      if (isUndertextError(error, 'SESSION_NOT_FOUND')) return otherwise
-      throw error
-    }
+    return unlessUnknown(this.#store.getSession(this.#id))
   }
 
   #said(method: string): { readonly reason: string; readonly actor?: string } {

@@ -1,8 +1,10 @@
 import type { Json, JsonObject } from '../core/json.ts'
 import type { FilePart, ImagePart, Part, ProviderPart, TextPart } from '../core/message.ts'
+import { unknownPart, whyNotSent } from '../formats/conversion.ts'
+import { audioFormatOf } from '../formats/openai-media.ts'
 import { isObject, keptFor, mediaOf } from '../formats/wire.ts'
 import { CONTENT_TYPES } from './item-shapes.ts'
-import { AGENTS } from './item-types.ts'
+import { AGENTS, PROVIDER } from './item-types.ts'
 import { type Item, keptItem, type Writing } from './writing.ts'
 
 /** What a part says in a message item, in a list of one; none for what has no place there, which is noted. */
@@ -22,7 +24,7 @@ export function toContent(part: Part, isModel: boolean, writing: Writing): reado
     case 'provider':
       return toKeptContent(part, writing)
     default:
-      return left(writing, 'a part of an unknown type')
+      throw unknownPart(writing.place)
   }
 }
 
@@ -35,7 +37,7 @@ function left({ conversion, place }: Writing, why: string): readonly Item[] {
 export function toKeptContent(part: ProviderPart, writing: Writing): readonly Item[] {
   const content = keptItem(part)
   if (content !== undefined && CONTENT_TYPES.has(content.type)) return [content]
-  return left(writing, 'a part only another provider reads')
+  return left(writing, whyNotSent(part.provider, PROVIDER))
 }
 
 export function toText({ text, providerOptions }: TextPart, type: 'input_text' | 'output_text'): Item {
@@ -65,8 +67,7 @@ export function toInputMedia(part: ImagePart | FilePart, mayBeAudio: boolean): I
       : { type: 'input_file', file: { url: media.url }, ...filename }
   const { base64, mediaType = isImage ? 'image/png' : 'application/octet-stream' } = media
   if (mayBeAudio && mediaType.startsWith('audio/')) {
-    const format = mediaType === 'audio/mpeg' ? 'mp3' : mediaType.slice('audio/'.length)
-    return { type: 'audio', audio: base64, format }
+    return { type: 'audio', audio: base64, format: audioFormatOf(mediaType) }
   }
   const url = `data:${mediaType};base64,${base64}`
   // The API wants a name with every file.

@@ -1,5 +1,5 @@
 import { compactionBlock } from '../core/compaction-block.ts'
-import { canonicalJson, type JsonObject, stringifyJson } from '../core/json.ts'
+import type { JsonObject } from '../core/json.ts'
 import {
   type Message,
   type Part,
@@ -10,7 +10,7 @@ import {
 } from '../core/message.ts'
 import { checkMessageList } from '../core/message-list.ts'
 import { Conversion, type ConversionOptions } from '../formats/conversion.ts'
-import { isObject, keptFor, parsedArguments, textBlocks } from '../formats/wire.ts'
+import { argumentsText, isObject, keptFor, textBlocks } from '../formats/wire.ts'
 import { CONTENT_TYPES } from './item-shapes.ts'
 import { AGENTS, type AgentItem, PROVIDER } from './item-types.ts'
 import { CALLS } from './paired-items.ts'
@@ -27,7 +27,7 @@ import { type Item, keptItem, type Writing } from './writing.ts'
  * files that are not a user's or a tool's, unread parts. A compaction block of OpenAI's becomes a `compaction` item; a result whose
  * tool nobody names is given the name `tool`.
  *
- * Throws `INVALID_INPUT` for a list that holds no messages.
+ * Throws `INVALID_INPUT` for a list that holds no messages, and for a part of an unknown type.
  */
 export function toAgentItems(messages: readonly Message[], options?: ConversionOptions): AgentItem[] {
   return toItemsOfEach(messages, options).flat()
@@ -122,8 +122,7 @@ function wholeItem(part: ProviderPart): Item | undefined {
 function toCall({ toolCallId, toolName, input, providerOptions }: ToolCallPart): Item {
   const { type, arguments: raw, ...fields } = keptFor(AGENTS, providerOptions) ?? { status: 'completed' }
   if (CALLS.has(type) && isObject(input)) return { type, callId: toolCallId, ...input, ...fields }
-  const isSame = typeof raw === 'string' && canonicalJson(parsedArguments(raw)) === canonicalJson(input)
-  const written = isSame ? raw : stringifyJson(input)
+  const written = argumentsText(input, raw)
   return { type: 'function_call', callId: toolCallId, name: toolName, arguments: written, ...fields }
 }
 

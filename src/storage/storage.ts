@@ -149,8 +149,8 @@ export type RewindRequest = {
   readonly from: RewindPoint
   readonly append: readonly NewMessage[]
   readonly expectedPosition: number | undefined
-  /** The session's version that `from` and `append` were made for. */
-  readonly expectedVersion: number | undefined
+  /** The session that `from` and `append` were made for, `null` when there was none; absent when they hold whatever it is now. */
+  readonly madeFor: Pick<Session, 'incarnation' | 'version'> | null | undefined
   readonly operation: RewindOperation | undefined
   /** What the compaction that hides is called. */
   readonly compactionId: string

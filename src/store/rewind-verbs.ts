@@ -1,11 +1,10 @@
 import { createHash } from 'node:crypto'
 import { v7 as uuidv7 } from 'uuid'
 import { resolveModel } from '../compaction/model.ts'
-import { replanned } from '../compaction/replan.ts'
 import { check, invalid } from '../core/check.ts'
 import { canonicalJson, type Json } from '../core/json.ts'
 import type { NewMessage, ViewMessage } from '../core/message.ts'
-import { UndertextError } from '../errors.ts'
+import { isUndertextError, UndertextError } from '../errors.ts'
 import type { AppendedMessage, RewindPoint, RewindRequest, Rewound, Storage } from '../storage/storage.ts'
 import { rewindPointSchema, rewindSchema } from '../store-options.ts'
 import { checkId, checkMessages } from './check-arguments.ts'
@@ -58,8 +57,10 @@ export class RewindVerbs<S extends Storage> extends LogVerbs<S> {
    * may lose its result this way; it then waits again. Rows that are hidden keep their ids and give their idempotency keys free.
    * With something to append the session is made if need be.
    *
-   * Throws `MESSAGE_NOT_FOUND`, `STALE_PLAN` when the row is not visible (any more) or others will not stop changing the session,
-   * `POSITION_CONFLICT`, `OPERATION_CONFLICT` for an operation id that was used for another rewind, and what `append` throws.
+   * Throws `INVALID_INPUT`, `SESSION_NOT_FOUND` when nothing is appended or a row is named, `MESSAGE_NOT_FOUND`,
+   * `STALE_PLAN` when the row is not visible (any more) or others will not stop changing the session,
+   * `POSITION_CONFLICT`, `OPERATION_CONFLICT` for an operation id that was used for another rewind, and what `append`
+   * throws.
    */
   async rewind(sessionId: string, options: RewindOptions): Promise<RewindResult> {
     const id = checkId(sessionId)
@@ -74,11 +75,11 @@ export class RewindVerbs<S extends Storage> extends LogVerbs<S> {
     const once = async (): Promise<{ readonly done: Rewound; readonly append: readonly NewMessage[] }> => {
       const known = operation && (await this.storage.rewound(id, operation))
       if (known !== undefined) return { done: known, append: [] }
-      const { from, append, version } = await this.#decide(id, request)
-      const wanted = { from, append, expectedPosition, expectedVersion: version, operation }
+      const { from, append, madeFor } = await this.#decide(id, request)
+      const wanted = { from, append, expectedPosition, madeFor, operation }
       return { done: await this.#commit(id, wanted, { actor, reason }), append }
     }
-    const { done, append } = isFixed(request) ? await once() : await replanned(once, MOST_DECISIONS)
+    const { done, append } = isFixed(request) ? await once() : await this.#askedAgain(id, once)
     if (!done.existing) await this.recordAppended(id, append, done.messages)
     const last = done.messages.at(-1)
     const isNew = last !== undefined && !done.existing
@@ -88,20 +89,35 @@ export class RewindVerbs<S extends Storage> extends LogVerbs<S> {
     return { sessionId: id, ...compaction, rowsHidden, messages, position, existing }
   }
 
+  /** Asks functions again when their answers went stale. What is stale though nothing changed is their mistake, and told at once. */
+  async #askedAgain<T>(id: string, once: () => Promise<T>): Promise<T> {
+    for (let asked = 1; ; asked++) {
+      const before = await this.storage.session(id)
+      try {
+        return await once()
+      } catch (error) {
+        if (!isUndertextError(error, 'STALE_PLAN') || asked === MOST_DECISIONS) throw error
+        const now = await this.storage.session(id)
+        if (now?.incarnation === before?.incarnation && now?.version === before?.version) throw error
+      }
+    }
+  }
+
   /** What is asked for now. The session is read before its view, so that whatever is changed in between shows in its version. */
   async #decide(id: string, request: Request): Promise<Decision> {
-    if (isFixed(request)) return { from: pointOf(request.from), append: messagesOf(request.append) }
+    if (isFixed(request))
+      return { from: pointOf(request.from), append: messagesOf(request.append), madeFor: undefined }
     const session = await this.storage.session(id)
     const view = session === undefined ? [] : await this.storage.view(id, false)
     const from = pointOf(typeof request.from === 'function' ? request.from(view) : request.from)
     const hidden = view.slice(indexOf(id, view, from))
     const append = messagesOf(typeof request.append === 'function' ? request.append(hidden) : request.append)
-    return { from, append, ...(session !== undefined && { version: session.version }) }
+    return { from, append, madeFor: session ?? null }
   }
 
   async #commit(
     id: string,
-    wanted: Pick<RewindRequest, 'from' | 'append' | 'expectedPosition' | 'expectedVersion' | 'operation'>,
+    wanted: Pick<RewindRequest, 'from' | 'append' | 'expectedPosition' | 'madeFor' | 'operation'>,
     authorship: Pick<RewindRequest['run'], 'actor' | 'reason'>,
   ): Promise<Rewound> {
     const session = await this.storage.session(id)
@@ -118,7 +134,7 @@ export class RewindVerbs<S extends Storage> extends LogVerbs<S> {
 }
 
 type Request = Pick<RewindOptions, 'from' | 'append'>
-type Decision = Pick<RewindRequest, 'from' | 'append'> & { readonly version?: number }
+type Decision = Pick<RewindRequest, 'from' | 'append' | 'madeFor'>
 
 /** How often a function is asked again: every time somebody else got ahead, so few are enough. */
 const MOST_DECISIONS = 100
@@ -134,7 +150,8 @@ function pointOf(from: unknown): RewindPoint {
 function messagesOf(append: unknown): readonly NewMessage[] {
   if (append === undefined || (Array.isArray(append) && append.length === 0)) return []
   checkMessages(append, 'append')
-  return append
+  // Other work is awaited before they are written: what was checked is what is stored.
+  return structuredClone(append)
 }
 
 /** Where a point stands in a view. */

@@ -22,11 +22,15 @@ export class Browser extends AbstractChat<UIMessage> {
     messages: UIMessage[] = [],
     {
       whole = false,
+      fetch,
       ...init
-    }: { whole?: boolean } & Partial<ConstructorParameters<typeof AbstractChat<UIMessage>>[0]> = {},
+    }: { whole?: boolean; fetch?: typeof globalThis.fetch } & Partial<
+      ConstructorParameters<typeof AbstractChat<UIMessage>>[0]
+    > = {},
   ) {
     const transport = new DefaultChatTransport<UIMessage>({
       api,
+      ...(fetch && { fetch }),
       ...(!whole && {
         prepareSendMessagesRequest: ({ id: chat, messages: all, trigger, messageId }) => ({
           body: { id: chat, message: all.at(-1), trigger, messageId },

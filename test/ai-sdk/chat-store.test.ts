@@ -120,6 +120,26 @@ describe('save and load', () => {
     expect(await chat.load()).toEqual([u1, done])
   })
 
+  it('an older version of a message changes nothing, whatever its metadata was', async () => {
+    await using chat = await open()
+    const parts = [{ type: 'step-start' }, answered, { type: 'step-start' }, { type: 'text', text: 'so' }]
+    const at = (count: number, metadata?: object) =>
+      ({
+        id: 'a1',
+        role: 'assistant',
+        parts: parts.slice(0, count),
+        ...(metadata && { metadata }),
+      }) as SdkUIMessage
+    await chat.save(u1, at(2, { tokens: 1 }))
+    await chat.save(u1, at(4, { tokens: 2 }))
+    for (const older of [at(2, { tokens: 1 }), at(2)])
+      expect(await chat.save(u1, older)).toMatchObject({ rowsAppended: 0, rowsHidden: 0 })
+    expect(await chat.load()).toEqual([u1, at(4, { tokens: 2 })])
+    // The same parts with other metadata are a newer version.
+    await chat.save(u1, at(4, { tokens: 3 }))
+    expect(await chat.load()).toEqual([u1, at(4, { tokens: 3 })])
+  })
+
   it('a last message that says something else is replaced from where it does', async () => {
     await using chat = await open()
     const steps = (last: string): SdkUIMessage => ({
@@ -238,6 +258,36 @@ describe('compacted chats', () => {
       'user',
     ])
   })
+})
+
+describe('system messages', () => {
+  it.each(['gpt-4o', 'claude-sonnet-4-5'])(
+    'never stand among the messages for %s, whatever was compacted: ai 7 refuses them there',
+    async (modelId) => {
+      await using chat = await open()
+      const { chatId: id, store } = chat
+      const rules: SdkUIMessage = { id: 's', role: 'system', parts: [{ type: 'text', text: 'Rhyme.' }] }
+      await chat.save(rules, ...CHAT)
+      await store.compactSession(id, { range: { from: 2, to: 3 }, summary: 'They said hello.' })
+      const provider = modelId === 'gpt-4o' ? 'openai.chat' : 'anthropic.messages'
+      const model = scripted([[text('Right.')]], { provider, modelId })
+      const turn = await chat.chats.resume({ id, message: user('u3', 'so?') }, { model, system: 'Be brief.' })
+      expect(turn.system).toMatch(/^Be brief\.\n\nRhyme\./)
+      expect(turn.messages.map(({ role }) => role)).not.toContain('system')
+      expect(`${turn.system} ${JSON.stringify(turn.messages[0])}`).toContain('They said hello.')
+      // One that stands further on stays where it is.
+      await chat.save(rules, ...CHAT, user('u3', 'so?'), { ...rules, id: 't' })
+      const later = await chat.chats.resume({ id, message: user('u4', 'and?') }, { provider: 'openai' })
+      expect(later.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'user', 'user', 'user'])
+      const { text: said } = streamText({
+        model,
+        messages: turn.messages,
+        ...(turn.system !== undefined && { system: turn.system }),
+        allowSystemInMessages: false,
+      })
+      expect(await said).toBe('Right.')
+    },
+  )
 })
 
 describe('turns', () => {

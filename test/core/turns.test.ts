@@ -182,6 +182,30 @@ it('an open loop begins with its reasoning', () => {
   expect(turnsOf(['user', says], ['assistant', thinks], ['assistant', says]).openLoop).toBe(3)
 })
 
+it('a block that only its provider reads ends a loop, though it says nothing to others', () => {
+  const block: ViewRow = {
+    ...{
+      key: 9,
+      id: 'block',
+      kind: 'summary',
+      role: 'assistant',
+      position: undefined,
+      anchor: 1,
+      ordinal: 1,
+    },
+    ...indexMessage({ content: [] }, neurolinkEstimator),
+    ...{ pinned: false, shown: [] },
+  }
+  const { rows } = turnsOf(
+    ['assistant', thinks, call('c1')],
+    ['tool', result('c1')],
+    ['assistant', thinks, call('c2')],
+  )
+  const turns = new Turns([...rows.slice(0, 2), block, ...rows.slice(2)])
+  expect(turns.openLoop).toBe(3)
+  expect(turns.isLegalCut(2)).toBe(true)
+})
+
 it('20,000 unanswered calls in one loop, and 20,000 in one row, take no time', () => {
   const started = performance.now()
   const loop = Array.from({ length: 20_000 }, (_, at) => ['assistant', thinks, call(`c${at}`)] as const)

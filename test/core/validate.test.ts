@@ -187,7 +187,10 @@ describe('validateHistory, for a provider', () => {
     [
       'an id of 65 letters',
       [user('x'), assistant(call('a'.repeat(65))), tool(result('a'.repeat(65)))],
-      { strict: [`MALFORMED_CALL_ID 1 ${'a'.repeat(65)}`] },
+      {
+        strict: [`MALFORMED_CALL_ID 1 ${'a'.repeat(65)}`],
+        openai: [`MALFORMED_CALL_ID 1 ${'a'.repeat(65)}`],
+      },
     ],
     [
       'an id of 10 letters',
@@ -206,12 +209,12 @@ describe('validateHistory, for a provider', () => {
     ],
   ]
   it.each(cases)('judges %s', (_, rows, expected) => {
-    const { strict = [], anthropic = strict, mistral = strict, huggingface = [] } = expected
+    const { strict = [], anthropic = strict, mistral = strict, huggingface = [], openai = [] } = expected
     expect(problems(rows, 'anthropic')).toEqual(anthropic)
     expect(problems(rows, 'mistral')).toEqual(mistral)
     expect(problems(rows, 'huggingface')).toEqual(huggingface)
     expect(problems(rows, 'sagemaker')).toEqual(huggingface)
-    expect(problems(rows, 'openai')).toEqual([])
+    expect(problems(rows, 'openai')).toEqual(openai)
   })
 
   it('judges images and files of the assistant’s', () => {

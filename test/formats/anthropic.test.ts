@@ -619,7 +619,9 @@ describe('toAnthropic', () => {
   })
 
   it('refuses a part of an unknown type', () => {
-    expect(problemOf(() => blocksSent('user', { type: 'SECRET' } as never))).toBe('a part of an unknown type')
+    expect(problemOf(() => blocksSent('user', { type: 'SECRET' } as never))).toBe(
+      '[0].content[0].type: is no type of a part',
+    )
   })
 })
 

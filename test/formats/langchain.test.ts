@@ -492,6 +492,16 @@ describe('toLangChain', () => {
     expect(notes).toEqual(['changed [2].content[3]', 'not-sent [4].content[0]'])
   })
 
+  it('names the place of a part that stands twice, also behind a result', () => {
+    const foreign: Part = { type: 'provider', provider: 'google', data: {} }
+    const answer: Part = { type: 'tool-result', toolCallId: 'c', output: { type: 'text', value: '4' } }
+    const places: string[] = []
+    toLangChainStored([{ role: 'assistant', content: [foreign, answer, foreign] }], {
+      onNote: ({ place }) => places.push(place),
+    })
+    expect(places).toEqual(['[0].content[0]', '[0].content[2]'])
+  })
+
   it("gives what LangChain's own functions take", async () => {
     const messages = toLangChain(foreign)
     expect(messages.map((message) => coerceMessageLikeToMessage(message))).toEqual(messages)

@@ -621,7 +621,7 @@ describe('toOpenAI', () => {
   it('refuses a part of an unknown type', () => {
     for (const role of ['user', 'assistant'] as const) {
       expect(problemOf(() => toOpenAI([{ role, content: [{ type: 'SECRET' }] } as never]))).toBe(
-        'a part of an unknown type',
+        '[0].content[0].type: is no type of a part',
       )
     }
   })

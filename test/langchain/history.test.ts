@@ -8,7 +8,7 @@ import {
   ToolMessage,
 } from '@langchain/core/messages'
 import { ChatPromptTemplate, MessagesPlaceholder } from '@langchain/core/prompts'
-import { RunnableWithMessageHistory } from '@langchain/core/runnables'
+import { RunnableLambda, RunnableWithMessageHistory } from '@langchain/core/runnables'
 import { FakeListChatModel, FakeStreamingChatModel } from '@langchain/core/utils/testing'
 import { describe, expect, it } from 'vitest'
 import { isUndertextError, openStore } from '../../src/index.ts'
@@ -34,6 +34,8 @@ async function manual(store: Store, sessionId = 's'): Promise<string> {
   expect(found).toHaveLength(1)
   return found[0]!.id
 }
+
+const config = { configurable: { sessionId: 's' } }
 
 describe('UndertextChatMessageHistory', () => {
   it('keeps what is added, in order, and gives the same messages back', async () => {
@@ -84,6 +86,39 @@ describe('UndertextChatMessageHistory', () => {
       'c',
       'a',
       'a',
+    ])
+  })
+
+  it('loses no answer of a model that repeats its ids', async () => {
+    const store = await open()
+    const chain = new RunnableWithMessageHistory({
+      runnable: RunnableLambda.from((_: BaseMessage[]) => new AIMessage({ content: 'ok', id: 'fixed' })),
+      getMessageHistory: (sessionId) => new UndertextChatMessageHistory({ store, sessionId }),
+    })
+    await chain.invoke([new HumanMessage('a')], config)
+    await chain.invoke([new HumanMessage('b')], config)
+    const history = new UndertextChatMessageHistory({ store, sessionId: 's' })
+    expect(said(await history.getMessages())).toEqual(['human: a', 'ai: ok', 'human: b', 'ai: ok'])
+  })
+
+  it('loses no message that was handed out and is added again, changed or out of its place', async () => {
+    const store = await open()
+    const history = new UndertextChatMessageHistory({ store, sessionId: 's' })
+    await history.addMessages([new HumanMessage('a'), new AIMessage('b')])
+    const [first, second] = await history.getMessages()
+    await history.addMessages([first!, new AIMessage('c')])
+    second!.content = 'changed'
+    await history.addMessages([second!, new HumanMessage('d')])
+    const [, , , , last] = (await history.getMessages()).slice(1)
+    await history.addMessages([last!, new AIMessage('e')])
+    expect(said(await history.getMessages())).toEqual([
+      'human: a',
+      'ai: b',
+      'human: a',
+      'ai: c',
+      'ai: changed',
+      'human: d',
+      'ai: e',
     ])
   })
 
@@ -176,6 +211,31 @@ describe('UndertextChatMessageHistory', () => {
     expect(await types()).toEqual(['human', 'human', 'ai', 'tool', 'human', 'ai', 'tool'])
   })
 
+  it.each(['mistral', 'anthropic'])(
+    'an open call is answered by the id it is shown with for %s',
+    async (provider) => {
+      const store = await open()
+      const history = new UndertextChatMessageHistory({ store, sessionId: 's', provider })
+      const calls = ['call_1|fc_1', 'call_2|fc_1'].map((id) => ({ name: 'look', args: {}, id }))
+      await history.addMessages([
+        new HumanMessage('Look.'),
+        new AIMessage({ content: '', tool_calls: calls }),
+      ])
+      const asking = (await history.getMessages()).at(-1) as AIMessage
+      const ids = asking.tool_calls!.map(({ id }) => id!)
+      expect(ids).not.toContain('call_1|fc_1')
+      await history.addMessage(new ToolMessage({ content: 'second', tool_call_id: ids[1]! }))
+      await history.addMessage(new ToolMessage({ content: 'first', tool_call_id: 'call_1|fc_1' }))
+      const results = (await store.getMessages('s')).slice(2).map(({ content }) => content)
+      expect(results).toMatchObject([[{ toolCallId: 'call_2|fc_1' }], [{ toolCallId: 'call_1|fc_1' }]])
+      const shown = (await history.getMessages()).slice(2) as ToolMessage[]
+      expect(shown.map(({ text, tool_call_id }) => [text, tool_call_id])).toEqual([
+        ['first', ids[0]],
+        ['second', ids[1]],
+      ])
+    },
+  )
+
   it('makes room behind what was added when it is asked to', async () => {
     const store = await openStore(':memory:', {
       contextWindows: { mock: { _default: 1_000 } },
@@ -224,8 +284,6 @@ describe('UndertextChatMessageHistory', () => {
 })
 
 describe('under RunnableWithMessageHistory', () => {
-  const config = { configurable: { sessionId: 's' } }
-
   it('keeps the turns of a chain with a place for the history, invoked and streamed', async () => {
     const store = await open()
     const prompt = ChatPromptTemplate.fromMessages([

@@ -160,6 +160,19 @@ describe('what the store does to a history', () => {
     expect(await full.getItems()).toEqual(talk)
   })
 
+  it('the full view forgets what was cleared, also a last item that was hidden by hand', async () => {
+    await session.addItems(turn)
+    const last = (await store.getMessages('s')).at(-1)!
+    await store.hideMessages('s', [last.id])
+    const full = new UndertextSession({ store, sessionId: 's', view: 'full' })
+    expect(await full.getItems()).toEqual(turn)
+    await session.clearSession()
+    await session.addItems([said('New.')])
+    expect(await full.getItems()).toEqual([said('New.')])
+    await store.undoCompaction('s', (await newest()).id)
+    expect(await full.getItems()).toEqual([...turn, said('New.')])
+  })
+
   it('reasoning that was let go is no item, and popping goes past it', async () => {
     await session.addItems([
       said('1'),
@@ -354,14 +367,60 @@ describe('bad input', () => {
       facts: { problems: '[1].callId: must be a string' },
     })
     await failureOf(() => session.replaceHistoryWithCompaction([{ type: 'new' }]))
-    await failureOf(() =>
-      session
-        .applyHistoryMutations({
-          mutations: [{ type: 'replace_function_call', callId: '1', replacement: {} as never }],
-        })
-        .then(() => Promise.reject(new Error('nothing to replace'))),
-    )
     expect(await session.getItems()).toEqual([said('1')])
+  })
+
+  it.each([
+    [undefined, 'applyHistoryMutations: must be an object'],
+    [{}, 'mutations: must be an array'],
+    [{ mutations: [null] }, 'mutations[0]: must be an object'],
+    [
+      { mutations: [{ type: 'replace_message', callId: 'c', replacement: call('d') }] },
+      'mutations[0].type: must be replace_function_call',
+    ],
+    [
+      { mutations: [{ type: 'replace_function_call', callId: 'c' }] },
+      'mutations[0].replacement: must be an object',
+    ],
+    [
+      { mutations: [{ type: 'replace_function_call', callId: 'c', replacement: said('x') }] },
+      'mutations[0].replacement.type: must be function_call',
+    ],
+    [
+      { mutations: [{ type: 'replace_function_call', replacement: call('d') }] },
+      'mutations[0].callId: must be a string',
+    ],
+  ])('%j are no mutations', async (args, problems) => {
+    await session.addItems(turn)
+    expect(await failureOf(() => session.applyHistoryMutations(args as never))).toMatchObject({
+      code: 'INVALID_INPUT',
+      facts: { problems },
+    })
+    expect(await session.getItems()).toEqual(turn)
+  })
+
+  it('what is changed after it was given is stored as it was given', async () => {
+    const told = () => ({ ...call('c'), providerData: { deep: { at: 'given' } } })
+    const calls: readonly ((item: ReturnType<typeof told>) => Promise<void>)[] = [
+      (item) => session.addItems([item]),
+      (item) =>
+        session.applyHistoryMutations({
+          mutations: [{ type: 'replace_function_call', callId: 'c', replacement: item }],
+        }),
+      (item) => session.replaceHistoryWithCompaction([item]),
+      (item) =>
+        session.applyHistoryTransaction({
+          operationId: 'op',
+          transaction: { type: 'replace_suffix', expectedSuffix: [told()], replacement: [item] },
+        }),
+    ]
+    for (const give of calls) {
+      const item = told()
+      const done = give(item)
+      item.providerData.deep.at = 'later'
+      await done
+      expect(await session.getItems()).toEqual([told()])
+    }
   })
 
   it.each([

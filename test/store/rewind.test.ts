@@ -1,5 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import { type NewMessage, openStore, type SqliteStore, type UndertextError } from '../../src/index.ts'
+import {
+  dropReasoning,
+  type NewMessage,
+  openStore,
+  type SqliteStore,
+  type UndertextError,
+} from '../../src/index.ts'
 
 /*
  * Taking back what was said last: one compaction that hides the end of the view whatever stands there, and messages in its place.
@@ -131,6 +137,32 @@ it('gives idempotency keys free, keeps ids', async () => {
   expect(await textsOf(store)).toEqual(['x', 'y'])
 })
 
+it('gives the keys free of what summaries stood for', async () => {
+  const store = await openStore(':memory:')
+  const said: NewMessage[] = ['one', 'two', 'three'].map((word) => ({
+    role: 'user',
+    content: `${word} `.repeat(200),
+    idempotencyKey: word,
+  }))
+  await store.append('s', said)
+  await store.compactSession('s', { range: { from: 1, to: 2 }, summary: 'one and two' })
+  expect((await store.append('s', [said[0]!])).messages).toMatchObject([{ position: 1, existing: true }])
+  // The summary is itself summarized.
+  await store.compactSession('s', { range: { from: 1, to: 3 }, summary: 'all' })
+  const { compactionId, messages } = await store.rewind('s', { from: 'start', append: said })
+  expect(messages.map(({ position, existing }) => [position, existing])).toEqual([
+    [4, false],
+    [5, false],
+    [6, false],
+  ])
+  expect((await store.getEffectiveHistory('s')).map(({ content }) => content)).toEqual(
+    said.map(({ content }) => content),
+  )
+  expect((await store.append('s', said)).messages.map(({ position }) => position)).toEqual([4, 5, 6])
+  await store.undoCompaction('s', compactionId!)
+  expect((await store.append('s', said)).messages.map(({ position }) => position)).toEqual([4, 5, 6])
+})
+
 it('makes the session when there is something to append', async () => {
   const store = await openStore(':memory:')
   expect(await codeOf(store.rewind('s', { from: 'start' }))).toBe('SESSION_NOT_FOUND')
@@ -207,6 +239,52 @@ it('asks a function again when somebody else writes in between', async () => {
   expect(await textsOf(store)).toEqual(['be brief', 'one', 'tool-call', 'tool-result', 'two', 'late!'])
 })
 
+it('asks a function again when somebody makes the session in between', async () => {
+  const store = await openStore(':memory:')
+  let meddled: Promise<unknown> | undefined
+  await store.rewind('s', {
+    from: () => {
+      meddled ??= store.append('s', [{ role: 'user', content: 'theirs' }])
+      return 'start'
+    },
+    append: (hidden) => [
+      ...hidden.map(({ role, content }) => ({ role, content })),
+      { role: 'user', content: 'mine' },
+    ],
+  })
+  await meddled
+  expect(await textsOf(store)).toEqual(['theirs', 'mine'])
+})
+
+it('asks a function again when the session was purged and made anew in between', async () => {
+  const store = await openStore(':memory:')
+  const mine: NewMessage = { id: 'm', role: 'user', content: 'x' }
+  await store.append('s', [mine])
+  let asked = 0
+  let meddled: Promise<unknown> | undefined
+  await store.rewind('s', {
+    from: () => {
+      asked += 1
+      meddled ??= store.purgeSession('s').then(() => store.append('s', [mine]))
+      return { messageId: 'm' }
+    },
+  })
+  await meddled
+  expect(asked).toBe(2)
+})
+
+it('asks a function once whose row is not there', async () => {
+  const { store, ids } = await started()
+  await store.rewind('s', { from: { messageId: ids[4]! } })
+  let asked = 0
+  const from = () => {
+    asked += 1
+    return { messageId: ids[4]! }
+  }
+  expect(await codeOf(store.rewind('s', { from }))).toBe('STALE_PLAN')
+  expect(asked).toBe(1)
+})
+
 it('throws what a function throws, and changes nothing', async () => {
   const { store } = await started()
   const refuse = (): never => {
@@ -280,6 +358,121 @@ it('shows a deduplicated read again when the copy it points at is taken back', a
   expect(await store.getEffectiveHistory('s')).toEqual(before)
   await store.redoCompaction('s', compactionId!)
   expect(await store.getEffectiveHistory('s')).toEqual(after)
+  expect((await store.verifySession('s')).findings).toEqual([])
+})
+
+it('shows reasoning again that a tool loop needs which it opens again', async () => {
+  const store = await openStore(':memory:')
+  const calling = (id: string): NewMessage[] => [
+    {
+      role: 'assistant',
+      content: [
+        {
+          type: 'reasoning',
+          text: `thoughts of ${id} `.repeat(50),
+          providerOptions: { anthropic: { signature: id } },
+        },
+        { type: 'tool-call', toolCallId: id, toolName: 'look', input: {} },
+      ],
+    },
+    {
+      role: 'tool',
+      content: [
+        { type: 'tool-result', toolCallId: id, toolName: 'look', output: { type: 'text', value: 'x' } },
+      ],
+    },
+  ]
+  const said: NewMessage[] = [
+    { role: 'user', content: 'one' },
+    ...calling('a'),
+    { role: 'assistant', content: 'done' },
+    { role: 'user', content: 'two' },
+    ...calling('b'),
+    ...calling('c'),
+    { role: 'assistant', content: 'done again' },
+    { role: 'user', content: 'three' },
+    { role: 'assistant', content: 'yes' },
+  ]
+  const { messages } = await store.append('s', said)
+  const dropped = await store.compactSession('s', { targetTokens: 0, stages: [dropReasoning()] })
+  const before = await store.getEffectiveHistory('s')
+  const reasoning = (view: typeof before): number[] =>
+    view.map(({ content }) =>
+      typeof content === 'string'
+        ? 0
+        : content.filter((part) => part.type === 'reasoning' && part.text !== '').length,
+    )
+  expect(reasoning(before)).toEqual([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0])
+
+  // From "done again" on: the second turn's loop waits for an answer again, the first turn's stays as it is.
+  const { compactionId } = await store.rewind('s', { from: { messageId: messages[9]!.id } })
+  const after = await store.getEffectiveHistory('s')
+  expect(reasoning(after)).toEqual([0, 0, 0, 0, 0, 1, 0, 1, 0])
+  expect(after.slice(5).map(({ content }) => content)).toEqual(said.slice(5, 9).map(({ content }) => content))
+  expect(after[5]!.replacedParts).toBe(undefined)
+  expect((await store.verifySession('s')).findings).toEqual([])
+  // What it shows again may go again, once the loop is over.
+  await store.append('s', [
+    { role: 'assistant', content: 'done anew' },
+    { role: 'user', content: 'three' },
+  ])
+  const again = await store.compactSession('s', { targetTokens: 0, stages: [dropReasoning()] })
+  expect(reasoning(await store.getEffectiveHistory('s'))).toEqual([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0])
+  expect((await store.verifySession('s')).findings).toEqual([])
+  await store.undoCompaction('s', again!.compactions[0]!.id)
+  expect((await store.getEffectiveHistory('s')).slice(0, 9)).toEqual(after)
+  // Without what was shown instead, it is the original still.
+  await store.undoCompaction('s', dropped!.compactions[0]!.id)
+  expect(reasoning(await store.getEffectiveHistory('s')).slice(0, 9)).toEqual([0, 1, 0, 0, 0, 1, 0, 1, 0])
+  expect((await store.verifySession('s')).findings).toEqual([])
+  await store.redoCompaction('s', dropped!.compactions[0]!.id)
+  await store.undoCompaction('s', compactionId!)
+  expect((await store.getEffectiveHistory('s')).slice(0, 12)).toEqual(before)
+  expect((await store.verifySession('s')).findings).toEqual([])
+})
+
+it('shows deduplicated pictures again, exactly', async () => {
+  const store = await openStore(':memory:')
+  const text = Array.from({ length: 60 }, (_, line) => `line ${line} of the file`).join('\n')
+  const read = (id: string): NewMessage[] => [
+    {
+      role: 'assistant',
+      content: [{ type: 'tool-call', toolCallId: id, toolName: 'read_file', input: { path: 'a.md' } }],
+    },
+    {
+      role: 'tool',
+      content: [
+        {
+          type: 'tool-result',
+          toolCallId: id,
+          toolName: 'read_file',
+          output: {
+            type: 'content',
+            value: [
+              { type: 'text', text },
+              { type: 'image', image: 'iVBORw0KGgo=', mediaType: 'image/png' },
+            ],
+          },
+        },
+      ],
+    },
+  ]
+  await store.append('s', [
+    { role: 'user', content: 'read' },
+    ...read('a'),
+    { role: 'user', content: 'again' },
+  ])
+  const { messages } = await store.append('s', [...read('b'), { role: 'assistant', content: 'done' }])
+  const before = await store.getEffectiveHistory('s')
+  const result = await store.compactSession('s', {
+    targetTokens: 0,
+    enablePrune: false,
+    enableSummarize: false,
+    enableTruncate: false,
+  })
+  expect(result!.compactions.map(({ kind }) => kind)).toEqual(['deduplicate'])
+  await store.rewind('s', { from: { messageId: messages[0]!.id } })
+  expect(await store.getEffectiveHistory('s')).toEqual(before.slice(0, 4))
   expect((await store.verifySession('s')).findings).toEqual([])
 })
 

@@ -12,7 +12,7 @@ import {
   type ViewMessage,
 } from '../../src/core/message.ts'
 import { applyPlan, contentOf, isCondensing, type PlannedInsert, savedBy } from '../../src/core/plan.ts'
-import { planRewind, pointingBehind, restoredPart } from '../../src/core/rewind.ts'
+import { planRewind, pointingBehind, restoredPart, thinkingAgain } from '../../src/core/rewind.ts'
 import {
   indexView,
   isVisible,
@@ -31,6 +31,7 @@ import {
   measureMessage,
   measurePart,
   neurolinkEstimator,
+  type Sizes,
   tokensOf,
 } from '../../src/core/tokens.ts'
 import {
@@ -44,7 +45,7 @@ import {
   withoutOtherIds,
 } from '../../src/core/tool-calls.ts'
 import { previewsOf } from '../../src/core/tool-output/message-previews.ts'
-import { View } from '../../src/core/view.ts'
+import { View, type ViewRow } from '../../src/core/view.ts'
 import { UndertextError } from '../../src/errors.ts'
 import type {
   Appended,
@@ -82,6 +83,16 @@ type Stored = {
   audit: number
   /** Rewinds that came under an id. */
   operations: Map<string, { digest: string; done: Rewound }>
+}
+
+/** Whether a row is hidden by hand, or the row that stands for it is. */
+function isTakenBack(log: SessionLog, row: LogRow): boolean {
+  const { condenseParent, truncationParent } = tagsOf(log, row)
+  const hiding = condenseParent ?? truncationParent
+  if (hiding === undefined) return false
+  if (log.compactions.some(({ no, kind }) => no === hiding && kind === 'manual')) return true
+  const standing = log.rows.find(({ insertedBy }) => insertedBy === hiding)
+  return standing !== undefined && isTakenBack(log, standing)
 }
 
 /**
@@ -316,9 +327,7 @@ export class ModelStorage implements Storage {
     const { idempotencyKey } = message
     if (idempotencyKey === undefined) return undefined
     const row = stored.log.rows.findLast((candidate) => {
-      if (stored.keyOf.get(candidate.key) !== idempotencyKey) return false
-      const hiding = tagsOf(stored.log, candidate).truncationParent
-      return !stored.log.compactions.some(({ no, kind }) => no === hiding && kind === 'manual')
+      return stored.keyOf.get(candidate.key) === idempotencyKey && !isTakenBack(stored.log, candidate)
     })
     if (row === undefined) return undefined
     const same =
@@ -403,21 +412,19 @@ export class ModelStorage implements Storage {
       })
     }
     if (index === view.rows.length) return undefined
-    const restored = pointingBehind(view, index).flatMap(({ row, copies }) =>
-      row.shown.flatMap(({ part, compaction }) => {
-        const pointing = stored.log.compactions.find(({ no }) => no === compaction)!
-        if (!pointing.requires.some(({ key }) => copies.includes(key))) return []
-        const original = partsOf(this.#row(row.key))[part]!
-        const shown = pointing.replacements.find((one) => one.key === row.key && one.part === part)!
-        const isResult = original.type === 'tool-result'
-        const units = this.#estimator.measureText(shown.text, isResult ? 'toolResult' : 'text')
-        const instead = savedBy(
-          measurePart(original, this.#estimator),
-          isResult ? 'toolResults' : 'text',
-          units,
-        )
-        return restoredPart(view, row, part, original, instead)
-      }),
+    const pointers = pointingBehind(view, index).flatMap(({ row, copies }) =>
+      this.#shownParts(stored, row).filter(({ by }) => by.requires.some(({ key }) => copies.includes(key))),
+    )
+    const thoughts = thinkingAgain(view, index).flatMap((row) =>
+      this.#shownParts(stored, row).filter(
+        ({ part, text, by }) =>
+          text === '' &&
+          by.coverage.inserted === undefined &&
+          partsOf(this.#row(row.key))[part]!.type !== 'tool-result',
+      ),
+    )
+    const restored = [...pointers, ...thoughts].map(({ row, part, saved, preview }) =>
+      restoredPart(row, part, saved, preview),
     )
     const plan = planRewind(view, index, restored)
     const no = this.#nextNo++
@@ -425,7 +432,10 @@ export class ModelStorage implements Storage {
     const compaction: LogCompaction = {
       ...{ no, rank: no, id: compactionId, run: run.runId, kind: 'manual', status: 'active' },
       coverage: coverageOf(view, plan, undefined),
-      replacements: restored.map(({ row, part, text }) => ({ key: row.key, part, text })),
+      replacements: restored.map(({ row, part, text, original }) => ({
+        ...{ key: row.key, part },
+        text: original === true ? null : text,
+      })),
       requires: [],
       undoneWithRun: undefined,
     }
@@ -442,6 +452,32 @@ export class ModelStorage implements Storage {
     })
     this.#moved(stored)
     return plan.hide.length
+  }
+
+  /** What a row shows instead of parts: the text, who shows it, and the preview beneath. */
+  #shownParts({ log }: Stored, row: ViewRow) {
+    const active = log.compactions.filter(({ status }) => status === 'active')
+    const textIn = ({ replacements }: LogCompaction, wanted: number) =>
+      replacements.find(({ key, part }) => key === row.key && part === wanted)?.text ?? undefined
+    return row.shown.map(({ part, compaction }) => {
+      const original = partsOf(this.#row(row.key))[part]!
+      const savedWith = (text: string): Sizes => {
+        const kind = original.type === 'tool-result' ? 'toolResult' : 'text'
+        const units = this.#estimator.measureText(text, kind)
+        return savedBy(
+          measurePart(original, this.#estimator),
+          kind === 'text' ? 'text' : 'toolResults',
+          units,
+        )
+      }
+      const by = active.find(({ no }) => no === compaction)!
+      const text = textIn(by, part)!
+      const beneath = active
+        .filter(({ no, kind }) => no !== compaction && kind === 'preview')
+        .flatMap((one) => textIn(one, part) ?? [])[0]
+      const preview = beneath === undefined ? undefined : { text: beneath, saved: savedWith(beneath) }
+      return { row, part, text, by, saved: savedWith(text), preview }
+    })
   }
 
   messages(id: string, { after, before, limit, order }: Parameters<Storage['messages']>[1]): StoredMessage[] {

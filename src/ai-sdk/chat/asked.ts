@@ -2,12 +2,13 @@ import { invalid } from '../../core/check.ts'
 import { isObject } from '../../core/json.ts'
 import { UndertextError } from '../../errors.ts'
 import type { UIMessageLike } from '../ui-types.ts'
-import type { Target } from './target.ts'
+import { grownFrom } from './grown.ts'
+import type { Target, Wanted } from './target.ts'
 import { type Given, givenAt, isKnown, type Standing } from './versions.ts'
 
 /**
  * What a browser sends: the body `useChat` posts (`DefaultChatTransport`), or the one message `prepareSendMessagesRequest` leaves of it. Of a
- * whole list the last message alone is read: what came before it stands in the log.
+ * whole list its end is read: what a user said last, and the assistant's message before that. The rest stands in the log.
  */
 export type ChatRequest = {
   /** The chat. */
@@ -21,7 +22,12 @@ export type ChatRequest = {
 
 /** A request as it is understood. */
 export type Asked = {
+  /** What the browser shows last. */
   readonly message: Given | undefined
+  /** Of a list, the user's messages directly before it: requests that never arrived. */
+  readonly earlier: readonly Given[]
+  /** Of a list, the assistant's message before those: outputs of its tools may have come without a request. */
+  readonly before: UIMessageLike | undefined
   readonly isAnew: boolean
   readonly messageId: string | undefined
 }
@@ -45,82 +51,107 @@ export function messageIn(request: unknown): unknown {
 /** Reads a request. Throws `INVALID_INPUT`. */
 export function askedIn(request: ChatRequest): Asked {
   const given = messageIn(request)
+  const message = given === undefined ? undefined : givenAt(given as UIMessageLike, 'request.message')
   return {
-    message: given === undefined ? undefined : givenAt(given as UIMessageLike, 'request.message'),
+    message,
+    ...(message?.message.role === 'user' && request.message === undefined
+      ? endOf(request.messages ?? [])
+      : { earlier: [], before: undefined }),
     isAnew: request.trigger === 'regenerate-message',
     messageId: request.messageId ?? undefined,
   }
 }
 
-/**
- * What a chat is to be before it is answered. Throws `MESSAGE_NOT_FOUND` for a message that does not stand, and `INVALID_INPUT` for words
- * put into an assistant's mouth: a browser may only bring what came of the last message's calls.
- */
-export function targetOfRequest(chatId: string, asked: Asked, standing: readonly Standing[]): Target {
-  return {
-    messages: asked.isAnew ? anew(chatId, asked, standing) : said(chatId, asked, standing),
-    isConflict: false,
-  }
+/** What stands before the last message of a list. */
+function endOf(messages: readonly UIMessageLike[]): Pick<Asked, 'earlier' | 'before'> {
+  const index = messages.findLastIndex((one) => !isObject(one) || one.role !== 'user')
+  const earlier = messages
+    .slice(index + 1, -1)
+    .map((one, at) => givenAt(one, `request.messages[${index + 1 + at}]`))
+  const before = messages[index]
+  return { earlier, before: isObject(before) ? (before as UIMessageLike) : undefined }
 }
 
-function anew(
+/**
+ * What a chat is to be before it is answered. `isOut`: whether a message of that id was taken back. Throws `MESSAGE_NOT_FOUND` for a message
+ * that does not stand, and `INVALID_INPUT` for words put into an assistant's mouth: a browser may only bring what came of calls.
+ */
+export function targetOfRequest(
   chatId: string,
-  { message, messageId }: Asked,
+  asked: Asked,
   standing: readonly Standing[],
-): Target['messages'] {
-  const index =
-    messageId === undefined
-      ? standing.findLastIndex((one) => one.message.role === 'assistant')
-      : indexOf(chatId, standing, messageId)
-  // Of a user's message the answers to it are made anew.
-  const end = index === -1 || standing[index]!.message.role !== 'assistant' ? index + 1 : index
-  const kept = messageId === undefined && index === -1 ? standing : standing.slice(0, end)
-  const isThere = message === undefined || standing.some((one) => one.message.id === message.message.id)
-  return isThere || message.message.role !== 'user' ? kept : [...kept, message]
+  isOut: (id: string) => boolean,
+): Target {
+  const messages = asked.isAnew ? anew(chatId, asked, standing) : said(chatId, asked, standing)
+  return { messages: withEarlier(asked, messages, isOut), isConflict: false }
+}
+
+function anew(chatId: string, { message, messageId }: Asked, standing: readonly Standing[]): Wanted[] {
+  const named = standing.findIndex((one) => one.message.id === messageId)
+  const shown = standing.findIndex((one) => one.message.id === message?.message.id)
+  if (named !== -1) {
+    // Of a user's message the answers to it are made anew.
+    const kept = standing.slice(0, standing[named]!.message.role === 'assistant' ? named : named + 1)
+    return shown === -1 && message?.message.role === 'user' ? [...kept, message] : kept
+  }
+  // An answer that broke off may never have been stored; what it answers has been, or never arrived itself.
+  if (shown !== -1) return standing.slice(0, shown + 1)
+  if (message?.message.role === 'user') return [...standing, message]
+  if (messageId !== undefined) throw notFound(chatId, messageId)
+  return standing.slice(0, standing.at(-1)?.message.role === 'assistant' ? -1 : undefined)
 }
 
 function said(
   chatId: string,
   { message, messageId }: Asked,
   standing: readonly Standing[],
-): Target['messages'] {
+): readonly Wanted[] {
   if (message === undefined) return standing
   const { id, role } = message.message
   const at = standing.findIndex((one) => one.message.id === id)
-  if (role === 'user') {
-    const edited = messageId === undefined ? at : indexOf(chatId, standing, messageId)
-    if (edited === -1) return [...standing, message]
-    const there = standing[edited]!
-    const isSame = there.message.id === id && isKnown(message, there)
-    // Sent once more, as after an answer that failed.
-    if (isSame && messageId === undefined) return standing
-    return [...standing.slice(0, edited), isSame ? there : message]
+  const there = standing[at]
+  if (role !== 'user') {
+    if (role !== 'assistant' || there === undefined || at !== standing.length - 1)
+      throw invalid('request.message: must be a user’s, or the assistant’s that the chat ends with')
+    if (isKnown(message, there)) return standing
+    const grown = grownFrom(message.message, there)
+    if (grown === undefined)
+      throw invalid('request.message: must say what the assistant said, and what came of its calls')
+    return isKnown(grown, there) ? standing : [...standing.slice(0, at), grown]
   }
-  if (role !== 'assistant' || at === -1 || at !== standing.length - 1)
-    throw invalid('request.message: must be a user’s, or the assistant’s that the chat ends with')
-  const there = standing[at]!
-  if (!isKnown(message, there) && !hasGrown(message, there))
-    throw invalid('request.message: must say what the assistant said, and what came of its calls')
-  return isKnown(message, there) ? standing : [...standing.slice(0, at), message]
+  const named = standing.findIndex((one) => one.message.id === messageId)
+  if (messageId !== undefined && messageId !== id && named === -1) throw notFound(chatId, messageId)
+  // The name of an assistant's message says what its request is about, and is no edit.
+  const edited = standing[named]?.message.role === 'user' ? named : at
+  const old = standing[edited]
+  if (old === undefined) return [...standing, message]
+  const isSame = old.message.id === id && isKnown(message, old)
+  // Sent once more, as after an answer that failed; what others said since stays.
+  const isRepeat = isSame && messageId === undefined
+  if (isRepeat && standing.slice(edited + 1).some((one) => one.message.role !== 'assistant')) return standing
+  return [...standing.slice(0, edited), isSame ? old : message]
 }
 
-function indexOf(chatId: string, standing: readonly Standing[], messageId: string): number {
-  const index = standing.findIndex((one) => one.message.id === messageId)
-  if (index === -1) throw new UndertextError('MESSAGE_NOT_FOUND', { sessionId: chatId, messageId })
-  return index
+/** With what a list brings besides its last message: words of requests that never arrived, and outputs for the message before. */
+function withEarlier(
+  { message, earlier, before }: Asked,
+  wanted: readonly Wanted[],
+  isOut: (id: string) => boolean,
+): readonly Wanted[] {
+  const isLast = wanted.at(-1)?.message.id === message?.message.id
+  const [known, last] = isLast ? [wanted.slice(0, -1), wanted.slice(-1)] : [wanted, []]
+  const index = known.findLastIndex((one) => one.message.role !== 'user')
+  const there = known[index]
+  const grown =
+    there !== undefined && 'isForeign' in there && there.message.id === before?.id
+      ? grownFrom(before, there)
+      : undefined
+  const now = grown === undefined || isKnown(grown, there as Standing) ? known : known.with(index, grown)
+  const isNew = ({ message: { id } }: Given): boolean =>
+    !isOut(id) && wanted.every((one) => one.message.id !== id)
+  return [...now, ...earlier.filter(isNew), ...last]
 }
 
-/** Whether a version says what was said, and differs by what came of its calls alone. */
-function hasGrown({ message }: Given, { message: there }: Standing): boolean {
-  return (
-    message.parts.length >= there.parts.length &&
-    there.parts.every((part, index) => {
-      const now = message.parts[index]!
-      if (part.type !== now.type) return false
-      if (part.type === 'text' || part.type === 'reasoning')
-        return part.text === (now as { readonly text?: unknown }).text
-      if (!('toolCallId' in part)) return true
-      return part.toolCallId === (now as { readonly toolCallId?: unknown }).toolCallId
-    })
-  )
+function notFound(chatId: string, messageId: string): UndertextError {
+  return new UndertextError('MESSAGE_NOT_FOUND', { sessionId: chatId, messageId })
 }

@@ -3,6 +3,7 @@ import { type NewMessage, partsOf, type StoredMessage } from '../../core/message
 import { isUndertextError } from '../../errors.ts'
 import type { Store } from '../../store.ts'
 import { takenBack } from '../taken-back.ts'
+import { uiRowOf } from '../ui-layout.ts'
 import type { Target, Wanted } from './target.ts'
 import { commonRows, type Standing, standingOf } from './versions.ts'
 
@@ -27,6 +28,8 @@ export type ChatLog = {
   readonly standing: readonly Standing[]
   /** The last position of the log, 0 for none. */
   readonly position: number
+  /** Whether a message of that id was taken back. */
+  readonly isOut: (id: string) => boolean
 }
 
 /** Reads a chat as people see it: the log without what was taken back, whatever was compacted. Throws `SESSION_NOT_FOUND`. */
@@ -36,13 +39,18 @@ export async function readChat(store: ChatStorage, chatId: string, tools?: 'all'
   const isTouched = rows.some(({ truncationParent }) => truncationParent !== undefined)
   const out = isTouched ? takenBack(rows, await store.listCompactions(chatId)) : new Set<string>()
   const there = messages.filter(({ id }) => !out.has(id))
-  return { standing: standingOf(there, tools), position: messages.at(-1)?.position ?? 0 }
+  const gone = new Set(messages.filter(({ id }) => out.has(id)).map(({ metadata }) => uiRowOf(metadata)?.id))
+  return {
+    standing: standingOf(there, tools),
+    position: messages.at(-1)?.position ?? 0,
+    isOut: (id) => gone.has(id),
+  }
 }
 
 /** The same; a chat that is not there has no messages. */
 export async function readChatOrNone(store: ChatStorage, chatId: string): Promise<ChatLog> {
   return readChat(store, chatId).catch((error: unknown) => {
-    if (isUndertextError(error, 'SESSION_NOT_FOUND')) return { standing: [], position: 0 }
+    if (isUndertextError(error, 'SESSION_NOT_FOUND')) return { standing: [], position: 0, isOut: () => false }
     throw error
   })
 }
@@ -71,14 +79,14 @@ const MOST_TRIES = 50
 export async function changeChat(
   store: ChatStorage,
   chatId: string,
-  decide: (log: ChatLog) => Target | undefined,
+  decide: (log: ChatLog) => Target | Promise<Target>,
   actor: string | undefined,
 ): Promise<SaveResult> {
   for (let tries = 1; ; tries++) {
     const log = await readChatOrNone(store, chatId)
-    const target = decide(log)
-    const nothing = { rowsAppended: 0, rowsHidden: 0, isConflict: target?.isConflict ?? false }
-    const change = target && changeTo(log.standing, target.messages)
+    const target = await decide(log)
+    const nothing = { rowsAppended: 0, rowsHidden: 0, isConflict: target.isConflict }
+    const change = changeTo(log.standing, target.messages)
     const last = log.standing.at(-1)?.rows.at(-1)
     if (change === undefined) return { ...nothing, ...(last && { lastRowId: last.id }) }
     try {

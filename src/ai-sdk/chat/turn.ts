@@ -1,5 +1,5 @@
 import { v7 as uuidv7 } from 'uuid'
-import { check } from '../../core/check.ts'
+import { check, invalid } from '../../core/check.ts'
 import { isObject } from '../../core/json.ts'
 import { type Message, partsOf } from '../../core/message.ts'
 import { isUndertextError } from '../../errors.ts'
@@ -10,14 +10,15 @@ import { AI_SDK } from '../options.ts'
 import { namesOf } from '../provider-names.ts'
 import { type SdkVersion, versionOf } from '../sdk-types.ts'
 import { CAME_LATE } from '../taken-back.ts'
-import { toModelMessages } from '../to-model-messages.ts'
 import type { UIMessageLike } from '../ui-types.ts'
 import { askedIn, type ChatRequest, messageIn, targetOfRequest } from './asked.ts'
 import { type ChatStorage, changeChat, readChat, type SaveResult } from './log.ts'
 import { withModelOutputs } from './model-outputs.ts'
 import { type LoadOptions, type TurnOptions, turnSchema } from './options.ts'
+import { promptOf } from './prompt-of.ts'
+import type { Wanted } from './target.ts'
 import { validated } from './validation.ts'
-import { type Given, givenAt, isKnown } from './versions.ts'
+import { type Given, givenAt, isKnown, type Standing } from './versions.ts'
 
 /** What the stream of an answer tells at its end. Source: `UIMessageStreamOnFinishCallback` of ai 6, `…OnEndCallback` of ai 7. */
 export type AnswerEnd = { readonly responseMessage: UIMessageLike }
@@ -69,7 +70,16 @@ export async function beginTurn<UI_MESSAGE extends UIMessageLike>(
   const saved = await changeChat(
     store,
     chatId,
-    ({ standing }) => targetOfRequest(chatId, asked, standing),
+    async ({ standing, isOut }) => {
+      const target = targetOfRequest(chatId, asked, standing, isOut)
+      const isChecked = (one: Wanted): boolean => standing.includes(one as Standing) || one === asked.message
+      const brought = target.messages.filter((one) => !isChecked(one))
+      await validated(
+        brought.map((one) => one.message),
+        validation,
+      )
+      return target
+    },
     actor,
   )
   const { standing } = await readChat(store, chatId, validation.tools)
@@ -87,14 +97,15 @@ export async function beginTurn<UI_MESSAGE extends UIMessageLike>(
     ...(hasAnswers && { pendingCalls: 'keep' }),
   })
   const end = endOf(setting, chatId, saved, asked.isAnew)
+  const { system, messages } = promptOf(prepared, names.version)
   return {
     chatId,
     messages: await withModelOutputs(
-      toModelMessages(prepared.messages, { version: names.version }),
+      messages,
       standing.map((one) => one.message),
       validation.tools,
     ),
-    ...(prepared.system !== undefined && { system: prepared.system }),
+    ...(system !== undefined && { system }),
     providerOptions: { undertext: { skip: true } },
     originalMessages: standing.map((one) => one.message) as unknown as UI_MESSAGE[],
     generateMessageId: setting.generateMessageId ?? uuidv7,
@@ -144,7 +155,9 @@ function endOf(
   began: SaveResult,
   isAnew: boolean,
 ): (end: AnswerEnd) => Promise<void> {
-  return async ({ responseMessage }) => {
+  return async (end) => {
+    if (!isObject(end)) throw invalid('onFinish: must be given an object with responseMessage')
+    const { responseMessage } = end
     if (!saysSomething(responseMessage)) {
       // Nothing came in place of the answer that was to be made anew: it stands again.
       const { compactionId, rowsAppended } = began
@@ -166,14 +179,11 @@ function endOf(
       actor,
     )
     if (isLate && rowsAppended > 0 && lastRowId !== undefined)
-      await hideLate(store, chatId, rowsAppended, actor)
+      await hideLate(store, chatId, lastRowId, rowsAppended, actor)
   }
 }
 
-function withAnswer(
-  standing: Parameters<typeof targetOfRequest>[2],
-  answer: Given,
-): readonly (Given | (typeof standing)[number])[] {
+function withAnswer(standing: readonly Standing[], answer: Given): readonly Wanted[] {
   const last = standing.at(-1)
   // What the middleware stored already, by the name of its row.
   if (last?.isForeign === true && isKnown(answer, last)) return standing
@@ -186,11 +196,15 @@ function withAnswer(
 async function hideLate(
   store: ChatStorage,
   chatId: string,
+  lastRowId: string,
   count: number,
   actor: string | undefined,
 ): Promise<void> {
-  const rows = await store.getMessages(chatId, { order: 'backward', limit: count })
-  const ids = rows.filter(({ kind, hidden }) => kind === 'message' && !hidden).map(({ id }) => id)
+  // Others may have written behind it meanwhile.
+  const rows = (await store.getMessages(chatId)).filter(({ kind }) => kind === 'message')
+  const end = rows.findIndex(({ id }) => id === lastRowId) + 1
+  const late = rows.slice(Math.max(0, end - count), end)
+  const ids = late.filter(({ hidden }) => !hidden).map(({ id }) => id)
   try {
     await store.hideMessages(chatId, ids, { reason: CAME_LATE, ...(actor !== undefined && { actor }) })
   } catch (error) {
@@ -199,8 +213,14 @@ async function hideLate(
   }
 }
 
-/** Whether an answer holds more than the mark of a step. */
+/** Whether an answer holds more than the mark of a step, and words that never came. */
 function saysSomething(message: unknown): boolean {
   if (!isObject(message) || !Array.isArray(message.parts)) return true
-  return message.parts.some((part) => !isObject(part) || part.type !== 'step-start')
+  return message.parts.some((part) => {
+    if (!isObject(part)) return true
+    if (part.type === 'text') return part.text !== ''
+    // A signature may stand for words that are not shown.
+    if (part.type === 'reasoning') return part.text !== '' || part.providerMetadata !== undefined
+    return part.type !== 'step-start'
+  })
 }

@@ -4,6 +4,7 @@ import { Conversion } from '../../formats/conversion.ts'
 import { rowsOfUIMessage } from '../from-ui-messages.ts'
 import { uiMessagesOf } from '../to-ui-messages.ts'
 import { type Group, groupsOf } from '../ui-groups.ts'
+import { uiMetadata, uiRowOf } from '../ui-layout.ts'
 import type { SdkUIMessage, UIMessageLike } from '../ui-types.ts'
 import { unitsOf } from '../units.ts'
 
@@ -50,7 +51,19 @@ export function isKnown(given: Given, { message, rows, isForeign }: Standing): b
   const other = given.message.id === '' ? { ...message, id: '' } : message
   if (canonicalJson(given.message) === canonicalJson(other)) return true
   if (isForeign) return saysTheSame(given, rows)
-  return given.message.id === message.id && commonRows(rows, given.rows).isPrefix
+  if (given.message.id !== message.id) return false
+  if (commonRows(rows, given.rows).isPrefix) return true
+  // A shorter version is an older one, also where its metadata (usage, a model's name) changed since.
+  const older = commonRows(rows.map(withoutFirst), given.rows.map(withoutFirst))
+  return older.isPrefix && older.rows < rows.length
+}
+
+/** A row without what it says of its whole message. */
+function withoutFirst(row: NewMessage): NewMessage {
+  const ui = uiRowOf(row.metadata)
+  if (ui === undefined || row.metadata === undefined) return row
+  const { first: _, ...rest } = ui
+  return { ...row, metadata: { ...row.metadata, ...uiMetadata(rest) } }
 }
 
 /** Compares by what was said and done alone: other origins have other ids, and no layout. */

@@ -1,4 +1,4 @@
-import { CALL_ID_FORMS, type CallIdRule } from '../providers.ts'
+import { CALL_ID_FORMS, type CallIdRule, wantsUniqueIds } from '../providers.ts'
 
 /**
  * Gives out ids of calls a provider accepts: the call's own where that will do, else one made of it. What an id
@@ -17,14 +17,16 @@ export class CallIds {
   /** The id for the next call. */
   next(id: string): string {
     if (this.#rule === 'any') return id
-    const fitting = CALL_ID_FORMS[this.#rule].test(id) ? id : fitted(id, this.#rule)
+    const fits = CALL_ID_FORMS[this.#rule].test(id)
+    const fitting = fits ? id : fitted(id, this.#rule)
     const chosen = this.#taken.has(fitting) ? this.#another(fitting, this.#rule) : fitting
-    this.#taken.add(chosen)
+    // Where ids may repeat, only one that was made must not be another's.
+    if (!fits || wantsUniqueIds(this.#rule)) this.#taken.add(chosen)
     return chosen
   }
 
   #another(id: string, rule: Exclude<CallIdRule, 'any'>): string {
-    const stem = rule === 'nine' ? id.slice(0, 4) : id.slice(0, 50)
+    const stem = id.slice(0, STEM_LENGTHS[rule])
     for (let n = (this.#made.get(stem) ?? 1) + 1; ; n++) {
       const candidate = rule === 'nine' ? `${stem}${n.toString(36).padStart(5, '0')}` : `${stem}_${n}`
       if (this.#taken.has(candidate)) continue
@@ -34,6 +36,9 @@ export class CallIds {
   }
 }
 
+/** How much of an id stays when it gets a number. */
+const STEM_LENGTHS: { readonly [R in Exclude<CallIdRule, 'any'>]: number } = { words: 50, nine: 4, short: 30 }
+
 /** An id of the form a rule wants, made of what the id has; ends are kept, since ids differ at their ends. */
 function fitted(id: string, rule: Exclude<CallIdRule, 'any'>): string {
   if (rule === 'nine')
@@ -41,5 +46,5 @@ function fitted(id: string, rule: Exclude<CallIdRule, 'any'>): string {
       .replace(/[^a-zA-Z0-9]/g, '')
       .slice(-9)
       .padStart(9, '0')
-  return id.replace(/[^a-zA-Z0-9_-]/g, '_').slice(-64) || 'call'
+  return id.replace(/[^a-zA-Z0-9_-]/g, '_').slice(rule === 'short' ? -40 : -64) || 'call'
 }

@@ -2,7 +2,7 @@ import { invalid } from '../../core/check.ts'
 import type { Json, JsonObject } from '../../core/json.ts'
 import type { Message, Part } from '../../core/message.ts'
 import { Conversion, type ConversionOptions } from '../conversion.ts'
-import { isBlank, isObject, isResult, jsonMessageAt, listAt, objectAt } from '../wire.ts'
+import { isBlank, isObject, isResult, jsonMessageAt, listAt, messageRead, objectAt } from '../wire.ts'
 import { Calls, orderOf } from './calls.ts'
 import { kept } from './options.ts'
 import { type Reading, readPart } from './read-part.ts'
@@ -77,7 +77,7 @@ function readContentAt(given: unknown, path: string, reading: Reading): Message 
     const answers = content.length > 0 && content.every(isResult)
     return asMessage(place === 'model' ? 'assistant' : answers ? 'tool' : 'user', content, fields)
   })
-  return 'role' in read ? read : { role: 'user', content: [read] }
+  return messageRead(read)
 }
 
 /** The API takes a content without a role for a user's, but answers now and then come without one. */
@@ -123,7 +123,7 @@ function readInstruction(given: unknown, reading: Reading): Message {
     const { parts, ...fields } = content
     return instructionOf(listAt(parts, `${path}.parts`), `${path}.parts`, fields, reading)
   })
-  return 'role' in read ? read : { role: 'system', content: [read] }
+  return messageRead(read, 'system')
 }
 
 function instructionOf(

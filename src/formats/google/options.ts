@@ -1,6 +1,6 @@
 import type { Json, JsonObject } from '../../core/json.ts'
 import type { ProviderOptions } from '../../core/message.ts'
-import { isObject, keptFor } from '../wire.ts'
+import { isEmpty, isObject, keptFor, keptUnder } from '../wire.ts'
 import { GOOGLE } from './types.ts'
 
 /** Names under which the AI SDK keeps what Gemini wants again: the same model, reached another way. */
@@ -30,13 +30,13 @@ export function ownOf(fields: JsonObject, name: string): { own: JsonObject; rest
 }
 
 /** Fields as options of a part; nothing for no fields, unless the part must be known as Gemini's own. */
-export function kept(fields: JsonObject, mark = false): { providerOptions?: { [GOOGLE]: JsonObject } } {
-  return Object.keys(fields).length === 0 && !mark ? {} : { providerOptions: { [GOOGLE]: fields } }
+export function kept(fields: JsonObject, mark = false): { providerOptions?: ProviderOptions } {
+  return keptUnder(GOOGLE, fields, mark)
 }
 
 /** A field with what a part holds, where there is anything to say of it. */
 export function under(name: string, fields: JsonObject): JsonObject {
-  return Object.keys(fields).length === 0 ? {} : { [name]: fields }
+  return isEmpty(fields) ? {} : { [name]: fields }
 }
 
 /** A field that is there only where it is told. */

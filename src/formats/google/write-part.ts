@@ -1,4 +1,3 @@
-import { invalid } from '../../core/check.ts'
 import type { Json, JsonObject } from '../../core/json.ts'
 import type {
   Part,
@@ -10,12 +9,12 @@ import type {
   ToolResultOutput,
   ToolResultPart,
 } from '../../core/message.ts'
-import type { Conversion } from '../conversion.ts'
+import { type Conversion, unknownPart, whyNotSent } from '../conversion.ts'
 import { isBlank, isObject } from '../wire.ts'
 import { mediaPart } from './media.ts'
 import { ownOf, partOptions } from './options.ts'
 import { responseOfItems, toResponse } from './response.ts'
-import type { GeminiPart, GeminiPlace, GeminiResponsePart } from './types.ts'
+import { type GeminiPart, type GeminiPlace, type GeminiResponsePart, GOOGLE } from './types.ts'
 
 /** What goes along with the writing of a part; `path` is its place in what was given. */
 export type Writing = {
@@ -45,7 +44,7 @@ export function writePart(part: Part, place: GeminiPlace, writing: Writing): Gem
     case 'provider':
       return writeWhole(part, writing)
     default:
-      throw invalid('a part of an unknown type')
+      throw unknownPart(writing.path)
   }
 }
 
@@ -69,9 +68,9 @@ function writeReasoning({ text, providerOptions }: ReasoningPart, writing: Writi
 
 /** A part that was kept whole. What the AI SDK keeps whole is a part of its own form. */
 function writeWhole({ provider, data }: ProviderPart, writing: Writing): GeminiPart | undefined {
-  if (!PROVIDERS.has(provider)) return leftOut(writing, 'the part is of another provider, or unread')
+  if (!PROVIDERS.has(provider)) return leftOut(writing, whyNotSent(provider, GOOGLE))
   if (!isObject(data) || 'ai-sdk' in data || 'type' in data)
-    return leftOut(writing, 'the part is none of Gemini')
+    return leftOut(writing, whyNotSent(GOOGLE, GOOGLE))
   return { ...data } as GeminiPart
 }
 

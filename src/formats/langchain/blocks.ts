@@ -1,17 +1,12 @@
 import type { Json, JsonObject } from '../../core/json.ts'
 import type { ProviderPart, ReasoningPart, TextPart, ToolResultContent } from '../../core/message.ts'
 import type { Conversion } from '../conversion.ts'
-import { isEmpty, isObject, keptFor, stringAt } from '../wire.ts'
+import { isEmpty, isObject, keptFor, keptUnder, stringAt } from '../wire.ts'
 import { blockAt, jsonBlock } from './envelope.ts'
 import { readMedia } from './media.ts'
 import { LANGCHAIN, type LangChainBlock } from './types.ts'
 
 const ANTHROPIC = 'anthropic'
-
-/** Whether a block of somebody else's is a text that can be read. */
-export function isText(block: unknown): block is JsonObject {
-  return isObject(block) && block.type === 'text' && typeof block.text === 'string'
-}
 
 /** A block the neutral form has no part for, kept as it is. */
 function opaque(data: JsonObject): ProviderPart {
@@ -72,7 +67,7 @@ function readText({ type, text, refusal, ...extra }: JsonObject, path: string): 
   return {
     type: 'text',
     text: stringAt(text, `${path}.text`),
-    ...(isEmpty(options) ? {} : { providerOptions: { [LANGCHAIN]: options } }),
+    ...keptUnder(LANGCHAIN, options),
   }
 }
 

@@ -3,15 +3,15 @@ import { invalid } from '../../core/check.ts'
 import type { Json, JsonObject } from '../../core/json.ts'
 import type { Part, ToolCallPart } from '../../core/message.ts'
 import type { Conversion } from '../conversion.ts'
-import { isEmpty, isObject, listAt, objectAt, parsedArguments, stringAt } from '../wire.ts'
+import type { FunctionCallIds } from '../function-call-ids.ts'
+import { isEmpty, isObject, keptUnder, listAt, objectAt, parsedArguments, stringAt } from '../wire.ts'
 import { noBlock } from './blocks.ts'
-import { functionCallId, LANGCHAIN } from './types.ts'
+import { LANGCHAIN } from './types.ts'
 
 /** What is known of the calls so far: names by id, and the ids given to calls of the old kind, which have none. */
 export type KnownCalls = {
   readonly names: Map<string, string>
-  readonly functionCounts: Map<string, number>
-  readonly functionIds: Map<string, string>
+  readonly functionCallIds: FunctionCallIds
 }
 
 /** An entry of `tool_calls`. */
@@ -126,20 +126,15 @@ export class CallReader {
     return callPart(call.id, name, parsedArguments(args), { from: 'additional_kwargs' })
   }
 
-  /** The first of a name is called after it, so that its answer is also found in another batch. */
   #functionCall(call: Json | undefined): [ToolCallPart] | undefined {
     if (!isObject(call)) return undefined
     const { name, arguments: args } = call
     if (typeof name !== 'string' || typeof args !== 'string') return undefined
-    const count = (this.#known.functionCounts.get(name) ?? 0) + 1
-    const id = functionCallId(name, count)
-    this.#known.functionCounts.set(name, count)
-    this.#known.functionIds.set(name, id)
+    const id = this.#known.functionCallIds.next(name)
     return [callPart(id, name, parsedArguments(args), { from: 'additional_kwargs' })]
   }
 }
 
 function callPart(toolCallId: string, toolName: string, input: Json, options: JsonObject): ToolCallPart {
-  const part: ToolCallPart = { type: 'tool-call', toolCallId, toolName, input }
-  return isEmpty(options) ? part : { ...part, providerOptions: { [LANGCHAIN]: options } }
+  return { type: 'tool-call', toolCallId, toolName, input, ...keptUnder(LANGCHAIN, options) }
 }

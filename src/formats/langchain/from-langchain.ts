@@ -2,11 +2,21 @@ import { invalid } from '../../core/check.ts'
 import type { Json, JsonObject } from '../../core/json.ts'
 import type { Message, Part, Role, ToolResultContent, ToolResultOutput } from '../../core/message.ts'
 import { Conversion, type ConversionOptions } from '../conversion.ts'
-import { isEmpty, isObject, joinBlocks, listAt, stringAt } from '../wire.ts'
-import { isText, noBlock, readBlock, readSimpleBlock } from './blocks.ts'
+import { FunctionCallIds } from '../function-call-ids.ts'
+import {
+  isEmpty,
+  isObject,
+  isTextBlock,
+  joinBlocks,
+  keptUnder,
+  listAt,
+  messageRead,
+  stringAt,
+} from '../wire.ts'
+import { noBlock, readBlock, readSimpleBlock } from './blocks.ts'
 import { CallReader, type KnownCalls } from './calls.ts'
 import { type Envelope, openEnvelope } from './envelope.ts'
-import { functionCallId, LANGCHAIN, usualFields } from './types.ts'
+import { LANGCHAIN, usualFields } from './types.ts'
 
 /**
  * Messages of LangChain's in the neutral form, ready to be appended: instances of `BaseMessage` (chunks too), the
@@ -26,7 +36,7 @@ import { functionCallId, LANGCHAIN, usualFields } from './types.ts'
  */
 export function fromLangChain(messages: readonly object[], options?: ConversionOptions): Message[] {
   const conversion = new Conversion(LANGCHAIN, options)
-  const calls: KnownCalls = { names: new Map(), functionCounts: new Map(), functionIds: new Map() }
+  const calls: KnownCalls = { names: new Map(), functionCallIds: new FunctionCallIds() }
   return listAt(messages, 'messages').map((message, i) => {
     conversion.at(i)
     const path = `[${i}]`
@@ -35,7 +45,7 @@ export function fromLangChain(messages: readonly object[], options?: ConversionO
         conversion.note('changed', place, 'holds what JSON cannot say, and is kept as far as it can')
       return new MessageReader(conversion, calls, openEnvelope(message, path, inexact), path).read()
     })
-    return 'role' in read ? read : { role: 'user', content: [read] }
+    return messageRead(read)
   })
 }
 
@@ -104,7 +114,7 @@ class MessageReader {
   #said(content: Json | undefined): string | Part[] {
     const { blocks } = this.#envelope
     if (blocks === undefined) return this.#plain(content)
-    if (blocks.length < 2 || !blocks.every(isText)) this.#form.content = 'blocks'
+    if (blocks.length < 2 || !blocks.every((block) => isTextBlock(block))) this.#form.content = 'blocks'
     return blocks.map((block, i) => this.#block(block, i))
   }
 
@@ -138,7 +148,8 @@ class MessageReader {
         : blocks.map(
             (block, i) => reader.fromBlock(block, `${this.#path}.content[${i}]`) ?? this.#block(block, i),
           )
-    if (blocks !== undefined && (blocks.length < 2 || !blocks.every(isText))) this.#form.content = 'blocks'
+    if (blocks !== undefined && (blocks.length < 2 || !blocks.every((block) => isTextBlock(block))))
+      this.#form.content = 'blocks'
     const { parts, order, fields: rest } = reader.rest()
     if (order !== undefined) this.#form.order = order
     if (parts.length === 0) return this.#message('assistant', said, rest)
@@ -161,7 +172,7 @@ class MessageReader {
       toolCallId,
       ...(toolName === undefined ? {} : { toolName }),
       output,
-      ...(isEmpty(kept) ? {} : { providerOptions: { [LANGCHAIN]: kept } }),
+      ...keptUnder(LANGCHAIN, kept),
     }
     return { role: 'tool', content: [part] }
   }
@@ -173,7 +184,7 @@ class MessageReader {
   #askedByName(rest: JsonObject): { toolCallId: string; rest: JsonObject } {
     const name = stringAt(rest.name, `${this.#path}.name`)
     this.#form.type = 'function'
-    return { toolCallId: this.#calls.functionIds.get(name) ?? functionCallId(name, 1), rest }
+    return { toolCallId: this.#calls.functionCallIds.newest(name), rest }
   }
 
   #output(content: Json | undefined, failed: boolean): ToolResultOutput {
@@ -183,7 +194,7 @@ class MessageReader {
       const said = this.#plain(content)
       return { type, value: typeof said === 'string' ? said : '' }
     }
-    if (blocks.every(isText)) {
+    if (blocks.every((block) => isTextBlock(block))) {
       const { text, layout } = joinBlocks(blocks, `${this.#path}.content`)
       this.#form.content = layout
       return { type, value: text }

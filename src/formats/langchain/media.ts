@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Json, JsonObject } from '../../core/json.ts'
 import type { FilePart, ImagePart } from '../../core/message.ts'
-import { base64At } from '../conversion.ts'
+import { addressAt, base64At } from '../conversion.ts'
 import { isObject, keptFor, mediaOf, stringAt } from '../wire.ts'
 import { LANGCHAIN, type LangChainBlock } from './types.ts'
 
@@ -86,7 +86,7 @@ function findData(block: LangChainBlock, path: string): Found | undefined {
     rest: defined({ ...rest, ...other, in: place }),
   })
   const kind = isOld ? block.source_type : kindOf(block)
-  if (kind === 'url') return found('url', urlAt(url, `${path}.url`))
+  if (kind === 'url') return found('url', addressAt(url, `${path}.url`))
   if (kind === 'base64')
     return found('data', data instanceof Uint8Array ? data : base64At(data, `${path}.data`))
   if (kind !== 'text') return undefined
@@ -112,14 +112,14 @@ function filenameOf({ metadata }: LangChainBlock): string | undefined {
 function findImageUrl({ image_url, ...rest }: LangChainBlock, path: string): Found {
   if (!isObject(image_url)) {
     return {
-      data: urlAt(image_url, `${path}.image_url`),
+      data: addressAt(image_url, `${path}.image_url`),
       mediaType: undefined,
       rest: { ...rest, image_url: null },
     }
   }
   const { url, ...own } = image_url
   return {
-    data: urlAt(url, `${path}.image_url.url`),
+    data: addressAt(url, `${path}.image_url.url`),
     mediaType: undefined,
     rest: { ...rest, image_url: own },
   }
@@ -135,7 +135,7 @@ function findAudio({ input_audio, ...rest }: LangChainBlock, path: string): Foun
 function findFile({ file: _, ...rest }: LangChainBlock, file: JsonObject, path: string): Found | undefined {
   const { file_data, filename, ...own } = file
   if (typeof file_data !== 'string') return undefined
-  const data = urlAt(file_data, `${path}.file.file_data`)
+  const data = addressAt(file_data, `${path}.file.file_data`)
   const media = mediaOf(data, undefined)
   const mediaType = 'url' in media ? undefined : media.mediaType
   const name = typeof filename === 'string' ? filename : undefined
@@ -152,15 +152,7 @@ function findSource(
   const mediaType = typeof media_type === 'string' ? media_type : undefined
   const common = { mediaType, rest: { ...rest, source: own } }
   if (source.type === 'base64') return { ...common, data: base64At(data, `${path}.source.data`) }
-  return source.type === 'url' ? { ...common, data: urlAt(url, `${path}.source.url`) } : undefined
-}
-
-/** An address. Bytes within one must be base64 where it says so. */
-function urlAt(value: Json | Uint8Array | undefined, path: string): string {
-  const url = stringAt(value, path)
-  const head = /^data:[^,]*;base64,/i.exec(url)
-  if (head !== null) base64At(url.slice(head[0].length), path)
-  return url
+  return source.type === 'url' ? { ...common, data: addressAt(url, `${path}.source.url`) } : undefined
 }
 
 function defined(block: { readonly [field: string]: Json | Uint8Array | undefined }): LangChainBlock {

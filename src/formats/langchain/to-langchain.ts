@@ -1,10 +1,10 @@
 import { isDeepStrictEqual } from 'node:util'
-import { invalid } from '../../core/check.ts'
 import type { Json, JsonObject } from '../../core/json.ts'
 import { isFailed, type Message, outputText, type Part, type ToolResultPart } from '../../core/message.ts'
 import { checkMessageList } from '../../core/message-list.ts'
-import { Conversion, type ConversionOptions } from '../conversion.ts'
-import { isEmpty, isObject, isResult, keptFor, runsOf, textBlocks } from '../wire.ts'
+import { Conversion, type ConversionOptions, unknownPart, whyNotSent } from '../conversion.ts'
+import { runsOf } from '../runs.ts'
+import { isEmpty, isObject, isResult, keptFor, textBlocks } from '../wire.ts'
 import { noBlockOf, reasoningBlock, textBlock } from './blocks.ts'
 import { mediaBlock } from './media.ts'
 import {
@@ -90,14 +90,14 @@ class Writer {
     path: string,
   ): WrittenMessage[] {
     const served = new Set(content.flatMap((part) => (isServed(part) ? [part.toolCallId] : [])))
-    const places = new Map(content.map((part, i) => [part, `${path}.content[${i}]`]))
     const isAside = (part: Part): boolean => isResult(part) && !served.has(part.toolCallId)
-    const runs = content.length === 0 ? [content] : runsOf(content, isAside)
+    const runs = content.length === 0 ? [{ from: 0, parts: content }] : runsOf(content, isAside)
     let isFirst = true
-    return runs.flatMap((run): WrittenMessage[] => {
-      if (run[0] !== undefined && isAside(run[0]))
-        return run.filter(isResult).map((part) => this.#answer(part, places.get(part) ?? path))
-      const written = this.#turn(message, run, isFirst ? own : undefined, (part) => places.get(part) ?? path)
+    return runs.flatMap(({ from, parts }): WrittenMessage[] => {
+      const placeOf = (i: number): string => `${path}.content[${from + i}]`
+      if (parts[0] !== undefined && isAside(parts[0]))
+        return parts.filter(isResult).map((part, i) => this.#answer(part, placeOf(i)))
+      const written = this.#turn(message, parts, isFirst ? own : undefined, placeOf)
       if (written.length > 0) isFirst = false
       return written
     })
@@ -108,14 +108,14 @@ class Writer {
     message: Message,
     parts: readonly Part[],
     own: JsonObject | undefined,
-    placeOf: (part: Part) => string,
+    placeOf: (index: number) => string,
   ): WrittenMessage[] {
     const calls = new CallWriter(this.#conversion, own, this.#renewed)
     const isStandard = own === undefined && parts.some(isStandardOnly)
-    const blocks = parts.flatMap((part): LangChainBlock[] => {
-      if (part.type === 'tool-call' && !isServed(part)) return calls.write(part, placeOf(part), isStandard)
+    const blocks = parts.flatMap((part, i): LangChainBlock[] => {
+      if (part.type === 'tool-call' && !isServed(part)) return calls.write(part, placeOf(i), isStandard)
       if (part.type === 'provider' && calls.writeUnread(part)) return []
-      return this.#block(part, placeOf(part))
+      return this.#block(part, placeOf(i))
     })
     const fields = calls.fields()
     const isNothing = blocks.length === 0 && isEmpty(fields) && !calls.hasWritten
@@ -152,7 +152,7 @@ class Writer {
         return [mediaBlock(part)]
       case 'provider': {
         if (part.provider === LANGCHAIN && isObject(part.data)) return [{ ...part.data }]
-        this.#conversion.note('not-sent', place, 'is a part only its provider understands')
+        this.#conversion.note('not-sent', place, whyNotSent(part.provider, LANGCHAIN))
         return []
       }
       case 'tool-call':
@@ -162,7 +162,7 @@ class Writer {
       case 'tool-result':
         return [serverResultBlock(part)]
       default:
-        throw invalid(`${place}: a part of an unknown type`)
+        throw unknownPart(place)
     }
   }
 

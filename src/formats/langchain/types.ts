@@ -9,7 +9,7 @@
  * - `form` of a message or result: `type` and `class` where they cannot be told from the role; `content` is what the content
  *   was when that cannot be told from the parts; `without` names usual fields that were absent; `order` is the order of
  *   `tool_calls` where it is not the order of the parts; `blocks` says that `content_blocks` repeats the content, or stood
- * alone; `field` is   a field of the message's own that is called `form`;
+ *   alone; `field` is a field of the message's own that is called `form`;
  * - `type` of a reasoning, image or file: the type of its block;
  * - `call`, `block`, `from` of a call: further fields of its entry in `tool_calls`, its block in the content, and where
  *   else it was read.
@@ -89,9 +89,4 @@ export function usualFields(
     additional_kwargs: {},
     response_metadata: {},
   }
-}
-
-/** The id of a call of the old kind, which has none: made from the function's name. */
-export function functionCallId(name: string, count: number): string {
-  return `function_call_${name}${count <= 1 ? '' : `_${count}`}`
 }

@@ -1,8 +1,8 @@
-import { type Json, type JsonObject, stringifyJson } from '../../core/json.ts'
+import type { Json, JsonObject } from '../../core/json.ts'
 import type { Message, ToolCallPart, ToolResultOutput } from '../../core/message.ts'
 import { addressAt, type Conversion } from '../conversion.ts'
 import { OPENAI } from '../openai-types.ts'
-import { listAt, objectAt, parsedArguments, stringAt } from '../wire.ts'
+import { listAt, objectAt, readArguments, stringAt } from '../wire.ts'
 import { fromAnswer } from './from-content.ts'
 import type { Link } from './reasoning-links.ts'
 import { CALLS, given, keptAs, type Own } from './types.ts'
@@ -43,9 +43,8 @@ function fromAsked(type: Json | undefined, item: JsonObject, path: string): Aske
   if (type === 'function_call') {
     const { name, arguments: args, ...fields } = item
     const toolName = stringAt(name, `${path}.name`)
-    const text = stringAt(args, `${path}.arguments`)
-    const input = parsedArguments(text)
-    return { toolName, input, fields, own: stringifyJson(input) === text ? {} : { arguments: text } }
+    const { input, raw } = readArguments(stringAt(args, `${path}.arguments`))
+    return { toolName, input, fields, own: raw }
   }
   if (type === 'custom_tool_call') {
     const { name, input, ...fields } = item

@@ -10,7 +10,7 @@ import type {
 } from '../../core/message.ts'
 import { addressAt, type Conversion, fileDataAt } from '../conversion.ts'
 import { OPENAI } from '../openai-types.ts'
-import { isEmpty, isObject, joinBlocks, listAt, mediaOf, objectAt, stringAt } from '../wire.ts'
+import { isEmpty, isTextBlock, joinBlocks, listAt, mediaOf, objectAt, stringAt } from '../wire.ts'
 import { filePart, imagePart } from './to-content.ts'
 import { keptAs, type Own, type Speaker } from './types.ts'
 
@@ -109,13 +109,9 @@ export function fromAnswer(
 ): { output: ToolResultOutput; own: Own } {
   if (typeof output === 'string') return { output: { type: 'text', value: output }, own: {} }
   const blocks = listAt(output, path)
-  if (blocks.every(isTextBlock)) {
+  if (blocks.every((block) => isTextBlock(block, 'input_text'))) {
     const { text, layout } = joinBlocks(blocks, path)
     return { output: { type: 'text', value: text }, own: { content: layout } }
   }
   return { output: { type: 'content', value: fromContentList(blocks, 'tool', path, conversion) }, own: {} }
-}
-
-function isTextBlock(block: unknown): block is JsonObject {
-  return isObject(block) && block.type === 'input_text' && typeof block.text === 'string'
 }

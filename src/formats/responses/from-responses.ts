@@ -1,7 +1,7 @@
 import { invalid } from '../../core/check.ts'
 import type { Json, JsonObject } from '../../core/json.ts'
 import type { Message, Part, Role } from '../../core/message.ts'
-import { base64At, Conversion, type ConversionOptions } from '../conversion.ts'
+import { base64At, Conversion, type ConversionOptions, UNREAD } from '../conversion.ts'
 import { OPENAI } from '../openai-types.ts'
 import { isEmpty, jsonMessageAt, messageRead, objectAt, stringAt } from '../wire.ts'
 import { fromCall, fromOutput, KnownCalls } from './from-calls.ts'
@@ -57,7 +57,7 @@ function fromItems(
   conversion: Conversion,
 ): Message[] {
   const links = linksOf(items)
-  return items.map((item, i) => {
+  return Array.from(items).map((item, i) => {
     const place = `${path}[${i}]`
     conversion.at(isList ? i : -1)
     const read = conversion.reading(item, place, () =>
@@ -134,9 +134,9 @@ function fromMessage(item: JsonObject, link: Link, path: string, conversion: Con
 
   const parts = fromContentList(content, role, `${path}.content`, conversion)
   const kept: Own = link.after === undefined ? own : { ...own, after: link.after }
-  const [first, ...rest] = parts
-  if (first === undefined) return { role, content: [], metadata: { [RESPONSES]: kept } }
-  return { role, content: [withOwn(first, kept), ...rest] }
+  const bearer = parts.findIndex((part) => part.type !== 'provider' || part.provider !== UNREAD)
+  if (bearer === -1) return { role, content: parts, metadata: { [RESPONSES]: kept } }
+  return { role, content: parts.map((part, i) => (i === bearer ? withOwn(part, kept) : part)) }
 }
 
 function roleOf(role: Json | undefined, path: string): 'user' | 'assistant' | 'system' {
@@ -147,8 +147,7 @@ function roleOf(role: Json | undefined, path: string): 'user' | 'assistant' | 's
 
 /** A part that says as well what is kept of its message: messages may be merged, their parts stay. */
 function withOwn<P extends Part>(part: P, own: Own): P {
-  if (part.type === 'provider')
-    return part.provider === OPENAI ? { ...part, data: { ...(part.data as JsonObject), ...own } } : part
+  if (part.type === 'provider') return { ...part, data: { ...(part.data as JsonObject), ...own } }
   const { [RESPONSES]: before, ...others } = part.providerOptions ?? {}
   return { ...part, providerOptions: { ...others, [RESPONSES]: { ...before, ...own } } }
 }

@@ -8,8 +8,8 @@ import {
 } from '../../core/message.ts'
 import type { Conversion } from '../conversion.ts'
 import { kindOf } from '../openai-types.ts'
-import { argumentsText, noteFailure } from '../to-openai-calls.ts'
-import { isObject } from '../wire.ts'
+import { noteFailure } from '../to-openai-calls.ts'
+import { argumentsText, isObject } from '../wire.ts'
 import { imagePart, keptPartOf, toAnswer } from './to-content.ts'
 import { CALLS, OUTPUTS, type Own, ownOf } from './types.ts'
 

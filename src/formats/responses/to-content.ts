@@ -7,9 +7,9 @@ import {
   type ToolResultContent,
   type ToolResultOutput,
 } from '../../core/message.ts'
-import type { Conversion } from '../conversion.ts'
-import { kindOf, OPENAI } from '../openai-types.ts'
-import { defaultName, whyNotSent } from '../to-openai-parts.ts'
+import { type Conversion, whyNotSent } from '../conversion.ts'
+import { dataUrlOf, defaultName } from '../openai-media.ts'
+import { kindOf, OPENAI, sdkDetailOf } from '../openai-types.ts'
 import { isObject, mediaOf, textBlocks } from '../wire.ts'
 import { ownOf, type Speaker } from './types.ts'
 
@@ -34,7 +34,7 @@ export function toContentPart(
       return sent ?? refuse('the Responses API takes no sound')
     }
     case 'provider':
-      return keptPartOf(part.provider, part.data) ?? refuse(whyNotSent(part.provider))
+      return keptPartOf(part.provider, part.data) ?? refuse(whyNotSent(part.provider, OPENAI))
   }
 }
 
@@ -64,10 +64,9 @@ export function imagePart(part: ImagePart | FilePart): JsonObject {
   const data = part.type === 'image' ? part.image : part.data
   const media = mediaOf(data, part.mediaType)
   const own = ownOf(part.providerOptions)?.part
-  const fields = isObject(own) ? own : { detail: 'auto' }
+  const fields = isObject(own) ? own : { detail: sdkDetailOf(part.providerOptions) ?? 'auto' }
   if ('url' in media) return { type: 'input_image', image_url: media.url, ...fields }
-  const isDataUrl = typeof data === 'string' && /^data:/i.test(data)
-  const image_url = isDataUrl ? data : `data:${media.mediaType ?? 'image/png'};base64,${media.base64}`
+  const image_url = dataUrlOf(data, media.mediaType ?? 'image/png', media.base64)
   return { type: 'input_image', image_url, ...fields }
 }
 
@@ -81,8 +80,7 @@ export function filePart(part: FilePart): JsonObject | undefined {
   const named = part.filename === undefined ? {} : { filename: part.filename }
   if ('url' in media) return { type: 'input_file', file_url: media.url, ...named, ...fields }
   const mediaType = media.mediaType ?? part.mediaType
-  const isDataUrl = typeof part.data === 'string' && /^data:/i.test(part.data)
-  const file_data = isDataUrl ? part.data : `data:${mediaType};base64,${media.base64}`
+  const file_data = dataUrlOf(part.data, mediaType, media.base64)
   return { type: 'input_file', file_data, filename: defaultName(mediaType), ...named, ...fields }
 }
 

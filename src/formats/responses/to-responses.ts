@@ -1,4 +1,3 @@
-import { invalid } from '../../core/check.ts'
 import type {
   Message,
   Part,
@@ -9,9 +8,14 @@ import type {
   ToolResultPart,
 } from '../../core/message.ts'
 import { checkMessageList } from '../../core/message-list.ts'
-import { Conversion, type ConversionNote, type ConversionOptions } from '../conversion.ts'
+import {
+  Conversion,
+  type ConversionNote,
+  type ConversionOptions,
+  unknownPart,
+  whyNotSent,
+} from '../conversion.ts'
 import { OPENAI } from '../openai-types.ts'
-import { whyNotSent } from '../to-openai-parts.ts'
 import { isObject, keptFor } from '../wire.ts'
 import { MessageItems } from './message-items.ts'
 import { sdkItemOf, toReasoning, toSdkReasoning } from './reasoning-items.ts'
@@ -107,7 +111,7 @@ class Writer {
         this.#addKept(part, messageIndex, place)
         break
       default:
-        throw invalid('a part of an unknown type')
+        throw unknownPart(place)
     }
   }
 
@@ -192,7 +196,7 @@ function whyLeftOut(part: Part, role: Role): string | undefined {
     case 'provider': {
       const fields = part.provider === OPENAI && isObject(part.data) ? part.data : {}
       const isItem = fields.type === 'compaction' || (fields.type === undefined && isObject(fields.item))
-      return isItem ? undefined : whyNotSent(part.provider)
+      return isItem ? undefined : whyNotSent(part.provider, OPENAI)
     }
     default:
       return undefined

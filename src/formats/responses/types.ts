@@ -20,7 +20,7 @@
  */
 import type { Json, JsonObject } from '../../core/json.ts'
 import type { ProviderOptions } from '../../core/message.ts'
-import { isEmpty, keptFor } from '../wire.ts'
+import { keptFor, keptUnder } from '../wire.ts'
 
 /** The name under which this form keeps its own things. */
 export const RESPONSES = 'openai-responses'
@@ -90,8 +90,8 @@ export function ownOf(kept: JsonObject | ProviderOptions | undefined): Own | und
 }
 
 /** What this form keeps with a part; nothing for no fields. */
-export function keptAs(own: Own): { providerOptions?: { [RESPONSES]: JsonObject } } {
-  return isEmpty(own) ? {} : { providerOptions: { [RESPONSES]: own } }
+export function keptAs(own: Own): { providerOptions?: ProviderOptions } {
+  return keptUnder(RESPONSES, own)
 }
 
 /** A field under a name, where it says something. */

@@ -236,9 +236,20 @@ function findByKey(connection: Connection, head: Head, prepared: Prepared): Appe
   })
 }
 
+/** Whether a row `m` is hidden by hand, or what stands for it is, or what stands for that. */
+const TAKEN_BACK = `exists (
+  with recursive hiding(no) as (
+    select ifnull(m.condense_parent, m.truncation_parent)
+    union
+    select ifnull(i.condense_parent, i.truncation_parent) from hiding h
+      join undertext_messages i on i.session = m.session and i.position is null and i.inserted_by = h.no
+  )
+  select 1 from hiding h join undertext_compactions c on c.no = h.no where c.kind = 'manual')`
+
 /**
  * The newest row that came with the key, and whether its body is this one. A row that was hidden by hand has
- * given its key free; an older one that was not keeps it.
+ * given its key free, and so has one that a summary or a marker stood for when that was hidden by hand; an older one that was
+ * not keeps it.
  */
 function keyedRow(
   connection: Connection,
@@ -250,8 +261,7 @@ function keyedRow(
   const row = connection.get(
     `select m.position, m.id, m.role, c.content, c.blobs, c.metadata
      from undertext_messages m join undertext_contents c on c.key = m.key
-     left join undertext_compactions h on h.no = m.truncation_parent
-     where m.session = ? and m.idempotency_key = ? and h.kind is not 'manual' order by m.key desc limit 1`,
+     where m.session = ? and m.idempotency_key = ? and not ${TAKEN_BACK} order by m.key desc limit 1`,
     head.no,
     idempotencyKey,
   )

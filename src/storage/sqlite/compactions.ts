@@ -60,7 +60,7 @@ function coverageOf(id: string, text: unknown, inserted: Place | undefined): Cov
   }
 }
 
-function requiredKeys(id: string, requires: unknown): readonly RequiredKey[] {
+export function requiredKeys(id: string, requires: unknown): readonly RequiredKey[] {
   return requires === null
     ? []
     : (parseStoredLists(requires, 'list of required parts', `compaction ${id}`) as unknown as RequiredKey[])

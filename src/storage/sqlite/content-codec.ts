@@ -148,6 +148,14 @@ export function parseStoredLists(text: unknown, what: string, row: string | numb
   return value
 }
 
+/** What a replacement shows: a text, or the original (`null`). Throws `STORE_CORRUPT`. */
+export function parseReplacement(text: unknown, row: string | number): string | null {
+  return text === ORIGINAL ? null : parseStoredText(text, 'replacement', row)
+}
+
+/** How a replacement is stored that shows the original: JSON, as the texts of the others. */
+export const ORIGINAL = 'null'
+
 /** A text of a column that may be empty. Throws `STORE_CORRUPT`, naming the row, for what is neither. */
 export function storedText(value: unknown, row: string): string | undefined {
   if (value === null) return undefined

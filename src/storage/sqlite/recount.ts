@@ -12,7 +12,7 @@ import {
 import { isUndertextError, type UndertextError } from '../../errors.ts'
 import { blobReader } from './blobs.ts'
 import type { Connection } from './connection.ts'
-import { decodeContent, parseStoredObject, parseStoredText } from './content-codec.ts'
+import { decodeContent, parseReplacement, parseStoredObject } from './content-codec.ts'
 import { encodeShown } from './row-codec.ts'
 
 /** Contents are read this many rows at a time, so that a huge session does not have to fit in memory. */
@@ -24,6 +24,8 @@ export type RecountedReplacement = {
   readonly part: number
   readonly saved: Sizes
   readonly active: boolean
+  /** Whether it shows the original, in place of what an older one shows. */
+  readonly isOriginal: boolean
   /** Whether what is stored of it says the same. */
   readonly isRight: boolean
 }
@@ -94,9 +96,15 @@ function recount(
       const original = parts[part as number]
       const sizes = original === undefined ? NO_SIZES : measurePart(original, estimator)
       const isResult = original?.type === 'tool-result'
-      const shownText = parseStoredText(text, 'replacement', key)
-      const units = estimator.measureText(shownText, isResult ? 'toolResult' : 'text')
-      const saved = savedBy(sizes, isResult ? 'toolResults' : 'text', units)
+      const shownText = parseReplacement(text, key)
+      const saved =
+        shownText === null
+          ? NO_SIZES
+          : savedBy(
+              sizes,
+              isResult ? 'toolResults' : 'text',
+              estimator.measureText(shownText, isResult ? 'toolResult' : 'text'),
+            )
       const isRight =
         stored[0] === saved.text &&
         stored[1] === saved.reasoning &&
@@ -107,6 +115,7 @@ function recount(
         part: part as number,
         saved,
         active: status === 'active',
+        isOriginal: shownText === null,
         isRight,
       }
     })
@@ -117,7 +126,11 @@ function recount(
     key,
     index,
     replacements,
-    shown: encodeShown([...newest.values()].map(({ part, compaction }) => ({ part, compaction }))),
+    shown: encodeShown(
+      [...newest.values()]
+        .filter(({ isOriginal }) => !isOriginal)
+        .map(({ part, compaction }) => ({ part, compaction })),
+    ),
     shownSizes: subtractSizes(index.sizes, saved),
   }
 }

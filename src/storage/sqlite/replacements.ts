@@ -1,6 +1,7 @@
 import type { PlannedReplacement } from '../../core/plan.ts'
 import { NO_SIZES, type Sizes, subtractSizes } from '../../core/tokens.ts'
 import type { Connection } from './connection.ts'
+import { ORIGINAL } from './content-codec.ts'
 import { M_VISIBLE } from './history.ts'
 
 /*
@@ -10,7 +11,9 @@ import { M_VISIBLE } from './history.ts'
  */
 
 /** Stores the texts of a compaction, within the caller's transaction. `keyOf` gives a row's key. */
-export function insertReplacements<R extends Pick<PlannedReplacement, 'part' | 'text' | 'saved'>>(
+export function insertReplacements<
+  R extends Pick<PlannedReplacement, 'part' | 'text' | 'original' | 'saved'>,
+>(
   connection: Connection,
   compaction: number,
   replacements: readonly R[],
@@ -30,7 +33,7 @@ export function insertReplacements<R extends Pick<PlannedReplacement, 'part' | '
       compaction,
       keyOf(replacement),
       replacement.part,
-      lastJson,
+      replacement.original === true ? ORIGINAL : lastJson,
       replacement.saved.text,
       replacement.saved.reasoning,
       replacement.saved.toolResults,
@@ -54,7 +57,11 @@ export function refreshShown(connection: Connection, compaction: number, inForce
   const [parts, rows] = extentOf(connection, compaction)
   const isSingle = parts === rows
   const before = visibleTotals(connection, compaction, 'm.size_', isSingle)
-  const isPlain = isSingle && others.length === 1 && others[0]! < compaction
+  const isPlain =
+    isSingle &&
+    others.length === 1 &&
+    others[0]! < compaction &&
+    !mayRestore(connection, [compaction, others[0]!])
   const exchanged = isPlain ? exchange(connection, compaction, inForce, others[0]!) : 0
   if (exchanged < rows) {
     const done = exchanged === 0 ? new Set<number>() : exchangeableRows(connection, compaction, others[0]!)
@@ -64,6 +71,15 @@ export function refreshShown(connection: Connection, compaction: number, inForce
     if (rest.length > 0) setNewest(connection, compaction, inForce, others, rest)
   }
   return subtractSizes(visibleTotals(connection, compaction, 'm.size_', isSingle), before)
+}
+
+/** Whether a replacement shows something else than the original. */
+const IS_SHOWN = `where text <> '${ORIGINAL}'`
+
+/** Whether one of these compactions may show originals again. Only rewinds do. */
+function mayRestore(connection: Connection, compactions: readonly number[]): boolean {
+  const sql = `select 1 from undertext_compactions where kind = 'manual' and no in (select value from json_each(?))`
+  return connection.get(sql, JSON.stringify(compactions)) !== undefined
 }
 
 /** Shows the replacements of a compaction on rows that were inserted just now, which nothing else can lie over. */
@@ -131,7 +147,8 @@ function setAlone(
   inForce: boolean,
   except: readonly number[],
 ): void {
-  const shown = `'[' || group_concat('[' || part || ',' || compaction || ']' order by part) || ']'`
+  // Nothing beneath: what shows the original shows nothing else. Without a part, all of it is null.
+  const shown = `'[' || group_concat('[' || part || ',' || compaction || ']' order by part) filter (${IS_SHOWN}) || ']'`
   const sign = inForce ? '-' : '+'
   connection.run(
     `update undertext_messages set shown = r.shown, size_text = size_text ${sign} r.saved_text,
@@ -198,7 +215,7 @@ function setNewest(
   rows: readonly number[],
 ): void {
   // SQLite's rule for bare columns beside max(): they are of the row that holds it.
-  const newest = `select r.message, r.part, max(r.compaction) as by, r.saved_text, r.saved_reasoning, r.saved_results,
+  const newest = `select r.message, r.part, max(r.compaction) as by, r.text, r.saved_text, r.saved_reasoning, r.saved_results,
       r.saved_media
     from json_each(?) k join undertext_replacements r on r.message = k.value
     where r.compaction in (select value from json_each(?)) group by r.message, r.part`
@@ -213,7 +230,7 @@ function setNewest(
        size_results = size_results + before.saved_results - after.saved_results,
        size_media = size_media + before.saved_media - after.saved_media
      from (select message, ${totals} from (${newest}) group by message) before
-     join (select message, '[' || group_concat('[' || part || ',' || by || ']' order by part) || ']' as shown, ${totals}
+     join (select message, '[' || group_concat('[' || part || ',' || by || ']' order by part) filter (${IS_SHOWN}) || ']' as shown, ${totals}
            from (${newest}) group by message) after on after.message = before.message
      where undertext_messages.key = before.message`,
     keys,

@@ -1,8 +1,7 @@
 import { coverageOf } from '../../core/coverage.ts'
-import { partsOf } from '../../core/message.ts'
 import { applyPlan, type PlannedReplacement } from '../../core/plan.ts'
-import { planRewind, pointingBehind, restoredPart } from '../../core/rewind.ts'
-import { NO_SIZES } from '../../core/tokens.ts'
+import { planRewind, pointingBehind, restoredPart, thinkingAgain } from '../../core/rewind.ts'
+import { NO_SIZES, type Sizes } from '../../core/tokens.ts'
 import type { View, ViewRow } from '../../core/view.ts'
 import { UndertextError } from '../../errors.ts'
 import type {
@@ -14,10 +13,10 @@ import type {
   Rewound,
 } from '../storage.ts'
 import { prepareAppend } from './append.ts'
-import { blobReader } from './blobs.ts'
 import { commitStep } from './commit.ts'
+import { requiredKeys } from './compactions.ts'
 import type { Connection } from './connection.ts'
-import { decodeContent, parseStoredLists } from './content-codec.ts'
+import { parseReplacement } from './content-codec.ts'
 import { requireKey } from './pins.ts'
 import { viewIndex } from './planning.ts'
 import { rowId } from './row-codec.ts'
@@ -41,6 +40,7 @@ export function rewind(
     const session = readSession(connection, sessionId)
     const known = operation && session && knownOperation(connection, session, operation)
     if (known !== undefined) return known
+    if (!isMadeFor(request, session)) throw stale(sessionId, 'the session was changed since', [])
     const hidden = session === undefined ? NOTHING : hideFrom(connection, session, request, estimators)
     if (session === undefined && (write === undefined || typeof request.from === 'object'))
       throw new UndertextError('SESSION_NOT_FOUND', { sessionId })
@@ -62,6 +62,11 @@ export function rewind(
   })
 }
 
+function isMadeFor({ madeFor }: RewindRequest, session: StoredSession | undefined): boolean {
+  if (madeFor === undefined) return true
+  return madeFor?.incarnation === session?.incarnation && madeFor?.version === session?.version
+}
+
 type Hidden = { readonly no: number | undefined; readonly rows: number }
 const NOTHING: Hidden = { no: undefined, rows: 0 }
 
@@ -72,9 +77,7 @@ function hideFrom(
   estimators: Estimators,
 ): Hidden {
   const { id: sessionId } = session
-  const { expectedPosition, expectedVersion } = request
-  if (expectedVersion !== undefined && expectedVersion !== session.version)
-    throw stale(sessionId, 'the session was changed since', [])
+  const { expectedPosition } = request
   if (expectedPosition !== undefined && expectedPosition !== session.messageCount) {
     const facts = { sessionId, expected: expectedPosition, actual: session.messageCount }
     throw new UndertextError('POSITION_CONFLICT', facts)
@@ -109,49 +112,68 @@ function stale(sessionId: string, why: string, messageIds: readonly string[]): U
   return new UndertextError('STALE_PLAN', { sessionId, why, messageIds })
 }
 
-/** The texts of parts before a rewind that a deduplication had made point at a copy behind it. */
+/** Parts before a rewind that show themselves again: what points at a copy behind it, and reasoning a loop needs that it opens. */
 function restoredParts(
   connection: Connection,
   session: StoredSession,
   view: View,
   from: number,
 ): PlannedReplacement[] {
-  return pointingBehind(view, from).flatMap(({ row, copies }) =>
-    pointersOf(connection, session, row, copies).flatMap(({ part, instead }) =>
-      restoredPart(view, row, part, partOf(connection, row, part), instead),
+  const pointers = pointingBehind(view, from).flatMap(({ row, copies }) => {
+    const wanted = new Set(copies)
+    return shownParts(connection, session, row).filter(({ leans }) => leans.some((key) => wanted.has(key)))
+  })
+  const thoughts = thinkingAgain(view, from).flatMap((row) =>
+    shownParts(connection, session, row).filter(
+      ({ part, text, isMoved }) =>
+        text === '' && !isMoved && !row.results.some((result) => result.part === part),
     ),
   )
-}
-
-/** The parts of a row that show a pointer to one of some copies, and what that saves. */
-function pointersOf(
-  connection: Connection,
-  session: StoredSession,
-  { key, shown }: ViewRow,
-  copies: readonly number[],
-): { readonly part: number; readonly instead: PlannedReplacement['saved'] }[] {
-  const wanted = new Set(copies)
-  const rows = connection.all(
-    `select r.compaction, r.part, r.saved_text, r.saved_reasoning, r.saved_results, r.saved_media, c.id, c.requires
-     from undertext_replacements r join undertext_compactions c on c.no = r.compaction
-     where r.message = ? and c.session = ? and c.status = 'active' and c.requires is not null order by r.part`,
-    key,
-    session.no,
+  return [...pointers, ...thoughts].map(({ row, part, saved, preview }) =>
+    restoredPart(row, part, saved, preview),
   )
-  return rows.flatMap(([compaction, part, text, reasoning, toolResults, media, id, requires]) => {
-    const isShown = shown.some((entry) => entry.part === part && entry.compaction === compaction)
-    const leans = parseStoredLists(requires, 'list of required parts', `compaction ${id as string}`)
-    if (!isShown || !leans.some(([copy]) => wanted.has(copy as number))) return []
-    const saved = { text, reasoning, toolResults, media } as PlannedReplacement['saved']
-    return [{ part: part as number, instead: { ...NO_SIZES, ...saved } }]
-  })
 }
 
-function partOf(connection: Connection, { key, id }: ViewRow, part: number) {
-  const row = connection.get('select content, blobs from undertext_contents where key = ?', key)
-  if (row === undefined) return undefined
-  const content = decodeContent(row[0] as string, row[1] as string | null, blobReader(connection), id)
-  return partsOf({ content })[part]
+type ShownPart = {
+  readonly row: ViewRow
+  readonly part: number
+  readonly text: string | null
+  readonly saved: Sizes
+  /** Keys of the copies that its compaction leans on. */
+  readonly leans: readonly number[]
+  /** Whether it was moved to a row its compaction inserted. */
+  readonly isMoved: boolean
+  /** The preview beneath it. */
+  readonly preview: { readonly text: string; readonly saved: Sizes } | undefined
+}
+
+/** The parts of a row that show something else, and what. */
+function shownParts(connection: Connection, session: StoredSession, row: ViewRow): ShownPart[] {
+  const replacements = connection
+    .all(
+      `select r.compaction, r.part, r.text, r.saved_text, r.saved_reasoning, r.saved_results, r.saved_media,
+         c.id, c.kind, c.requires, c.rows_inserted
+       from undertext_replacements r join undertext_compactions c on c.no = r.compaction
+       where r.message = ? and c.session = ? and c.status = 'active' order by r.part`,
+      row.key,
+      session.no,
+    )
+    .map(([compaction, part, stored, text, reasoning, toolResults, media, id, kind, requires, inserted]) => ({
+      ...{ row, compaction, kind, part: part as number },
+      text: parseReplacement(stored, row.id),
+      saved: { ...NO_SIZES, ...({ text, reasoning, toolResults, media } as Partial<Sizes>) },
+      leans: requiredKeys(id as string, requires).map(([key]) => key),
+      isMoved: inserted !== 0,
+    }))
+  return replacements.flatMap((one) => {
+    if (!row.shown.some(({ part, compaction }) => part === one.part && compaction === one.compaction))
+      return []
+    const beneath = replacements.find(
+      (other) => other.kind === 'preview' && other.part === one.part && other !== one,
+    )
+    const { text, saved } = beneath ?? { text: null, saved: NO_SIZES }
+    return [{ ...one, preview: text === null ? undefined : { text, saved } }]
+  })
 }
 
 /** What an operation did, if it was done. Throws `OPERATION_CONFLICT` when it was another one. */

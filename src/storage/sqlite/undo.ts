@@ -137,8 +137,9 @@ function redoOne(
     )
   }
   if (compaction.partsReplaced > 0) {
-    // The parts of a provider's block moved to the row it inserted: no law keeps them in their place.
-    if (!isMoving) checkReplaced(connection, session, compaction)
+    // The parts of a provider's block moved to the row it inserted: no law keeps them in their place. What a rewind shows again is
+    // the original, which pins do not hold against.
+    if (!isMoving && coverage.rewinds !== true) checkReplaced(connection, session, compaction)
     sizes = addSizes(sizes, refreshShown(connection, no, true))
   }
   const inserted = coverage.inserted === undefined ? 0 : 1
