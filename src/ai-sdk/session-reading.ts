@@ -1,5 +1,6 @@
 import type { NewMessage, StoredMessage } from '../core/message.ts'
 import { isUndertextError, UndertextError } from '../errors.ts'
+import { unlessUnknown } from '../store/unless-unknown.ts'
 import type { Store } from '../store.ts'
 import { type PromptHistory, readPrompt } from './known.ts'
 import { SET_ASIDE, takenBack } from './taken-back.ts'
@@ -56,10 +57,7 @@ type Log = {
 /** The last messages of the log, oldest first, without what was set aside. */
 async function logOf(store: ReadingStore, sessionId: string, limit: number | undefined): Promise<Log> {
   const options = { order: 'backward', ...(limit !== undefined && { limit }) } as const
-  const rows = await store.getMessages(sessionId, options).catch((error: unknown) => {
-    if (isUndertextError(error, 'SESSION_NOT_FOUND')) return []
-    throw error
-  })
+  const rows = (await unlessUnknown(store.getMessages(sessionId, options))) ?? []
   const messages = rows.filter(({ kind }) => kind === 'message').reverse()
   const bounds = {
     position: messages.at(-1)?.position ?? 0,

@@ -4,12 +4,12 @@ import { isUndertextError } from '../errors.ts'
 export const MOST_PLANS = 5
 
 /** Plans and commits without a model, so nothing was paid for: a plan that went stale is simply made again. */
-export async function replanned<T>(planAndCommit: () => Promise<T>, mostPlans = MOST_PLANS): Promise<T> {
+export async function replanned<T>(planAndCommit: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await planAndCommit()
     } catch (error) {
-      if (!isUndertextError(error, 'STALE_PLAN') || attempt === mostPlans) throw error
+      if (!isUndertextError(error, 'STALE_PLAN') || attempt === MOST_PLANS) throw error
     }
   }
 }

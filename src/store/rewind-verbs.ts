@@ -5,7 +5,14 @@ import { check, invalid } from '../core/check.ts'
 import { canonicalJson, type Json } from '../core/json.ts'
 import type { NewMessage, ViewMessage } from '../core/message.ts'
 import { isUndertextError, UndertextError } from '../errors.ts'
-import type { AppendedMessage, RewindPoint, RewindRequest, Rewound, Storage } from '../storage/storage.ts'
+import type {
+  AppendedMessage,
+  RewindPoint,
+  RewindRequest,
+  Rewound,
+  Session,
+  Storage,
+} from '../storage/storage.ts'
 import { rewindPointSchema, rewindSchema } from '../store-options.ts'
 import { checkId, checkMessages } from './check-arguments.ts'
 import { LogVerbs } from './log-verbs.ts'
@@ -75,9 +82,12 @@ export class RewindVerbs<S extends Storage> extends LogVerbs<S> {
     const once = async (): Promise<{ readonly done: Rewound; readonly append: readonly NewMessage[] }> => {
       const known = operation && (await this.storage.rewound(id, operation))
       if (known !== undefined) return { done: known, append: [] }
-      const { from, append, madeFor } = await this.#decide(id, request)
-      const wanted = { from, append, expectedPosition, madeFor, operation }
-      return { done: await this.#commit(id, wanted, { actor, reason }), append }
+      const { session, ...decided } = await this.#decide(id, request)
+      const wanted = { ...decided, expectedPosition, operation }
+      return {
+        done: await this.#commit(id, session, wanted, { actor, reason }),
+        append: decided.append,
+      }
     }
     const { done, append } = isFixed(request) ? await once() : await this.#askedAgain(id, once)
     if (!done.existing) await this.recordAppended(id, append, done.messages)
@@ -105,22 +115,24 @@ export class RewindVerbs<S extends Storage> extends LogVerbs<S> {
 
   /** What is asked for now. The session is read before its view, so that whatever is changed in between shows in its version. */
   async #decide(id: string, request: Request): Promise<Decision> {
-    if (isFixed(request))
-      return { from: pointOf(request.from), append: messagesOf(request.append), madeFor: undefined }
+    if (isFixed(request)) {
+      const decided = { from: pointOf(request.from), append: messagesOf(request.append), madeFor: undefined }
+      return { ...decided, session: await this.storage.session(id) }
+    }
     const session = await this.storage.session(id)
     const view = session === undefined ? [] : await this.storage.view(id, false)
     const from = pointOf(typeof request.from === 'function' ? request.from(view) : request.from)
     const hidden = view.slice(indexOf(id, view, from))
     const append = messagesOf(typeof request.append === 'function' ? request.append(hidden) : request.append)
-    return { from, append, madeFor: session ?? null }
+    return { from, append, madeFor: session ?? null, session }
   }
 
   async #commit(
     id: string,
+    session: Session | undefined,
     wanted: Pick<RewindRequest, 'from' | 'append' | 'expectedPosition' | 'madeFor' | 'operation'>,
     authorship: Pick<RewindRequest['run'], 'actor' | 'reason'>,
   ): Promise<Rewound> {
-    const session = await this.storage.session(id)
     const provider = resolveModel(session && this.configuration.modelOf(session), undefined, undefined).key
     const run = { runId: uuidv7(), trigger: 'manual' as const, ...authorship }
     const request = { ...wanted, compactionId: uuidv7(), run, provider }
@@ -134,7 +146,7 @@ export class RewindVerbs<S extends Storage> extends LogVerbs<S> {
 }
 
 type Request = Pick<RewindOptions, 'from' | 'append'>
-type Decision = Pick<RewindRequest, 'from' | 'append' | 'madeFor'>
+type Decision = Pick<RewindRequest, 'from' | 'append' | 'madeFor'> & { readonly session: Session | undefined }
 
 /** How often a function is asked again: every time somebody else got ahead, so few are enough. */
 const MOST_DECISIONS = 100

@@ -1,6 +1,7 @@
 import { invalid } from '../../core/check.ts'
 import { type NewMessage, partsOf, type StoredMessage } from '../../core/message.ts'
 import { isUndertextError } from '../../errors.ts'
+import { unlessUnknown } from '../../store/unless-unknown.ts'
 import type { Store } from '../../store.ts'
 import { takenBack } from '../taken-back.ts'
 import { uiRowOf } from '../ui-layout.ts'
@@ -49,10 +50,8 @@ export async function readChat(store: ChatStorage, chatId: string, tools?: 'all'
 
 /** The same; a chat that is not there has no messages. */
 export async function readChatOrNone(store: ChatStorage, chatId: string): Promise<ChatLog> {
-  return readChat(store, chatId).catch((error: unknown) => {
-    if (isUndertextError(error, 'SESSION_NOT_FOUND')) return { standing: [], position: 0, isOut: () => false }
-    throw error
-  })
+  const log = await unlessUnknown(readChat(store, chatId))
+  return log ?? { standing: [], position: 0, isOut: () => false }
 }
 
 /** What a change of a chat did. */
