@@ -1,0 +1,74 @@
+import type { Command as Commander } from 'commander'
+import type { Settings } from '../config/settings.ts'
+import type { OpenOptions, SqliteStore } from '../open.ts'
+
+/*
+ * What a command is and what it may touch. A command is registered on the program with its options and examples; when it is run it gets
+ * a context, through which all its reading and writing goes. Nothing here or in a command reads `process` itself, so that a command
+ * can be run within a test as well as by a terminal.
+ */
+
+/** A stream a command writes to. */
+export type Sink = {
+  /** Whether a person watches: colours, progress and questions only then. */
+  readonly isTerminal: boolean
+  /** Columns of the terminal; 80 where there is none. */
+  readonly columns: number
+  write(text: string): void
+}
+
+/** Colours and weights; all of them leave a text as it is where colours are off. */
+export type Style = {
+  readonly [name in
+    | 'bold'
+    | 'dim'
+    | 'red'
+    | 'green'
+    | 'yellow'
+    | 'blue'
+    | 'magenta'
+    | 'cyan'
+    | 'gray'
+    | 'inverse']: (text: string) => string
+}
+
+export type Context = {
+  readonly out: Sink
+  readonly err: Sink
+  readonly input: NodeJS.ReadableStream & { readonly isTTY?: boolean }
+  readonly style: Style
+  readonly env: { readonly [name: string]: string | undefined }
+  readonly cwd: string
+  /** Whether `--json` was given: then one JSON value goes to `out` and nothing else does. */
+  readonly json: boolean
+  /** Whether `--yes` was given, or nobody can be asked. */
+  readonly yes: boolean
+  /** Aborted by Ctrl-C. */
+  readonly signal: AbortSignal
+  /** Where the store is, and who said so: `--db`, `UNDERTEXT_DB` or the per-user default. */
+  readonly location: { readonly path: string; readonly from: 'option' | 'environment' | 'default' }
+  /**
+   * The store, opened once and closed when the command ends. `read` opens it read-only and never makes it: `NOT_THERE` (exit 3) when there is none. `write` makes it,
+   * with its folder where it is the default one.
+   */
+  open(access: 'read' | 'write', options?: Pick<OpenOptions, 'config'>): Promise<SqliteStore>
+  /** A session by its id, a part of its beginning that only one has, or `@` for the one that was made last. Throws `SESSION_NOT_FOUND`, or says which there are. */
+  session(store: SqliteStore, given: string): Promise<string>
+  /** A compaction's or run's id by its beginning, or `@` for the newest. */
+  compaction(store: SqliteStore, sessionId: string, given: string): Promise<string>
+  /** Asks yes or no on the terminal; true at once with `--yes`, false when nobody can be asked. */
+  confirm(question: string): Promise<boolean>
+  /** One JSON value, for `--json`: bytes as base64, undefined left out. */
+  printJson(value: unknown): void
+}
+
+export type { Settings }
+
+/** A command. `register` adds it to the program; `run` is wired by the program, which turns what it throws into an exit code. */
+export type CliCommand = {
+  readonly name: string
+  register(program: Commander, run: Runner): void
+}
+
+/** Runs a command's action in a context; answers nothing, sets the exit code. */
+export type Runner = (action: (context: Context) => Promise<number | void>) => Promise<void>

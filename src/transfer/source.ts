@@ -1,0 +1,132 @@
+import type { JsonObject } from '../core/json.ts'
+import type { NewMessage, PositionRange } from '../core/message.ts'
+
+/*
+ * What readers of foreign files and the import have in common. A source reads the bytes of one file and tells, in order, what stands
+ * in it: conversations, their messages, compactions, and what is wrong with a place. It writes nothing, holds no more than it must,
+ * and tells the same events each time it reads the same bytes: an import reads a file twice, once to check it and once to write.
+ */
+
+/** The kinds of files that are recognised. */
+export const SOURCE_NAMES = [
+  'undertext',
+  'claude-code',
+  'pi',
+  'roo',
+  'chatgpt',
+  'openai',
+  'anthropic',
+  'messages',
+] as const
+export type SourceName = (typeof SOURCE_NAMES)[number]
+
+/** Where something stands in its file. Lines and elements count from 1. */
+export type Place = {
+  readonly line?: number
+  /** The element of the file's outermost list, or the message of its conversation. */
+  readonly element?: number
+}
+
+/** A conversation begins; what follows belongs to it, up to the next one. */
+export type ConversationEvent = {
+  readonly type: 'conversation'
+  readonly at: Place
+  /** What its own system calls it. Absent: it is called after its file. */
+  readonly id?: string
+  /** For a branch that its own system had left: the id of the conversation it parted from. */
+  readonly branchOf?: string
+}
+
+/** What is known of the conversation itself; told anywhere within it, also more than once: the last word counts. */
+export type FieldsEvent = {
+  readonly type: 'fields'
+  readonly title?: string
+  readonly provider?: string
+  readonly model?: string
+  readonly createdAt?: number
+  /** Kept as the session's metadata under the source's name. */
+  readonly metadata?: JsonObject
+}
+
+/**
+ * A message, to be appended. Its `idempotencyKey` is the same whenever the same message is read: made of the source's own id of it, or of its
+ * place in the conversation. In a new session the nth message event of a conversation becomes position n.
+ */
+export type MessageEvent = { readonly type: 'message'; readonly at: Place; readonly message: NewMessage }
+
+/** A compaction the source's system had made, told behind all messages it covers and before those appended after it. */
+export type CompactionEvent = {
+  readonly type: 'compaction'
+  readonly at: Place
+  readonly compaction: ImportedCompaction
+}
+
+export type ImportedCompaction = {
+  /** Unique within the conversation, and the same whenever it is read. */
+  readonly id: string
+  /** `condense` stands a summary for what it covers; `truncate` hides it, with a marker or without; `manual` takes it out by hand. */
+  readonly kind: 'condense' | 'truncate' | 'manual'
+  /** What it covers, by ordinals of the conversation's message events: what is still visible there when it is made, summaries included. */
+  readonly covers: readonly PositionRange[]
+  /** The summary's text, or the marker's. A condensation without one cannot be. */
+  readonly text?: string
+  readonly createdAt?: number
+  readonly reason?: string
+  readonly model?: string
+  /** Whether the source's system had undone it: it is made and undone, so that it can be put back. */
+  readonly undone?: boolean
+}
+
+/** Something that was mended, left out or kept unread; the import goes on. Names places and rules, never what somebody said. */
+export type NoteEvent = {
+  readonly type: 'note'
+  readonly at: Place
+  /** What happened to it: `mended`, `left-out`, `kept` (stored, sent nowhere), `branch` (a branch that is not the current one). */
+  readonly kind: 'mended' | 'left-out' | 'kept' | 'branch'
+  readonly why: string
+}
+
+/** A place that cannot be read. The source goes on behind it; whether the conversation is stored is not its business. */
+export type ProblemEvent = { readonly type: 'problem'; readonly at: Place; readonly why: string }
+
+export type SourceEvent =
+  | ConversationEvent
+  | FieldsEvent
+  | MessageEvent
+  | CompactionEvent
+  | NoteEvent
+  | ProblemEvent
+
+/** The bytes of a file, to be read from the beginning as often as asked. */
+export type Input = {
+  /** The file's name without its folder, and the folder's own name: some systems keep what a conversation is called there. */
+  readonly name: string
+  readonly folder: string
+  /** Bytes there are, as far as they are read. */
+  readonly size: number
+  /** From byte 0 to `size`. */
+  bytes(): AsyncIterable<Uint8Array>
+}
+
+export type ReadOptions = {
+  /** Whether branches that are not the current one are told as conversations of their own (with `branchOf`), or as a note. */
+  readonly branches: boolean
+}
+
+/** The beginning of a file, by which its kind is told: the first JSON values in it that are whole within the first 256 KB. */
+export type Head = {
+  /** The file's name without its folder. */
+  readonly name: string
+  /** `lines`: a JSON value a line. `list`: one list. `object`: one object. */
+  readonly shape: 'lines' | 'list' | 'object'
+  /** The first values (lines, or elements of the list), or the keys of the object with what could be read of it. */
+  readonly values: readonly unknown[]
+}
+
+export type Source = {
+  readonly name: SourceName
+  /** For people: "a session of Claude Code". */
+  readonly title: string
+  recognises(head: Head): boolean
+  read(input: Input, options: ReadOptions): AsyncIterable<SourceEvent>
+}
