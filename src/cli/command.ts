@@ -70,5 +70,5 @@ export type CliCommand = {
   register(program: Commander, run: Runner): void
 }
 
-/** Runs a command's action in a context; answers nothing, sets the exit code. */
-export type Runner = (action: (context: Context) => Promise<number | void>) => Promise<void>
+/** Runs a command's action in a context; what it answers is the exit code. */
+export type Runner = (action: (context: Context) => Promise<number>) => Promise<void>
