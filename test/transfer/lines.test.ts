@@ -1,26 +1,12 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { type JsonLine, type Line, readJsonLines, readLines } from '../../src/transfer/lines.ts'
-
-/** Bytes in chunks of the sizes given, over and over. */
-async function* chunked(bytes: Uint8Array, sizes: readonly number[] = [bytes.length || 1]) {
-  for (let from = 0, i = 0; from < bytes.length; i++) {
-    const size = sizes[i % sizes.length]!
-    yield bytes.subarray(from, from + size)
-    from += size
-  }
-}
-
-async function all<T>(values: AsyncIterable<T>): Promise<T[]> {
-  const list: T[] = []
-  for await (const value of values) list.push(value)
-  return list
-}
+import { all, chunked } from './support/chunked.ts'
 
 const linesOf = (text: string | Uint8Array, sizes?: readonly number[], max?: number): Promise<Line[]> =>
-  all(readLines(chunked(typeof text === 'string' ? Buffer.from(text) : text, sizes), max))
+  all(readLines(chunked(text, sizes), max))
 const jsonOf = (text: string, max?: number): Promise<JsonLine[]> =>
-  all(readJsonLines(chunked(Buffer.from(text), [5]), max))
+  all(readJsonLines(chunked(text, [5]), max))
 
 it('cuts at line feeds alone, and counts blank lines', async () => {
   expect(await linesOf('a\u2028b\r\n\n\rc\x85\u2029d\n')).toEqual([
