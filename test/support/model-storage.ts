@@ -858,6 +858,7 @@ export class ModelStorage implements Storage {
           params: step.plan.params,
           actor: run.actor,
           reason: run.reason,
+          ...(run.trigger === 'import' && { createdAt: step.createdAt }),
           tokensBefore: step.before.tokens,
           tokensAfter: step.after.tokens,
           summarizer: step.summary?.summarizer,
