@@ -87,7 +87,6 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'transfer/source.ts',
   ],
   transfer: ['core'],
-  cli: ['config', 'open.ts'],
   store: [
     'core',
     'import',

@@ -74,4 +74,5 @@ export const EXIT_OF: { readonly [code in ErrorCode]: ExitCode } = {
   STRATEGY_FAILED: EXIT.failed,
   OPERATION_CONFLICT: EXIT.refused,
   HISTORY_DIVERGED: EXIT.refused,
+  IMPORT_DIVERGED: EXIT.refused,
 }
