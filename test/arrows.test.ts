@@ -86,8 +86,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'store/check-arguments.ts',
     'transfer/source.ts',
   ],
-  transfer: ['core'],
-  cli: ['config', 'open.ts'],
+  'transfer.ts': ['transfer'],
+  transfer: ['core', 'formats', 'import/import-types.ts', 'store/store-schema.ts', 'store.ts'],
   store: [
     'core',
     'import',

@@ -59,6 +59,10 @@ export async function createContext(io: Io, options: GlobalOptions): Promise<Ope
       return (await import('./questions.ts')).confirm(io, question)
     },
     ask: async (question) => (canAsk ? (await import('./questions.ts')).ask(io, question) : undefined),
+    progress: async (text) => {
+      const isShown = io.err.isTerminal && options.json !== true && env.TERM !== 'dumb'
+      return (await import('./progress.ts')).startProgress(io, isShown, text)
+    },
     page: (text) => page(io, out, colours.out, text, options.pager && options.json !== true),
     printJson: (value) => out.write(`${printable(value)}\n`),
   }

@@ -79,15 +79,20 @@ export function messagesOf(value: unknown): readonly unknown[] | undefined {
 
 const PLAIN_ROLES = new Set<unknown>(['system', 'user', 'assistant'])
 
-/** Whether a message is a role and a text, which is the same in every form. */
+/** Whether a message is a role and texts, which is the same in every form. */
 function isPlain(message: unknown): boolean {
   return (
     isObject(message) &&
     PLAIN_ROLES.has(message.role) &&
-    typeof message.content === 'string' &&
+    (typeof message.content === 'string' || Array.isArray(message.content)) &&
     detectFormat([message]) === 'openai' &&
-    !['tool_calls', 'function_call', 'refusal', 'reasoning_content'].some(
-      (name) => message[name] !== undefined && message[name] !== null,
-    )
+    !TELLING_FIELDS.some((name) => message[name] !== undefined && message[name] !== null) &&
+    (typeof message.content === 'string' || message.content.every(isTextPart))
   )
+}
+
+const TELLING_FIELDS = ['tool_calls', 'function_call', 'refusal', 'reasoning_content'] as const
+
+function isTextPart(part: unknown): boolean {
+  return isObject(part) && part.type === 'text'
 }
