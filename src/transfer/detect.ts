@@ -5,14 +5,18 @@ import { SOURCES } from './sources/all.ts'
 /** The source that reads a file, or what the file looked like where none does: words for its shape, never text of it. */
 export type Detected = { readonly source: Source } | { readonly looks: string }
 
-/** Finds the source of a file by its first 256 KB: the first one that knows it, or the one that is named. */
+/**
+ * Finds the source of a file by its first 256 KB: the first one that knows it. A source that is named is taken without asking it, for all
+ * that is text.
+ */
 export async function detectSource(input: Input, named?: SourceName): Promise<Detected> {
   const read = await readHead(input)
-  if ('looks' in read) return read
+  if ('looks' in read && !(read.isText && named !== undefined)) return { looks: read.looks }
   const source = SOURCES.find(({ name, recognises }) =>
-    named === undefined ? recognises(read.head) : name === named,
+    named !== undefined ? name === named : 'head' in read && recognises(read.head),
   )
-  return source === undefined ? { looks: lookOf(read.head) } : { source }
+  if (source !== undefined) return { source }
+  return { looks: 'head' in read ? lookOf(read.head) : read.looks }
 }
 
 const SHAPES = {
