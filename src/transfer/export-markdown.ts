@@ -1,5 +1,5 @@
-import type { StoredMessage } from '../core/message.ts'
 import { check } from '../core/check.ts'
+import type { StoredMessage } from '../core/message.ts'
 import { blocksOf } from './document/blocks.ts'
 import { counted, time } from './document/figures.ts'
 import { type DocumentOptions, type DocumentSettings, documentSchema } from './document/options.ts'

@@ -51,6 +51,8 @@ export type Block =
   | {
       readonly type: 'replacement'
       readonly compactionId: string
+      /** The tool, where the output of one is replaced. */
+      readonly tool: { readonly name: string | undefined; readonly id: string } | undefined
       readonly shown: string
       readonly size: string
       readonly original: readonly Block[]
@@ -72,7 +74,8 @@ function replacementOf(
   settings: DocumentSettings,
 ): Block {
   const original = settings.hidden === 'show' ? blocks : []
-  return { type: 'replacement', compactionId, shown: text, size: sizeOf(part), original }
+  const tool = part.type === 'tool-result' ? { name: part.toolName, id: part.toolCallId } : undefined
+  return { type: 'replacement', compactionId, tool, shown: text, size: sizeOf(part), original }
 }
 
 function sizeOf(part: Part): string {

@@ -99,9 +99,16 @@ export function compactionFacts({ compaction, changes, standsFor }: DocumentComp
     { name: 'Made', words: `${time(compaction.createdAt)}, ${compaction.trigger}` },
     ...given('By', compaction.actor),
     ...given('Why', compaction.reason),
-    ...(standsFor.length > 0 ? [{ name: 'Hides', words: places(standsFor), position: standsFor[0]![0] }] : []),
+    ...(standsFor.length > 0
+      ? [{ name: 'Hides', words: places(standsFor), position: standsFor[0]![0] }]
+      : []),
     ...(partsReplaced > 0
-      ? [{ name: 'Shows differently', words: `${figure(partsReplaced)} ${partsReplaced === 1 ? 'part' : 'parts'}` }]
+      ? [
+          {
+            name: 'Shows differently',
+            words: `${figure(partsReplaced)} ${partsReplaced === 1 ? 'part' : 'parts'}`,
+          },
+        ]
       : []),
     { name: 'Tokens', words: `${figure(tokensBefore)} before, ${figure(tokensAfter)} after` },
     ...given('Summarizer', compaction.summarizer),

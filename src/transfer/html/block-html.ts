@@ -36,20 +36,24 @@ export function blockHtml(block: Block, document: SessionDocument): string {
 }
 
 function resultHtml(block: Block & { readonly type: 'result' }, document: SessionDocument): string {
-  const name = block.name === undefined ? '' : ` of ${code(block.name)}`
   const failed = block.failed ? ' <strong class="failed">failed</strong>' : ''
-  const label = `Result${name} ${code(block.id, 'id')}${failed}`
+  const label = `${resultName(block)}${failed}`
   const inner = block.output.map((item) => blockHtml(item, document)).join('\n')
   const kind = block.failed ? 'result error' : 'result'
   if (isLong(block.output)) return folded(kind, `${label} <span>${lengthOf(block.output)}</span>`, inner)
   return `<div class="${kind}"><p class="label">${label}</p>\n${inner}</div>`
 }
 
+function resultName({ name, id }: { readonly name: string | undefined; readonly id: string }): string {
+  return `Result${name === undefined ? '' : ` of ${code(name)}`} ${code(id, 'id')}`
+}
+
 function replacementHtml(block: Block & { readonly type: 'replacement' }, document: SessionDocument): string {
   const by = document.byId.get(block.compactionId)
   const whose = by === undefined ? 'a compaction' : `<a href="#c-${by.number}">${compactionName(by)}</a>`
-  const instead = block.shown === '' ? 'Left out' : 'Shown differently'
-  const said = `<p class="label">${instead} by ${whose}, in place of ${block.size}</p>`
+  const instead = block.shown === '' ? 'left out' : 'shown differently'
+  const what = block.tool === undefined ? 'Part' : resultName(block.tool)
+  const said = `<p class="label">${what} ${instead} by ${whose}, in place of ${block.size}</p>`
   const shown = block.shown === '' ? '' : `\n${codeHtml(block.shown)}`
   const inner = block.original.map((item) => blockHtml(item, document)).join('\n')
   const original = block.original.length === 0 ? '' : `\n${folded('original', 'The original', inner)}`

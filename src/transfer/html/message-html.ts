@@ -49,8 +49,7 @@ export function messageHtml(text: string): string {
 
 /** Text as it stands, in a box that scrolls by itself, also by keys. */
 export function codeHtml(text: string): string {
-  // A parser takes away a line break behind the tag.
-  return `<pre tabindex="0"><code>\n${escaped(text)}</code></pre>`
+  return `<pre tabindex="0"><code>${escaped(text)}</code></pre>`
 }
 
 function lineHtml(line: string): string {

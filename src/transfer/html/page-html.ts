@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { figure, time } from '../document/figures.ts'
 import type { DocumentSettings } from '../document/options.ts'
 import { statusWords } from '../document/reasons.ts'
 import type { DocumentCompaction, SessionDocument } from '../document/session-document.ts'
@@ -114,8 +115,12 @@ function compactionHtml(one: DocumentCompaction, { hidden }: DocumentSettings): 
   // Rows of a compaction that is not in force are hidden.
   const isThere = compaction.insertedIds.length > 0 && (isActive || hidden === 'show')
   const inserted = isThere ? `\n<p><a href="#r-${number}">What it inserted</a></p>` : ''
+  const who = compaction.actor === undefined ? '' : `, ${escapedLine(compaction.actor)}`
+  const why = compaction.reason === undefined ? '' : `\n<p>${escapedLine(compaction.reason)}</p>`
   return `<li id="c-${number}"${isActive ? '' : ' class="past"'}>
-<p><strong>${number} ${compaction.kind}</strong> ${statusWords(compaction)}</p>${inserted}
+<p><strong>${number} ${compaction.kind}</strong> ${statusWords(compaction)}</p>
+<p>${time(compaction.createdAt)}${who}</p>
+<p>${figure(compaction.tokensBefore)} → ${figure(compaction.tokensAfter)} tokens</p>${why}${inserted}
 <details><summary>Audit</summary>
 <dl>
 ${facts.join('\n')}

@@ -16,7 +16,7 @@ a { color: var(--link); } :focus-visible { outline: 3px solid var(--link); outli
 h2 { font-size: 1.05rem; margin: 0 0 .5rem; }
 dl { display: grid; grid-template-columns: auto minmax(0, 1fr); gap: .1rem .75rem; margin: 0; font-size: .875rem; }
 dt { color: var(--soft); } dd { margin: 0; overflow-wrap: anywhere; }
-header dl { grid-template-columns: repeat(auto-fill, minmax(15rem, 1fr)); gap: .3rem 1.5rem; } header dl div { display: flex; gap: .5rem; }
+header dl { grid-template-columns: repeat(auto-fill, minmax(15rem, 1fr)); gap: .3rem 1.5rem; } header dl div { display: flex; gap: .5rem; } header dt { white-space: nowrap; }
 .bar { display: block; width: 100%; height: .8rem; margin: 1rem 0 .4rem; border-radius: .4rem; }
 .legend { display: flex; flex-wrap: wrap; gap: .2rem 1.2rem; margin: 0; padding: 0; list-style: none; font-size: .8125rem; color: var(--soft); }
 .legend svg { width: .7rem; height: .7rem; margin-right: .35rem; }
@@ -39,7 +39,7 @@ h3 { margin: 0; font-size: .95rem; } h3 a { color: inherit; text-decoration: non
 .row.user { border-left-color: var(--user); } .user h3 { color: var(--user); } .row.assistant { border-left-color: var(--assistant); } .assistant h3 { color: var(--assistant); }
 .row.tool { border-left-color: var(--tool); } .tool h3 { color: var(--tool); } .row.system { border-left-color: var(--system); } .system h3 { color: var(--system); }
 .row.inserted { border-left-color: var(--inserted); border-style: dashed; border-left-style: solid; } .inserted h3 { color: var(--inserted); }
-.row.hidden { background: transparent; } .row.hidden > :not(.why):not(header) { opacity: .72; }
+.row.hidden { background: transparent; color: var(--soft); border-style: dotted; border-left-style: solid; }
 .flag { border: 1px solid var(--line); border-radius: 1rem; padding: 0 .5rem; } .why { margin: 0 0 .5rem; }
 .gap { text-align: center; color: var(--soft); font-size: .875rem; }
 body:has(#show-hidden:not(:checked)) .row.hidden:not(:target) { display: none; } .row.filtered { display: none; }

@@ -17,7 +17,9 @@ const QUOTE_DEPTH = 8
 
 /** What a message said, ready to stand in the document. */
 export function messageMarkdown(text: string): string {
-  return keptLines(visibleText(text).split('\n'), 0).join('\n').replace(/^\n+|\s+$/g, '')
+  return keptLines(visibleText(text).split('\n'), 0)
+    .join('\n')
+    .replace(/^\n+|\s+$/g, '')
 }
 
 /** Reading the lines of one level of quoting. */
@@ -42,13 +44,16 @@ function keepCode(lines: readonly string[], at: number, course: Course): number 
     writeCode(block.lines, block.indent, block.info, course)
     return block.next
   }
-  const isIndented = course.isBlank && !course.inList && line.trim() !== '' && leadingSpaces(spaced(line)) >= 4
+  const isIndented =
+    course.isBlank && !course.inList && line.trim() !== '' && leadingSpaces(spaced(line)) >= 4
   if (isIndented) return keepIndented(lines, at, course)
   const item = /^(\s*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)+)(?=`{3,}[^`]*$|~{3,})/.exec(line)
   if (item === null) return undefined
   // Code that begins on the line of its list item: the sign of the item gets a line of its own.
   const marker = spaced(item[1]!)
   const behind = codeBlockAt(lines, at, ' '.repeat(marker.length) + line.slice(item[1]!.length))!
+  // Alone on its line it would underline a paragraph, and make a heading of it.
+  if (!course.isBlank) course.out.push('')
   course.out.push(marker.trimEnd())
   course.isBlank = false
   course.inList = true
@@ -113,10 +118,11 @@ function escapedUnderline(line: string): string {
 }
 
 function keptText(text: string): string {
-  if (/^(?:`{3,}[^`]*$|~{3,})/.test(text)) return `\\${keptInline(text)}`
-  if (text.startsWith('>')) return `\\${keptInline(text)}`
+  const kept = keptInline(text)
+  // Code behind it may have become elements, so that only now it is a fence.
+  if (/^(?:`{3,}[^`]*$|~{3,}|>)/.test(kept)) return `\\${kept}`
   const heading = /^(#{1,6})(?=[ \t]|$)/.exec(text)
-  if (heading === null) return keptInline(text)
+  if (heading === null) return kept
   const level = Math.min(6, heading[1]!.length + OWN_LEVELS)
   return `${'#'.repeat(level)}${keptInline(text.slice(heading[1]!.length))}`
 }
@@ -144,7 +150,10 @@ function keptWords(text: string): string {
 
 /** Any text as characters that mean nothing to HTML and Markdown, within a line. */
 export function inertText(text: string): string {
-  return text.replace(/[&<>`*_~[\]{}#!|\\$@]/g, (character) => NAMED.get(character) ?? `&#${character.charCodeAt(0)};`)
+  return text.replace(
+    /[&<>`*_~[\]{}#!|\\$@]/g,
+    (character) => NAMED.get(character) ?? `&#${character.charCodeAt(0)};`,
+  )
 }
 
 const NAMED: ReadonlyMap<string, string> = new Map([

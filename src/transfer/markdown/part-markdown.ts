@@ -1,7 +1,7 @@
 import { type Block, type Code, isLong, lengthOf } from '../document/blocks.ts'
 import { fenceAround } from '../document/code-blocks.ts'
-import { compactionName } from '../document/summary-words.ts'
 import type { SessionDocument } from '../document/session-document.ts'
+import { compactionName } from '../document/summary-words.ts'
 import { visibleLine, visibleText } from '../document/visible-text.ts'
 import { inertText, messageMarkdown } from './message-markdown.ts'
 
@@ -41,8 +41,15 @@ function resultMarkdown(block: Block & { readonly type: 'result' }, document: Se
     const id = `<code>${html(block.id)}</code>`
     return folded(`<strong>Result${name}</strong> (${id}${failed}), ${lengthOf(block.output)}`, inner)
   }
-  const name = block.name === undefined ? '' : ` of ${codeSpan(block.name)}`
-  return `**Result${name}** (${codeSpan(block.id)}${failed})\n\n${inner}`
+  return `**${resultName(block.name)}** (${codeSpan(block.id)}${failed})\n\n${inner}`
+}
+
+function resultName(name: string | undefined): string {
+  return `Result${name === undefined ? '' : ` of ${codeSpan(name)}`}`
+}
+
+function replacedName(tool: (Block & { readonly type: 'replacement' })['tool']): string {
+  return tool === undefined ? '**Part**' : `**${resultName(tool.name)}** (${codeSpan(tool.id)})`
 }
 
 function replacementMarkdown(
@@ -51,8 +58,8 @@ function replacementMarkdown(
 ): string {
   const by = document.byId.get(block.compactionId)
   const whose = by === undefined ? 'a compaction' : compactionName(by)
-  const instead = block.shown === '' ? 'Left out' : 'Shown differently'
-  const said = `*${instead} by ${whose}, in place of ${block.size}.*`
+  const instead = block.shown === '' ? 'left out' : 'shown differently'
+  const said = `${replacedName(block.tool)}, ${instead} by ${whose}, in place of ${block.size}`
   const shown = block.shown === '' ? [] : [fencedMarkdown(block.shown, '')]
   const inner = block.original.map((item) => blockMarkdown(item, document)).join('\n\n')
   const original = block.original.length === 0 ? [] : [folded('The original', inner)]
