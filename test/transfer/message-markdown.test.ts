@@ -45,7 +45,11 @@ describe('the Markdown of a message', () => {
     ],
     ['attributes and raw code of a fence', lines('```{=html}', '<b>', '```'), lines('```html', '<b>', '```')],
     ['what becomes a fence when code behind it does not stay', '```a`<b>`', '\\```a<code>&lt;b&gt;</code>'],
-    ['the sign of an item that would underline a heading', lines('a', '- ~~~'), lines('a', '', '-', '  ```', '  ```')],
+    [
+      'the sign of an item that would underline a heading',
+      lines('a', '- ~~~'),
+      lines('a', '', '-', '  ```', '  ```'),
+    ],
     ['a fence in a quote in a list', '- > ```', '- > \\```'],
     ['links to scripts', '[a](javascript:x)', '[a]&#40;javascript:x)'],
     [
