@@ -40,7 +40,12 @@ export const EVERY_PART: readonly NewMessage[] = [
         mediaType: 'application/pdf',
         filename: 'a.pdf',
       },
-      { type: 'file', data: '<svg onload="x"/>', mediaType: 'image/svg+xml', filename: '<b>.svg' },
+      {
+        type: 'file',
+        data: Buffer.from('<svg onload="x"/>').toString('base64'),
+        mediaType: 'image/svg+xml',
+        filename: '<b>.svg',
+      },
     ],
   },
   {

@@ -81,10 +81,11 @@ function folded(summary: string, inner: string): string {
   return `<details>\n<summary>${summary}</summary>\n\n${inner}\n\n</details>`
 }
 
-/** A name or an id on a line, as code: its fence is longer than any run within. */
+/** A name or an id on a line, as code: its fence is longer than any run within, and `<` is written as itself between lines of fences alone. */
 export function codeSpan(text: string): string {
   const shown = visibleLine(text).trim()
   if (shown === '') return '*(empty)*'
+  if (shown.includes('<')) return `<code>${inertText(shown)}</code>`
   const longest = Math.max(0, ...(shown.match(/`+/g) ?? []).map((run) => run.length))
   const fence = '`'.repeat(longest + 1)
   const space = shown.startsWith('`') || shown.endsWith('`') ? ' ' : ''
