@@ -86,7 +86,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'store/check-arguments.ts',
     'transfer/source.ts',
   ],
-  transfer: ['core'],
+  'transfer.ts': ['transfer'],
+  transfer: ['core', 'formats', 'import/import-types.ts', 'store/store-schema.ts', 'store.ts'],
   store: [
     'core',
     'import',
