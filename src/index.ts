@@ -157,6 +157,7 @@ export type {
   ReasoningPart,
   Role,
   RowKind,
+  ShownText,
   StoredMessage,
   TextPart,
   ToolCallPart,

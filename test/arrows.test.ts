@@ -139,6 +139,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'usage-totals.ts',
     'tokenizers',
   ],
+  transfer: ['core', 'ai-sdk', 'formats', 'openai-agents', 'stats.ts', 'storage/storage.ts', 'store.ts'],
   cli: [
     'core',
     'compaction',

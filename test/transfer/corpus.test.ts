@@ -1,40 +1,66 @@
 import { readFileSync } from 'node:fs'
-import { expect, it } from 'vitest'
-import { openStore, toAnthropic, toOpenAI } from '../../src/index.ts'
-import { importFile } from '../../src/transfer.ts'
+import { describe, expect, it } from 'vitest'
+import { fromAnthropic, fromOpenAI, type NewMessage, openStore, type SqliteStore } from '../../src/index.ts'
+import { exportHtml } from '../../src/transfer/export-html.ts'
+import { exportMarkdown } from '../../src/transfer/export-markdown.ts'
+import { exportView } from '../../src/transfer/export-view.ts'
+import { VIEW_FORMATS } from '../../src/transfer/view-formats.ts'
 import { sharedPath } from '../support/shared.ts'
+import { whole } from './sessions.ts'
+import { elementsOf, readStrictly } from './strict-html.ts'
 
-/* Real conversations, imported from their files, come out as they went in. */
+const coding = sharedPath('corpus/coding-session.anthropic.jsonl')
+const airline = sharedPath('corpus/airline-support.openai.jsonl')
 
-const codingSession = sharedPath('corpus/coding-session.anthropic.jsonl')
-const airlineSupport = sharedPath('corpus/airline-support.openai.jsonl')
-
-const linesOf = (path: string): unknown[] =>
+const linesIn = (path: string): object[] =>
   readFileSync(path, 'utf8')
     .trim()
     .split('\n')
-    .map((line) => JSON.parse(line) as unknown)
+    .map((line) => JSON.parse(line) as object)
 
-it.skipIf(codingSession === undefined)('a coding session of Anthropic’s', async () => {
-  await using store = await openStore(':memory:', { config: { previewToolOutputs: false } })
-  const lines = linesOf(codingSession!) as { timestamp: string }[]
-  const { source, conversations } = await importFile(store, codingSession!)
-  expect(source).toBe('anthropic')
-  expect(conversations).toMatchObject([
-    { sessionId: 'coding-session.anthropic', status: 'imported', messages: lines.length },
-  ])
-  const view = await store.getEffectiveHistory('coding-session.anthropic')
-  expect(toAnthropic(view).messages).toEqual(lines)
-  expect(view[0]!.createdAt).toBe(Date.parse(lines[0]!.timestamp))
-  expect((await store.verifySession('coding-session.anthropic')).findings).toEqual([])
+describe.skipIf(coding === undefined)('the coding session of the corpus', () => {
+  it('is exported in every form, compacted and whole', async () => {
+    const store = await storeOf(fromAnthropic(linesIn(coding!)).slice(0, 400))
+    await store.compactSession('s', { target: 0.2 })
+    await expectAll(store)
+  })
 })
 
-it.skipIf(airlineSupport === undefined)('a hundred conversations of OpenAI’s, a line each', async () => {
-  await using store = await openStore(':memory:', { config: { previewToolOutputs: false } })
-  const lines = linesOf(airlineSupport!) as { id: string; messages: unknown[] }[]
-  const { source, totals } = await importFile(store, airlineSupport!)
-  expect(source).toBe('openai')
-  expect(totals).toMatchObject({ conversations: lines.length, imported: lines.length, problems: 0 })
-  for (const { id, messages } of lines)
-    expect(toOpenAI(await store.getEffectiveHistory(id))).toEqual(messages)
+describe.skipIf(airline === undefined)('conversations of the corpus', () => {
+  it('are exported in every form', async () => {
+    for (const conversation of linesIn(airline!).slice(0, 5)) {
+      const store = await storeOf(fromOpenAI((conversation as { messages: object[] }).messages))
+      await store
+        .compactSession('s', { range: { from: 2, to: 5 }, summary: 'Asked for a flight.' })
+        .catch(() => undefined)
+      await expectAll(store)
+    }
+  })
 })
+
+async function storeOf(messages: readonly NewMessage[]): Promise<SqliteStore> {
+  const store = await openStore(':memory:')
+  await store.append('s', messages)
+  return store
+}
+
+async function expectAll(store: SqliteStore): Promise<void> {
+  const { messageCount, visibleCount } = await store.getSession('s')
+  for (const format of VIEW_FORMATS)
+    for (const how of [{}, { full: true }, { rendered: true }]) {
+      const document = JSON.parse(await whole(exportView(store, 's', { format, ...how })))
+      expect((document.messages ?? document.contents ?? document).length).toBeGreaterThan(0)
+    }
+  const rows = await store.getMessages('s')
+  for (const hidden of ['show', 'omit'] as const) {
+    const count = hidden === 'show' ? rows.length : visibleCount
+    const page = readStrictly(await whole(exportHtml(store, 's', { hidden })))
+    expect(elementsOf(page, 'article')).toHaveLength(count)
+    const markdown = await whole(exportMarkdown(store, 's', { hidden }))
+    expect(
+      markdown.match(/^### (?:[\d,]+|Summary of .*|Marker of .*) · .* UTC/gm)!.length,
+    ).toBeGreaterThanOrEqual(count)
+  }
+  expect(rows.filter(({ kind }) => kind === 'message')).toHaveLength(messageCount)
+  await store.close()
+}
