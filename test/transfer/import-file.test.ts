@@ -335,6 +335,32 @@ describe('while it is read', () => {
     expect(await sessionIds()).toEqual([])
   })
 
+  it('a file that is rewritten while it is written: what was stored before stays', async () => {
+    // Each of two is longer than a block of the file: behind the first conversation, the last one is not read yet.
+    const long = { messages: [user('x'.repeat(600_000))] }
+    const begin = [
+      { id: 'first', messages: turns(1) },
+      { ...long, id: 'second' },
+      { ...long, id: 'third' },
+    ]
+    const linesWith = (last: string): string =>
+      [...begin, { id: 'last', messages: [user(last)] }].map((each) => `${JSON.stringify(each)}\n`).join('')
+    const path = await fileWith('many.jsonl', linesWith('one'))
+    const wrapped = {
+      getSession: store.getSession.bind(store),
+      importSession: async (...args: Parameters<SqliteStore['importSession']>) => {
+        const done = await store.importSession(...args)
+        await writeFile(path, linesWith('two'))
+        return done
+      },
+    }
+    const error = await failure(importFile(wrapped, path))
+    expect(error.code).toBe('FILE_CHANGED')
+    expect(error.facts).toEqual({ file: path, imported: 1 })
+    expect(await sessionIds()).toEqual(['first'])
+    expect((await load(path)).totals).toMatchObject({ unchanged: 1, imported: 3 })
+  })
+
   it('a file that is cut is not stored', async () => {
     const path = await fileWith('chat.jsonl', turns(2))
     const { wrapped } = between(() => truncate(path, 20))
