@@ -43,6 +43,7 @@ export interface Failures {
   STRATEGY_FAILED: { strategy: string; error: string }
   HISTORY_DIVERGED: { sessionId: string; position: number; why: string }
   OPERATION_CONFLICT: { sessionId: string; operationId: string }
+  HISTORY_REFUSED: { line: number; why: string }
 }
 
 /** What is known of a request that is still too long. Figures are tokens. */
@@ -169,6 +170,8 @@ const SENTENCES: { readonly [C in ErrorCode]: (facts: Failures[C]) => string } =
     `The strategy ${JSON.stringify(strategy)} failed (${error}), so nothing was changed.`,
   OPERATION_CONFLICT: ({ operationId }) =>
     `The operation id ${JSON.stringify(operationId)} was used for another rewind of this session, so nothing was changed. Use a new id for a new operation.`,
+  HISTORY_REFUSED: ({ line, why }) =>
+    `The history is refused at line ${line} (${why}), and nothing of it was stored. Export it again, or take a copy that is whole.`,
   HISTORY_DIVERGED: ({ sessionId, position, why }) =>
     `The prompt goes on from position ${position} of session ${JSON.stringify(sessionId)}, and what stands behind it cannot be set aside (${why}). Go on from the end, or in a new session.`,
 }
