@@ -44,6 +44,7 @@ export interface Failures {
   HISTORY_DIVERGED: { sessionId: string; position: number; why: string }
   OPERATION_CONFLICT: { sessionId: string; operationId: string }
   HISTORY_REFUSED: { line: number; why: string }
+  IMPORT_DIVERGED: { sessionId: string; position: number; why: string }
 }
 
 /** What is known of a request that is still too long. Figures are tokens. */
@@ -120,7 +121,7 @@ const SENTENCES: { readonly [C in ErrorCode]: (facts: Failures[C]) => string } =
   JOB_NOT_FOUND: ({ jobId }) =>
     `There is no job ${JSON.stringify(jobId)}. listJobs names those of a session.`,
   ABORTED: ({ sessionId }) =>
-    `The compaction of session ${JSON.stringify(sessionId)} was aborted by its signal; nothing was changed.`,
+    `The work on session ${JSON.stringify(sessionId)} was aborted by its signal; nothing was changed.`,
   ESTIMATOR_UNKNOWN: ({ sessionId, estimator }) =>
     `The estimator ${JSON.stringify(estimator)}, asked for or recorded with session ${JSON.stringify(sessionId)}, was not given to this store. Pass it to openStore (as estimator, or among estimators).`,
   TOKENIZER_UNAVAILABLE: ({ tokenizer, detail }) =>
@@ -172,6 +173,8 @@ const SENTENCES: { readonly [C in ErrorCode]: (facts: Failures[C]) => string } =
     `The operation id ${JSON.stringify(operationId)} was used for another rewind of this session, so nothing was changed. Use a new id for a new operation.`,
   HISTORY_REFUSED: ({ line, why }) =>
     `The history is refused at line ${line} (${why}), and nothing of it was stored. Export it again, or take a copy that is whole.`,
+  IMPORT_DIVERGED: ({ sessionId, position, why }) =>
+    `Session ${JSON.stringify(sessionId)} is not the beginning of what is imported, at position ${position} (${why}), so nothing was added. Import it under another id.`,
   HISTORY_DIVERGED: ({ sessionId, position, why }) =>
     `The prompt goes on from position ${position} of session ${JSON.stringify(sessionId)}, and what stands behind it cannot be set aside (${why}). Go on from the end, or in a new session.`,
 }

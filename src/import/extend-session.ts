@@ -1,0 +1,103 @@
+import type { NewMessage } from '../core/message.ts'
+import { UndertextError } from '../errors.ts'
+import type { Session } from '../storage/storage.ts'
+import { checkedEvents } from './checked-events.ts'
+import { Writing } from './import-new.ts'
+import type { CheckedImport, ImportEvent, ImportEvents, ImportHost, SessionImport } from './import-types.ts'
+
+/** Messages that are looked up at once. */
+const LOOKED_UP_AT_ONCE = 500
+
+/**
+ * Brings in what is new of a conversation that was imported before. What is there must be its beginning, word for word; what is new goes
+ * behind it. Where the events can be had again, all of them are looked at before anything is written.
+ *
+ * Throws `SESSION_EXISTS` for a session that is another conversation, `IMPORT_DIVERGED`.
+ */
+export async function extendSession(
+  host: ImportHost,
+  session: Session,
+  events: ImportEvents,
+  options: CheckedImport,
+): Promise<SessionImport> {
+  const { id: sessionId, messageCount } = session
+  if (typeof events === 'function') await settleAll(new KnownBeginning(host, session), checkedEvents(events))
+  const writing = new Writing(host, sessionId, messageCount, options)
+  await settleAll(new KnownBeginning(host, session, writing), checkedEvents(events))
+  await options.beforePublish?.()
+  await writing.flush()
+  const { outcomes } = writing.compactions
+  const isChanged = writing.messages > 0 || outcomes.some(({ status }) => status === 'applied')
+  return {
+    sessionId,
+    status: isChanged ? 'extended' : 'unchanged',
+    messages: writing.messages,
+    existing: writing.existing,
+    compactions: outcomes,
+  }
+}
+
+async function settleAll(known: KnownBeginning, events: AsyncIterable<ImportEvent>): Promise<void> {
+  let waiting: ImportEvent[] = []
+  let messages = 0
+  for await (const event of events) {
+    waiting.push(event)
+    if (event.type === 'message') messages += 1
+    if (messages < LOOKED_UP_AT_ONCE) continue
+    await known.settle(waiting)
+    waiting = []
+    messages = 0
+  }
+  await known.settle(waiting)
+}
+
+/** Passes events on, if to anybody, and knows where what is stored ends and what is new begins. */
+class KnownBeginning {
+  readonly #host: ImportHost
+  readonly #session: Session
+  readonly #writing: Writing | undefined
+  #last = 0
+  #isPast = false
+
+  constructor(host: ImportHost, session: Session, writing?: Writing) {
+    this.#host = host
+    this.#session = session
+    this.#writing = writing
+  }
+
+  async settle(events: readonly ImportEvent[]): Promise<void> {
+    const messages = events.flatMap((event) => (event.type === 'message' ? [event.message] : []))
+    const found = await this.#host.storage.knownMessages(this.#session.id, messages)
+    let next = 0
+    for (const event of events) {
+      if (event.type !== 'message') {
+        await this.#writing?.take(event)
+        continue
+      }
+      const known = found[next++]
+      if (known === undefined) await this.#new(event.message)
+      else this.#known(known.position, known.same)
+    }
+  }
+
+  #known(position: number, isSame: boolean): void {
+    if (!isSame) throw this.#diverged(position, 'the message there says something else now')
+    if (this.#isPast) throw this.#diverged(position, 'something new stands before it now')
+    this.#last = Math.max(this.#last, position)
+    this.#writing?.known(position)
+  }
+
+  async #new(message: NewMessage): Promise<void> {
+    const { id: sessionId, messageCount } = this.#session
+    if (!this.#isPast && this.#last === 0 && messageCount > 0)
+      throw new UndertextError('SESSION_EXISTS', { sessionId })
+    if (!this.#isPast && this.#last < messageCount)
+      throw this.#diverged(this.#last + 1, 'other messages were appended behind what was imported')
+    this.#isPast = true
+    await this.#writing?.take({ type: 'message', at: {}, message })
+  }
+
+  #diverged(position: number, why: string): UndertextError<'IMPORT_DIVERGED'> {
+    return new UndertextError('IMPORT_DIVERGED', { sessionId: this.#session.id, position, why })
+  }
+}
