@@ -86,10 +86,14 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'store/check-arguments.ts',
     'transfer/source.ts',
   ],
-  transfer: ['core'],
+  // Whole sessions, out of a storage and into one.
+  history: ['core', 'import/batch.ts', 'import/staging.ts', 'storage/storage.ts', 'version.ts'],
+  'version.ts': [],
+  transfer: ['core', 'history', 'store.ts'],
   cli: ['config', 'open.ts'],
   store: [
     'core',
+    'history',
     'import',
     'compaction',
     'config',

@@ -34,7 +34,8 @@ function charactersIn({ content, metadata }: NewMessage): number {
   return lengthOf(parts) + lengthOf(metadata)
 }
 
-function lengthOf(value: unknown): number {
+/** About how many characters a value has in JSON. */
+export function lengthOf(value: unknown): number {
   if (typeof value === 'string') return value.length
   if (typeof value !== 'object' || value === null) return 8
   if (value instanceof Uint8Array) return value.length

@@ -152,7 +152,7 @@ const rowFields = {
   role: z.enum(ROLES),
   content: anything,
   bytes: z.array(z.tuple([count, z.int().min(-1)])).optional(),
-  metadata: anything,
+  metadata: anything.optional(),
   createdAt: time,
   pinned: flag,
   condenseParent: nameSchema.optional(),

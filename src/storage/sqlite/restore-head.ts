@@ -78,8 +78,7 @@ export function restoreAudit(
 }
 
 /**
- * Writes compactions, from a place in their list on. One that was being made when it was exported is made by nobody here: it has expired.
- * Throws `SESSION_EXISTS` when an id is taken by now: somebody else brings in the same history.
+ * Writes compactions, from a place in their list on. Throws `SESSION_EXISTS` when an id is taken by now: somebody else brings in the same history.
  */
 export function restoreCompactions(
   connection: Connection,
@@ -116,7 +115,7 @@ function insertCompaction(
     session.no,
     record.run,
     record.kind,
-    record.status === 'running' ? 'expired' : record.status,
+    record.status,
     record.trigger,
     record.actor ?? null,
     record.reason ?? null,
