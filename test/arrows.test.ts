@@ -119,6 +119,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   ],
   'index.ts': [
     'core',
+    'history',
     'import',
     'transfer/source.ts',
     'compaction',
