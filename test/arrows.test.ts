@@ -86,10 +86,13 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'store/check-arguments.ts',
     'transfer/source.ts',
   ],
+  // Whole sessions, out of a storage and into one.
+  history: ['core', 'import/batch.ts', 'import/staging.ts', 'storage/storage.ts', 'version.ts'],
+  'version.ts': [],
   'transfer.ts': ['transfer'],
-  transfer: ['core', 'formats', 'import/import-types.ts', 'store/store-schema.ts', 'store.ts'],
   store: [
     'core',
+    'history',
     'import',
     'compaction',
     'config',
@@ -115,6 +118,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   ],
   'index.ts': [
     'core',
+    'history',
     'import',
     'transfer/source.ts',
     'compaction',
@@ -139,7 +143,18 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'usage-totals.ts',
     'tokenizers',
   ],
-  transfer: ['core', 'ai-sdk', 'formats', 'openai-agents', 'stats.ts', 'storage/storage.ts', 'store.ts'],
+  transfer: [
+    'core',
+    'ai-sdk',
+    'formats',
+    'history',
+    'import/import-types.ts',
+    'openai-agents',
+    'stats.ts',
+    'storage/storage.ts',
+    'store/store-schema.ts',
+    'store.ts',
+  ],
   cli: [
     'core',
     'compaction',
