@@ -157,6 +157,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   ],
   cli: [
     'core',
+    'transfer',
     'compaction',
     'config',
     'events.ts',
