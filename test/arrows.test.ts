@@ -86,9 +86,13 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'store/check-arguments.ts',
     'transfer/source.ts',
   ],
+  // Whole sessions, out of a storage and into one.
+  history: ['core', 'import/batch.ts', 'import/staging.ts', 'storage/storage.ts', 'version.ts'],
+  'version.ts': [],
   'transfer.ts': ['transfer'],
   store: [
     'core',
+    'history',
     'import',
     'compaction',
     'config',
@@ -114,6 +118,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   ],
   'index.ts': [
     'core',
+    'history',
     'import',
     'transfer/source.ts',
     'compaction',
@@ -142,6 +147,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'core',
     'ai-sdk',
     'formats',
+    'history',
     'import/import-types.ts',
     'openai-agents',
     'stats.ts',
@@ -151,6 +157,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   ],
   cli: [
     'core',
+    'transfer',
     'compaction',
     'config',
     'events.ts',
