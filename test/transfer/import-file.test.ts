@@ -308,6 +308,7 @@ describe('while it is read', () => {
     return {
       wrapped: {
         getSession: store.getSession.bind(store),
+        restoreSession: store.restoreSession.bind(store),
         importSession: async (...args: Parameters<SqliteStore['importSession']>) => {
           if (waiting.length === 0) waiting.push(then())
           await waiting[0]
@@ -348,6 +349,7 @@ describe('while it is read', () => {
     const path = await fileWith('many.jsonl', linesWith('one'))
     const wrapped = {
       getSession: store.getSession.bind(store),
+      restoreSession: store.restoreSession.bind(store),
       importSession: async (...args: Parameters<SqliteStore['importSession']>) => {
         const done = await store.importSession(...args)
         await writeFile(path, linesWith('two'))
