@@ -28,7 +28,7 @@ export function messageHtml(text: string): string {
   const blocks: string[] = []
   let words: string[] = []
   const flush = (): void => {
-    const said = words.join('\n').replace(/^\n+|\s+$/g, '')
+    const said = words.join('\n').replace(/^\n+/, '').trimEnd()
     if (said !== '') blocks.push(`<div class="said" dir="auto">${said}</div>`)
     words = []
   }
