@@ -86,20 +86,13 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'store/check-arguments.ts',
     'transfer/source.ts',
   ],
+  // Whole sessions, out of a storage and into one.
+  history: ['core', 'import/batch.ts', 'import/staging.ts', 'storage/storage.ts', 'version.ts'],
+  'version.ts': [],
   'transfer.ts': ['transfer'],
-  transfer: [
-    'core',
-    'ai-sdk',
-    'formats',
-    'import/import-types.ts',
-    'openai-agents',
-    'stats.ts',
-    'storage/storage.ts',
-    'store/store-schema.ts',
-    'store.ts',
-  ],
   store: [
     'core',
+    'history',
     'import',
     'compaction',
     'config',
@@ -125,6 +118,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   ],
   'index.ts': [
     'core',
+    'history',
     'import',
     'transfer/source.ts',
     'compaction',
@@ -149,8 +143,24 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'usage-totals.ts',
     'tokenizers',
   ],
+<<<<<<< HEAD
+=======
+  transfer: [
+    'core',
+    'ai-sdk',
+    'formats',
+    'history',
+    'import/import-types.ts',
+    'openai-agents',
+    'stats.ts',
+    'storage/storage.ts',
+    'store/store-schema.ts',
+    'store.ts',
+  ],
+>>>>>>> 0297087fe0445f858def993343b51ca507d7ce8d
   cli: [
     'core',
+    'transfer',
     'compaction',
     'config',
     'events.ts',

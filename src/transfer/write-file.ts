@@ -95,7 +95,7 @@ class FileWriter {
       return outcomeOf(name, checked, done, skipBad)
     } catch (error) {
       if (!isUndertextError(error) || !OF_CONVERSATION.has(error.code)) throw error
-      return outcomeOf(name, checked, { status: 'refused', why: error.message })
+      return outcomeOf(name, checked, { status: 'refused', why: error.message, code: error.code })
     }
   }
 
