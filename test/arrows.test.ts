@@ -143,8 +143,6 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'usage-totals.ts',
     'tokenizers',
   ],
-<<<<<<< HEAD
-=======
   transfer: [
     'core',
     'ai-sdk',
@@ -157,7 +155,6 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'store/store-schema.ts',
     'store.ts',
   ],
->>>>>>> 0297087fe0445f858def993343b51ca507d7ce8d
   cli: [
     'core',
     'transfer',
