@@ -237,6 +237,19 @@ describe('a file with several conversations', () => {
     expect((await load(path)).totals).toMatchObject({ unchanged: 1, extended: 1, messages: 2, existing: 6 })
   })
 
+  it('stores long ones as well, and knows them again', async () => {
+    const long = Array.from({ length: 20_500 }, (_, i) => user(`${i}`))
+    const path = await fileWith('many.jsonl', [
+      { id: 'long', messages: long },
+      { id: 'short', messages: turns(1) },
+    ])
+    expect((await load(path)).conversations).toMatchObject([
+      { sessionId: 'long', status: 'imported', messages: 20_500 },
+      { sessionId: 'short', status: 'imported', messages: 2 },
+    ])
+    expect((await load(path)).totals).toMatchObject({ unchanged: 2, messages: 0, existing: 20_502 })
+  })
+
   it('stores branches of ChatGPT’s as sessions when that is asked for', async () => {
     const said = (role: string, words: string) => ({
       author: { role },
