@@ -3,11 +3,11 @@
  * told as far as it goes. `undefined` when nothing of it is JSON.
  */
 export function partialJson(text: string): unknown {
-  const { closers, isString, safeEnd, safeClosers } = scan(text)
+  const { closers, isString, safeEnd } = scan(text)
   const whole = isString ? `${text.replace(/\\(?:u[0-9a-fA-F]{0,3})?$/, '')}"` : text
-  for (const candidate of [whole + closers, text.slice(0, safeEnd) + safeClosers]) {
+  for (const candidate of [whole, text.slice(0, safeEnd)]) {
     try {
-      return JSON.parse(candidate) as unknown
+      return JSON.parse(candidate + closers) as unknown
     } catch {
       // the next one
     }
@@ -15,36 +15,28 @@ export function partialJson(text: string): unknown {
   return undefined
 }
 
-/** What would close a text, at its end and behind the last value that is whole. */
-function scan(text: string) {
+/**
+ * What would close a text, and where the last value that is whole ends. Whatever opens or closes something is such a place, so both ends
+ * have the same closers.
+ */
+function scan(text: string): { closers: string; isString: boolean; safeEnd: number } {
   const open: string[] = []
   let isString = false
   let safeEnd = 0
-  let safeDepth: readonly string[] = []
   for (let at = 0; at < text.length; at++) {
     const char = text[at]
     if (isString) {
       if (char === '\\') at += 1
       else if (char === '"') isString = false
-      continue
-    }
-    if (char === '"') isString = true
+    } else if (char === '"') isString = true
+    else if (char === ',') safeEnd = at
     else if (char === '{' || char === '[') {
       open.push(char === '{' ? '}' : ']')
       safeEnd = at + 1
-      safeDepth = [...open]
     } else if (char === '}' || char === ']') {
       open.pop()
       safeEnd = at + 1
-      safeDepth = [...open]
-    } else if (char === ',') {
-      safeEnd = at
-      safeDepth = [...open]
     }
   }
-  return { closers: closing(open), isString, safeEnd, safeClosers: closing(safeDepth) }
-}
-
-function closing(open: readonly string[]): string {
-  return open.toReversed().join('')
+  return { closers: open.reverse().join(''), isString, safeEnd }
 }

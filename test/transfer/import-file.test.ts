@@ -197,6 +197,24 @@ describe('a bad place', () => {
     expect(conversations[0]!.problems[0]!.line).toBe(41)
   })
 
+  it('that is nested too deep is one as well', async () => {
+    const deep = `{"role":"user","content":${'['.repeat(300_000)}${']'.repeat(300_000)}}`
+    const path = await fileWith('chat.jsonl', `${lines.join('\n')}\n${deep}\n`)
+    const { conversations } = await load(path)
+    expect(conversations[0]).toMatchObject({ status: 'refused', problems: [{ line: 5 }] })
+    expect((await load(path, { skipBad: true })).conversations[0]).toMatchObject({ messages: 4, skipped: 1 })
+  })
+
+  it('is none because a field is called as no field should be', async () => {
+    const text =
+      '{"__proto__":{"a":1},"title":"T","messages":[{"role":"user","content":"x","__proto__":{"b":2}}]}'
+    const path = await fileWith('chat.json', text)
+    expect((await load(path)).conversations[0]).toMatchObject({ status: 'imported', messages: 1 })
+    const { title, metadata } = await store.getSession('chat')
+    expect(title).toBe('T')
+    expect(JSON.stringify(metadata)).toContain('"__proto__":{"a":1}')
+  })
+
   it('is never quoted', async () => {
     const path = await fileWith('chat.jsonl', `${lines.join('\n')}\nmy secret words\n{"role":"my secret"}\n`)
     expect(JSON.stringify(await load(path))).not.toContain('secret')

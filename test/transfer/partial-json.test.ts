@@ -29,3 +29,7 @@ it('reads what is whole as it is, and never throws on a part of it', () => {
     }),
   )
 })
+
+it('reads what is nested as deep as a head is long in a moment', () => {
+  expect(Array.isArray(partialJson('['.repeat(50_000)) ?? [])).toBe(true)
+})

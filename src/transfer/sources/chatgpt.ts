@@ -43,7 +43,7 @@ async function* conversationsIn(input: Input): AsyncGenerator<Unit, void, undefi
     for await (const { line, ...rest } of readJsonLines(input.bytes())) yield { at: { line }, ...rest }
     return
   }
-  const fields: { [key: string]: unknown } = {}
+  const fields: (readonly [key: string, value: unknown])[] = []
   for await (const piece of readElements(input.bytes())) {
     const at = {
       line: piece.line,
@@ -51,9 +51,9 @@ async function* conversationsIn(input: Input): AsyncGenerator<Unit, void, undefi
     }
     if (piece.type === 'element') yield { at, value: piece.value }
     else if (piece.type === 'problem') yield { at, problem: piece.why }
-    else fields[piece.key] = piece.value
+    else fields.push([piece.key, piece.value])
   }
-  if (shape === 'object') yield { at: { line: 1 }, value: fields }
+  if (shape === 'object') yield { at: { line: 1 }, value: Object.fromEntries(fields) }
 }
 
 function* conversation(

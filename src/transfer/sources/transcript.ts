@@ -68,13 +68,13 @@ function unitOf(piece: JsonElement): Unit | undefined {
 
 /** One object: its fields are read first, for what they say stands before the messages. */
 async function* objectOf(input: Input, form: TranscriptForm): AsyncGenerator<SourceEvent, void, undefined> {
-  const fields: { [key: string]: unknown } = {}
+  const fields: (readonly [key: string, value: unknown])[] = []
   const sample: unknown[] = []
   for await (const piece of readElements(input.bytes(), { lists: MESSAGE_LISTS })) {
-    if (piece.type === 'field') fields[piece.key] = piece.value
+    if (piece.type === 'field') fields.push([piece.key, piece.value])
     else if (piece.type === 'element' && sample.length < 100) sample.push(piece.value)
   }
-  const first = yield* beginning(fields, {}, form)
+  const first = yield* beginning(Object.fromEntries(fields), {}, form)
   const reader = form.reader(sample)
   const count = yield* leadingOf(first, form, reader, {})
   yield* messagesIn(unitsIn(input, MESSAGE_LISTS), form, reader, count)
