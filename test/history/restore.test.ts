@@ -306,4 +306,29 @@ describe('a store', () => {
     await expect(other.restoreSession(records())).rejects.toThrow('the disk is gone')
     expect(await storageOf(other).stagedSessions()).toEqual([])
   })
+
+  it('refuses a preview made before the session was purged and restored: its rows are others inside', async () => {
+    const store = await openMemory()
+    const turn = (n: number): NewMessage[] => [
+      ...[say('user', 'x'), call(`c${n}`, 'run')],
+      ...[result(`c${n}`, units(300)), say('assistant', 'y')],
+    ]
+    const turns = [1, 2, 3, 4, 5, 6].flatMap(turn)
+    await store.append('first', [say('user', 'x')])
+    await store.append('s', turns)
+    const pruning = { enableDeduplicate: false, enableSummarize: false, enableTruncate: false }
+    const settings = { ...pruning, pruneProtectTokens: 30, pruneMinimumSavings: 1, targetTokens: 300 }
+    const preview = (await store.previewCompaction('s', settings))!
+    expect(preview.compactions).toHaveLength(1)
+    const lines = await linesOf(store, 's')
+    await store.purgeSession('s')
+    await store.append('other', turns)
+    await restoreLines(store, lines)
+    await expect(store.compactSession('s', preview)).rejects.toMatchObject({ code: 'STALE_PLAN' })
+    for (const id of ['s', 'other']) {
+      expect((await store.verifySession(id)).findings).toEqual([])
+      expect(await store.listCompactions(id)).toEqual([])
+    }
+    expect((await store.compactSession('s', settings))!.compacted).toBe(true)
+  })
 })
