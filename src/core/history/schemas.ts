@@ -198,7 +198,8 @@ const end = z.strictObject({
     .optional(),
 })
 
-const SCHEMAS: { readonly [T in HistoryRecord['type']]: z.ZodType } = {
+/** The schema of each type of record. */
+export const RECORD_SCHEMAS: { readonly [T in HistoryRecord['type']]: z.ZodObject } = {
   header,
   session,
   compaction,
@@ -217,7 +218,7 @@ const SCHEMAS: { readonly [T in HistoryRecord['type']]: z.ZodType } = {
 export function formProblem(record: unknown): string | undefined {
   if (typeof record !== 'object' || record === null) return 'a record must be an object'
   const { type } = record as { readonly type?: unknown }
-  const known = typeof type === 'string' && Object.hasOwn(SCHEMAS, type)
+  const known = typeof type === 'string' && Object.hasOwn(RECORD_SCHEMAS, type)
   if (!known) return 'its type is none that a history has'
-  return problemOf(SCHEMAS[type as HistoryRecord['type']], record)
+  return problemOf(RECORD_SCHEMAS[type as HistoryRecord['type']], record)
 }
