@@ -17,8 +17,8 @@ it('has an example that is a history: restored, it is as the page says, and its 
   expect(view[1]!.content).toContainEqual({ type: 'image', image: png, mediaType: 'image/png' })
   // All but the header, which has the time, and the checksum, which is of it too.
   expect((await linesOf(store, 'session-1')).slice(1, -1)).toEqual(EXAMPLE.slice(1, -1))
-  const [{ id }] = (await store.listCompactions('session-1')) as [{ id: string }]
-  await store.undoCompaction('session-1', id)
+  const [compaction] = await store.listCompactions('session-1')
+  await store.undoCompaction('session-1', compaction!.id)
   expect((await store.getEffectiveHistory('session-1')).map(({ position }) => position)).toEqual([1, 2, 3, 4])
   await store.close()
 })

@@ -16,6 +16,7 @@ type Loose = {
   readonly incarnation?: string
   readonly position?: number
   readonly compaction?: string
+  readonly message?: string
   readonly status?: string
   readonly retired?: boolean
   readonly audit?: number
@@ -127,7 +128,7 @@ const FORGERIES: Readonly<Record<string, Forgery>> = {
   'a record of no type': [change('audit', 0, () => ({ type: CANARY })), /its type is none/],
   'a record that is a list': [
     (list) => {
-      list[1] = []
+      list[1] = [] as Loose
       return 1
     },
     /its type is none/,
@@ -451,4 +452,5 @@ describe('a history with', () => {
 
 async function firstProblem(forged: readonly HistoryRecord[]): Promise<unknown> {
   for await (const { problem } of checkHistory(numbered(await linesFrom(forged)))) return problem
+  return undefined
 }

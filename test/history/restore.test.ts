@@ -152,7 +152,7 @@ describe('a restored session', () => {
     await restoreLines(other, await linesOf(store, 's'))
     const messages = await other.getMessages('s')
     expect(messages).toEqual(await store.getMessages('s'))
-    const { content } = messages[1] as { content: readonly [{ input: typeof input }] }
+    const { content } = messages[1] as unknown as { content: readonly [{ input: typeof input }] }
     expect(Object.hasOwn(content[0].input, '__proto__')).toBe(true)
     expect(Object.is(content[0].input.zero, -0)).toBe(true)
     expect(JSON.stringify(content[0].input.deep)).toBe(JSON.stringify(deep))
