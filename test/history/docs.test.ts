@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { RECORD_SCHEMAS } from '../../src/core/history/schemas.ts'
 import { openStore } from '../../src/index.ts'
+import { TRIGGERS } from '../../src/storage/storage.ts'
 import { linesOf, restoreLines } from './support.ts'
 
 const PAGE = readFileSync(join(import.meta.dirname, '..', '..', 'docs', 'history-format.md'), 'utf8')
@@ -33,3 +34,8 @@ it.each(Object.entries(RECORD_SCHEMAS))(
     expect(named.sort()).toEqual(Object.keys(shape).sort())
   },
 )
+
+it('knows the triggers there are', () => {
+  const { options } = RECORD_SCHEMAS.compaction.shape.trigger as unknown as { options: readonly string[] }
+  expect(options).toEqual(TRIGGERS)
+})

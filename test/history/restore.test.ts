@@ -1,6 +1,12 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import type { HistoryRecord } from '../../src/core/history/records.ts'
-import { estimatorNamed, type NewMessage, openStore, type SqliteStore } from '../../src/index.ts'
+import {
+  estimatorNamed,
+  type ImportEvent,
+  type NewMessage,
+  openStore,
+  type SqliteStore,
+} from '../../src/index.ts'
 import { storageOf } from '../support/apply-stage.ts'
 import { call, chat, result, say, units } from '../support/conversation.ts'
 import { everythingOf, linesOf, recordsOf, restoreLines } from './support.ts'
@@ -101,6 +107,37 @@ describe('a restored session', () => {
     expect((await other.listSessions()).map(({ id }) => id)).toEqual(['a'])
     expect((await other.listSessions({ archived: true })).map(({ id }) => id)).toEqual(['b'])
     expect((await other.getSession('b')).archivedAt).toBe((await store.getSession('b')).archivedAt)
+  })
+
+  it('may have come from elsewhere, with its compactions', async () => {
+    const [store, other] = [await openMemory(), await openMemory()]
+    const messages = [...chat(2), call('c', 'run'), result('c', units(50)), ...chat(2), say('user', 'now')]
+    const events: ImportEvent[] = messages.map((message, index) => ({
+      ...{ type: 'message', at: {} },
+      message: { ...message, idempotencyKey: `m${index}` },
+    }))
+    const compaction = (
+      id: string,
+      kind: 'condense' | 'truncate',
+      from: number,
+      to: number,
+    ): ImportEvent => ({
+      ...{ type: 'compaction', at: {} },
+      compaction: { id, kind, covers: [[from, to]], text: `for ${id}`, undone: id === 'z' },
+    })
+    events.push(
+      compaction('x', 'condense', 2, 6),
+      compaction('y', 'truncate', 1, 1),
+      compaction('z', 'condense', 1, 8),
+    )
+    await store.importSession('s', events, { source: 'elsewhere' })
+    expect(await store.listCompactions('s')).not.toHaveLength(0)
+    const lines = await linesOf(store, 's')
+    await restoreLines(other, lines)
+    expect(await everythingOf(other, 's')).toEqual(await everythingOf(store, 's'))
+    // What was imported is known in the restored one too.
+    const again = await other.importSession('s', events, { source: 'elsewhere' })
+    expect(again).toMatchObject({ status: 'unchanged', messages: 0 })
   })
 
   it('may have no messages', async () => {

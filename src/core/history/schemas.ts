@@ -10,7 +10,9 @@ import type { HistoryRecord } from './records.ts'
  * somebody said.
  */
 
-const count = z.int().nonnegative()
+/** No count or sum is larger, so that adding to it stays exact. */
+const MAX_COUNT = 1_000_000_000_000_000
+const count = z.int().nonnegative().max(MAX_COUNT)
 const ordinal = z.int().positive()
 const time = z.int()
 const flag = z.literal(true).optional()
