@@ -172,6 +172,7 @@ export type {
   ReasoningPart,
   Role,
   RowKind,
+  ShownText,
   StoredMessage,
   TextPart,
   ToolCallPart,

@@ -1,40 +1,35 @@
-import type { NewMessage, Part } from '../core/message.ts'
+import type { NewMessage } from '../core/message.ts'
 
 /** Most messages written in one transaction. */
 const MOST_MESSAGES = 500
 /** About as many characters as are written in one transaction: it takes some tens of milliseconds. */
 const MOST_CHARACTERS = 4_000_000
 
-/** Messages that are written together. */
-export class Batch {
-  #messages: NewMessage[] = []
+/** Things that are written, or looked up, together. */
+export class Batch<T> {
+  #things: T[] = []
   #characters = 0
 
   get isFull(): boolean {
-    return this.#messages.length >= MOST_MESSAGES || this.#characters >= MOST_CHARACTERS
+    return this.#things.length >= MOST_MESSAGES || this.#characters >= MOST_CHARACTERS
   }
 
-  add(message: NewMessage): void {
-    this.#messages.push(message)
-    this.#characters += charactersIn(message)
+  /** `message`: the one it is, or is about. */
+  add(thing: T, message: Partial<NewMessage>): void {
+    this.#things.push(thing)
+    this.#characters += lengthOf(message.content) + lengthOf(message.metadata)
   }
 
   /** What was added since the last time. */
-  take(): readonly NewMessage[] {
-    const messages = this.#messages
-    this.#messages = []
+  take(): readonly T[] {
+    const things = this.#things
+    this.#things = []
     this.#characters = 0
-    return messages
+    return things
   }
 }
 
-/** About how long a message is: what is long in one stands in texts, inputs and data. */
-function charactersIn({ content, metadata }: NewMessage): number {
-  const parts: readonly Part[] | string = content
-  return lengthOf(parts) + lengthOf(metadata)
-}
-
-/** About how many characters a value has in JSON. */
+/** About how many characters a value has in JSON: what is long in a message stands in texts, inputs and data. */
 export function lengthOf(value: unknown): number {
   if (typeof value === 'string') return value.length
   if (typeof value !== 'object' || value === null) return 8

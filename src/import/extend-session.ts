@@ -1,12 +1,10 @@
 import type { NewMessage } from '../core/message.ts'
 import { UndertextError } from '../errors.ts'
 import type { Session } from '../storage/storage.ts'
+import { Batch } from './batch.ts'
 import { checkedEvents } from './checked-events.ts'
 import { Writing } from './import-new.ts'
 import type { CheckedImport, ImportEvent, ImportEvents, ImportHost, SessionImport } from './import-types.ts'
-
-/** Messages that are looked up at once. */
-const LOOKED_UP_AT_ONCE = 500
 
 /**
  * Brings in what is new of a conversation that was imported before. What is there must be its beginning, word for word; what is new goes
@@ -21,9 +19,16 @@ export async function extendSession(
   options: CheckedImport,
 ): Promise<SessionImport> {
   const { id: sessionId, messageCount } = session
-  if (typeof events === 'function') await settleAll(new KnownBeginning(host, session), checkedEvents(events))
+  if (typeof events === 'function') {
+    const known = new KnownBeginning(host, session)
+    await settleAll(known, checkedEvents(events), options)
+    if (!known.isSomethingNew) {
+      await options.beforePublish?.()
+      return { sessionId, status: 'unchanged', messages: 0, existing: known.existing, compactions: [] }
+    }
+  }
   const writing = new Writing(host, sessionId, messageCount, options)
-  await settleAll(new KnownBeginning(host, session, writing), checkedEvents(events))
+  await settleAll(new KnownBeginning(host, session, writing), checkedEvents(events), options)
   await options.beforePublish?.()
   await writing.flush()
   const { outcomes } = writing.compactions
@@ -37,18 +42,21 @@ export async function extendSession(
   }
 }
 
-async function settleAll(known: KnownBeginning, events: AsyncIterable<ImportEvent>): Promise<void> {
-  let waiting: ImportEvent[] = []
-  let messages = 0
-  for await (const event of events) {
-    waiting.push(event)
-    if (event.type === 'message') messages += 1
-    if (messages < LOOKED_UP_AT_ONCE) continue
-    await known.settle(waiting)
-    waiting = []
-    messages = 0
+async function settleAll(
+  known: KnownBeginning,
+  events: AsyncIterable<ImportEvent>,
+  { signal }: CheckedImport,
+): Promise<void> {
+  const batch = new Batch<ImportEvent>()
+  const settle = async (): Promise<void> => {
+    known.refuseAborted(signal)
+    await known.settle(batch.take())
   }
-  await known.settle(waiting)
+  for await (const event of events) {
+    batch.add(event, event.type === 'message' ? event.message : {})
+    if (batch.isFull) await settle()
+  }
+  await settle()
 }
 
 /** Passes events on, if to anybody, and knows where what is stored ends and what is new begins. */
@@ -58,6 +66,9 @@ class KnownBeginning {
   readonly #writing: Writing | undefined
   #last = 0
   #isPast = false
+  #hasCompactions = false
+  /** Messages that are stored. */
+  existing = 0
 
   constructor(host: ImportHost, session: Session, writing?: Writing) {
     this.#host = host
@@ -65,11 +76,21 @@ class KnownBeginning {
     this.#writing = writing
   }
 
+  /** Whether there is anything that may have to be written. */
+  get isSomethingNew(): boolean {
+    return this.#isPast || this.#hasCompactions
+  }
+
+  refuseAborted(signal: AbortSignal | undefined): void {
+    if (signal?.aborted) throw new UndertextError('ABORTED', { sessionId: this.#session.id })
+  }
+
   async settle(events: readonly ImportEvent[]): Promise<void> {
     const messages = events.flatMap((event) => (event.type === 'message' ? [event.message] : []))
     const found = await this.#host.storage.knownMessages(this.#session.id, messages)
     let next = 0
     for (const event of events) {
+      if (event.type === 'compaction') this.#hasCompactions = true
       if (event.type !== 'message') {
         await this.#writing?.take(event)
         continue
@@ -84,6 +105,7 @@ class KnownBeginning {
     if (!isSame) throw this.#diverged(position, 'the message there says something else now')
     if (this.#isPast) throw this.#diverged(position, 'something new stands before it now')
     this.#last = Math.max(this.#last, position)
+    this.existing += 1
     this.#writing?.known(position)
   }
 

@@ -38,7 +38,7 @@ export class Writing {
   readonly #host: ImportHost
   readonly #sessionId: string
   readonly #options: CheckedImport
-  readonly #batch = new Batch()
+  readonly #batch = new Batch<NewMessage>()
   /** The positions of the conversation's messages, by ordinal less 1. */
   readonly #positions: number[] = []
   #position: number
@@ -75,7 +75,7 @@ export class Writing {
   }
 
   async #add(message: NewMessage): Promise<void> {
-    this.#batch.add(message)
+    this.#batch.add(message, message)
     // What a provider compacted is noted right behind the block that says so.
     if (this.#batch.isFull || lastBlockOf(message.content) !== undefined) await this.flush()
   }

@@ -216,6 +216,8 @@ export type MessageQuery = {
   /** Most messages of the log. */
   readonly limit: number | undefined
   readonly order: 'forward' | 'backward'
+  /** Whether rows come with the texts they show in place of parts. */
+  readonly shown?: boolean | undefined
 }
 
 export type ToolCallQuery = {
