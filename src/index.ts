@@ -157,6 +157,7 @@ export type {
   ReasoningPart,
   Role,
   RowKind,
+  ShownText,
   StoredMessage,
   TextPart,
   ToolCallPart,
@@ -353,6 +354,13 @@ export { toOpenAIResponses } from './formats/responses/to-responses.ts'
 export type { ResponsesInput, ResponsesItem } from './formats/responses/types.ts'
 export { type AnthropicOptions, toAnthropic } from './formats/to-anthropic.ts'
 export { toOpenAI } from './formats/to-openai.ts'
+export type {
+  CompactionOutcome,
+  ImportEvent,
+  ImportEvents,
+  ImportOptions,
+  SessionImport,
+} from './import/import-types.ts'
 export { type OpenOptions, openStore, SqliteStore } from './open.ts'
 export type { ArrayEstimator, EstimatorChoice } from './plain/array-estimator.ts'
 export type { ChatMessage } from './plain/chat-message.ts'
@@ -518,6 +526,12 @@ export {
   type SummaryUsage,
 } from './summarizers/summarizer.ts'
 export { TOKENIZER_NAMES, type TokenizerName, tokenizerEstimator } from './tokenizers/tokenizer.ts'
+export type {
+  CompactionEvent as ImportedCompactionEvent,
+  FieldsEvent,
+  ImportedCompaction,
+  MessageEvent,
+} from './transfer/source.ts'
 export { compactBeforeTurn, type TurnMessages } from './turn/compact-before-turn.ts'
 export {
   buildEnrichedSystem,

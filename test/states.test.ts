@@ -42,6 +42,7 @@ const VERBS = {
   'rewind of nothing': ({ store }) => store.rewind('s', { from: 'start' }),
   'rewind with a message': ({ store }) =>
     store.rewind('s', { from: 'start', append: [say('user', 'instead')] }),
+  importSession: ({ store }) => store.importSession('s', [IMPORTED], { source: 'elsewhere' }),
   'recordProviderCompaction of nothing': ({ store }) => store.recordProviderCompaction('s'),
   getContextStats: ({ store }) => store.getContextStats('s'),
   needsCompaction: async ({ store }) => ((await store.needsCompaction('s')) ? true : null),
@@ -100,6 +101,11 @@ async function summaryIn(store: Store): Promise<string> {
   const rows = await store.getMessages('s')
   return rows.find(({ kind }) => kind === 'summary')?.id ?? 'none'
 }
+const IMPORTED = {
+  type: 'message',
+  at: {},
+  message: { ...say('user', 'from elsewhere'), idempotencyKey: 'elsewhere:1' },
+} as const
 type Verb = keyof typeof VERBS
 
 type Outcome = 'works' | 'null' | ErrorCode
@@ -137,6 +143,7 @@ const TABLE: Record<Verb, Cells<typeof STATES>> = {
   hideMessages:                       [NOT_FOUND, 'MESSAGE_NOT_FOUND',    'STALE_PLAN', 'works', 'STALE_PLAN', READONLY, CLOSED],
   'rewind of nothing':                [NOT_FOUND, 'works',                'works',    'works', 'works', READONLY, CLOSED],
   'rewind with a message':            ['works',   'works',                'works',    'works', 'works', READONLY, CLOSED],
+  importSession:                      ['works',   'works',                'SESSION_EXISTS', 'SESSION_EXISTS', 'SESSION_EXISTS', 'SESSION_EXISTS', CLOSED],
   'recordProviderCompaction of nothing': [NOT_FOUND, 'works',             'works',    'works', 'works', 'works',  CLOSED],
   getContextStats:                    ['null',    'null',                 'works',    'works', 'works', 'works',  CLOSED],
   needsCompaction:                    ['null',    'null',                 'null',     'null',  'null',  'null',   CLOSED],

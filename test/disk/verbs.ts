@@ -116,6 +116,12 @@ export const WRITES: Readonly<Record<string, Verb>> = {
       operationId: 'op',
       operationBody: 1,
     }),
+  importSession: (store) =>
+    store.importSession(
+      'imported',
+      [{ type: 'message', at: {}, message: { ...say('user', units(5_000)), idempotencyKey: 'i1' } }],
+      { source: 'elsewhere' },
+    ),
   recordProviderCompaction: (store) =>
     store.recordProviderCompaction('s', {
       appliedEdits: [{ type: 'clear_tool_uses_20250919', cleared_tool_uses: 30 }],

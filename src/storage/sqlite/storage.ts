@@ -1,7 +1,7 @@
 import type { Estimator } from '../../core/tokens.ts'
 import { UndertextError } from '../../errors.ts'
 import type { Estimators, Storage } from '../storage.ts'
-import { append } from './append.ts'
+import { append, knownMessages } from './append.ts'
 import { endAttempts, noteAnswer, noteAttempt } from './attempts.ts'
 import { readAudit } from './audit-log.ts'
 import { readCachedTokens, readUsage } from './billing.ts'
@@ -37,6 +37,7 @@ import {
   updateSession,
 } from './sessions.ts'
 import { expandSummary, readSources } from './sources.ts'
+import { discardStaged, publishSession, stagedSessions, stageSession } from './staging.ts'
 import { readToolCalls, readToolOutput } from './tool-calls.ts'
 import { redo, undo } from './undo.ts'
 import { undoWhile } from './undo-while.ts'
@@ -58,6 +59,11 @@ export function sqliteStorage(connection: Connection, estimators: Estimators) {
     updateSession: (id, fields) => updateSession(connection, id, fields),
     archiveSession: (id, archived) => archiveSession(connection, id, archived),
     purgeSession: (id, authorship) => purgeSession(connection, id, authorship),
+    stageSession: (staged) => stageSession(connection, staged),
+    publishSession: (stagedId, id, published) => publishSession(connection, stagedId, id, published),
+    discardStaged: (stagedId, rows) => discardStaged(connection, stagedId, rows),
+    stagedSessions: () => stagedSessions(connection),
+    knownMessages: (id, messages) => knownMessages(connection, id, messages),
     append: (id, messages, expectedPosition, previewing) =>
       append(connection, id, messages, expectedPosition, estimators, previewing),
     rewind: (id, request, previewing) => rewind(connection, id, request, estimators, previewing),
