@@ -110,7 +110,7 @@ export class Branches {
     const made: Made = {
       id: `rewind-${node.facts.uuid}`,
       kind: 'manual',
-      covers: rangesOf(left.map(({ ordinal }) => ordinal)),
+      covers: this.#coversOf(left, node.ordinal),
       undone: false,
     }
     this.#hide({ made, nodes: left, boundary: undefined })
@@ -175,6 +175,13 @@ export class Branches {
       if (!this.#isKept(node)) left.push(node)
     }
     return left.reverse()
+  }
+
+  /** Where all that is said is left from some place on, what says nothing goes along. */
+  #coversOf(left: readonly Node[], next: number): PositionRange[] {
+    const first = left[0]!.ordinal
+    const isEnd = this.#visible.findLastIndex(({ ordinal }) => ordinal < first) + left.length + 1 === this.#visible.length
+    return isEnd ? [[first, next - 1]] : rangesOf(left.map(({ ordinal }) => ordinal))
   }
 
   /** On the way, of one answer with what is, or a result of one of its calls: parallel calls stand beside each other. */

@@ -17,7 +17,7 @@ const DEPTH_KEPT = 2
  * Sessions of Claude Code. Every entry is a row, in the form the Claude Agent SDK's adapter keeps it in; most say nothing to a model. What was
  * taken back is hidden by compactions of kind `manual`, what was compacted by summaries.
  */
-export const claudeCodeSource: Source = {
+export const claudeCode: Source = {
   name: 'claude-code',
   title: 'a session of Claude Code',
   recognises,

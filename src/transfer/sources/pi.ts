@@ -13,7 +13,7 @@ const DEPTH_KEPT = 2
  * Sessions of pi, the coding agent. The branch that the last entry ends is the session; the other branches are conversations of their own,
  * or counted in a note. Every entry of a branch is a row, also those that say nothing.
  */
-export const piSource: Source = {
+export const pi: Source = {
   name: PI,
   title: 'a session of pi',
   recognises: ({ shape, values: [first] }) =>

@@ -26,7 +26,7 @@ const TAGS = [
  * Task histories of Roo Code. The task is called after its folder. Summaries and markers are no messages: they are what their compactions
  * insert. `ui_messages.json`, which lies beside, is known and refused.
  */
-export const rooSource: Source = {
+export const roo: Source = {
   name: ROO,
   title: 'a task of Roo Code',
   recognises,

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { entryOf } from '../../../src/claude-agent-sdk/entry.ts'
 import type { SessionStoreEntry } from '../../../src/claude-agent-sdk.ts'
-import { claudeCodeSource } from '../../../src/transfer/sources/claude-code.ts'
+import { claudeCode } from '../../../src/transfer/sources/claude-code.ts'
 import { answers, asks, beside, brings, says, turn } from '../../claude-agent-sdk/entries.ts'
 import {
   eventsOf,
@@ -17,7 +17,7 @@ import {
 const NAME = '0b5e6f1a-7c1d-4e57-9a44-1f0f2b6d3c11.jsonl'
 const told = (entries: readonly object[]) => inputOf(linesOf(entries), { name: NAME })
 const read = async (entries: readonly object[]): Promise<Folded> =>
-  foldEvents(await eventsOf(claudeCodeSource, told(entries)))[0]!
+  foldEvents(await eventsOf(claudeCode, told(entries)))[0]!
 
 /** An entry of a short uuid that follows another. */
 const entry = (uuid: string, parentUuid: string | null, made: SessionStoreEntry, rest: object = {}) => ({
@@ -84,7 +84,7 @@ const LINE = [user('u1', null), answer('a1', 'u1'), user('u2', 'a1'), answer('a2
 
 it('what is taken back is hidden as soon as somebody goes on from before it', async () => {
   const entries = [...LINE, user('u3', 'a1'), answer('a3', 'u3')]
-  const events = await eventsOf(claudeCodeSource, told(entries))
+  const events = await eventsOf(claudeCode, told(entries))
   const [folded] = foldEvents(events)
   expect(shown(folded!)).toEqual(['u1', 'a1', 'u3', 'a3'])
   expect(folded!.compactions).toEqual([
@@ -184,7 +184,7 @@ it('a compaction that kept half of a call covers less', async () => {
   const entries = [user('u1', null), call('c1', 'u1'), result('r1', 'c1', 'c1'), answer('a1', 'r1')]
   const tail = { preservedMessages: { anchorUuid: 's', uuids: ['r1', 'a1'] } }
   const events = await eventsOf(
-    claudeCodeSource,
+    claudeCode,
     told([...entries, boundary('b', 'a1', tail), summary('s', 'b')]),
   )
   expect(shown(foldEvents(events)[0]!)).toEqual(['[s]', 'c1', 'r1', 'a1'])
@@ -201,7 +201,7 @@ it('a file that begins with a summary shows it', async () => {
 
 it('mends chains that are broken, and says so', async () => {
   const events = await eventsOf(
-    claudeCodeSource,
+    claudeCode,
     told([...LINE, user('u3', 'never-written'), answer('a3', 'nor-this')]),
   )
   expect(shown(foldEvents(events)[0]!)).toEqual(['u1', 'a1', 'u2', 'a2', 'u3', 'a3'])
@@ -209,7 +209,7 @@ it('mends chains that are broken, and says so', async () => {
     'mended: the entry it follows is not in the file: taken to follow the one before it (2 times, first here)',
   ])
   // A summary that was never written.
-  const lost = await eventsOf(claudeCodeSource, told([...LINE, boundary('b', 'a2'), user('u3', 'b')]))
+  const lost = await eventsOf(claudeCode, told([...LINE, boundary('b', 'a2'), user('u3', 'b')]))
   expect(shown(foldEvents(lost)[0]!)).toEqual(['u1', 'a1', 'u2', 'a2', 'u3'])
   expect(notesOf(lost)).toEqual([
     'mended: a compaction whose summary is not in the file: what it covered stays visible',
@@ -219,7 +219,7 @@ it('mends chains that are broken, and says so', async () => {
 it('an entry that comes twice counts once, and another of its uuid is kept silently', async () => {
   const [first, ...rest] = LINE
   const other = { ...first!, cwd: '/elsewhere' }
-  const events = await eventsOf(claudeCodeSource, told([first!, ...rest, ...LINE, other]))
+  const events = await eventsOf(claudeCode, told([first!, ...rest, ...LINE, other]))
   const [folded] = foldEvents(events)
   expect(shown(folded!)).toEqual(['u1', 'a1', 'u2', 'a2'])
   expect(folded!.messages).toHaveLength(5)
@@ -243,7 +243,7 @@ it('sidechains, errors of the API and what is only shown say nothing; a subagent
 it('what Claude Code sent otherwise than it stored is said', async () => {
   const micro = entry('m', 'a2', { type: 'system', subtype: 'microcompact_boundary' } as never)
   const events = await eventsOf(
-    claudeCodeSource,
+    claudeCode,
     told([...LINE, micro, { type: 'content-replacement', sessionId: 'x' }]),
   )
   expect(notesOf(events)).toEqual([
@@ -254,7 +254,7 @@ it('what Claude Code sent otherwise than it stored is said', async () => {
 
 it('knows title, model, time and place', async () => {
   const fields = async (entries: readonly object[]) =>
-    eventsOfType(await eventsOf(claudeCodeSource, told(entries)), 'fields')
+    eventsOfType(await eventsOf(claudeCode, told(entries)), 'fields')
   const metadata = { cwd: '/work', gitBranch: 'main', version: '2.1.330', sessionId: NAME.slice(0, -6) }
   const createdAt = Date.parse('2026-01-02T03:04:05.678Z')
   const known = { type: 'fields', provider: 'anthropic', model: 'claude-sonnet-4-5', createdAt, metadata }
@@ -271,7 +271,7 @@ it('knows title, model, time and place', async () => {
 
 it('tells what is wrong with a line, and goes on behind it', async () => {
   const text = `${linesOf([LINE[0]!])}[]\n{"type":\n${linesOf(LINE.slice(1))}{"type":"us`
-  const events = await eventsOf(claudeCodeSource, inputOf(text, { name: NAME }))
+  const events = await eventsOf(claudeCode, inputOf(text, { name: NAME }))
   expect(eventsOfType(events, 'problem').map(({ at, why }) => [at.line, why])).toEqual([
     [2, 'an entry must be an object with a type'],
     [3, expect.stringContaining('no JSON')],
@@ -283,12 +283,12 @@ it('tells what is wrong with a line, and goes on behind it', async () => {
 it('knows its files by their entries', () => {
   const head = (values: unknown[]) => ({ name: 'x.jsonl', shape: 'lines' as const, values })
   for (const value of [...turn(), beside.summary, beside.snapshot, beside.boundary])
-    expect(claudeCodeSource.recognises(head([value])), value.type).toBe(true)
+    expect(claudeCode.recognises(head([value])), value.type).toBe(true)
   for (const value of [
     { type: 'session', id: 'x' },
     { role: 'user', content: 'x' },
     { type: 'message', id: 'x' },
   ])
-    expect(claudeCodeSource.recognises(head([value]))).toBe(false)
-  expect(claudeCodeSource.recognises({ ...head(turn()), shape: 'list' })).toBe(false)
+    expect(claudeCode.recognises(head([value]))).toBe(false)
+  expect(claudeCode.recognises({ ...head(turn()), shape: 'list' })).toBe(false)
 })

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { partsOf } from '../../../src/core/message.ts'
 import type { NewMessage } from '../../../src/index.ts'
-import { piSource } from '../../../src/transfer/sources/pi.ts'
+import { pi } from '../../../src/transfer/sources/pi.ts'
 import {
   eventsOf,
   eventsOfType,
@@ -54,7 +54,7 @@ it.skipIf(golden === undefined)('shows what pi sends, in every recorded case', a
   const cases = golden!.cases.filter(({ fn }) => fn === 'buildSessionContext')
   for (const one of cases) {
     const { entries, leafId } = one.input
-    const conversations = foldEvents(await eventsOf(piSource, told(entries), true))
+    const conversations = foldEvents(await eventsOf(pi, told(entries), true))
     // An id that is not there means the last entry to pi.
     const leaf = entries.some(({ id }) => id === leafId) ? leafId : entries.at(-1)?.id
     const last = ({ messages }: Folded): string | undefined => messages.at(-1)?.idempotencyKey
@@ -107,7 +107,7 @@ const compaction = (id: string, parentId: string, firstKeptEntryId: string, summ
 const shown = (folded: Folded): string[] =>
   spokenOf(folded).map((row) => ('inserted' in row ? row.text : (row.idempotencyKey ?? '')))
 const first = async (entries: readonly object[]): Promise<Folded> =>
-  foldEvents(await eventsOf(piSource, told(entries)))[0]!
+  foldEvents(await eventsOf(pi, told(entries)))[0]!
 
 /** u1 a1 u2 a2 u3 a3, S1 from u2 on, u4 a4. */
 const TWO = [
@@ -169,7 +169,7 @@ it('does not part a call from its result', async () => {
     },
   }
   const entries = [user('u1', null), call, result, words('a2', 'r1'), compaction('S', 'a2', 'r1')]
-  const events = await eventsOf(piSource, told(entries))
+  const events = await eventsOf(pi, told(entries))
   expect(shown(foldEvents(events)[0]!)).toEqual(['S', 'a1', 'r1', 'a2'])
   expect(notesOf(events)).toEqual(['mended: a compaction that parted a call from its result covers less'])
 })
@@ -186,11 +186,11 @@ it('tells the current branch, and the others in a note or as conversations of th
     { type: 'label', id: 'l', parentId: 'a1', targetId: 'u1', label: 'here' },
     words('a2', 'u2'),
   ]
-  const events = await eventsOf(piSource, told(entries))
+  const events = await eventsOf(pi, told(entries))
   expect(foldEvents(events).map(shown)).toEqual([['u1', 'a1', 'u2', 'a2']])
   expect(notesOf(events)).toEqual(['branch: 2 branches that are not the current one: left out'])
 
-  const all = foldEvents(await eventsOf(piSource, told(entries), true))
+  const all = foldEvents(await eventsOf(pi, told(entries), true))
   expect(all.map(({ id, branchOf }) => [id, branchOf])).toEqual([
     ['S', undefined],
     ['S/x1', 'S'],
@@ -210,7 +210,7 @@ it('reads version 1, where lines follow each other and a compaction counts entri
   const entries = [user('u1', null), words('a1', ''), user('u2', ''), words('a2', '')].map(plain)
   // Entry 3, the header counted as 0, is u2.
   const input = told([...entries, plain({ ...cut, firstKeptEntryIndex: 3 }), plain(user('u3', ''))], header)
-  const events = await eventsOf(piSource, input)
+  const events = await eventsOf(pi, input)
   const [folded] = foldEvents(events)
   expect(spokenOf(folded!).map((row) => ('inserted' in row ? row.text : texts(row)))).toEqual([
     'S',
@@ -292,7 +292,7 @@ it('keeps every field of every form', async () => {
     { type: 'session_info', id: 'i', parentId: 'd', name: ' A name ' },
     { type: 'message', id: 'z', parentId: 'i', message: { role: 'nobody', content: 'x' } },
   ]
-  const events = await eventsOf(piSource, told(entries))
+  const events = await eventsOf(pi, told(entries))
   const [{ messages } = { messages: [] }] = foldEvents(events)
   const time = { timestamp: '2025-01-01T00:00:01.000Z' }
   expect(messages.slice(1)).toEqual([
@@ -414,7 +414,7 @@ it('keeps every field of every form', async () => {
 
 it('tells what is wrong with a line, and goes on behind it', async () => {
   const text = `${linesOf([HEADER, user('u1', null)])}{"type":\n7\n${linesOf([{ type: 'message', parentId: 'u1' }, words('a1', 'u1')])}{"type":"mess`
-  const events = await eventsOf(piSource, inputOf(text))
+  const events = await eventsOf(pi, inputOf(text))
   expect(eventsOfType(events, 'problem').map(({ at, why }) => [at.line, why])).toEqual([
     [3, expect.stringContaining('no JSON')],
     [4, 'an entry must be an object with a type'],
@@ -422,14 +422,14 @@ it('tells what is wrong with a line, and goes on behind it', async () => {
     [7, 'the file ends within it'],
   ])
   expect(shown(foldEvents(events)[0]!)).toEqual(['u1', 'a1'])
-  expect(await eventsOf(piSource, inputOf('{}\n'))).toEqual([
+  expect(await eventsOf(pi, inputOf('{}\n'))).toEqual([
     { type: 'problem', at: { line: 1 }, why: 'the first line must be the header of a session' },
   ])
 })
 
 it('knows its files by the header', () => {
   const head = (values: unknown[]) => ({ name: 'x.jsonl', shape: 'lines' as const, values })
-  expect(piSource.recognises(head([HEADER]))).toBe(true)
-  expect(piSource.recognises(head([user('u', null)]))).toBe(false)
-  expect(piSource.recognises(head([]))).toBe(false)
+  expect(pi.recognises(head([HEADER]))).toBe(true)
+  expect(pi.recognises(head([user('u', null)]))).toBe(false)
+  expect(pi.recognises(head([]))).toBe(false)
 })

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { toAnthropic } from '../../../src/index.ts'
 import type { SourceEvent } from '../../../src/transfer/source.ts'
-import { rooSource } from '../../../src/transfer/sources/roo.ts'
+import { roo } from '../../../src/transfer/sources/roo.ts'
 import { messagesAfter, type RooMessage, rooCases, rooSequences } from '../../replays/roo-data.ts'
 import { eventsOf, type Folded, foldEvents, inputOf, spokenOf } from './support.ts'
 
@@ -9,7 +9,7 @@ import { eventsOf, type Folded, foldEvents, inputOf, spokenOf } from './support.
 
 const told = (messages: readonly RooMessage[]): Promise<SourceEvent[]> =>
   eventsOf(
-    rooSource,
+    roo,
     inputOf(JSON.stringify(messages), { name: 'api_conversation_history.json', folder: 'task-1' }),
   )
 
