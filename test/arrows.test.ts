@@ -87,7 +87,18 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'transfer/source.ts',
   ],
   'transfer.ts': ['transfer'],
-  transfer: ['core', 'formats', 'import/import-types.ts', 'store/store-schema.ts', 'store.ts'],
+  transfer: [
+    'core',
+    'ai-sdk',
+    'claude-agent-sdk',
+    'formats',
+    'import/import-types.ts',
+    'openai-agents',
+    'stats.ts',
+    'storage/storage.ts',
+    'store/store-schema.ts',
+    'store.ts',
+  ],
   store: [
     'core',
     'import',
@@ -139,7 +150,6 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'usage-totals.ts',
     'tokenizers',
   ],
-  transfer: ['core', 'ai-sdk', 'formats', 'openai-agents', 'stats.ts', 'storage/storage.ts', 'store.ts'],
   cli: [
     'core',
     'compaction',

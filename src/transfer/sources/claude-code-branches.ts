@@ -180,7 +180,8 @@ export class Branches {
   /** Where all that is said is left from some place on, what says nothing goes along. */
   #coversOf(left: readonly Node[], next: number): PositionRange[] {
     const first = left[0]!.ordinal
-    const isEnd = this.#visible.findLastIndex(({ ordinal }) => ordinal < first) + left.length + 1 === this.#visible.length
+    const isEnd =
+      this.#visible.findLastIndex(({ ordinal }) => ordinal < first) + left.length + 1 === this.#visible.length
     return isEnd ? [[first, next - 1]] : rangesOf(left.map(({ ordinal }) => ordinal))
   }
 

@@ -2,7 +2,8 @@ import { expect, it } from 'vitest'
 import { entryOf } from '../../../src/claude-agent-sdk/entry.ts'
 import type { SessionStoreEntry } from '../../../src/claude-agent-sdk.ts'
 import { claudeCode } from '../../../src/transfer/sources/claude-code.ts'
-import { answers, asks, beside, brings, says, turn } from '../../claude-agent-sdk/entries.ts'
+import { answers, beside, turn } from '../../claude-agent-sdk/entries.ts'
+import { answer, boundary, call, entry, LINE, result, summary, user } from './claude-code-entries.ts'
 import {
   eventsOf,
   eventsOfType,
@@ -18,38 +19,6 @@ const NAME = '0b5e6f1a-7c1d-4e57-9a44-1f0f2b6d3c11.jsonl'
 const told = (entries: readonly object[]) => inputOf(linesOf(entries), { name: NAME })
 const read = async (entries: readonly object[]): Promise<Folded> =>
   foldEvents(await eventsOf(claudeCode, told(entries)))[0]!
-
-/** An entry of a short uuid that follows another. */
-const entry = (uuid: string, parentUuid: string | null, made: SessionStoreEntry, rest: object = {}) => ({
-  ...made,
-  uuid,
-  parentUuid,
-  ...rest,
-})
-const user = (uuid: string, parentUuid: string | null) => entry(uuid, parentUuid, asks(uuid))
-const answer = (uuid: string, parentUuid: string | null, id = uuid) => {
-  const made = says(uuid)
-  return entry(uuid, parentUuid, { ...made, message: { ...(made.message as object), id } })
-}
-const call = (uuid: string, parentUuid: string, id = uuid) => {
-  const made = answers({ type: 'tool_use', id: `t-${uuid}`, name: 'Read', input: {} })
-  return entry(uuid, parentUuid, { ...made, message: { ...(made.message as object), id } })
-}
-const result = (uuid: string, parentUuid: string, caller: string) =>
-  entry(uuid, parentUuid, brings(`t-${caller}`, uuid))
-const boundary = (
-  uuid: string,
-  logicalParentUuid: string,
-  compactMetadata: object = { trigger: 'auto' },
-) => ({
-  ...beside.boundary,
-  uuid,
-  parentUuid: null,
-  logicalParentUuid,
-  compactMetadata,
-})
-const summary = (uuid: string, parentUuid: string | null) =>
-  entry(uuid, parentUuid, asks(uuid), { isCompactSummary: true, isVisibleInTranscriptOnly: true })
 
 /** Entries that follow each other. */
 function chained(entries: readonly SessionStoreEntry[]): SessionStoreEntry[] {
@@ -79,8 +48,6 @@ it('keeps every line, in the form of the adapter', async () => {
   const twice = folded.messages.filter(({ idempotencyKey }) => /^%line-.*-2$/.test(idempotencyKey!))
   expect(twice.map((message) => entryOf(message)?.type)).toEqual(['last-prompt'])
 })
-
-const LINE = [user('u1', null), answer('a1', 'u1'), user('u2', 'a1'), answer('a2', 'u2')]
 
 it('what is taken back is hidden as soon as somebody goes on from before it', async () => {
   const entries = [...LINE, user('u3', 'a1'), answer('a3', 'u3')]
@@ -156,10 +123,8 @@ it('going back to before a compaction takes it out of force, and on from behind 
     { id: 's', undone: true },
     {
       id: 'rewind-u4',
-      covers: [
-        [3, 4],
-        [7, 8],
-      ],
+      // The entries of the compaction, which say nothing, go along.
+      covers: [[3, 8]],
     },
   ])
   const back = await read([...entries, user('u4', 'a1'), user('u5', 'a3')])
@@ -183,10 +148,7 @@ it('what a compaction kept stays, behind its summary or before it', async () => 
 it('a compaction that kept half of a call covers less', async () => {
   const entries = [user('u1', null), call('c1', 'u1'), result('r1', 'c1', 'c1'), answer('a1', 'r1')]
   const tail = { preservedMessages: { anchorUuid: 's', uuids: ['r1', 'a1'] } }
-  const events = await eventsOf(
-    claudeCode,
-    told([...entries, boundary('b', 'a1', tail), summary('s', 'b')]),
-  )
+  const events = await eventsOf(claudeCode, told([...entries, boundary('b', 'a1', tail), summary('s', 'b')]))
   expect(shown(foldEvents(events)[0]!)).toEqual(['[s]', 'c1', 'r1', 'a1'])
   expect(notesOf(events)).toEqual([
     'mended: a compaction that kept what stands apart, or parted calls from their results, covers less',
