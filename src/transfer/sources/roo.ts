@@ -90,7 +90,7 @@ async function survey(input: Input): Promise<Survey | string> {
   let late = 0
   for await (const read of readElements(input.bytes(), { lists: ['messages'] })) {
     if (read.type === 'field' || (read.type === 'element' && read.list !== undefined))
-      return 'this form of Roo Code’s history cannot be read: it must be one list of messages'
+      return 'a history of Roo Code must be one list of messages: this form of it cannot be read'
     if (read.type === 'problem' || problemOf(read.value) !== undefined) continue
     const value = read.value as JsonObject
     elements.push(elementOf(value))
