@@ -43,6 +43,7 @@ export interface Failures {
   STRATEGY_FAILED: { strategy: string; error: string }
   HISTORY_DIVERGED: { sessionId: string; position: number; why: string }
   OPERATION_CONFLICT: { sessionId: string; operationId: string }
+  HISTORY_REFUSED: { line: number; why: string }
   IMPORT_DIVERGED: { sessionId: string; position: number; why: string }
   IMPORT_ABORTED: { file: string; imported: number }
   FILE_UNREADABLE: { file: string; detail: string }
@@ -181,6 +182,8 @@ const SENTENCES: { readonly [C in ErrorCode]: (facts: Failures[C]) => string } =
     `The strategy ${JSON.stringify(strategy)} failed (${error}), so nothing was changed.`,
   OPERATION_CONFLICT: ({ operationId }) =>
     `The operation id ${JSON.stringify(operationId)} was used for another rewind of this session, so nothing was changed. Use a new id for a new operation.`,
+  HISTORY_REFUSED: ({ line, why }) =>
+    `The history is refused at line ${line} (${why}), and nothing of it was stored. Export it again, or take a copy that is whole.`,
   IMPORT_DIVERGED: ({ sessionId, position, why }) =>
     `Session ${JSON.stringify(sessionId)} is not the beginning of what is imported, at position ${position} (${why}), so nothing was added. Import it under another id.`,
   IMPORT_ABORTED: ({ file, imported }) =>

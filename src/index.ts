@@ -125,6 +125,21 @@ export {
   shouldSummarizeFiles,
 } from './core/files/summary-plan.ts'
 export { buildFileSummarizationPrompt, type FileSummaryPromptParams } from './core/files/summary-prompt.ts'
+export type {
+  AuditRecord,
+  CompactionRecord,
+  EndRecord,
+  HeaderRecord,
+  HistoryCounts,
+  HistoryRecord,
+  InsertedRecord,
+  MeasurementRecord,
+  MessageRecord,
+  OperationRecord,
+  ReplacementRecord,
+  SessionRecord,
+  UsageRecord,
+} from './core/history/records.ts'
 export {
   type ImportanceScores,
   type MessageImportance,
@@ -354,6 +369,8 @@ export { toOpenAIResponses } from './formats/responses/to-responses.ts'
 export type { ResponsesInput, ResponsesItem } from './formats/responses/types.ts'
 export { type AnthropicOptions, toAnthropic } from './formats/to-anthropic.ts'
 export { toOpenAI } from './formats/to-openai.ts'
+export type { HistoryRecords } from './history/checked-records.ts'
+export type { RestoreOptions, SessionRestore } from './history/restore-session.ts'
 export type {
   CompactionOutcome,
   ImportEvent,

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import BetterSqlite3 from 'better-sqlite3'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { type ErrorCode, openStore, type Store } from '../src/index.ts'
+import { type ErrorCode, type HistoryRecord, openStore, type Store } from '../src/index.ts'
 import { chat, say } from './support/conversation.ts'
 import { dumpOf, expectFailure, failureOf } from './support/failures.ts'
 
@@ -43,6 +43,10 @@ const VERBS = {
   'rewind with a message': ({ store }) =>
     store.rewind('s', { from: 'start', append: [say('user', 'instead')] }),
   importSession: ({ store }) => store.importSession('s', [IMPORTED], { source: 'elsewhere' }),
+  exportSession: async ({ store }) => {
+    for await (const _ of store.exportSession('s'));
+  },
+  restoreSession: ({ store }) => store.restoreSession(RESTORED),
   'recordProviderCompaction of nothing': ({ store }) => store.recordProviderCompaction('s'),
   getContextStats: ({ store }) => store.getContextStats('s'),
   needsCompaction: async ({ store }) => ((await store.needsCompaction('s')) ? true : null),
@@ -106,6 +110,14 @@ const IMPORTED = {
   at: {},
   message: { ...say('user', 'from elsewhere'), idempotencyKey: 'elsewhere:1' },
 } as const
+const RESTORED: readonly HistoryRecord[] = [
+  { type: 'header', format: 'undertext history', version: 1, package: '0.1.0', exportedAt: 0 },
+  {
+    ...{ type: 'session', id: 's', incarnation: 'abcdefghijklmnop', estimator: 'neurolink' },
+    ...{ createdAt: 0, updatedAt: 0, messages: 0, inserted: 0, version: 0, viewEpoch: 0 },
+  },
+  { type: 'end', compactions: 0, audit: 0, messages: 0, inserted: 0, replacements: 0 },
+]
 type Verb = keyof typeof VERBS
 
 type Outcome = 'works' | 'null' | ErrorCode
@@ -144,6 +156,8 @@ const TABLE: Record<Verb, Cells<typeof STATES>> = {
   'rewind of nothing':                [NOT_FOUND, 'works',                'works',    'works', 'works', READONLY, CLOSED],
   'rewind with a message':            ['works',   'works',                'works',    'works', 'works', READONLY, CLOSED],
   importSession:                      ['works',   'works',                'SESSION_EXISTS', 'SESSION_EXISTS', 'SESSION_EXISTS', 'SESSION_EXISTS', CLOSED],
+  exportSession:                      [NOT_FOUND, 'works',                'works',    'works', 'works', 'works', CLOSED],
+  restoreSession:                     ['works',   'SESSION_EXISTS',       'SESSION_EXISTS', 'SESSION_EXISTS', 'SESSION_EXISTS', 'SESSION_EXISTS', CLOSED],
   'recordProviderCompaction of nothing': [NOT_FOUND, 'works',             'works',    'works', 'works', 'works',  CLOSED],
   getContextStats:                    ['null',    'null',                 'works',    'works', 'works', 'works',  CLOSED],
   needsCompaction:                    ['null',    'null',                 'null',     'null',  'null',  'null',   CLOSED],

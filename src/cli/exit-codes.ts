@@ -75,6 +75,7 @@ export const EXIT_OF: { readonly [code in ErrorCode]: ExitCode } = {
   OPERATION_CONFLICT: EXIT.refused,
   HISTORY_DIVERGED: EXIT.refused,
   IMPORT_DIVERGED: EXIT.refused,
+  HISTORY_REFUSED: EXIT.badData,
   IMPORT_ABORTED: EXIT.interrupted,
   FILE_UNREADABLE: EXIT.notFound,
   FILE_UNRECOGNISED: EXIT.badData,

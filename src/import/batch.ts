@@ -29,8 +29,8 @@ export class Batch<T> {
   }
 }
 
-/** About how long something is: what is long in a message stands in texts, inputs and data. */
-function lengthOf(value: unknown): number {
+/** About how many characters a value has in JSON: what is long in a message stands in texts, inputs and data. */
+export function lengthOf(value: unknown): number {
   if (typeof value === 'string') return value.length
   if (typeof value !== 'object' || value === null) return 8
   if (value instanceof Uint8Array) return value.length

@@ -10,7 +10,10 @@ import type { ToolCall, ToolOutput } from '../core/tool-calls.ts'
 import type { ToolOutputLimits } from '../core/tool-output/message-previews.ts'
 import type { Finding } from '../core/verify.ts'
 import type { View, ViewRow } from '../core/view.ts'
+import type { Histories } from './histories.ts'
 import type { Circuits, Jobs, RunOfJob } from './jobs.ts'
+
+export type { ExportedHead, ExportedRows, Histories, RestoredRow, Restoring } from './histories.ts'
 
 export {
   type Circuit,
@@ -581,6 +584,9 @@ export interface Storage {
   readonly jobs: Jobs
   /** Failures in a row, and what summaries cost. */
   readonly circuits: Circuits
+
+  /** Whole sessions as records: export and restore. */
+  readonly histories: Histories
 
   verify(id: string, repair: boolean): Awaitable<{ findings: Finding[]; repaired: boolean }>
   /** Counts all rows anew. Throws `SESSION_NOT_FOUND`. */

@@ -1,4 +1,11 @@
-import type { CompactionConfig, ImportEvent, NewMessage, Store, Summarizer } from '../../src/index.ts'
+import type {
+  CompactionConfig,
+  HistoryRecord,
+  ImportEvent,
+  NewMessage,
+  Store,
+  Summarizer,
+} from '../../src/index.ts'
 import type { Database } from '../../src/storage/sqlite/driver.ts'
 import { storageOf } from '../support/apply-stage.ts'
 import { call, calls, result, say, units } from '../support/conversation.ts'
@@ -238,6 +245,15 @@ export const VERBS: readonly WritingVerb[] = [
   {
     name: 'import',
     act: (store) => store.importSession('imported', IMPORTED, { source: 'elsewhere' }),
+  },
+  {
+    name: 'restore under another id',
+    arrange: async (store) => {
+      const records: HistoryRecord[] = []
+      for await (const record of store.exportSession(S)) records.push(record)
+      return records
+    },
+    act: (store, records: readonly HistoryRecord[]) => store.restoreSession(records, { id: 'restored' }),
   },
   {
     name: "record a provider's block",

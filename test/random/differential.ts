@@ -26,7 +26,7 @@ import { ModelStorage } from '../support/model-storage.ts'
  */
 
 /** One verb with its random choices; numbers pick among what is there when it runs. */
-type Step =
+export type Step =
   | { readonly verb: 'append'; readonly messages: readonly NewMessage[] }
   | { readonly verb: 'pin' | 'unpin'; readonly pick: readonly number[] }
   | { readonly verb: 'hide'; readonly pick: readonly number[]; readonly whole: boolean }
@@ -240,12 +240,12 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 
 export const sequence: fc.Arbitrary<Step[]> = fc.array(step, { minLength: 3, maxLength: 16 })
 
-const SESSION = 's'
+export const SESSION = 's'
 /** One for each sequence, by its length. */
 const ESTIMATORS = ['neurolink', 'calibrated', 'nca', 'promptfleet'] as const
 
 /** Of every third sequence the longer outputs are previewed: those of more than 220 bytes or 25 lines. */
-const PREVIEWING = { maxToolOutputBytes: 220, maxToolOutputLines: 25 }
+export const PREVIEWING = { maxToolOutputBytes: 220, maxToolOutputLines: 25 }
 
 export async function checkSequence(steps: readonly Step[]): Promise<void> {
   const estimator = estimatorNamed(ESTIMATORS[steps.length % ESTIMATORS.length]!)!
@@ -269,7 +269,7 @@ export async function checkSequence(steps: readonly Step[]): Promise<void> {
 }
 
 /** What a verb answered, without what differs between two stores (ids, times). */
-async function outcomeOf(store: Store, one: Step): Promise<unknown> {
+export async function outcomeOf(store: Store, one: Step): Promise<unknown> {
   try {
     return await perform(store, one)
   } catch (error) {

@@ -52,6 +52,7 @@ import type {
   AppendedMessage,
   AppendPreview,
   Compaction,
+  Histories,
   KnownMessage,
   NamedLimit,
   Previewing,
@@ -118,6 +119,12 @@ export class ModelStorage implements Storage {
   readonly #staged = new Map<string, string>()
   readonly jobs = new ModelJobs((id) => this.session(id))
   readonly circuits = this.jobs
+  /** The model keeps no audit, so it has no whole histories to give or to take. */
+  readonly histories: Histories = new Proxy({} as Histories, {
+    get: (_, verb) => () => {
+      throw new Error(`the model keeps no histories: ${String(verb)}`)
+    },
+  })
   #closed = false
   #incarnations = 0
   #nextKey = 1

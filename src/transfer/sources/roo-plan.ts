@@ -22,7 +22,7 @@ export type RooElement = {
 export type RooCompaction = {
   /** Index of the summary or the marker. */
   readonly owner: number
-  /** Index of the element behind which it is told. */
+  /** Index of the last element it covers or its own: compactions are in the order of these. */
   readonly after: number
   readonly kind: 'condense' | 'truncate'
   readonly covers: readonly PositionRange[]

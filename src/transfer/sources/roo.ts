@@ -140,10 +140,13 @@ function nameIn(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined
 }
 
-/** The second reading: messages in their order, and each compaction behind what it covers. */
+/**
+ * The second reading: messages in their order, and behind them the compactions: a call of a tool that waited when Roo Code hid it waits no
+ * more when something follows it.
+ */
 async function* tell(input: Input, plan: RooPlan): AsyncGenerator<SourceEvent, void, undefined> {
   const owners = new Map(plan.compactions.map((one) => [one.owner, one] as const))
-  const waiting = new Map<number, SourceEvent[]>()
+  const told = new Map<RooCompaction, SourceEvent>()
   const names: ToolNames = new Map()
   const keys = new Keys()
   const ids = new Set<string>()
@@ -158,13 +161,9 @@ async function* tell(input: Input, plan: RooPlan): AsyncGenerator<SourceEvent, v
     const ordinal = plan.ordinals.get(index)
     if (ordinal !== undefined) yield messageEvent(value, read, names, keys.next(value.ts, ordinal))
     const compaction = owners.get(index)
-    if (compaction !== undefined) {
-      const told = waiting.get(compaction.after) ?? []
-      waiting.set(compaction.after, [...told, compactionEvent(value, read, compaction, ids)])
-    }
-    yield* waiting.get(index) ?? []
-    waiting.delete(index)
+    if (compaction !== undefined) told.set(compaction, compactionEvent(value, read, compaction, ids))
   }
+  for (const compaction of plan.compactions) yield told.get(compaction)!
 }
 
 type Element = Extract<JsonElement, { type: 'element' }>
