@@ -7,6 +7,7 @@
  * of what they say.
  */
 import type { PositionRange } from '../../core/message.ts'
+import { coversOf, longestRun, wholeRun } from './claude-code-cover.ts'
 import type { Facts, Preserved } from './claude-code-facts.ts'
 import { rangesOf } from './ranges.ts'
 
@@ -206,8 +207,7 @@ export class Branches {
     this.#boundary = undefined
     const kept = this.#keptBy(boundary.facts.preserved)
     const before = this.#visible.filter(({ ordinal }) => ordinal < boundary.ordinal)
-    const run = this.#runOf(before, new Set(kept))
-    const covered = this.#wholeRun(run, before)
+    const covered = wholeRun(longestRun(before, new Set(kept)), before, (id) => this.#callers.get(id))
     if (covered.length + kept.length < before.length)
       mended.push('a compaction that kept what stands apart, or parted calls from their results, covers less')
     const covers = coversOf(covered, before, boundary.ordinal, summary.ordinal)
@@ -233,38 +233,6 @@ export class Branches {
     return []
   }
 
-  /** Of what is not kept the longest piece that follows each other. */
-  #runOf(before: readonly Node[], kept: ReadonlySet<Node>): Node[] {
-    let longest: Node[] = []
-    let run: Node[] = []
-    for (const node of before) {
-      if (kept.has(node)) run = []
-      else run.push(node)
-      if (run.length > longest.length) longest = run
-    }
-    return longest
-  }
-
-  /** A piece cut down until no call is parted from its result. */
-  #wholeRun(run: readonly Node[], before: readonly Node[]): Node[] {
-    let covered = [...run]
-    const all = new Set(before)
-    for (;;) {
-      const given = new Set(covered)
-      const parted = before.flatMap((node): [number, number][] =>
-        node.facts.results.flatMap((id) => {
-          const caller = this.#callers.get(id)
-          if (caller === undefined || !all.has(caller) || given.has(caller) === given.has(node)) return []
-          return [[covered.indexOf(caller), covered.indexOf(node)] as [number, number]]
-        }),
-      )
-      if (parted.length === 0) return covered
-      const [caller, result] = parted[0]!
-      // A call loses what follows it, a result what goes before.
-      covered = caller === -1 ? covered.slice(result + 1) : covered.slice(0, caller)
-    }
-  }
-
   /** What was kept stands behind the summary from now on, or between boundary and summary, as the compaction says. */
   #relink(boundary: Node, summary: Node, kept: readonly Node[]): void {
     const [head] = kept
@@ -280,19 +248,4 @@ export class Branches {
       this.#leaf = tail
     } else summary.parent = tail
   }
-}
-
-function coversOf(
-  covered: readonly Node[],
-  before: readonly Node[],
-  boundary: number,
-  summary: number,
-): PositionRange[] {
-  const [first, last] = [covered[0], covered.at(-1)]
-  const isFromStart = first === before[0]
-  const isToEnd = last === before.at(-1)
-  // Rows that say nothing go along, and so does an earlier summary; where there is nothing else, the summary's own entry.
-  const from = isFromStart || first === undefined ? 1 : first.ordinal
-  const to = isToEnd || last === undefined ? Math.max(boundary - 1, 1) : last.ordinal
-  return [[from, Math.min(to, summary)]]
 }

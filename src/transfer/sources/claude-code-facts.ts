@@ -4,7 +4,7 @@
  */
 import { isSpoken } from '../../claude-agent-sdk/entry.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
-import { useOfBlocks } from './roo-message.ts'
+import { useOfBlocks } from './block-facts.ts'
 
 export type Facts = {
   readonly uuid: string

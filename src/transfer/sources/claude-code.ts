@@ -4,11 +4,11 @@ import { isObject, type JsonObject, jsonProblem } from '../../core/json.ts'
 import type { NewMessage } from '../../core/message.ts'
 import { jsonOf, readLines } from '../lines.ts'
 import type { Head, Input, NoteEvent, Source, SourceEvent } from '../source.ts'
+import { textOf } from './block-facts.ts'
 import { Branches, type Made, type Step } from './claude-code-branches.ts'
 import { type Facts, factsOf } from './claude-code-facts.ts'
 import { SessionFields } from './claude-code-fields.ts'
 import { timeOf } from './entry-fields.ts'
-import { textOf } from './roo-message.ts'
 
 /** How deep an entry lies in the metadata it is kept in. */
 const DEPTH_KEPT = 2

@@ -6,11 +6,11 @@
  */
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import type { Message, Part } from '../../core/message.ts'
-import type { ToolUse } from '../../core/pairing.ts'
 import { isUndertextError } from '../../errors.ts'
 import { fromAnthropic } from '../../formats/from-anthropic.ts'
 import { fromOpenAIResponses } from '../../formats/responses/from-responses.ts'
 import { keptUnder } from '../../formats/wire.ts'
+import { textOf } from './block-facts.ts'
 
 export const ROO = 'roo'
 
@@ -86,26 +86,4 @@ function named(part: Part, names: ToolNames): Part {
   if (part.type !== 'tool-result' || part.toolName !== undefined) return part
   const toolName = names.get(part.toolCallId)
   return toolName === undefined ? part : { ...part, toolName }
-}
-
-/** The words of a content, its texts in paragraphs. */
-export function textOf(content: unknown): string {
-  if (typeof content === 'string') return content
-  if (!Array.isArray(content)) return ''
-  const texts = content.flatMap((block: unknown) =>
-    isObject(block) && typeof block.text === 'string' && block.type === 'text' ? [block.text] : [],
-  )
-  return texts.join('\n\n')
-}
-
-/** The calls and results among the blocks of Anthropic's API in a content, by their place. */
-export function useOfBlocks(content: unknown): ToolUse | undefined {
-  if (!Array.isArray(content)) return undefined
-  const idsOf = (type: string, field: string): { part: number; id: string }[] =>
-    content.flatMap((block: unknown, part) => {
-      const id = isObject(block) && block.type === type ? block[field] : undefined
-      return typeof id === 'string' ? [{ part, id }] : []
-    })
-  const use = { calls: idsOf('tool_use', 'id'), results: idsOf('tool_result', 'tool_use_id') }
-  return use.calls.length + use.results.length === 0 ? undefined : use
 }

@@ -6,6 +6,7 @@
 import type { PositionRange } from '../../core/message.ts'
 import { pairToolUse, type ToolUse } from '../../core/pairing.ts'
 import { rangesOf } from './ranges.ts'
+import { tagNotes } from './roo-tags.ts'
 
 /** What is kept of an element: nothing of what it says. */
 export type RooElement = {
@@ -70,7 +71,7 @@ class Planner {
       }
       for (const marker of markersDue.get(index) ?? []) this.#marker(marker)
     }
-    this.#noteTags()
+    this.#notes.push(...tagNotes(this.#elements))
     const compactions = this.#compactions.toSorted((a, b) => a.after - b.after)
     return { ordinals: this.#ordinals, compactions, notes: this.#notes }
   }
@@ -218,39 +219,6 @@ class Planner {
     }
     this.#note(index, 'kept', `a ${kind} of messages that are not in the file: kept as a message`)
     this.#message(index)
-  }
-
-  #noteTags(): void {
-    const owners = { condenseParent: new Set<string>(), truncationParent: new Set<string>() }
-    for (const { kind, id } of this.#elements) {
-      if (id === undefined) continue
-      if (kind === 'summary') owners.condenseParent.add(id)
-      if (kind === 'marker') owners.truncationParent.add(id)
-    }
-    const missing = new Map<string, { index: number; count: number }>()
-    let both: { index: number; count: number } | undefined
-    for (const [index, element] of this.#elements.entries()) {
-      for (const tag of ['condenseParent', 'truncationParent'] as const) {
-        const parent = element[tag]
-        if (parent === undefined || owners[tag].has(parent)) continue
-        const key = `${tag} ${parent}`
-        missing.set(key, { index, ...missing.get(key), count: (missing.get(key)?.count ?? 0) + 1 })
-      }
-      if (element.condenseParent !== undefined && element.truncationParent !== undefined)
-        both = { index, ...both, count: (both?.count ?? 0) + 1 }
-    }
-    for (const { index, count } of missing.values())
-      this.#note(
-        index,
-        'mended',
-        `tags of a summary or marker that is not in the file: dropped from ${count}`,
-      )
-    if (both !== undefined)
-      this.#note(
-        both.index,
-        'mended',
-        `both a summary's and a marker's tag: what hid it first counts, for ${both.count}`,
-      )
   }
 
   #note(index: number, kind: RooNote['kind'], why: string): void {

@@ -1,8 +1,9 @@
 import { isObject, type JsonObject, jsonProblem } from '../../core/json.ts'
 import { type JsonElement, readElements } from '../elements.ts'
 import type { Head, Input, Source, SourceEvent } from '../source.ts'
+import { textOf, useOfBlocks } from './block-facts.ts'
 import { timeOf } from './entry-fields.ts'
-import { messageOfElement, ROO, type ToolNames, textOf, useOfBlocks } from './roo-message.ts'
+import { messageOfElement, ROO, type ToolNames } from './roo-message.ts'
 import { planOfRoo, type RooCompaction, type RooElement, type RooPlan } from './roo-plan.ts'
 
 /** What Roo Code keeps in a task's folder: what a model was sent, under its name and its earlier one, and what was shown. */

@@ -145,6 +145,15 @@ it('what a compaction kept stays, behind its summary or before it', async () => 
   expect(folded.compactions).toMatchObject([{ covers: [[3, 4]] }])
 })
 
+it('a compaction that kept everything hides nothing that was said', async () => {
+  const all = { preservedMessages: { anchorUuid: 's', uuids: ['u1', 'a1', 'u2', 'a2'] } }
+  const entries = [...LINE, boundary('b', 'a2', all), summary('s', 'b'), user('u3', 's')]
+  expect(shown(await read(entries))).toEqual(['u1', 'a1', 'u2', 'a2', '[s]', 'u3'])
+  // Where something stands before it, the summary is there.
+  const folded = await read([{ ...beside.progress, uuid: 'p', parentUuid: null }, ...entries])
+  expect(shown(folded)).toEqual(['[s]', 'u1', 'a1', 'u2', 'a2', 'u3'])
+})
+
 it('a compaction that kept half of a call covers less', async () => {
   const entries = [user('u1', null), call('c1', 'u1'), result('r1', 'c1', 'c1'), answer('a1', 'r1')]
   const tail = { preservedMessages: { anchorUuid: 's', uuids: ['r1', 'a1'] } }
