@@ -2,6 +2,8 @@ import type { CliCommand } from './command.ts'
 import { completionCommand } from './commands/completion.ts'
 import { diffCommand } from './commands/diff.ts'
 import { doctorCommand } from './commands/doctor.ts'
+import { exportCommand } from './commands/export.ts'
+import { importCommand } from './commands/import.ts'
 import { logCommand } from './commands/log.ts'
 import { purgeCommand } from './commands/purge.ts'
 import { sessionsCommand } from './commands/sessions.ts'
@@ -20,7 +22,9 @@ export const COMMANDS: readonly CliCommand[] = [
   diffCommand,
   undoCommand,
   redoCommand,
-  // chat, import, export
+  // chat
+  importCommand,
+  exportCommand,
   verifyCommand,
   purgeCommand,
   doctorCommand,

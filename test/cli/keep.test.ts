@@ -1,4 +1,4 @@
-import { existsSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import BetterSqlite3 from 'better-sqlite3'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -128,12 +128,31 @@ describe('doctor', () => {
     expect(out).not.toContain('secret')
   })
 
-  it('brings an old store up with --upgrade', async () => {
-    const path = join(small.folder, 'fresh.db')
-    damage('create table undertext_meta (key text primary key not null, value text not null)', path)
-    expect((await runCli(['sessions', '--db', path])).exit).toBe(5)
+  it('brings a store of an older version up with --upgrade, which reading does not', async () => {
+    const path = join(small.folder, 'old.db')
+    makeOlderStore(path)
+    const refused = await runCli(['sessions', '--db', path])
+    expect(refused.exit).toBe(5)
+    expect(refused.err).toContain('`undertext doctor --upgrade` brings the file up to this version.')
+    expect(await doctor(path)).toMatchObject({ exit: 1 })
+    expect(await doctor(path, '--upgrade')).toMatchObject({ exit: 0 })
+    expect(await runCli(['sessions', '--db', path])).toMatchObject({
+      exit: 0,
+      out: 'The store holds no session yet.\n',
+    })
   })
 })
+
+/** A store as the version before the last migration left it. */
+function makeOlderStore(path: string): void {
+  const folder = join(import.meta.dirname, '..', '..', 'migrations', 'sqlite')
+  const files = readdirSync(folder)
+    .filter((file) => file.endsWith('.sql'))
+    .sort()
+    .slice(0, -1)
+  for (const file of files) damage(readFileSync(join(folder, file), 'utf8'), path)
+  damage(`insert into undertext_meta (key, value) values ('schema', '${files.length}')`, path)
+}
 
 it('makes the folder of the default store for its owner alone', async () => {
   const folder = join(small.folder, 'data', 'undertext')
