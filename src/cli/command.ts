@@ -14,6 +14,8 @@ export type Sink = {
   readonly isTerminal: boolean
   /** Columns of the terminal; 80 where there is none. */
   readonly columns: number
+  /** Lines of the terminal, where there is one. */
+  readonly rows?: number
   write(text: string): void
 }
 
@@ -56,8 +58,12 @@ export type Context = {
   session(store: SqliteStore, given: string): Promise<string>
   /** A compaction's or run's id by its beginning, or `@` for the newest. */
   compaction(store: SqliteStore, sessionId: string, given: string): Promise<string>
-  /** Asks yes or no on the terminal; true at once with `--yes`, false when nobody can be asked. */
+  /** Asks yes or no on the terminal; true at once with `--yes`, false when nobody can be asked. Ctrl-C throws `INTERRUPTED`. */
   confirm(question: string): Promise<boolean>
+  /** Asks for a line on the terminal; `undefined` when nobody can be asked. Ctrl-C throws `INTERRUPTED`. */
+  ask(question: string): Promise<string | undefined>
+  /** Writes a text that may be longer than the screen: through the pager on a terminal, else to `out`. */
+  page(text: string): Promise<void>
   /** One JSON value, for `--json`: bytes as base64, undefined left out. */
   printJson(value: unknown): void
 }

@@ -33,7 +33,12 @@ export const VARIABLES: readonly Variable[] = [
 })
 
 /** Names under the prefix that are read elsewhere. */
-const OTHERS: ReadonlySet<string> = new Set([FILE_VARIABLE, `${PREFIX}DB`, `${PREFIX}SHARED`])
+const OTHERS: ReadonlySet<string> = new Set([
+  FILE_VARIABLE,
+  `${PREFIX}DB`,
+  `${PREFIX}DEBUG`,
+  `${PREFIX}SHARED`,
+])
 
 /** Variables under the prefix that nothing reads: misspelled, or of a setting that is no text, number or truth value. */
 export function unknownVariables(environment: Environment): string[] {

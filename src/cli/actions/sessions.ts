@@ -1,0 +1,114 @@
+import type { SqliteStore } from '../../open.ts'
+import type { Session } from '../../storage/storage.ts'
+import type { Context } from '../command.ts'
+import { EXIT } from '../exit-codes.ts'
+import { count, counted, time } from '../output/figures.ts'
+import { type Column, table } from '../output/table.ts'
+import { allSessions } from '../references.ts'
+
+export type SessionsOptions = {
+  readonly owner?: string
+  readonly archived?: boolean
+  readonly search?: string
+  readonly limit: number
+  readonly after?: string
+}
+
+/** A session as a list shows it. */
+type Listed = Session & { readonly tokens: number }
+
+export async function listSessions(context: Context, options: SessionsOptions): Promise<number> {
+  const store = await context.open('read')
+  const { found, more } = await select(context, store, options)
+  if (context.json) context.printJson({ sessions: found.map(jsonOf), more })
+  else write(context, found, more, options)
+  return EXIT.done
+}
+
+async function select(
+  context: Context,
+  store: SqliteStore,
+  { owner, archived = false, search, limit, after }: SessionsOptions,
+): Promise<{ readonly found: readonly Listed[]; readonly more: boolean }> {
+  const behind = after === undefined ? undefined : await context.session(store, after)
+  const text = search?.toLowerCase()
+  const found: Listed[] = []
+  let isPast = behind === undefined
+  for await (const session of allSessions(store, { archived, ...(owner !== undefined && { owner }) })) {
+    const isWanted = isPast && (text === undefined || holds(session, text))
+    if (session.id === behind) isPast = true
+    if (!isWanted) continue
+    if (found.length === limit) return { found, more: true }
+    found.push({ ...session, tokens: await tokensOf(store, session) })
+  }
+  return { found, more: false }
+}
+
+function holds({ id, title = '' }: Session, text: string): boolean {
+  return id.toLowerCase().includes(text) || title.toLowerCase().includes(text)
+}
+
+async function tokensOf(store: SqliteStore, { id, messageCount }: Session): Promise<number> {
+  return messageCount === 0 ? 0 : ((await store.getContextStats(id))?.estimatedInputTokens ?? 0)
+}
+
+/** What `--json` tells of a session. */
+export function jsonOf(session: Listed) {
+  const { id, title, owner, provider, model, createdAt, updatedAt, archivedAt } = session
+  return {
+    id,
+    title: title ?? null,
+    owner: owner ?? null,
+    provider: provider ?? null,
+    model: model ?? null,
+    messages: session.messageCount,
+    visible: session.visibleCount,
+    tokens: session.tokens,
+    compactionsInForce: session.activeCompactions,
+    createdAt,
+    updatedAt,
+    archivedAt: archivedAt ?? null,
+  }
+}
+
+const COLUMNS: readonly Column[] = [
+  { title: 'ID', flexible: true },
+  { title: 'TITLE', flexible: true },
+  { title: 'MESSAGES', align: 'right' },
+  { title: 'VISIBLE', align: 'right' },
+  { title: 'TOKENS', align: 'right' },
+  { title: 'IN FORCE', align: 'right' },
+  { title: 'UPDATED' },
+  { title: 'MODEL', flexible: true },
+]
+
+function write(context: Context, found: readonly Listed[], more: boolean, options: SessionsOptions): void {
+  const { out, style } = context
+  if (found.length === 0) {
+    out.write(`${emptySentence(options)}\n`)
+    return
+  }
+  const rows = found.map((session) => [
+    { text: session.id, style: style.cyan },
+    session.title ?? '',
+    count(session.messageCount),
+    count(session.visibleCount),
+    count(session.tokens),
+    session.activeCompactions === 0 ? '' : count(session.activeCompactions),
+    { text: time(session.updatedAt, out), style: style.dim },
+    modelOf(session),
+  ])
+  out.write(`${table(COLUMNS, rows, out, style).join('\n')}\n`)
+  const last = found.at(-1)!
+  if (more && out.isTerminal)
+    out.write(style.dim(`\n${counted(found.length, 'session')} shown; go on with --after ${last.id}\n`))
+}
+
+function modelOf({ provider, model }: Session): string {
+  return [provider, model].filter((name) => name !== undefined).join('/')
+}
+
+function emptySentence({ owner, archived, search, after }: SessionsOptions): string {
+  if (search !== undefined || owner !== undefined || after !== undefined) return 'No session is like that.'
+  return archived === true ? 'No session is archived.' : 'The store holds no session yet.'
+}

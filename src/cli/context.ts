@@ -1,0 +1,75 @@
+import { join, resolve } from 'node:path'
+import type { SqliteStore } from '../open.ts'
+import { CliError } from './cli-error.ts'
+import type { Context } from './command.ts'
+import type { Io } from './io.ts'
+import { printable } from './output/print-json.ts'
+import { createStyle, hasColours, sealed } from './output/style.ts'
+import { page } from './pager.ts'
+
+/** The options every command has, as commander reads them. */
+export type GlobalOptions = {
+  readonly db?: string
+  readonly json?: boolean
+  readonly yes?: boolean
+  readonly color: boolean
+  readonly pager: boolean
+}
+
+/** What a command is run in, and how to close what it opened. */
+export type OpenContext = { readonly context: Context; close(): Promise<void> }
+
+/** The context of one run of a command. */
+export async function createContext(io: Io, options: GlobalOptions): Promise<OpenContext> {
+  const { env, input, cwd, signal } = io
+  const colours = {
+    out: hasColours(io.out, env, !options.color),
+    err: hasColours(io.err, env, !options.color),
+  }
+  const out = sealed(io.out, colours.out)
+  const err = sealed(io.err, colours.err)
+  const location = await locate(io, options.db)
+  const stores: SqliteStore[] = []
+  const canAsk = input.isTTY === true && io.err.isTerminal
+  const isYes = options.yes === true
+  const style = createStyle(colours.out || colours.err)
+  const context: Context = {
+    out,
+    err,
+    input,
+    style,
+    env,
+    cwd,
+    signal,
+    location,
+    json: options.json === true,
+    yes: isYes || !canAsk,
+    open: async (access, { config } = {}) => {
+      const { openAt } = await import('./open-at.ts')
+      const given = { env, err, style, ...(config !== undefined && { config }) }
+      const store = await openAt(location, access, given)
+      stores.push(store)
+      return store
+    },
+    session: async (store, given) => (await import('./references.ts')).findSession(store, given),
+    compaction: async (store, sessionId, given) =>
+      (await import('./references.ts')).findCompaction(store, sessionId, given),
+    confirm: async (question) => {
+      if (isYes || !canAsk) return isYes
+      return (await import('./questions.ts')).confirm(io, question)
+    },
+    ask: async (question) => (canAsk ? (await import('./questions.ts')).ask(io, question) : undefined),
+    page: (text) => page(io, out, colours.out, text, options.pager && options.json !== true),
+    printJson: (value) => out.write(`${printable(value)}\n`),
+  }
+  return { context, close: async () => void (await Promise.all(stores.map((store) => store.close()))) }
+}
+
+/** Where the store is. An empty variable says nothing. */
+async function locate(io: Io, option: string | undefined): Promise<Context['location']> {
+  if (option === '') throw new CliError('WRONG_USE', '--db names no file.')
+  if (option !== undefined) return { path: resolve(io.cwd, option), from: 'option' }
+  const variable = io.env.UNDERTEXT_DB ?? ''
+  if (variable !== '') return { path: resolve(io.cwd, variable), from: 'environment' }
+  return { path: join(await io.dataFolder(), 'undertext.db'), from: 'default' }
+}

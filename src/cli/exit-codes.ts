@@ -1,0 +1,77 @@
+import type { ErrorCode } from '../errors.ts'
+
+/** What the program's end says to whoever started it. `undertext --help` and docs/cli.md list them. */
+export const EXIT = {
+  done: 0,
+  no: 1,
+  wrongUse: 2,
+  notFound: 3,
+  refused: 4,
+  unusable: 5,
+  badData: 6,
+  failed: 7,
+  defect: 70,
+  interrupted: 130,
+} as const
+export type ExitCode = (typeof EXIT)[keyof typeof EXIT]
+
+/** One line for each, for people. */
+export const EXIT_MEANINGS: { readonly [code in ExitCode]: string } = {
+  0: 'done',
+  1: 'the answer is no: verify found something, or nothing was done',
+  2: 'the command was used wrongly',
+  3: 'not found: a store, session, message, compaction or file',
+  4: 'refused by the state of the session: others build on it, somebody else was first, a plan is out of date',
+  5: 'the store cannot be used: busy, full, damaged, of another version, or no store',
+  6: 'bad data in a file',
+  7: 'a model, a tokenizer or the network failed',
+  70: 'a defect of undertext',
+  130: 'interrupted, or declined',
+}
+
+/** What each error of the package is to the program. */
+export const EXIT_OF: { readonly [code in ErrorCode]: ExitCode } = {
+  INVALID_INPUT: EXIT.wrongUse,
+  SESSION_NOT_FOUND: EXIT.notFound,
+  SESSION_EXISTS: EXIT.refused,
+  MESSAGE_NOT_FOUND: EXIT.notFound,
+  TOOL_CALL_NOT_FOUND: EXIT.notFound,
+  COMPACTION_NOT_FOUND: EXIT.notFound,
+  POSITION_CONFLICT: EXIT.refused,
+  IDEMPOTENCY_CONFLICT: EXIT.refused,
+  MESSAGE_ID_TAKEN: EXIT.refused,
+  STALE_PLAN: EXIT.refused,
+  ILLEGAL_BOUNDARY: EXIT.refused,
+  PENDING_TOOL_CALLS: EXIT.refused,
+  HAS_ACTIVE_DEPENDENTS: EXIT.refused,
+  INPUT_NOT_VISIBLE: EXIT.refused,
+  STAGE_FAILED: EXIT.defect,
+  COMPACTION_IN_PROGRESS: EXIT.refused,
+  CIRCUIT_OPEN: EXIT.refused,
+  JOB_NOT_FOUND: EXIT.notFound,
+  ABORTED: EXIT.interrupted,
+  ESTIMATOR_UNKNOWN: EXIT.unusable,
+  TOKENIZER_UNAVAILABLE: EXIT.failed,
+  IN_TRANSACTION: EXIT.defect,
+  STORE_CLOSED: EXIT.defect,
+  STORE_READONLY: EXIT.unusable,
+  STORE_TOO_NEW: EXIT.unusable,
+  STORE_TOO_OLD: EXIT.unusable,
+  STORE_CORRUPT: EXIT.unusable,
+  STORE_BUSY: EXIT.unusable,
+  STORE_FULL: EXIT.unusable,
+  STORE_UNAVAILABLE: EXIT.unusable,
+  NOT_A_STORE: EXIT.unusable,
+  CONNECTION_UNSUITABLE: EXIT.unusable,
+  DRIVER_UNSUPPORTED: EXIT.unusable,
+  CONTEXT_BUDGET_EXCEEDED: EXIT.refused,
+  OUTPUT_NOT_SAVED: EXIT.failed,
+  FILES_ABORTED: EXIT.interrupted,
+  MODEL_CALL_FAILED: EXIT.failed,
+  AI_SDK_UNAVAILABLE: EXIT.failed,
+  CLAUDE_AGENT_SDK_UNAVAILABLE: EXIT.failed,
+  SUMMARIZER_FAILED: EXIT.failed,
+  STRATEGY_FAILED: EXIT.failed,
+  OPERATION_CONFLICT: EXIT.refused,
+  HISTORY_DIVERGED: EXIT.refused,
+}

@@ -1,0 +1,14 @@
+import type { Context, Sink } from './command.ts'
+
+/** What a program run has of the world outside. */
+export type Io = Pick<Context, 'input' | 'env' | 'cwd' | 'signal'> & {
+  /** As they are: what is written to them is sent. */
+  readonly out: Sink
+  readonly err: Sink
+  /** This package's version. */
+  readonly version: string
+  /** The per-user folder for data. */
+  dataFolder(): Promise<string>
+  /** Shows a long text by a program of the user's; false when there is none, and nothing was shown. */
+  page?(command: string, text: string): Promise<boolean>
+}

@@ -1,0 +1,67 @@
+#!/usr/bin/env node
+import { spawn } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import type { Sink } from './command.ts'
+import type { Io } from './io.ts'
+import { runProgram } from './program.ts'
+
+/* The program as a process: the one place that looks at `process`. */
+
+/** A second Ctrl-C ends the process where it is. */
+function interrupts(): AbortSignal {
+  const controller = new AbortController()
+  process.on('SIGINT', () => {
+    if (controller.signal.aborted) process.exit(130)
+    controller.abort()
+  })
+  return controller.signal
+}
+
+/** Whoever reads a stream may leave before its end, as `head` does: that is no error. */
+function sinkOf(stream: NodeJS.WriteStream): Sink {
+  stream.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code === 'EPIPE') process.exit(0)
+    process.exit(5)
+  })
+  return {
+    isTerminal: stream.isTTY === true,
+    get columns() {
+      return stream.columns || 80
+    },
+    get rows() {
+      return stream.rows
+    },
+    write: (text) => void stream.write(text),
+  }
+}
+
+/** Runs a pager on the terminal and waits for its end. */
+function page(command: string, text: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const env = { LESS: 'FRX', LV: '-c', ...process.env }
+    const child = spawn(command, { shell: true, stdio: ['pipe', 'inherit', 'inherit'], env })
+    child.on('error', () => resolve(false))
+    // 126 and 127 are the shell's: it could not start it, and nothing was shown.
+    child.on('close', (code) => resolve(code !== 126 && code !== 127))
+    child.stdin.on('error', () => {})
+    child.stdin.end(text)
+  })
+}
+
+const VERSION = (
+  JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string }
+).version
+
+const io: Io = {
+  out: sinkOf(process.stdout),
+  err: sinkOf(process.stderr),
+  input: process.stdin,
+  env: process.env,
+  cwd: process.cwd(),
+  signal: interrupts(),
+  version: VERSION,
+  dataFolder: async () => (await import('env-paths')).default('undertext', { suffix: '' }).data,
+  page,
+}
+
+process.exitCode = await runProgram(process.argv.slice(2), io)

@@ -1,0 +1,47 @@
+import { existsSync } from 'node:fs'
+import { chmod, mkdir, stat } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { unknownVariables } from '../config/environment.ts'
+import { type OpenOptions, openStore, type SqliteStore } from '../open.ts'
+import { CliError } from './cli-error.ts'
+import type { Context } from './command.ts'
+
+type Given = Pick<OpenOptions, 'config'> & Pick<Context, 'env' | 'err' | 'style'>
+
+/**
+ * Opens the store a command works on. Reading makes no file and throws `NOT_THERE` where there is none; writing makes it. A variable
+ * under our prefix that nothing reads is named on `err`.
+ */
+export async function openAt(
+  { path, from }: Context['location'],
+  access: 'read' | 'write',
+  { config, env, err, style }: Given,
+): Promise<SqliteStore> {
+  if (access === 'read' && !existsSync(path)) throw noStore(path, from)
+  if (access === 'write' && from === 'default') await makeFolderOf(path)
+  const unknown = unknownVariables(env)
+  for (const name of unknown)
+    err.write(style.yellow(`undertext: nothing reads ${name}; docs/configuration.md has the variables.\n`))
+  const known = Object.fromEntries(Object.entries(env).filter(([name]) => !unknown.includes(name)))
+  return openStore(path, {
+    env: known,
+    readonly: access === 'read',
+    ...(config !== undefined && { config }),
+  })
+}
+
+function noStore(path: string, from: Context['location']['from']): CliError {
+  const where = { option: '--db', environment: 'UNDERTEXT_DB', default: 'the default place' }[from]
+  return new CliError('NOT_THERE', `There is no store at ${path} (${where}).`, {
+    facts: { path, from },
+    hint: 'Name one with --db PATH or UNDERTEXT_DB, or make one: undertext chat, undertext import FILE.',
+  })
+}
+
+/** Makes the folder of the default store, for its owner alone. One that is there stays as it is. */
+async function makeFolderOf(path: string): Promise<void> {
+  const folder = dirname(path)
+  if ((await stat(folder).catch(() => undefined)) !== undefined) return
+  await mkdir(folder, { recursive: true })
+  await chmod(folder, 0o700)
+}

@@ -1,0 +1,16 @@
+import { InvalidArgumentError } from 'commander'
+
+/** A whole number from `least` up, as an option takes it. */
+export function wholeNumber(least = 0): (text: string) => number {
+  return (text) => {
+    const value = Number(text)
+    if (!/^\d+$/.test(text) || !Number.isSafeInteger(value) || value < least)
+      throw new InvalidArgumentError(`It must be a whole number from ${least} up.`)
+    return value
+  }
+}
+
+/** An option that may be given several times, or several values with commas. */
+export function listed(text: string, before: readonly string[] = []): string[] {
+  return [...before, ...text.split(',').filter((value) => value !== '')]
+}

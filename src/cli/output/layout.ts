@@ -1,0 +1,43 @@
+import stringWidth from 'string-width'
+import wrapAnsi from 'wrap-ansi'
+import type { Sink } from '../command.ts'
+import { safeText } from './safe-text.ts'
+
+/** Columns a text takes on a terminal. Stored text must be made safe first. */
+export function widthOf(text: string): number {
+  return stringWidth(text)
+}
+
+/** Pads with blanks to a width; a longer text stays as it is. */
+export function padEnd(text: string, width: number): string {
+  return text + ' '.repeat(Math.max(0, width - widthOf(text)))
+}
+
+/** A text as lines no wider than `width`, broken between words where it can be. It is not styled yet. */
+export function wrapped(text: string, width: number): string[] {
+  const safe = safeText(text).replaceAll('\t', '    ')
+  return wrapAnsi(safe, Math.max(1, width), { hard: true, trim: false })
+    .split('\n')
+    .map((line) => line.trimEnd())
+}
+
+/** Lines of a text for a sink: wrapped on a terminal, as they are elsewhere. `indent` stands before each. */
+export function paragraph(text: string, sink: Sink, indent = ''): string[] {
+  const lines = sink.isTerminal
+    ? wrapped(text, Math.max(10, sink.columns - widthOf(indent)))
+    : safeText(text).split('\n')
+  return lines.map((line) => (line === '' ? '' : indent + line))
+}
+
+/** The beginning of a text that takes no more than `width` columns, `…` where something is left out. */
+export function clipped(text: string, width: number): string {
+  if (widthOf(text) <= width) return text
+  let taken = ''
+  let columns = 1
+  for (const { segment } of new Intl.Segmenter().segment(text)) {
+    columns += widthOf(segment)
+    if (columns > width) break
+    taken += segment
+  }
+  return `${taken.trimEnd()}…`
+}

@@ -1,0 +1,53 @@
+import picocolors from 'picocolors'
+import type { Sink, Style } from '../command.ts'
+import { safeText } from './safe-text.ts'
+import { markStyles, unmark } from './trusted-codes.ts'
+
+const NAMES = [
+  'bold',
+  'dim',
+  'red',
+  'green',
+  'yellow',
+  'blue',
+  'magenta',
+  'cyan',
+  'gray',
+  'inverse',
+] as const satisfies readonly (keyof Style)[]
+
+/** Colours and weights for sinks of ours. Stored text in them is made safe, and no line leaves its colour to the next. */
+export function createStyle(enabled: boolean): Style {
+  const colours = picocolors.createColors(true)
+  const styled = (name: keyof Style) => (text: string) => {
+    if (!enabled || text === '') return text
+    const line = (one: string): string => markStyles(colours[name](unmark(one, true)))
+    return safeText(text).split('\n').map(line).join('\n')
+  }
+  return Object.fromEntries(NAMES.map((name) => [name, styled(name)])) as Style
+}
+
+/** Whether a stream gets colours: `NO_COLOR` and `--no-color` switch them off, then `FORCE_COLOR` on, then a terminal has them unless it is `dumb`. */
+export function hasColours(
+  sink: Pick<Sink, 'isTerminal'>,
+  env: { readonly [name: string]: string | undefined },
+  isSwitchedOff: boolean,
+): boolean {
+  if (isSwitchedOff || (env.NO_COLOR ?? '') !== '') return false
+  const forced = env.FORCE_COLOR ?? ''
+  if (forced !== '') return forced !== '0' && forced !== 'false'
+  return sink.isTerminal && env.TERM !== 'dumb'
+}
+
+/** A sink through which nothing goes that is not ours or harmless. */
+export function sealed(raw: Sink, colours: boolean): Sink {
+  return {
+    get isTerminal() {
+      return raw.isTerminal
+    },
+    get columns() {
+      return raw.columns
+    },
+    write: (text) => raw.write(unmark(safeText(text), colours)),
+  }
+}

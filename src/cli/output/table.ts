@@ -1,0 +1,134 @@
+import Table from 'cli-table3'
+import type { Sink, Style } from '../command.ts'
+import { padEnd, widthOf, wrapped } from './layout.ts'
+import { safeLine } from './safe-text.ts'
+
+export type Column = {
+  readonly title: string
+  readonly align?: 'left' | 'right'
+  /** Whether its texts may be broken into lines when the terminal is narrow. */
+  readonly flexible?: boolean
+}
+
+/** A cell: stored text, made safe here, and how it is to look. */
+export type Cell = string | { readonly text: string; readonly style: (text: string) => string }
+
+const GAP = 2
+/** A flexible column is made no narrower. */
+const LEAST = 12
+
+/**
+ * A quiet table as lines. On a terminal it fits: flexible columns are wrapped, and where that is not enough each row becomes a block of
+ * lines. Elsewhere nothing is wrapped or left out.
+ */
+export function table(
+  columns: readonly Column[],
+  rows: readonly (readonly Cell[])[],
+  sink: Sink,
+  style: Style,
+): string[] {
+  const texts = rows.map((row) => row.map((cell) => safeLine(typeof cell === 'string' ? cell : cell.text)))
+  const natural = columns.map(({ title }, at) =>
+    Math.max(widthOf(title), ...texts.map((row) => widthOf(row[at] ?? ''))),
+  )
+  const widths = sink.isTerminal ? fitted(columns, natural, sink.columns) : natural
+  if (widths === undefined) return blocks(columns, rows, texts, sink, style)
+  const titles = columns.map(({ title }) => [style.bold(title)])
+  const body = rows.map((row, at) =>
+    row.map((cell, column) => {
+      const lines = wrapped(texts[at]![column]!, widths[column]!)
+      return typeof cell === 'string' ? lines : lines.map(cell.style)
+    }),
+  )
+  return laidOut(columns, widths, [titles, ...body])
+}
+
+/** The widths that fit into a terminal; `undefined` when none do. */
+function fitted(columns: readonly Column[], natural: readonly number[], most: number): number[] | undefined {
+  const excess = natural.reduce((sum, width) => sum + width + GAP, -GAP) - most
+  if (excess <= 0) return [...natural]
+  const widths = [...natural]
+  for (let left = excess; left > 0; left -= 1) {
+    const widest = columns.reduce(
+      (best, { flexible }, at) =>
+        flexible === true && widths[at]! > LEAST && widths[at]! > (widths[best] ?? 0) ? at : best,
+      -1,
+    )
+    if (widest === -1) return undefined
+    widths[widest]! -= 1
+  }
+  return widths
+}
+
+/*
+ * cli-table3 measures text by rules of its own, so it lays out fillers of the right width, and the lines are put in afterwards, in the
+ * order in which they stand.
+ */
+const FILLER = '\ue000'
+
+function laidOut(
+  columns: readonly Column[],
+  widths: readonly number[],
+  rows: readonly (readonly string[])[][],
+): string[] {
+  const grid = new Table({
+    colWidths: widths.map((width) => width + GAP),
+    colAligns: columns.map(({ align = 'left' }) => align),
+    style: { head: [], border: [], 'padding-left': 0, 'padding-right': GAP },
+    chars: Object.fromEntries(BORDERS.map((name) => [name, ''])),
+  })
+  for (const row of rows)
+    grid.push(row.map((lines) => lines.map((line) => FILLER.repeat(widthOf(line))).join('\n')))
+  const waiting = rows.flatMap((row) => {
+    const height = Math.max(...row.map((lines) => lines.length))
+    return Array.from({ length: height }, (_, at) => row.map((lines) => lines[at] ?? '')).flat()
+  })
+  const queue = waiting.filter((line) => widthOf(line) > 0)
+  let next = 0
+  return grid
+    .toString()
+    .replace(new RegExp(`${FILLER}+`, 'g'), () => queue[next++] ?? '')
+    .split('\n')
+    .map((line) => line.trimEnd())
+}
+
+const BORDERS = [
+  'top',
+  'top-mid',
+  'top-left',
+  'top-right',
+  'bottom',
+  'bottom-mid',
+  'bottom-left',
+  'bottom-right',
+  'left',
+  'left-mid',
+  'mid',
+  'mid-mid',
+  'right',
+  'right-mid',
+  'middle',
+] as const
+
+/** Each row as a block: its first cell, then a line for each other that says something. */
+function blocks(
+  columns: readonly Column[],
+  rows: readonly (readonly Cell[])[],
+  texts: readonly (readonly string[])[],
+  sink: Sink,
+  style: Style,
+): string[] {
+  const label = Math.max(...columns.slice(1).map(({ title }) => widthOf(title)))
+  return texts.flatMap((row, at) => {
+    const lines = row.flatMap((text, column) => {
+      const cell = rows[at]![column]!
+      const look = typeof cell === 'string' ? (one: string) => one : cell.style
+      if (column === 0) return wrapped(text, sink.columns).map((line) => style.bold(line))
+      if (text === '') return []
+      const head = `  ${style.dim(padEnd(columns[column]!.title, label))}  `
+      const room = Math.max(LEAST, sink.columns - label - 4)
+      return wrapped(text, room).map((line, no) => (no === 0 ? head : ' '.repeat(label + 4)) + look(line))
+    })
+    return at === 0 ? lines : ['', ...lines]
+  })
+}

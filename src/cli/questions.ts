@@ -1,0 +1,43 @@
+import { Writable } from 'node:stream'
+import { confirm as askConfirm, text as askText, isCancel } from '@clack/prompts'
+import { CliError } from './cli-error.ts'
+import type { Io } from './io.ts'
+import { safeText } from './output/safe-text.ts'
+import { unmark } from './output/trusted-codes.ts'
+
+/*
+ * Questions on the terminal. They move the cursor, so they are written as they are, and only what is asked is made safe. They go to
+ * `err`: an answer on `out` can be piped on.
+ */
+
+/** Yes or no; no is what Enter says. Throws `INTERRUPTED` for Ctrl-C. */
+export async function confirm(io: Io, question: string): Promise<boolean> {
+  return answered(await askConfirm({ message: plain(question), initialValue: false, ...streams(io) }))
+}
+
+/** A line. Throws `INTERRUPTED` for Ctrl-C. */
+export async function ask(io: Io, question: string): Promise<string> {
+  return answered(await askText({ message: plain(question), ...streams(io) })) ?? ''
+}
+
+function answered<T>(answer: T): Exclude<T, symbol> {
+  if (isCancel(answer)) throw new CliError('INTERRUPTED', 'Interrupted; nothing was changed.')
+  return answer as Exclude<T, symbol>
+}
+
+function plain(question: string): string {
+  return unmark(safeText(question), false)
+}
+
+function streams({ input, err, signal }: Io) {
+  const output = Object.assign(
+    new Writable({
+      write: (chunk: Buffer, _encoding, done) => {
+        err.write(chunk.toString())
+        done()
+      },
+    }),
+    { isTTY: true, columns: err.columns, rows: err.rows ?? 24 },
+  )
+  return { input: input as never, output, signal }
+}
