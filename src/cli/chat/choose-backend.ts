@@ -1,5 +1,6 @@
 import { CliError } from '../cli-error.ts'
 import type { Context } from '../command.ts'
+import { providerAndModel } from '../provider-and-model.ts'
 import type { Backend } from './backends/backend.ts'
 import { echoBackend } from './backends/echo.ts'
 
@@ -29,12 +30,15 @@ export async function chooseBackend(choice: BackendChoice, known: Known, world: 
   if (echo === true) {
     if (url !== undefined || providerPackage !== undefined)
       throw new CliError('WRONG_USE', '--echo asks nobody; leave out --url and --provider-package.')
-    return echoBackend(figuresOf(choice))
+    return echoBackend(providerAndModel(choice))
   }
   if (url !== undefined) return atAddress(url, choice, known, world)
   if (apiKeyEnv !== undefined)
-    throw new CliError('WRONG_USE', '--api-key-env goes with --url; providers of the AI SDK read their own variables.')
-  const { provider, model } = named(choice)
+    throw new CliError(
+      'WRONG_USE',
+      '--api-key-env goes with --url; providers of the AI SDK read their own variables.',
+    )
+  const { provider, model } = providerAndModel(choice)
   if (provider === undefined && providerPackage === undefined && model === undefined) return echoBackend()
   if (provider === undefined)
     throw new CliError('WRONG_USE', '--model alone names nobody to ask.', {
@@ -43,18 +47,6 @@ export async function chooseBackend(choice: BackendChoice, known: Known, world: 
   const chosen = model ?? (known.provider === provider ? known.model : undefined)
   if (chosen === undefined) throw noModel('--provider')
   return byAiSdk({ provider, model: chosen, providerPackage, folder: world.cwd })
-}
-
-/** Provider and model; `provider/model` says both. */
-function named({ provider, model }: BackendChoice): Known {
-  const slash = model?.indexOf('/') ?? -1
-  if (provider !== undefined || model === undefined || slash <= 0) return { provider, model }
-  return { provider: model.slice(0, slash), model: model.slice(slash + 1) }
-}
-
-function figuresOf(choice: BackendChoice): { provider?: string; model?: string } {
-  const { provider, model } = named(choice)
-  return { ...(provider !== undefined && { provider }), ...(model !== undefined && { model }) }
 }
 
 async function atAddress(
@@ -94,10 +86,13 @@ function keyFor(address: URL, name: string | undefined, env: World['env']): stri
   if (name !== undefined) {
     const key = env[name] ?? ''
     if (key === '')
-      throw new CliError('WRONG_USE', `The environment variable ${name} is not set.`, { facts: { variable: name } })
+      throw new CliError('WRONG_USE', `The environment variable ${name} is not set.`, {
+        facts: { variable: name },
+      })
     return key
   }
-  const isSafe = address.protocol === 'https:' || /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(address.hostname)
+  const isSafe =
+    address.protocol === 'https:' || /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(address.hostname)
   return isSafe ? env[DEFAULT_KEY] || undefined : undefined
 }
 

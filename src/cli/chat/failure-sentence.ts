@@ -14,7 +14,8 @@ export function failureSentence(error: unknown, title: string): string {
     return `${title} cannot be reached${reasonOf(error)}.`
   if (code === 'NO_API_KEY') return `There is no API key for ${title}: ${words}`
   const status = /^HTTP_(\d+)$/.exec(code)?.[1]
-  if (status === '401' || status === '403') return `${title} does not accept the API key (status ${status}): ${words}`
+  if (status === '401' || status === '403')
+    return `${title} does not accept the API key (status ${status}): ${words}`
   if (status === '404') return `${title} does not know the model or the address (status 404): ${words}`
   if (status === '429') return `${title} asks to wait, or a limit is used up (status 429): ${words}`
   if (status !== undefined) return `${title} answered with status ${status}: ${words}`

@@ -9,7 +9,8 @@ export function jsonReporter(out: Sink): Reporter {
   return {
     session: (told) => tell('session', told),
     text: (text) => tell('text', { text }),
-    answer: ({ stats, ...told }) => tell('answer', { ...told, context: stats === null ? null : contextOf(stats) }),
+    answer: ({ stats, ...told }) =>
+      tell('answer', { ...told, context: stats === null ? null : contextOf(stats) }),
     warning: (warning) => tell('warning', warning),
     compaction: (told) => tell('compaction', told),
     failure: (told) => tell('error', told),

@@ -30,7 +30,11 @@ export type AnswerTold = {
 }
 
 /** Something that came to nothing, or only to a part. Nothing of it is stored. */
-export type FailureTold = { readonly code: string; readonly message: string; readonly hint?: string | undefined }
+export type FailureTold = {
+  readonly code: string
+  readonly message: string
+  readonly hint?: string | undefined
+}
 
 export type Reporter = {
   session(told: SessionTold): void

@@ -37,7 +37,10 @@ export function terminalPrompts(
     history: options.history.map((line) => line.replaceAll('\n', LINE_BREAK)),
     removeHistoryDuplicates: true,
     tabSize: 2,
-    completer: (line: string) => [line.startsWith('/') ? options.words.filter((word) => word.startsWith(line)) : [], line],
+    completer: (line: string) => [
+      line.startsWith('/') ? options.words.filter((word) => word.startsWith(line)) : [],
+      line,
+    ],
   })
   const typed = new Typed(editor)
   keyboard.start()

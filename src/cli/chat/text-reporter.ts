@@ -9,7 +9,10 @@ import { warningLines } from './usage-warning.ts'
  * A chat for people. Answers go to `out`, everything else to `err`, so that what a model says can be piped on. Where nobody types, what is said
  * of the session itself is left out.
  */
-export function textReporter({ out, err, style }: Pick<Context, 'out' | 'err' | 'style'>, isTyped: boolean): Reporter {
+export function textReporter(
+  { out, err, style }: Pick<Context, 'out' | 'err' | 'style'>,
+  isTyped: boolean,
+): Reporter {
   const streamed = new StreamedText((text) => out.write(text))
   let endsInBreak = true
   const remark = (lines: readonly string[], look: (text: string) => string): void => {
@@ -63,7 +66,8 @@ export function textReporter({ out, err, style }: Pick<Context, 'out' | 'err' | 
 
 /** What is said of a compaction that nobody asked for in so many words. */
 function compactionLines(event: CompactionEvent, isTyped: boolean): string[] {
-  if (event.phase === 'failed') return [`Compaction came to nothing (${event.code}); the history is as it was.`]
+  if (event.phase === 'failed')
+    return [`Compaction came to nothing (${event.code}); the history is as it was.`]
   if (event.phase !== 'completed') return []
   const { runId, tokensBefore, tokensAfter, compactionIds } = event
   const undo = isTyped ? `/undo ${runId}` : `undertext undo ${event.sessionId} ${runId}`

@@ -18,7 +18,10 @@ export type UsageWarning = {
  * a warning. Nothing where compaction is off. Source: seed 003, "CLI Session Warnings".
  */
 export function usageWarning(
-  stats: Pick<ContextStats, 'usageRatio' | 'threshold' | 'estimatedInputTokens' | 'availableInputTokens'> | null,
+  stats: Pick<
+    ContextStats,
+    'usageRatio' | 'threshold' | 'estimatedInputTokens' | 'availableInputTokens'
+  > | null,
   isCompacting: boolean,
 ): UsageWarning | undefined {
   if (stats === null || !isCompacting) return undefined

@@ -4,10 +4,10 @@ import { namesOf } from '../../../ai-sdk/provider-names.ts'
 import { usageIn } from '../../../ai-sdk/response.ts'
 import type { SdkVersion } from '../../../ai-sdk/sdk-types.ts'
 import { toModelMessages } from '../../../ai-sdk/to-model-messages.ts'
+import { invalid } from '../../../core/check.ts'
 import { isObject } from '../../../core/json.ts'
 import { type Message, type NewMessage, partsOf } from '../../../core/message.ts'
 import { canonicalProvider } from '../../../core/providers.ts'
-import { invalid } from '../../../core/check.ts'
 import type { Backend, Question, Reply } from './backend.ts'
 import { importFrom } from './package-import.ts'
 
@@ -29,7 +29,11 @@ const PACKAGES: ReadonlyMap<string, string> = new Map([
 ])
 
 /** A model of the AI SDK, as far as it is used. */
-type LanguageModel = { readonly specificationVersion: string; readonly provider: string; readonly modelId: string }
+type LanguageModel = {
+  readonly specificationVersion: string
+  readonly provider: string
+  readonly modelId: string
+}
 type Provider = { languageModel(id: string): LanguageModel }
 type StreamText = (options: { readonly [name: string]: unknown }) => {
   readonly fullStream: AsyncIterable<Part>
@@ -45,7 +49,8 @@ export async function aiSdkBackend(options: AiSdkOptions): Promise<Backend> {
   const { model: id, folder } = options
   const name = packageOf(options)
   const { streamText } = await importFrom(folder, 'ai')
-  if (typeof streamText !== 'function') throw invalid('ai: the version that is installed is too old; 5 is needed')
+  if (typeof streamText !== 'function')
+    throw invalid('ai: the version that is installed is too old; 5 is needed')
   const provider = providerIn(await importFrom(folder, name), options.provider)
   if (provider === undefined) throw invalid(`${name}: no provider of the AI SDK is exported there`)
   const model = provider.languageModel(id)
@@ -59,7 +64,10 @@ export async function aiSdkBackend(options: AiSdkOptions): Promise<Backend> {
 }
 
 /** The package that is loaded for a provider. Throws `INVALID_INPUT` for a name that can be none. */
-export function packageOf({ provider, providerPackage }: Pick<AiSdkOptions, 'provider' | 'providerPackage'>): string {
+export function packageOf({
+  provider,
+  providerPackage,
+}: Pick<AiSdkOptions, 'provider' | 'providerPackage'>): string {
   const name =
     providerPackage ?? PACKAGES.get(canonicalProvider(provider)) ?? `@ai-sdk/${canonicalProvider(provider)}`
   if (!/^(?:@[a-z0-9~-][a-z0-9._~-]*\/)?[a-z0-9~-][a-z0-9._~-]*$/.test(name))
@@ -107,10 +115,7 @@ async function ask(
     messages: spoken(fromModelMessages(response.messages)),
     calledTools: gathered.tools,
     stopReason: typeof finishReason === 'string' ? finishReason : undefined,
-    usage: usageIn(
-      { content: [], finishReason, usage: nested(usage), providerMetadata },
-      provider,
-    ),
+    usage: usageIn({ content: [], finishReason, usage: nested(usage), providerMetadata }, provider),
     model: response.modelId,
   }
 }

@@ -150,7 +150,8 @@ class Answer {
   }
 
   #read(event: unknown, field: 'delta' | 'message'): void {
-    if (!isObject(event)) throw new ServerError('The server sent something that is no Chat Completions answer.')
+    if (!isObject(event))
+      throw new ServerError('The server sent something that is no Chat Completions answer.')
     if (event.error !== undefined && event.error !== null)
       throw refusalOf(undefined, JSON.stringify(event), this.#apiKey)
     if (typeof event.model === 'string' && event.model !== '') this.#model = event.model

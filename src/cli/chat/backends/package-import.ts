@@ -10,7 +10,10 @@ const CONDITIONS: ReadonlySet<string> = new Set(['node', 'import', 'module-sync'
  * Loads a package as a program in `folder` would: the command line may be installed elsewhere than the packages of the project it is
  * called in. Not found there, it is looked for beside this package. Rejects with `PackageMissingError`, or what loading it throws.
  */
-export async function importFrom(folder: string, name: string): Promise<{ readonly [name: string]: unknown }> {
+export async function importFrom(
+  folder: string,
+  name: string,
+): Promise<{ readonly [name: string]: unknown }> {
   const path = entryFrom(folder, name)
   if (path !== undefined) return import(pathToFileURL(path).href)
   try {
