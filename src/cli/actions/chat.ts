@@ -163,8 +163,9 @@ async function promptsOf(
     return pipedPrompts(lines[Symbol.asyncIterator](), () => lines.close())
   }
   return terminalPrompts(context, {
-    prompt: style.cyan('> '),
-    continuation: style.cyan('… '),
+    prompt: '> ',
+    continuation: '… ',
+    isColoured: style.cyan('>') !== '>',
     history: conversation.isStored ? await earlierPrompts(store, conversation.sessionId) : [],
     words: CHAT_COMMANDS.map(({ name }) => name),
   })

@@ -9,6 +9,7 @@ export type TerminalPromptsOptions = {
   /** What stands before a line, and before those that follow a backslash. */
   readonly prompt: string
   readonly continuation: string
+  readonly isColoured: boolean
   /** Earlier prompts, newest first, for the arrow up. */
   readonly history: readonly string[]
   /** Words a line may begin with. */
@@ -110,13 +111,15 @@ class Typed {
 async function readPrompt(
   typed: Typed,
   keyboard: Keyboard,
-  { prompt, continuation }: TerminalPromptsOptions,
+  { prompt, continuation, isColoured }: TerminalPromptsOptions,
 ): Promise<string | undefined> {
   const { editor } = typed
+  // The editor works out how wide a prompt is and knows plain colours alone, not those that a sink lets through.
+  const look = (text: string): string => (isColoured ? `\x1b[36m${text}\x1b[39m` : text)
   try {
     for (let said = ''; ; ) {
       if (!typed.isWaiting) {
-        editor.setPrompt(said === '' ? prompt : continuation)
+        editor.setPrompt(look(said === '' ? prompt : continuation))
         editor.prompt()
         keyboard.release()
       }
