@@ -88,6 +88,17 @@ export class Terminal {
     })
   }
 
+  /** Draws something before whatever the program writes; the program is not told. */
+  show(text: string): Promise<void> {
+    return new Promise((resolve) => this.#screen.write(text, resolve))
+  }
+
+  /** Ctrl-D, and the end. */
+  async leave(): Promise<void> {
+    this.type('\x04')
+    await this.exit()
+  }
+
   /** Keys; Enter is `\r`. */
   type(keys: string): void {
     this.#pty.write(keys)
