@@ -132,7 +132,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'events.ts',
     'open.ts',
     'stats.ts',
-    'storage/storage.ts',
+    'storage',
     'store-options.ts',
     'usage-totals.ts',
   ],

@@ -68,12 +68,16 @@ function source(path: string, lines: number): string {
   const name = path.split('/').at(-1)!.replace(/\.ts$/, '').replaceAll('-', '_')
   return Array.from(
     { length: lines },
-    (_, at) => `${String(at + 1).padStart(5)}\texport const ${name}_${at} = step(${at * 7}, '${name}', { cents: ${at * 13} })`,
+    (_, at) =>
+      `${String(at + 1).padStart(5)}\texport const ${name}_${at} = step(${at * 7}, '${name}', { cents: ${at * 13} })`,
   ).join('\n')
 }
 
 function testRun(failing: readonly string[], passing: number): string {
-  const passed = Array.from({ length: passing }, (_, at) => ` ✓ checkout > order ${at + 1} adds up (${at % 9} ms)`)
+  const passed = Array.from(
+    { length: passing },
+    (_, at) => ` ✓ checkout > order ${at + 1} adds up (${at % 9} ms)`,
+  )
   const failed = failing.map((name) => ` ✗ checkout > ${name}\n   AssertionError: expected 1999 to be 2000`)
   return [...passed, ...failed, '', `Tests  ${failing.length} failed | ${passing} passed`].join('\n')
 }
@@ -82,24 +86,57 @@ function shop(): Script {
   const cart = 'src/checkout/cart.ts'
   const rounding = 'src/money/rounding.ts'
   return new Script(START)
-    .user('Totals in the checkout are sometimes one cent short. Prices must stay integers: cents, never floats. Please find out why.')
+    .user(
+      'Totals in the checkout are sometimes one cent short. Prices must stay integers: cents, never floats. Please find out why.',
+    )
     .tool('I look at the cart first.', 'read_file', { path: cart }, source(cart, 380))
     .tool('And at how money is rounded.', 'read_file', { path: rounding }, source(rounding, 300))
-    .tool('Now the tests.', 'bash', { command: 'npm test -- checkout' }, testRun(['splits a discount over three items'], 420))
-    .assistant('The discount is rounded for each item instead of once. Three items of 33.3 cents lose one cent.')
+    .tool(
+      'Now the tests.',
+      'bash',
+      { command: 'npm test -- checkout' },
+      testRun(['splits a discount over three items'], 420),
+    )
+    .assistant(
+      'The discount is rounded for each item instead of once. Three items of 33.3 cents lose one cent.',
+    )
     .user('Makes sense. Use the largest remainder, and keep `allocate` in rounding.ts.')
-    .tool('I read the callers before I change it.', 'bash', { command: 'grep -rn allocate src' }, source('src/callers.ts', 340))
+    .tool(
+      'I read the callers before I change it.',
+      'bash',
+      { command: 'grep -rn allocate src' },
+      source('src/callers.ts', 340),
+    )
     .tool('I write `allocate`.', 'edit_file', { path: rounding }, 'Edited src/money/rounding.ts (+24 −9).')
     .tool('And read it again, whole.', 'read_file', { path: rounding }, source(rounding, 300))
     .tool('The tests again.', 'bash', { command: 'npm test -- checkout' }, testRun([], 421))
-    .assistant('All 421 pass. `allocate` gives the remainder to the largest shares, and the sum is always exact.')
+    .assistant(
+      'All 421 pass. `allocate` gives the remainder to the largest shares, and the sum is always exact.',
+    )
     .user('Good. Now the invoices: they must show the same cents.')
-    .tool('I look at the invoice.', 'read_file', { path: 'src/invoice/lines.ts' }, source('src/invoice/lines.ts', 420))
-    .tool('And at what it prints.', 'bash', { command: 'npm run invoice -- --sample' }, source('src/sample.ts', 380))
+    .tool(
+      'I look at the invoice.',
+      'read_file',
+      { path: 'src/invoice/lines.ts' },
+      source('src/invoice/lines.ts', 420),
+    )
+    .tool(
+      'And at what it prints.',
+      'bash',
+      { command: 'npm run invoice -- --sample' },
+      source('src/sample.ts', 380),
+    )
     .tool('The cart once more, for the order of items.', 'read_file', { path: cart }, source(cart, 380))
-    .assistant('The invoice rounds by itself. I let it take the cents from the cart, so that both say the same.')
+    .assistant(
+      'The invoice rounds by itself. I let it take the cents from the cart, so that both say the same.',
+    )
     .user('Yes. And add a test that compares the two for a thousand random carts.')
-    .tool('I add it.', 'write_file', { path: 'test/invoice.test.ts' }, 'Wrote test/invoice.test.ts (61 lines).')
+    .tool(
+      'I add it.',
+      'write_file',
+      { path: 'test/invoice.test.ts' },
+      'Wrote test/invoice.test.ts (61 lines).',
+    )
     .tool('And run everything.', 'bash', { command: 'npm test' }, testRun([], 640))
     .assistant('640 tests pass, the thousand random carts among them. Cart and invoice agree to the cent.')
     .user('Great. Write the changelog line, please.')
@@ -119,7 +156,9 @@ async function makeStore(file: string): Promise<void> {
 
   const poem = new Script(START - 20 * 60 * MINUTE)
     .user('Four lines on a machine that forgets nothing, please.')
-    .assistant('It keeps what you said,\nthe first draft and the last;\nwhat is hidden is not dead,\nonly resting in the past.')
+    .assistant(
+      'It keeps what you said,\nthe first draft and the last;\nwhat is hidden is not dead,\nonly resting in the past.',
+    )
   globalThis.setDemoTime(poem.end)
   await store.createSession({ id: 'poem', title: 'A poem', provider: 'ollama', model: 'llama3.2' })
   await store.append('poem', poem.messages)

@@ -36,7 +36,11 @@ export async function makePictures(): Promise<ReadonlyMap<string, string>> {
   }
 }
 
-type Studio = { readonly folder: string; readonly args: readonly string[]; readonly env: { readonly [name: string]: string } }
+type Studio = {
+  readonly folder: string
+  readonly args: readonly string[]
+  readonly env: { readonly [name: string]: string }
+}
 
 async function openStudio({ folder, main }: BuiltProgram): Promise<Studio> {
   const script = join(folder, 'a', 'b', 'c', 'demo-store.mjs')
@@ -58,9 +62,17 @@ async function openStudio({ folder, main }: BuiltProgram): Promise<Studio> {
 }
 
 /** Plays a scene on a terminal of its own and draws what is seen at its end. */
-async function draw({ folder, args, env }: Studio, { title, command, play, columns = COLUMNS }: Scene): Promise<string> {
+async function draw(
+  { folder, args, env }: Studio,
+  { title, command, play, columns = COLUMNS }: Scene,
+): Promise<string> {
   const words = command.split(' ').map((word) => word.replace(/^"|"$/g, ''))
-  const terminal = new Terminal(process.execPath, [...args, ...words], { columns, rows: ROWS, env, cwd: folder })
+  const terminal = new Terminal(process.execPath, [...args, ...words], {
+    columns,
+    rows: ROWS,
+    env,
+    cwd: folder,
+  })
   try {
     await terminal.show(`\x1b[32m$\x1b[39m undertext ${command}\r\n`)
     if (play === undefined) await terminal.exit()

@@ -12,8 +12,22 @@ const BACKGROUND = '#16181d'
 const FOREGROUND = '#d6dae3'
 /** The sixteen colours of the palette. */
 const PALETTE = [
-  '#3b4252', '#f07178', '#a3d977', '#ffcb6b', '#82aaff', '#d49bf0', '#7fdbe0', '#d6dae3',
-  '#8891a5', '#ff8b92', '#bdf08f', '#ffd98f', '#a3c3ff', '#e3b8fa', '#a3eef2', '#ffffff',
+  '#3b4252',
+  '#f07178',
+  '#a3d977',
+  '#ffcb6b',
+  '#82aaff',
+  '#d49bf0',
+  '#7fdbe0',
+  '#d6dae3',
+  '#8891a5',
+  '#ff8b92',
+  '#bdf08f',
+  '#ffd98f',
+  '#a3c3ff',
+  '#e3b8fa',
+  '#a3eef2',
+  '#ffffff',
 ] as const
 
 export type Picture = {
@@ -30,7 +44,9 @@ type Run = { readonly column: number; width: number; text: string; readonly look
 export function windowSvg({ title, rows, columns }: Picture): string {
   const width = round(columns * CELL_WIDTH + 2 * PADDING)
   const height = BAR + rows.length * CELL_HEIGHT + PADDING
-  const lines = rows.map((row, at) => lineOf(row, BAR + (at + 1) * CELL_HEIGHT - 5)).filter((line) => line !== '')
+  const lines = rows
+    .map((row, at) => lineOf(row, BAR + (at + 1) * CELL_HEIGHT - 5))
+    .filter((line) => line !== '')
   const buttons = ['#ff5f57', '#febc2e', '#28c840'].map(
     (colour, at) => `<circle cx="${PADDING + 6 + at * 20}" cy="${BAR / 2}" r="6" fill="${colour}"/>`,
   )
@@ -68,7 +84,8 @@ function runsOf(row: readonly IBufferCell[]): Run[] {
     const text = cell.getChars() || ' '
     const look = lookOf(cell)
     // Wide characters stand alone, and so do blanks of some length: a font that draws them otherwise moves nothing else.
-    const joins = last !== undefined && last.look === look && width === 1 && last.width === [...last.text].length
+    const joins =
+      last !== undefined && last.look === look && width === 1 && last.width === [...last.text].length
     if (joins && last !== undefined) {
       last.text += text
       last.width += width

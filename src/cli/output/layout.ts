@@ -26,7 +26,7 @@ export function paragraph(text: string, sink: Sink, indent = ''): string[] {
   const lines = sink.isTerminal
     ? wrapped(text, Math.max(10, sink.columns - widthOf(indent)))
     : safeText(text).split('\n')
-  return lines.map((line) => (line === '' ? '' : indent + line))
+  return lines.map((line) => (indent + line).trimEnd())
 }
 
 /** The beginning of a text that takes no more than `width` columns, `…` where something is left out. */

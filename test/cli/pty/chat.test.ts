@@ -14,7 +14,7 @@ const UP = '\x1b[A'
 describe.skipIf(!(await hasTerminals()))('undertext chat on a terminal', () => {
   let program: BuiltProgram
   let server: ModelServer
-  let terminals: Terminal[] = []
+  const terminals: Terminal[] = []
   let count = 0
   let db = ''
 
@@ -146,7 +146,10 @@ describe.skipIf(!(await hasTerminals()))('undertext chat on a terminal', () => {
     expect(await chat.exit()).toBe(0)
     const store = await openStore(db, { readonly: true })
     const [{ id } = { id: '' }] = await store.listSessions()
-    expect((await store.getMessages(id)).map(({ content }) => content)).toEqual(['are you there?', 'Now it works.'])
+    expect((await store.getMessages(id)).map(({ content }) => content)).toEqual([
+      'are you there?',
+      'Now it works.',
+    ])
     await store.close()
   })
 
@@ -214,7 +217,10 @@ describe.skipIf(!(await hasTerminals()))('undertext chat on a terminal', () => {
   it('shows the escape sequences of a model and obeys none', async () => {
     fresh()
     server.script([
-      { text: 'before \x1b[2J\x1b]0;owned\x07\x1b]52;c;aGk=\x07\x1b[6n\x1b[10;10H\x9b31m after', pieceLength: 1 },
+      {
+        text: 'before \x1b[2J\x1b]0;owned\x07\x1b]52;c;aGk=\x07\x1b[6n\x1b[10;10H\x9b31m after',
+        pieceLength: 1,
+      },
     ])
     const chat = start(['chat', '--url', server.openaiUrl, '--model', 'rude'])
     await chat.sees('> ')

@@ -127,7 +127,8 @@ export class Terminal {
       for (;;) {
         const text = this.text()
         if (typeof wanted === 'string' ? text.includes(wanted) : wanted.test(text)) return
-        if (isOver || this.#isTired) throw new Error(`waited for ${String(wanted)}, and there stood:\n${text}`)
+        if (isOver || this.#isTired)
+          throw new Error(`waited for ${String(wanted)}, and there stood:\n${text}`)
         await new Promise<void>((resolve) => this.#waiting.push(resolve))
       }
     } finally {
