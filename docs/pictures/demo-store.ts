@@ -63,14 +63,16 @@ class Script {
   }
 }
 
+const WORDS = ['amount', 'share', 'rest', 'price', 'tax', 'line', 'sum', 'part'] as const
+
 /** A source file of so many lines, numbered as tools number them. */
 function source(path: string, lines: number): string {
-  const name = path.split('/').at(-1)!.replace(/\.ts$/, '').replaceAll('-', '_')
-  return Array.from(
-    { length: lines },
-    (_, at) =>
-      `${String(at + 1).padStart(5)}\texport const ${name}_${at} = step(${at * 7}, '${name}', { cents: ${at * 13} })`,
-  ).join('\n')
+  const seed = [...path].reduce((sum, character) => sum + character.charCodeAt(0), 0)
+  return Array.from({ length: lines }, (_, at) => {
+    const word = WORDS[(at * 7 + seed) % WORDS.length]
+    const other = WORDS[(at * 5 + seed + 3) % WORDS.length]
+    return `${String(at + 1).padStart(5)}\t  if (${word} > ${at * 13 + seed}) ${other} += Math.trunc(${word} / ${(at % 9) + 2})  // cents`
+  }).join('\n')
 }
 
 function testRun(failing: readonly string[], passing: number): string {
@@ -147,11 +149,11 @@ async function makeStore(file: string): Promise<void> {
   const store = await openStore(file, { env: false })
   const trip = new Script(START - 3 * 24 * 60 * MINUTE)
     .user('東京から京都まで、三日間の旅を計画してください。')
-    .assistant('一日目は東京、二日目は箱根、三日目は京都はいかがでしょうか。🚄')
+    .assistant('一日目は東京、二日目は箱根、三日目は京都はいかがでしょうか。')
     .user('いいですね。予算は十万円です。')
     .assistant('では、宿を二泊で四万円、列車を三万円、残りを食事と入場料にしましょう。')
   globalThis.setDemoTime(trip.end)
-  await store.createSession({ id: 'kyoto-trip', title: '京都への旅 🍁', provider: 'openai', model: 'gpt-4o' })
+  await store.createSession({ id: 'kyoto-trip', title: '京都への旅', provider: 'openai', model: 'gpt-4o' })
   await store.append('kyoto-trip', trip.messages)
 
   const poem = new Script(START - 20 * 60 * MINUTE)

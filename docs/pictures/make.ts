@@ -64,7 +64,7 @@ async function openStudio({ folder, main }: BuiltProgram): Promise<Studio> {
 /** Plays a scene on a terminal of its own and draws what is seen at its end. */
 async function draw(
   { folder, args, env }: Studio,
-  { title, command, play, columns = COLUMNS }: Scene,
+  { title, command, play, columns = COLUMNS, most = ROWS }: Scene,
 ): Promise<string> {
   const words = command.split(' ').map((word) => word.replace(/^"|"$/g, ''))
   const terminal = new Terminal(process.execPath, [...args, ...words], {
@@ -77,8 +77,14 @@ async function draw(
     await terminal.show(`\x1b[32m$\x1b[39m undertext ${command}\r\n`)
     if (play === undefined) await terminal.exit()
     else await play(terminal)
-    const shown = terminal.lines().length
-    const picture = windowSvg({ title, columns, rows: terminal.cells().slice(0, shown) })
+    const rows = terminal.cells()
+    const used = rows.findLastIndex((row) => row.some((cell) => cell.getChars().trim() !== '')) + 1
+    const picture = windowSvg({
+      title,
+      columns,
+      rows: rows.slice(0, Math.min(used, most)),
+      isCut: used > most,
+    })
     await terminal.leave()
     return picture
   } finally {
@@ -90,6 +96,6 @@ if (process.argv[1] === import.meta.filename) {
   mkdirSync(FOLDER, { recursive: true })
   for (const [name, picture] of await makePictures()) {
     writeFileSync(join(FOLDER, name), picture)
-    console.log(`docs/pictures/${name}`)
+    process.stdout.write(`docs/pictures/${name}\n`)
   }
 }

@@ -35,13 +35,15 @@ export type Picture = {
   readonly title: string
   readonly rows: readonly (readonly IBufferCell[])[]
   readonly columns: number
+  /** Whether more would follow: then the end fades out. */
+  readonly isCut: boolean
 }
 
 /** Neighbouring cells of one look. */
 type Run = { readonly column: number; width: number; text: string; readonly look: string }
 
 /** Draws a screen. The same screen gives the same text. */
-export function windowSvg({ title, rows, columns }: Picture): string {
+export function windowSvg({ title, rows, columns, isCut }: Picture): string {
   const width = round(columns * CELL_WIDTH + 2 * PADDING)
   const height = BAR + rows.length * CELL_HEIGHT + PADDING
   const lines = rows
@@ -57,9 +59,17 @@ ${buttons.join('')}
 <text x="${round(width / 2)}" y="${BAR / 2 + 5}" fill="#8891a5" text-anchor="middle" font-size="13">${escaped(title)}</text>
 <g fill="${FOREGROUND}" xml:space="preserve" style="white-space:pre">
 ${lines.join('\n')}
-</g>
+</g>${isCut ? fade(width, height) : ''}
 </svg>
 `
+}
+
+/** A veil over the last lines. */
+function fade(width: number, height: number): string {
+  const top = height - 4 * CELL_HEIGHT - PADDING
+  return `
+<linearGradient id="fade" x1="0" y1="0" x2="0" y2="1"><stop offset="0" stop-color="${BACKGROUND}" stop-opacity="0"/><stop offset="1" stop-color="${BACKGROUND}"/></linearGradient>
+<rect x="1" y="${top}" width="${width - 2}" height="${height - top - 9}" fill="url(#fade)"/>`
 }
 
 function lineOf(row: readonly IBufferCell[], y: number): string {

@@ -48,7 +48,9 @@ export async function chat(
     options.message === undefined && context.input.isTTY === true && context.err.isTerminal && !context.json
   const known = given === undefined ? undefined : await knownSession(context, given)
   const backend = await chooseBackend(options, known ?? {}, context)
-  const store = await context.open('write', { config: await settingsOf(context, options, backend) })
+  const store = await context.open(known === undefined ? 'write' : 'change', {
+    config: await settingsOf(context, options, backend),
+  })
   const reporter = context.json ? jsonReporter(context.out) : textReporter(context, isTyped)
   const talk: Chat = {
     context,
@@ -75,7 +77,7 @@ export async function chat(
 
 /** The session to go on with, looked up before anything else is opened or asked. */
 async function knownSession(context: Context, given: string): Promise<Session> {
-  const store = await context.open('read')
+  const store = await context.open('change')
   return store.getSession(await context.session(store, given))
 }
 

@@ -1,4 +1,5 @@
 import type { CompactionResult } from '../../compaction/result.ts'
+import type { SqliteStore } from '../../open.ts'
 import type { PreviewOptions } from '../../store-options.ts'
 import type { Summarizer } from '../../summarizers/summarizer.ts'
 import { chooseBackend } from '../chat/choose-backend.ts'
@@ -10,10 +11,12 @@ import { planJson } from '../compact/plan-json.ts'
 import { planText, type ShownPlan, shortPlanText } from '../compact/plan-text.ts'
 import { EXIT } from '../exit-codes.ts'
 import { count } from '../output/figures.ts'
+import { shortIds } from '../output/short-ids.ts'
 import { providerAndModel } from '../provider-and-model.ts'
 
 export type CompactActionOptions = {
   readonly dryRun?: boolean
+  readonly full?: boolean
   readonly target?: number
   readonly targetTokens?: number
   readonly stage?: readonly string[]
@@ -33,7 +36,7 @@ export async function compact(
   session: string,
   options: CompactActionOptions,
 ): Promise<number> {
-  const store = await context.open(options.dryRun === true && options.summarize !== true ? 'read' : 'write')
+  const store = await context.open(options.dryRun === true && options.summarize !== true ? 'read' : 'change')
   const id = await context.session(store, session)
   const config = await configOf(context, options)
   const shown = await makePlan(store, id, config)
@@ -42,7 +45,7 @@ export async function compact(
   if (!preview.compacted) return nothing(context, id, preview.reason ?? 'NOTHING_TO_COMPACT', shown)
   if (options.dryRun === true) {
     if (context.json) context.printJson({ ...planJson(shown), dryRun: true, compacted: false, runId: null })
-    else await context.page(planText(shown, context))
+    else await context.page(planText(shown, context, options.full === true))
     return EXIT.done
   }
   if (!context.json) context.out.write(shortPlanText(shown, context))
@@ -50,7 +53,7 @@ export async function compact(
     throw new CliError('DECLINED', 'Nothing was written.')
   const result = await store.compactSession(id, preview)
   if (result === null) return nothing(context, id, 'NO_MESSAGES')
-  tell(context, shown, result)
+  tell(context, shown, result, await undoName(context, store, id, result.runId))
   return result.compacted ? EXIT.done : EXIT.no
 }
 
@@ -114,7 +117,19 @@ function nothing(context: Context, sessionId: string, reason: string, shown?: Sh
   return EXIT.no
 }
 
-function tell(context: Context, shown: ShownPlan, result: CompactionResult): void {
+/** What the run is called in a command that undoes it: on a terminal the end of its id that no other has. */
+async function undoName(
+  { out }: Context,
+  store: SqliteStore,
+  sessionId: string,
+  runId: string,
+): Promise<string> {
+  if (!out.isTerminal) return runId
+  const compactions = await store.listCompactions(sessionId)
+  return shortIds([runId, ...compactions.flatMap((one) => [one.id, one.runId])]).get(runId) ?? runId
+}
+
+function tell(context: Context, shown: ShownPlan, result: CompactionResult, undoName: string): void {
   const { out, style } = context
   const { runId, tokensBefore, tokensAfter, compacted, failed } = result
   if (context.json) {
@@ -137,7 +152,7 @@ function tell(context: Context, shown: ShownPlan, result: CompactionResult): voi
     return
   }
   out.write(
-    `${style.green('Done.')} History ${count(tokensBefore)} → ${count(tokensAfter)} tokens, as run ${runId}.\n`,
+    `${style.green('Done.')} History ${count(tokensBefore)} → ${count(tokensAfter)} tokens, as run ${undoName}.\n`,
   )
-  out.write(style.dim(`Take it back: undertext undo ${shown.sessionId} ${runId}\n`))
+  out.write(style.dim(`Take it back: undertext undo ${shown.sessionId} ${undoName}\n`))
 }

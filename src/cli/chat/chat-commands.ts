@@ -3,8 +3,10 @@ import { CliError } from '../cli-error.ts'
 import { makePlan } from '../compact/make-plan.ts'
 import { planJson } from '../compact/plan-json.ts'
 import { shortPlanText } from '../compact/plan-text.ts'
+import { logLines } from '../log/log-lines.ts'
+import { timelineOf } from '../log/timeline.ts'
 import { share } from '../options.ts'
-import { count, counted, percent, time } from '../output/figures.ts'
+import { count, counted, percent } from '../output/figures.ts'
 import { safeLine } from '../output/safe-text.ts'
 import { briefMessage } from './brief-message.ts'
 import type { Chat } from './chat.ts'
@@ -24,6 +26,8 @@ export type ChatCommand = {
 
 /** Rows that `/show` and `/history` show when nobody says how many. */
 const FEW = 20
+/** Entries of the audit that `/log` reads. */
+const MOST_AUDITED = 10_000
 
 export const CHAT_COMMANDS: readonly ChatCommand[] = [
   { name: '/help', takes: '', does: 'this list', run: help },
@@ -43,7 +47,7 @@ export const CHAT_COMMANDS: readonly ChatCommand[] = [
     run: undo,
   },
   { name: '/redo', takes: '[id]', does: 'put one back; the one undone last', needsSession: true, run: redo },
-  { name: '/log', takes: '', does: 'the compactions, oldest first', needsSession: true, run: log },
+  { name: '/log', takes: '', does: 'the compactions, newest first', needsSession: true, run: log },
   {
     name: '/show',
     takes: '[count]',
@@ -194,12 +198,10 @@ function tellTurned(
 }
 
 async function log({ context, store, conversation, reporter }: Chat): Promise<undefined> {
-  const compactions = await store.listCompactions(conversation.sessionId)
-  const lines = compactions.map(
-    ({ runId, kind, status, tokensBefore, tokensAfter, createdAt, trigger }) =>
-      `${context.style.dim(time(createdAt, context.out))}  ${kind.padEnd(11)} ${status.padEnd(8)} ${count(tokensBefore)} → ${count(tokensAfter)}  ${trigger}  ${context.style.dim(`run ${runId}`)}`,
-  )
-  reporter.result('/log', compactions, lines.length === 0 ? ['No compaction yet.'] : lines)
+  const { sessionId } = conversation
+  const compactions = await store.listCompactions(sessionId)
+  const timeline = timelineOf(compactions, await store.getAuditLog(sessionId, { limit: MOST_AUDITED }))
+  reporter.result('/log', compactions, logLines(context, sessionId, timeline, timeline.runs.length))
 }
 
 async function show({ context, store, conversation, reporter }: Chat, argument: string): Promise<undefined> {

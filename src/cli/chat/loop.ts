@@ -70,7 +70,7 @@ async function tellAnswer(
 }
 
 const AFTER_A_PART = 'What came is stored; say "go on" to go on from there.'
-const NOTHING_STORED = 'Nothing of it is stored; ask again with the arrow up.'
+const NOTHING_STORED = 'Nothing of it is stored; it can be asked again.'
 
 function tellNothing(chat: Chat, stop: (TurnOutcome & { readonly kind: 'nothing' })['stop']): ExitCode {
   if (stop.why === 'failed') return tellFailed(chat, stop.error, NOTHING_STORED)

@@ -1,6 +1,7 @@
 import type { CompactionEvent } from '../../events.ts'
 import type { Context } from '../command.ts'
 import { count, counted } from '../output/figures.ts'
+import { shortIds } from '../output/short-ids.ts'
 import type { Reporter } from './reporter.ts'
 import { StreamedText } from './streamed-text.ts'
 import { warningLines } from './usage-warning.ts'
@@ -70,7 +71,8 @@ function compactionLines(event: CompactionEvent, isTyped: boolean): string[] {
     return [`Compaction came to nothing (${event.code}); the history is as it was.`]
   if (event.phase !== 'completed') return []
   const { runId, tokensBefore, tokensAfter, compactionIds } = event
-  const undo = isTyped ? `/undo ${runId}` : `undertext undo ${event.sessionId} ${runId}`
+  const short = shortIds([runId, ...compactionIds]).get(runId) ?? runId
+  const undo = isTyped ? `/undo ${short}` : `undertext undo ${event.sessionId} ${runId}`
   return [
     `Compacted: history ${count(tokensBefore)} → ${count(tokensAfter)} tokens by ${counted(compactionIds.length, 'compaction')}; take it back with ${undo}`,
   ]

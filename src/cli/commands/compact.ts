@@ -15,6 +15,7 @@ export const compactCommand: CliCommand = {
       )
       .argument('<session>', 'an id, a beginning of one, or @ for the newest')
       .option('--dry-run', 'show the plan row by row and write nothing')
+      .option('--full', 'with --dry-run on a terminal: the whole text of a summary too')
       .option(
         '--target <share>',
         'bring the request down to this share of the available input (default 0.4)',

@@ -2,6 +2,7 @@ import type { CompactionPreview } from '../../compaction/preview.ts'
 import type { Context, Sink, Style } from '../command.ts'
 import { count, counted, percent } from '../output/figures.ts'
 import { paragraph } from '../output/layout.ts'
+import { mixedLine } from '../output/mixed-line.ts'
 import { type Column, table } from '../output/table.ts'
 import type { CompactionPlan, PlannedRow, PlannedStage, RowAction } from './compaction-plan.ts'
 
@@ -25,12 +26,20 @@ const COLUMNS: readonly Column[] = [
   { title: 'SAVED', align: 'right' },
 ]
 
-/** The whole plan, row by row, grouped by stage, and what stays. */
-export function planText(shown: ShownPlan, { out, style }: Pick<Context, 'out' | 'style'>): string {
+/** Lines of a summary that a terminal shows when nobody asks for all. */
+const SUMMARY_LINES = 12
+
+/** The whole plan, row by row, grouped by stage, and what stays. With `isFull` a terminal shows a summary's whole text too. */
+export function planText(
+  shown: ShownPlan,
+  { out, style }: Pick<Context, 'out' | 'style'>,
+  isFull: boolean,
+): string {
   const { preview, plan } = shown
-  const stages = plan.stages.flatMap((stage) => ['', ...stageLines(stage, preview, out, style)])
+  const most = isFull || !out.isTerminal ? Number.POSITIVE_INFINITY : SUMMARY_LINES
+  const stages = plan.stages.flatMap((stage) => ['', ...stageLines(stage, preview, out, style, most)])
   return [
-    ...headLines(shown, style),
+    ...headLines(shown, out, style),
     ...stages,
     ...keptLines(plan.kept, out, style),
     '',
@@ -43,20 +52,23 @@ export function planText(shown: ShownPlan, { out, style }: Pick<Context, 'out' |
 /** A line a stage, and the totals: what is shown before the question. */
 export function shortPlanText(shown: ShownPlan, { out, style }: Pick<Context, 'out' | 'style'>): string {
   const { preview, plan } = shown
-  const lines = plan.stages.map((stage) => `  ${stageTitle(stage, style)}`)
-  return [...headLines(shown, style), ...lines, ...totalLines(preview, out, style)]
+  const lines = plan.stages.flatMap((stage) => titleLines(stage, out, style, '  '))
+  return [...headLines(shown, out, style), ...lines, ...totalLines(preview, out, style)]
     .map((line) => `${line}\n`)
     .join('')
 }
 
-function headLines({ sessionId, provider, model }: ShownPlan, style: Style): string[] {
+function headLines({ sessionId, provider, model }: ShownPlan, out: Sink, { bold, cyan }: Style): string[] {
   const window = model === undefined ? provider : `${provider}/${model}`
-  return [`${style.bold('Plan')} for session ${style.cyan(sessionId)}, for the window of ${window}`]
+  const pieces = [{ text: 'Plan', style: bold }, ' for session ', { text: sessionId, style: cyan }]
+  return mixedLine([...pieces, `, for the window of ${window}`], out)
 }
 
-function stageTitle({ stage, rows, tokensBefore, tokensAfter }: PlannedStage, style: Style): string {
-  const saved = tokensBefore - tokensAfter
-  return `${style.bold(stage)}  ${actionsOf(rows)}  ${count(tokensBefore)} → ${count(tokensAfter)} tokens, ${style.green(`saves ${count(saved)}`)}`
+function titleLines(stage: PlannedStage, out: Sink, { bold, green }: Style, indent = ''): string[] {
+  const { stage: name, rows, tokensBefore, tokensAfter } = stage
+  const figures = `  ${actionsOf(rows)}  ${count(tokensBefore)} → ${count(tokensAfter)} tokens, `
+  const saved = `saves ${count(tokensBefore - tokensAfter)}`
+  return mixedLine([{ text: name, style: bold }, figures, { text: saved, style: green }], out, indent)
 }
 
 /** `12 rows pruned`, `40 rows summarized`. */
@@ -74,7 +86,13 @@ const WORDS: { readonly [action in RowAction]: string } = {
   kept: 'kept',
 }
 
-function stageLines(stage: PlannedStage, preview: CompactionPreview, out: Sink, style: Style): string[] {
+function stageLines(
+  stage: PlannedStage,
+  preview: CompactionPreview,
+  out: Sink,
+  style: Style,
+  most: number,
+): string[] {
   const rows = stage.rows.map((row) => [
     placeOf(row),
     whoOf(row),
@@ -85,9 +103,9 @@ function stageLines(stage: PlannedStage, preview: CompactionPreview, out: Sink, 
     count(row.tokensBefore - row.tokensAfter),
   ])
   return [
-    stageTitle(stage, style),
+    ...titleLines(stage, out, style),
     ...table(COLUMNS, rows, out, style),
-    ...insertLines(stage, preview, out, style),
+    ...insertLines(stage, preview, out, style, most),
   ]
 }
 
@@ -114,27 +132,36 @@ function insertLines(
   preview: CompactionPreview,
   out: Sink,
   style: Style,
+  most: number,
 ): string[] {
   if (inserts === undefined) return []
-  if (!inserts.pending)
+  if (!inserts.pending) {
+    const lines = paragraph(inserts.text, out, '  ')
+    const left = lines.length - most
+    const more = left > 0 ? [style.dim(`  … ${counted(left, 'line')} more; --full shows all`)] : []
     return [
       '',
-      style.bold(`${inserts.kind} that comes:`),
-      ...paragraph(inserts.text, out, '  ').map((line) => style.dim(line)),
+      style.bold(`the ${inserts.kind} that comes`),
+      ...lines.slice(0, most).map((line) => style.dim(line)),
+      ...more,
     ]
-  return (preview.summaryPending ?? []).map(({ summarizer, messages, inputTokens, maxTokens }) =>
-    style.yellow(
-      `summary pending: ${summarizer} would read ${counted(messages.length, 'message')} (${count(inputTokens)} tokens) and write ${count(maxTokens)} tokens at most; the figures count those in full`,
-    ),
-  )
+  }
+  return (preview.summaryPending ?? []).flatMap(({ summarizer, messages, inputTokens, maxTokens }) => {
+    const text = `summary pending: ${summarizer} would read ${counted(messages.length, 'message')} (${count(inputTokens)} tokens) and write ${count(maxTokens)} tokens at most; the figures count those in full`
+    return paragraph(text, out).map((line) => style.yellow(line))
+  })
 }
 
 /** Rows that stay, neighbours on one line: they are most of a session. */
 function keptLines(kept: readonly PlannedRow[], out: Sink, style: Style): string[] {
   if (kept.length === 0) return []
   const tokens = kept.reduce((sum, row) => sum + row.tokensAfter, 0)
-  const title = `${style.bold('kept')}  ${counted(kept.length, 'row')}  ${count(tokens)} tokens`
-  return ['', title, ...paragraph(`positions ${ranges(kept)}`, out, '  ').map((line) => style.dim(line))]
+  const title = [
+    { text: 'kept', style: style.bold },
+    `  ${counted(kept.length, 'row')}  ${count(tokens)} tokens`,
+  ]
+  const places = paragraph(`positions ${ranges(kept)}`, out, '  ').map((line) => style.dim(line))
+  return ['', ...mixedLine(title, out), ...places]
 }
 
 function ranges(rows: readonly PlannedRow[]): string {
@@ -154,11 +181,16 @@ function ranges(rows: readonly PlannedRow[]): string {
 function totalLines(preview: CompactionPreview, out: Sink, style: Style): string[] {
   const { tokensBefore, tokensAfter, tokensSaved, targetTokens, reachedTarget, fits } = preview
   const share = tokensBefore === 0 ? 0 : tokensSaved / tokensBefore
-  const target = reachedTarget ? style.green('reached') : style.yellow('not reached')
-  const fit = fits ? style.green('fits the window') : style.red('does not fit the window')
+  const figures = `  history ${count(tokensBefore)} → ${count(tokensAfter)} tokens, saves ${count(tokensSaved)} (${percent(share)})`
+  const target = reachedTarget
+    ? { text: 'reached', style: style.green }
+    : { text: 'not reached', style: style.yellow }
+  const fit = fits
+    ? { text: 'fits the window', style: style.green }
+    : { text: 'does not fit the window', style: style.red }
   return [
-    `${style.bold('in all')}  history ${count(tokensBefore)} → ${count(tokensAfter)} tokens, saves ${count(tokensSaved)} (${percent(share)})`,
-    `  target ${count(targetTokens)} tokens: ${target}; the request ${fit}`,
+    ...mixedLine([{ text: 'in all', style: style.bold }, figures], out),
+    ...mixedLine([`target ${count(targetTokens)} tokens: `, target, '; the request ', fit], out, '  '),
     ...cacheLines(preview, out, style),
   ]
 }

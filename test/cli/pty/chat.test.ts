@@ -100,7 +100,7 @@ describe.skipIf(!(await hasTerminals()))('undertext chat on a terminal', () => {
     chat.type('/redo\r')
     await chat.sees(/Put back: \d compactions?/)
     chat.type('/log\r')
-    await chat.sees(/active {3}[\d,]+ → [\d,]+ {2}auto/)
+    await chat.sees(/condense [0-9a-f]{8} {2}in force/)
     chat.type(CTRL_D)
     expect(await chat.exit()).toBe(0)
   })
