@@ -1,5 +1,5 @@
 import type { Context } from '../command.ts'
-import { type Comparison, compare, counterOf, type TokenCounter } from '../diff/compare.ts'
+import { type Comparison, compare, counterOf, type TokenCounter, tokensOfRow } from '../diff/compare.ts'
 import { diffLines } from '../diff/diff-lines.ts'
 import { EXIT } from '../exit-codes.ts'
 
@@ -38,7 +38,7 @@ function jsonOf(session: string, comparison: Comparison, tokens: TokenCounter | 
         kind: one.seen.row.kind,
         role: one.seen.row.role,
         position: one.seen.row.position ?? null,
-        tokens: tokens?.([one.seen]) ?? null,
+        tokens: tokens === undefined ? null : tokensOfRow(one.seen, tokens),
         parts: one.change === 'replaced' ? one.parts : [],
       })),
   }

@@ -78,6 +78,11 @@ function neverInForce(target: string): CliError {
 /** Counts rows of a view as the session's estimator does; `undefined` for an estimator that is not ours. */
 export type TokenCounter = (rows: readonly SeenRow[]) => number
 
+/** Tokens of a row of a view without the framing of a conversation: what a second one like it would add. */
+export function tokensOfRow(seen: SeenRow, tokens: TokenCounter): number {
+  return tokens([seen, seen]) - tokens([seen])
+}
+
 export function counterOf({ estimator: name, provider = 'openai' }: Session): TokenCounter | undefined {
   const estimator = estimatorNamed(name)
   if (estimator === undefined) return undefined

@@ -5,7 +5,7 @@ import { count, counted } from '../output/figures.ts'
 import { clipped, paragraph } from '../output/layout.ts'
 import { safeLine, safeText } from '../output/safe-text.ts'
 import { folded, piecesOf } from '../transcript/part-lines.ts'
-import type { Comparison, TokenCounter } from './compare.ts'
+import { type Comparison, type TokenCounter, tokensOfRow } from './compare.ts'
 import type { Difference } from './differences.ts'
 import type { SeenRow } from './view-at.ts'
 
@@ -107,7 +107,7 @@ function cut(text: string, { full, out }: Shown): string {
 function rowLine(sign: string, seen: SeenRow, { out, tokens }: Shown, isBare = false): string {
   const { position, kind, role } = seen.row
   const name = kind === 'message' ? `#${position} ${role}` : kind
-  const size = tokens === undefined ? '' : ` (${count(tokens([seen]))} tokens)`
+  const size = tokens === undefined ? '' : ` (${count(tokensOfRow(seen, tokens))} tokens)`
   const line = `${sign}${name}${size}`
   if (isBare) return line
   const text = `${line}: ${safeLine(beginningOf(seen))}`

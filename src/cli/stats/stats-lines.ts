@@ -49,6 +49,7 @@ export function modelName({ stats: { provider, model } }: RequestFigures): strin
 function oneModel({ out, style }: Shown, figures: RequestFigures): string[] {
   const { stats, breakdown, free } = figures
   const width = out.isTerminal ? Math.max(20, Math.min(WIDEST, out.columns - 2)) : PLAIN_WIDTH
+  const bar = usageBar(figures, width, style)
   const used = `${count(stats.estimatedInputTokens)} of ${count(stats.availableInputTokens)} tokens, ${percent(stats.usageRatio)}`
   const rows = CATEGORIES.filter((category) => breakdown[category] > 0).map((category) => [
     `${glyphOf(category, style)} ${category}`,
@@ -66,7 +67,9 @@ function oneModel({ out, style }: Shown, figures: RequestFigures): string[] {
       stateStyle(figures, style),
     ),
     '',
-    ...usageBar(figures, width, style),
+    bar.bar,
+    bar.marks,
+    ...paragraph(bar.legend, out).map((line) => style.dim(line)),
     '',
     ...table(columns, rows, out, style),
     '',

@@ -26,12 +26,15 @@ export function glyphOf(category: Category, style: Style): string {
   return style[colour](glyph)
 }
 
+/** A bar, the marks beneath it, and what they mark. */
+export type UsageBar = { readonly bar: string; readonly marks: string; readonly legend: string }
+
 /** The available input as a bar of `width` columns, and beneath it marks at the target, at 60 % and where compaction is due. */
 export function usageBar(
   { stats, breakdown, target }: RequestFigures,
   width: number,
   style: Style,
-): string[] {
+): UsageBar {
   const { usageRatio, availableInputTokens, threshold } = stats
   const used = usageRatio > 0 ? Math.max(1, Math.round(Math.min(1, usageRatio) * width)) : 0
   const cells = shares(
@@ -53,7 +56,7 @@ export function usageBar(
     marks.some(({ share }) => cellOf(share, width) === at) ? MARK : ' ',
   )
   const names = marks.map(({ share, name }) => `${percent(share)} ${name}`).join(' · ')
-  return [bar, line.join('').trimEnd(), style.dim(`${MARK} ${names}`)]
+  return { bar, marks: line.join('').trimEnd(), legend: `${MARK} ${names}` }
 }
 
 function cellOf(share: number, width: number): number {
