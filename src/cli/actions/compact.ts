@@ -44,7 +44,7 @@ export async function compact(
   const { preview } = shown
   if (!preview.compacted) return nothing(context, id, preview.reason ?? 'NOTHING_TO_COMPACT', shown)
   if (options.dryRun === true) {
-    if (context.json) context.printJson({ ...planJson(shown), dryRun: true, compacted: false, runId: null })
+    if (context.json) context.printJson({ ...planJson(shown), dryRun: true, compacted: false, run: null })
     else await context.page(planText(shown, context, options.full === true))
     return EXIT.done
   }
@@ -105,8 +105,8 @@ const REASONS: { readonly [reason: string]: string } = {
 
 function nothing(context: Context, sessionId: string, reason: string, shown?: ShownPlan): number {
   if (context.json) {
-    const plan = shown === undefined ? { sessionId, reason } : { ...planJson(shown), reason }
-    context.printJson({ ...plan, dryRun: false, compacted: false, runId: null })
+    const plan = shown === undefined ? { session: sessionId, reason } : { ...planJson(shown), reason }
+    context.printJson({ ...plan, dryRun: false, compacted: false, run: null })
     return EXIT.no
   }
   const figures =
@@ -142,7 +142,7 @@ function tell(context: Context, shown: ShownPlan, result: CompactionResult, undo
       fits,
       reason: result.reason ?? null,
     }
-    context.printJson({ ...planJson(shown), ...done, dryRun: false, compacted, runId, failed })
+    context.printJson({ ...planJson(shown), ...done, dryRun: false, compacted, run: runId, failed })
     return
   }
   for (const { summarizer, error } of failed)

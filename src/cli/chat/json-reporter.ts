@@ -7,16 +7,16 @@ export function jsonReporter(out: Sink): Reporter {
   const tell = (event: string, fields: object): void =>
     out.write(`${safeJson(JSON.stringify({ event, ...fields }))}\n`)
   return {
-    session: (told) => tell('session', told),
+    session: ({ sessionId: session, ...told }) => tell('session', { session, ...told }),
     text: (text) => tell('text', { text }),
-    answer: ({ stats, ...told }) =>
-      tell('answer', { ...told, context: stats === null ? null : contextOf(stats) }),
+    answer: ({ sessionId: session, stats, ...told }) =>
+      tell('answer', { session, ...told, context: stats === null ? null : contextOf(stats) }),
     warning: (warning) => tell('warning', warning),
-    compaction: (told) => tell('compaction', told),
+    compaction: ({ sessionId: session, ...told }) => tell('compaction', { session, ...told }),
     failure: (told) => tell('error', told),
     note: () => {},
     result: (command, value) => tell('result', { command, value }),
-    end: (sessionId) => tell('end', { sessionId: sessionId ?? null }),
+    end: (session) => tell('end', { session: session ?? null }),
   }
 }
 

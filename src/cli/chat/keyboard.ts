@@ -5,6 +5,8 @@ import { StringDecoder } from 'node:string_decoder'
 const PASTE_BEGINS = '\x1b[200~'
 const PASTE_ENDS = '\x1b[201~'
 const CTRL_C = '\x03'
+/** How long the beginning of a mark may wait for its end, milliseconds. */
+const ESCAPE_WAIT_MS = 50
 /** Stands for a line break within a line that is being edited. */
 export const LINE_BREAK = '␤'
 
@@ -26,6 +28,7 @@ export class Keyboard {
   #interrupt: (() => void) | undefined
   #paste: string | undefined
   #part = ''
+  #escape: ReturnType<typeof setTimeout> | undefined
   readonly #decoder = new StringDecoder('utf8')
 
   constructor(terminal: Terminal) {
@@ -39,11 +42,14 @@ export class Keyboard {
     const held = beginningOfMark(text)
     this.#part = text.slice(text.length - held)
     this.#read(text.slice(0, text.length - held))
-    // A lone Escape is a key, not the beginning of a mark; what follows a mark's beginning comes at once.
-    if (this.#part === '\x1b' && this.#paste === undefined) this.#flush()
+    // A lone Escape is a key, unless the rest of a mark comes at once.
+    clearTimeout(this.#escape)
+    if (this.#part !== '' && this.#paste === undefined)
+      this.#escape = setTimeout(() => this.#flush(), ESCAPE_WAIT_MS)
   }
 
   #flush(): void {
+    clearTimeout(this.#escape)
     const part = this.#part
     this.#part = ''
     if (this.#paste === undefined) this.#forward(part)
@@ -63,6 +69,7 @@ export class Keyboard {
   }
 
   close(): void {
+    clearTimeout(this.#escape)
     this.#terminal.off('data', this.#take)
     this.#terminal.off('end', this.#end)
     this.#terminal.pause()

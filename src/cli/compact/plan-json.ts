@@ -1,10 +1,11 @@
+import type { PlannedRow } from './compaction-plan.ts'
 import type { ShownPlan } from './plan-text.ts'
 
 /** A plan for programs: docs/cli-compact.md has the shape. */
 export function planJson({ sessionId, provider, model, preview, plan }: ShownPlan) {
   const { firstChanged: first, summaryPending = [] } = preview
   return {
-    sessionId,
+    session: sessionId,
     provider,
     model: model ?? null,
     reason: preview.reason ?? null,
@@ -23,8 +24,13 @@ export function planJson({ sessionId, provider, model, preview, plan }: ShownPla
             tokensGivenUp: first.tokensGivenUp,
             source: first.source,
           },
-    stages: plan.stages.map(({ inserts, ...stage }) => ({ ...stage, inserts: inserts ?? null })),
-    kept: plan.kept,
+    stages: plan.stages.map(({ compactionId, rows, inserts, ...stage }) => ({
+      compaction: compactionId,
+      ...stage,
+      rows: rows.map(rowJson),
+      inserts: inserts ?? null,
+    })),
+    kept: plan.kept.map(rowJson),
     summaryPending: summaryPending.map(({ summarizer, messages, inputTokens, maxTokens }) => ({
       summarizer,
       messages: messages.length,
@@ -32,4 +38,8 @@ export function planJson({ sessionId, provider, model, preview, plan }: ShownPla
       maxTokens,
     })),
   }
+}
+
+function rowJson({ messageId, position, why, ...row }: PlannedRow) {
+  return { id: messageId, position: position ?? null, ...row, why: why === '' ? null : why }
 }
