@@ -23,6 +23,7 @@ export const PICTURES: readonly Scene[] = [
     title: 'undertext compact --dry-run',
     command: 'compact checkout --target 0.25 --dry-run',
   },
+  { name: 'stats-bar', title: 'undertext stats', command: 'stats checkout' },
   {
     name: 'compact-question',
     title: 'undertext compact',
@@ -31,17 +32,12 @@ export const PICTURES: readonly Scene[] = [
   },
   {
     name: 'stats',
-    title: 'undertext stats',
-    command: 'stats checkout --model anthropic/claude-sonnet-4-5,openai/gpt-4',
+    title: 'undertext stats --model',
+    command: 'stats checkout --model anthropic/claude-sonnet-4-5,openai/gpt-4o',
   },
   { name: 'log', title: 'undertext log', command: 'log checkout' },
   { name: 'diff', title: 'undertext diff', command: 'diff checkout @', most: 46 },
-  {
-    name: 'show',
-    title: 'undertext show --full',
-    command: 'show checkout --full --from 18 --to 28',
-    most: 52,
-  },
+  { name: 'show', title: 'undertext show --full', command: 'show checkout --full --from 18 --to 28', most: 52 },
   {
     name: 'chat',
     title: 'undertext chat',
