@@ -43,6 +43,12 @@ export interface Failures {
   STRATEGY_FAILED: { strategy: string; error: string }
   HISTORY_DIVERGED: { sessionId: string; position: number; why: string }
   OPERATION_CONFLICT: { sessionId: string; operationId: string }
+  HISTORY_REFUSED: { line: number; why: string }
+  IMPORT_DIVERGED: { sessionId: string; position: number; why: string }
+  IMPORT_ABORTED: { file: string; imported: number }
+  FILE_UNREADABLE: { file: string; detail: string }
+  FILE_UNRECOGNISED: { file: string; looks: string }
+  FILE_CHANGED: { file: string; imported: number }
 }
 
 /** What is known of a request that is still too long. Figures are tokens. */
@@ -79,6 +85,13 @@ function named(ids: readonly string[]): string {
 /** Any number: what stands in a file may be no time there is. */
 function timeOf(ms: number): string {
   return Number.isFinite(ms) && Math.abs(ms) < 8.64e15 ? new Date(ms).toISOString() : String(ms)
+}
+
+function conversations(imported: number): string {
+  if (imported === 0) return 'nothing of it was stored'
+  return imported === 1
+    ? 'the one conversation before that is stored'
+    : `the ${imported} conversations before that are stored`
 }
 
 /** One sentence a code: what happened, and what to do. */
@@ -119,7 +132,7 @@ const SENTENCES: { readonly [C in ErrorCode]: (facts: Failures[C]) => string } =
   JOB_NOT_FOUND: ({ jobId }) =>
     `There is no job ${JSON.stringify(jobId)}. listJobs names those of a session.`,
   ABORTED: ({ sessionId }) =>
-    `The compaction of session ${JSON.stringify(sessionId)} was aborted by its signal; nothing was changed.`,
+    `The work on session ${JSON.stringify(sessionId)} was aborted by its signal; nothing was changed.`,
   ESTIMATOR_UNKNOWN: ({ sessionId, estimator }) =>
     `The estimator ${JSON.stringify(estimator)}, asked for or recorded with session ${JSON.stringify(sessionId)}, was not given to this store. Pass it to openStore (as estimator, or among estimators).`,
   TOKENIZER_UNAVAILABLE: ({ tokenizer, detail }) =>
@@ -169,6 +182,17 @@ const SENTENCES: { readonly [C in ErrorCode]: (facts: Failures[C]) => string } =
     `The strategy ${JSON.stringify(strategy)} failed (${error}), so nothing was changed.`,
   OPERATION_CONFLICT: ({ operationId }) =>
     `The operation id ${JSON.stringify(operationId)} was used for another rewind of this session, so nothing was changed. Use a new id for a new operation.`,
+  HISTORY_REFUSED: ({ line, why }) =>
+    `The history is refused at line ${line} (${why}), and nothing of it was stored. Export it again, or take a copy that is whole.`,
+  IMPORT_DIVERGED: ({ sessionId, position, why }) =>
+    `Session ${JSON.stringify(sessionId)} is not the beginning of what is imported, at position ${position} (${why}), so nothing was added. Import it under another id.`,
+  IMPORT_ABORTED: ({ file, imported }) =>
+    `The import of ${JSON.stringify(file)} was aborted by its signal; ${conversations(imported)}. Import it again: what is there is not added twice.`,
+  FILE_UNREADABLE: ({ file, detail }) => `${JSON.stringify(file)} cannot be read: ${detail}`,
+  FILE_UNRECOGNISED: ({ file, looks }) =>
+    `${JSON.stringify(file)} is in no form that is known: it looks like ${looks}.`,
+  FILE_CHANGED: ({ file, imported }) =>
+    `${JSON.stringify(file)} was changed between the check and the writing; ${conversations(imported)}. Import it again when nobody writes to it.`,
   HISTORY_DIVERGED: ({ sessionId, position, why }) =>
     `The prompt goes on from position ${position} of session ${JSON.stringify(sessionId)}, and what stands behind it cannot be set aside (${why}). Go on from the end, or in a new session.`,
 }

@@ -125,6 +125,21 @@ export {
   shouldSummarizeFiles,
 } from './core/files/summary-plan.ts'
 export { buildFileSummarizationPrompt, type FileSummaryPromptParams } from './core/files/summary-prompt.ts'
+export type {
+  AuditRecord,
+  CompactionRecord,
+  EndRecord,
+  HeaderRecord,
+  HistoryCounts,
+  HistoryRecord,
+  InsertedRecord,
+  MeasurementRecord,
+  MessageRecord,
+  OperationRecord,
+  ReplacementRecord,
+  SessionRecord,
+  UsageRecord,
+} from './core/history/records.ts'
 export {
   type ImportanceScores,
   type MessageImportance,
@@ -157,6 +172,7 @@ export type {
   ReasoningPart,
   Role,
   RowKind,
+  ShownText,
   StoredMessage,
   TextPart,
   ToolCallPart,
@@ -353,6 +369,15 @@ export { toOpenAIResponses } from './formats/responses/to-responses.ts'
 export type { ResponsesInput, ResponsesItem } from './formats/responses/types.ts'
 export { type AnthropicOptions, toAnthropic } from './formats/to-anthropic.ts'
 export { toOpenAI } from './formats/to-openai.ts'
+export type { HistoryRecords } from './history/checked-records.ts'
+export type { RestoreOptions, SessionRestore } from './history/restore-session.ts'
+export type {
+  CompactionOutcome,
+  ImportEvent,
+  ImportEvents,
+  ImportOptions,
+  SessionImport,
+} from './import/import-types.ts'
 export { type OpenOptions, openStore, SqliteStore } from './open.ts'
 export type { ArrayEstimator, EstimatorChoice } from './plain/array-estimator.ts'
 export type { ChatMessage } from './plain/chat-message.ts'
@@ -518,6 +543,12 @@ export {
   type SummaryUsage,
 } from './summarizers/summarizer.ts'
 export { TOKENIZER_NAMES, type TokenizerName, tokenizerEstimator } from './tokenizers/tokenizer.ts'
+export type {
+  CompactionEvent as ImportedCompactionEvent,
+  FieldsEvent,
+  ImportedCompaction,
+  MessageEvent,
+} from './transfer/source.ts'
 export { compactBeforeTurn, type TurnMessages } from './turn/compact-before-turn.ts'
 export {
   buildEnrichedSystem,

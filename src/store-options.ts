@@ -71,6 +71,8 @@ export const messagesSchema = z.strictObject({
   before: z.int().positive().optional(),
   limit: z.int().positive().optional(),
   order: z.enum(['forward', 'backward']).default('forward'),
+  /** Whether rows come with the texts they show in place of parts (`shown`). */
+  shown: z.boolean().default(false),
 })
 /** A call's id is whatever the provider made it, so any text will do. */
 export const callIdSchema = z.string()

@@ -1,5 +1,5 @@
 import type { Storage } from './storage/storage.ts'
-import { SessionVerbs } from './store/session-verbs.ts'
+import { TransferVerbs } from './store/transfer-verbs.ts'
 
 /**
  * A store of conversations. Made by `openStore`.
@@ -10,4 +10,4 @@ import { SessionVerbs } from './store/session-verbs.ts'
  * `STORE_READONLY` and `STORE_FULL`. After any error nothing is written and the store is usable. One exception:
  * `compactSession` and `hideMessages` read what they answer behind their commit; when only that fails, the work is done.
  */
-export class Store<S extends Storage = Storage> extends SessionVerbs<S> {}
+export class Store<S extends Storage = Storage> extends TransferVerbs<S> {}

@@ -77,6 +77,8 @@ const VERBS: Record<string, (store: Store, id: string) => unknown> = {
   unpin: (s, id) => s.unpin(id, ['x']),
   hideMessages: (s, id) => s.hideMessages(id, ['x']),
   rewind: (s, id) => s.rewind(id, { from: 'start' }),
+  importSession: (s, id) => s.importSession(id, [], { source: 'x' }),
+  exportSession: (s, id) => s.exportSession(id).next(),
   recordProviderCompaction: (s, id) => s.recordProviderCompaction(id),
   getContextStats: (s, id) => s.getContextStats(id),
   needsCompaction: (s, id) => s.needsCompaction(id),
@@ -199,6 +201,7 @@ describe('ids that are data', () => {
       'prepareRequest',
       'recordResponse',
       'withOverflowRecovery',
+      'importSession',
     ]
     for (const [verb, act] of Object.entries(VERBS)) {
       if (lenient.includes(verb)) continue
@@ -226,6 +229,8 @@ describe('options', () => {
     unpin: (s, o) => s.unpin('s', ['x'], o),
     hideMessages: (s, o) => s.hideMessages('s', ['x'], o),
     rewind: (s, o) => s.rewind('s', o),
+    importSession: (s, o) => s.importSession('s', [], o as never),
+    restoreSession: (s, o) => s.restoreSession([], o as never),
     recordProviderCompaction: (s, o) => s.recordProviderCompaction('s', o),
     getContextStats: (s, o) => s.getContextStats('s', undefined, undefined, o),
     needsCompaction: (s, o) => s.needsCompaction('s', undefined, undefined, o),
@@ -458,6 +463,36 @@ table('places and pages', 'INVALID_INPUT', {
   'hiding nothing': (s) => s.hideMessages('s', []),
   'hiding null': (s) => s.hideMessages('s', bad(null)),
   'hiding a lone surrogate': (s) => s.hideMessages('s', ['\ud800']),
+  'an import of nobody': (s) =>
+    s.importSession('i', [{ type: 'message', at: {}, message: bad({ role: CANARY, content: CANARY }) }], {
+      source: 'x',
+    }),
+  'an import of a compaction of another kind': (s) =>
+    s.importSession(
+      'i',
+      [{ type: 'compaction', at: {}, compaction: bad({ id: 'x', kind: CANARY, covers: [] }) }],
+      {
+        source: 'x',
+      },
+    ),
+  'an import that covers backwards': (s) =>
+    s.importSession(
+      'i',
+      [{ type: 'compaction', at: {}, compaction: { id: 'x', kind: 'truncate', covers: [[2, 1]] } }],
+      {
+        source: 'x',
+      },
+    ),
+  'an import of what is no event': (s) => s.importSession('i', [bad(CANARY)], { source: 'x' }),
+  'an import of no list': (s) => s.importSession('i', bad(7), { source: 'x' }),
+  'an import of a title that is none': (s) =>
+    s.importSession('i', [{ type: 'fields', title: bad(7) }], { source: 'x' }),
+  'an import without a source': (s) => s.importSession('i', [], bad({})),
+  'a restore under an empty id': (s) => s.restoreSession([], { id: '' }),
+  'a restore under a number': (s) => s.restoreSession([], { id: bad(7) }),
+  'a restore under a lone surrogate': (s) => s.restoreSession([], { id: '\ud800' }),
+  'a restore of no list': (s) => s.restoreSession(bad(7)),
+  'a restore of a text': (s) => s.restoreSession(bad(CANARY)),
   'a rewind from nowhere': (s) => s.rewind('s', bad({})),
   'a rewind from the middle': (s) => s.rewind('s', { from: bad('middle') }),
   'a rewind from an empty id': (s) => s.rewind('s', { from: { messageId: '' } }),

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import BetterSqlite3 from 'better-sqlite3'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { type ErrorCode, openStore, type Store } from '../src/index.ts'
+import { type ErrorCode, type HistoryRecord, openStore, type Store } from '../src/index.ts'
 import { chat, say } from './support/conversation.ts'
 import { dumpOf, expectFailure, failureOf } from './support/failures.ts'
 
@@ -42,6 +42,11 @@ const VERBS = {
   'rewind of nothing': ({ store }) => store.rewind('s', { from: 'start' }),
   'rewind with a message': ({ store }) =>
     store.rewind('s', { from: 'start', append: [say('user', 'instead')] }),
+  importSession: ({ store }) => store.importSession('s', [IMPORTED], { source: 'elsewhere' }),
+  exportSession: async ({ store }) => {
+    for await (const _ of store.exportSession('s'));
+  },
+  restoreSession: ({ store }) => store.restoreSession(RESTORED),
   'recordProviderCompaction of nothing': ({ store }) => store.recordProviderCompaction('s'),
   getContextStats: ({ store }) => store.getContextStats('s'),
   needsCompaction: async ({ store }) => ((await store.needsCompaction('s')) ? true : null),
@@ -100,6 +105,19 @@ async function summaryIn(store: Store): Promise<string> {
   const rows = await store.getMessages('s')
   return rows.find(({ kind }) => kind === 'summary')?.id ?? 'none'
 }
+const IMPORTED = {
+  type: 'message',
+  at: {},
+  message: { ...say('user', 'from elsewhere'), idempotencyKey: 'elsewhere:1' },
+} as const
+const RESTORED: readonly HistoryRecord[] = [
+  { type: 'header', format: 'undertext history', version: 1, package: '0.1.0', exportedAt: 0 },
+  {
+    ...{ type: 'session', id: 's', incarnation: 'abcdefghijklmnop', estimator: 'neurolink' },
+    ...{ createdAt: 0, updatedAt: 0, messages: 0, inserted: 0, version: 0, viewEpoch: 0 },
+  },
+  { type: 'end', compactions: 0, audit: 0, messages: 0, inserted: 0, replacements: 0 },
+]
 type Verb = keyof typeof VERBS
 
 type Outcome = 'works' | 'null' | ErrorCode
@@ -137,6 +155,9 @@ const TABLE: Record<Verb, Cells<typeof STATES>> = {
   hideMessages:                       [NOT_FOUND, 'MESSAGE_NOT_FOUND',    'STALE_PLAN', 'works', 'STALE_PLAN', READONLY, CLOSED],
   'rewind of nothing':                [NOT_FOUND, 'works',                'works',    'works', 'works', READONLY, CLOSED],
   'rewind with a message':            ['works',   'works',                'works',    'works', 'works', READONLY, CLOSED],
+  importSession:                      ['works',   'works',                'SESSION_EXISTS', 'SESSION_EXISTS', 'SESSION_EXISTS', 'SESSION_EXISTS', CLOSED],
+  exportSession:                      [NOT_FOUND, 'works',                'works',    'works', 'works', 'works', CLOSED],
+  restoreSession:                     ['works',   'SESSION_EXISTS',       'SESSION_EXISTS', 'SESSION_EXISTS', 'SESSION_EXISTS', 'SESSION_EXISTS', CLOSED],
   'recordProviderCompaction of nothing': [NOT_FOUND, 'works',             'works',    'works', 'works', 'works',  CLOSED],
   getContextStats:                    ['null',    'null',                 'works',    'works', 'works', 'works',  CLOSED],
   needsCompaction:                    ['null',    'null',                 'null',     'null',  'null',  'null',   CLOSED],

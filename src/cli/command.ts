@@ -66,10 +66,23 @@ export type Context = {
   confirm(question: string): Promise<boolean>
   /** Asks for a line on the terminal; `undefined` when nobody can be asked. Ctrl-C throws `INTERRUPTED`. */
   ask(question: string): Promise<string | undefined>
+  /**
+   * Writes data to `out`: exactly as it is where that is a file or a pipe, made safe on a terminal. Waits until whoever reads it can take more.
+   */
+  pour(text: string): Promise<void>
+  /** A bar on the terminal while something takes long; nothing where nobody watches, or with `--json`. */
+  progress(text: string): Promise<Progress>
   /** Writes a text that may be longer than the screen: through the pager on a terminal, else to `out`. */
   page(text: string): Promise<void>
   /** One JSON value, for `--json`: bytes as base64, undefined left out. */
   printJson(value: unknown): void
+}
+
+/** A bar under way. */
+export type Progress = {
+  /** How much is done, 0 to 1, and a few words. */
+  at(share: number, text: string): void
+  end(text: string): void
 }
 
 export type { Settings }

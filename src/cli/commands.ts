@@ -4,6 +4,8 @@ import { compactCommand } from './commands/compact.ts'
 import { completionCommand } from './commands/completion.ts'
 import { diffCommand } from './commands/diff.ts'
 import { doctorCommand } from './commands/doctor.ts'
+import { exportCommand } from './commands/export.ts'
+import { importCommand } from './commands/import.ts'
 import { logCommand } from './commands/log.ts'
 import { purgeCommand } from './commands/purge.ts'
 import { sessionsCommand } from './commands/sessions.ts'
@@ -23,7 +25,8 @@ export const COMMANDS: readonly CliCommand[] = [
   undoCommand,
   redoCommand,
   chatCommand,
-  // import, export
+  importCommand,
+  exportCommand,
   verifyCommand,
   purgeCommand,
   doctorCommand,

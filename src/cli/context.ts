@@ -61,6 +61,15 @@ export async function createContext(io: Io, options: GlobalOptions): Promise<Ope
       return (await import('./questions.ts')).confirm(io, question)
     },
     ask: async (question) => (canAsk ? (await import('./questions.ts')).ask(io, question) : undefined),
+    pour: async (text) => {
+      if (io.out.isTerminal) out.write(text)
+      else if (io.pour === undefined) io.out.write(text)
+      else await io.pour(text)
+    },
+    progress: async (text) => {
+      const isShown = io.err.isTerminal && options.json !== true && env.TERM !== 'dumb'
+      return (await import('./progress.ts')).startProgress(io, isShown, text)
+    },
     page: (text) => page(io, out, colours.out, text, options.pager && options.json !== true),
     printJson: (value) => out.write(`${printable(value)}\n`),
   }

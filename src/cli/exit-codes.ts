@@ -74,4 +74,10 @@ export const EXIT_OF: { readonly [code in ErrorCode]: ExitCode } = {
   STRATEGY_FAILED: EXIT.failed,
   OPERATION_CONFLICT: EXIT.refused,
   HISTORY_DIVERGED: EXIT.refused,
+  IMPORT_DIVERGED: EXIT.refused,
+  HISTORY_REFUSED: EXIT.badData,
+  IMPORT_ABORTED: EXIT.interrupted,
+  FILE_UNREADABLE: EXIT.notFound,
+  FILE_UNRECOGNISED: EXIT.badData,
+  FILE_CHANGED: EXIT.refused,
 }

@@ -1,8 +1,8 @@
-import { Writable } from 'node:stream'
 import { confirm as askConfirm, text as askText, isCancel } from '@clack/prompts'
 import { CliError } from './cli-error.ts'
 import type { Io } from './io.ts'
 import { safeText } from './output/safe-text.ts'
+import { terminalOf } from './output/terminal.ts'
 import { unmark } from './output/trusted-codes.ts'
 
 /*
@@ -30,14 +30,5 @@ function plain(question: string): string {
 }
 
 function streams({ input, err, signal }: Io) {
-  const output = Object.assign(
-    new Writable({
-      write: (chunk: Buffer, _encoding, done) => {
-        err.write(chunk.toString())
-        done()
-      },
-    }),
-    { isTTY: true, columns: err.columns, rows: err.rows ?? 24 },
-  )
-  return { input: input as never, output, signal }
+  return { input: input as never, output: terminalOf(err), signal }
 }

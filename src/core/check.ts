@@ -9,6 +9,12 @@ export function check<S extends z.ZodType>(schema: S, value: unknown, what: stri
   throw invalid(`${what}: ${describeIssues(result.error)}`)
 }
 
+/** What does not fit a schema, as `check` says it; `undefined` when all does. */
+export function problemOf(schema: z.ZodType, value: unknown): string | undefined {
+  const result = schema.safeParse(value)
+  return result.success ? undefined : describeIssues(result.error)
+}
+
 /** `INVALID_INPUT` with one sentence of reason. */
 export function invalid(problems: string): UndertextError<'INVALID_INPUT'> {
   return new UndertextError('INVALID_INPUT', { problems })

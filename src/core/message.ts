@@ -225,4 +225,9 @@ export type StoredMessage = Message & {
   readonly isTruncationMarker?: boolean
   readonly retiredBy?: string
   readonly replacedParts?: readonly number[]
+  /** On request: the texts shown in place of parts, and the compactions that show them. */
+  readonly shown?: readonly ShownText[]
 }
+
+/** A replacement in force: the text a part shows, and whose it is. */
+export type ShownText = { readonly part: number; readonly text: string; readonly compactionId: string }

@@ -51,17 +51,28 @@ export function fromAnthropic(
   input: readonly object[] | { readonly messages: readonly object[]; readonly system?: unknown },
   options?: ConversionOptions,
 ): Message[] {
-  const reading: Reading = { conversion: new Conversion(ANTHROPIC, options), nameOfCall: new Map() }
+  const reader = anthropicReader(options)
   const list = Array.isArray(input)
   const { system, messages } = list ? { system: undefined, messages: input } : objectAt(input, 'input')
   const head = list ? '' : 'messages'
   const turns = listAt(messages, list ? 'input' : 'messages')
-  const leading = system === undefined ? [] : [fromSystem(system, reading)]
-  const read = turns.map((message, i) => {
-    reading.conversion.at(i)
-    return fromMessageAt(message, `${head}[${i}]`, reading)
-  })
-  return [...leading, ...read]
+  const leading = system === undefined ? [] : [reader.system(system)]
+  return [...leading, ...turns.map((message, i) => reader.message(message, i, `${head}[${i}]`))]
+}
+
+/** `fromAnthropic` for messages that come one by one, in order: it remembers the calls. `path` is what refusals and notes call the message. */
+export function anthropicReader(options?: ConversionOptions): {
+  system(system: unknown): Message
+  message(message: unknown, index: number, path: string): Message
+} {
+  const reading: Reading = { conversion: new Conversion(ANTHROPIC, options), nameOfCall: new Map() }
+  return {
+    system: (system) => fromSystem(system, reading),
+    message: (message, index, path) => {
+      reading.conversion.at(index)
+      return fromMessageAt(message, path, reading)
+    },
+  }
 }
 
 function fromSystem(system: unknown, reading: Reading): Message {

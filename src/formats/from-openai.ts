@@ -19,16 +19,23 @@ import { isEmpty, isObject, jsonMessageAt, listAt, messageRead, stringAt } from 
  * such a message, is kept as an unread part.
  */
 export function fromOpenAI(input: readonly object[], options?: ConversionOptions): Message[] {
+  const read = openAIReader(options)
+  return listAt(input, 'input').map((message, i) => read(message, i, `[${i}]`))
+}
+
+/** `fromOpenAI` for messages that come one by one, in order: it remembers the calls. `path` is what refusals and notes call the message. */
+export function openAIReader(
+  options?: ConversionOptions,
+): (message: unknown, index: number, path: string) => Message {
   const conversion = new Conversion(OPENAI, options)
   const calls = new Calls()
-  return listAt(input, 'input').map((message, i) => {
-    const path = `[${i}]`
-    conversion.at(i)
+  return (message, index, path) => {
+    conversion.at(index)
     const read = conversion.reading(message, path, () =>
       fromMessage(jsonMessageAt(message, path), path, calls, conversion),
     )
     return messageRead(read)
-  })
+  }
 }
 
 function fromMessage(message: JsonObject, path: string, calls: Calls, conversion: Conversion): Message {

@@ -27,9 +27,9 @@ export type Joined = {
  * A result whose id an open call before it has is left to that. Any other goes with an open call before it from
  * which only calls and results separate it: with the first of the same tool, else with the first where one of the
  * two does not say which tool it is. So parallel calls and the results that follow them are whole pairs
- * (checklist C-35, S3-321).
+ * (checklist C-35, S3-321). `first` is the index of the first row in the conversation: ids that are made up name their row.
  */
-export function joinNeighbours(rows: readonly JoinableRow[]): Joined[][] {
+export function joinNeighbours(rows: readonly JoinableRow[], first = 0): Joined[][] {
   const known = new Set(rows.flatMap(({ slots }) => slots.map(({ id }) => id)))
   if (!known.has('')) return rows.map(({ slots }) => slots.map(({ id }) => ({ id, key: id })))
 
@@ -42,7 +42,7 @@ export function joinNeighbours(rows: readonly JoinableRow[]): Joined[][] {
   let near = nothingNear()
 
   const fresh = (what: string, row: number, at: number): string => {
-    let id = `${what} ${row}.${at}`
+    let id = `${what} ${first + row}.${at}`
     while (known.has(id)) id = `${id}'`
     return id
   }

@@ -90,8 +90,8 @@ function isReplacement(part: Part): boolean {
   )
 }
 
-/** Gives calls and results without ids one each, so that the core can pair them. */
-export function joinByNeighbourhood(contents: readonly (readonly Part[])[]): (readonly Part[])[] {
+/** Gives calls and results without ids one each, so that the core can pair them. `first` is the index of the first message. */
+export function joinByNeighbourhood(contents: readonly (readonly Part[])[], first = 0): (readonly Part[])[] {
   const joined = joinNeighbours(
     contents.map((parts) => ({
       slots: parts.flatMap((part): Joinable[] => {
@@ -102,6 +102,7 @@ export function joinByNeighbourhood(contents: readonly (readonly Part[])[]): (re
       }),
       says: parts.some(isSpoken),
     })),
+    first,
   )
   return contents.map((parts, row) => {
     let next = 0

@@ -10,7 +10,10 @@ import type { ToolCall, ToolOutput } from '../core/tool-calls.ts'
 import type { ToolOutputLimits } from '../core/tool-output/message-previews.ts'
 import type { Finding } from '../core/verify.ts'
 import type { View, ViewRow } from '../core/view.ts'
+import type { Histories } from './histories.ts'
 import type { Circuits, Jobs, RunOfJob } from './jobs.ts'
+
+export type { ExportedHead, ExportedRows, Histories, RestoredRow, Restoring } from './histories.ts'
 
 export {
   type Circuit,
@@ -91,6 +94,43 @@ export type SessionFields = {
   readonly config?: JsonObject | null | undefined
   readonly metadata?: JsonObject | null | undefined
 }
+
+/** A session about to be brought in, written in batches and listed only when it is whole. */
+export type StagedSession = {
+  /** What it is called until then: nobody else's name. */
+  readonly id: string
+  readonly fields: SessionFields
+  readonly estimator: string
+  /** Who brings it in, see `LEASE_HOLDER`. */
+  readonly holder: string
+  /** The one it has, where it was a session of a store before. */
+  readonly incarnation?: string | undefined
+}
+
+/** A session that is on its way. */
+export type Staged = {
+  readonly id: string
+  readonly holder: string
+  /** When something was last written to it, milliseconds since 1970. */
+  readonly updatedAt: number
+}
+
+/** What a staged session gets with its name. */
+export type StagedWith = {
+  readonly fields?: SessionFields | undefined
+  /** Milliseconds since 1970; as it is when absent. */
+  readonly createdAt?: number | undefined
+  readonly updatedAt?: number | undefined
+  /** A row of the audit. */
+  readonly audit?: {
+    readonly event: string
+    readonly actor?: string | undefined
+    readonly detail?: JsonObject | undefined
+  }
+}
+
+/** A message of a session that came with an idempotency key, and whether it says the same. */
+export type KnownMessage = { readonly position: number; readonly same: boolean }
 
 export type SessionQuery = {
   readonly owner: string | undefined
@@ -176,6 +216,8 @@ export type MessageQuery = {
   /** Most messages of the log. */
   readonly limit: number | undefined
   readonly order: 'forward' | 'backward'
+  /** Whether rows come with the texts they show in place of parts. */
+  readonly shown?: boolean | undefined
 }
 
 export type ToolCallQuery = {
@@ -417,6 +459,15 @@ export interface Storage {
   figures(id: string): Awaitable<SessionFigures | undefined>
   /** Newest first. */
   listSessions(query: SessionQuery): Awaitable<Session[]>
+  /** Makes a session that no list shows. Throws `SESSION_EXISTS`. */
+  stageSession(staged: StagedSession): Awaitable<Session>
+  /** Gives a staged session its own name, and lists it. Throws `SESSION_EXISTS`, `SESSION_NOT_FOUND`. */
+  publishSession(stagedId: string, id: string, published: StagedWith): Awaitable<Session>
+  /** Takes some rows out of a staged session; answers whether nothing of it is left. */
+  discardStaged(stagedId: string, rows: number): Awaitable<boolean>
+  stagedSessions(): Awaitable<Staged[]>
+  /** The newest message for each idempotency key, hidden or not; `undefined` for an unknown key and a message without one. Throws `SESSION_NOT_FOUND`. */
+  knownMessages(id: string, messages: readonly NewMessage[]): Awaitable<(KnownMessage | undefined)[]>
   /** Fields that are `undefined` stay, `null` clears. Throws `SESSION_NOT_FOUND`. */
   updateSession(id: string, fields: SessionFields): Awaitable<Session>
   archiveSession(id: string, archived: boolean): Awaitable<Session>
@@ -533,6 +584,9 @@ export interface Storage {
   readonly jobs: Jobs
   /** Failures in a row, and what summaries cost. */
   readonly circuits: Circuits
+
+  /** Whole sessions as records: export and restore. */
+  readonly histories: Histories
 
   verify(id: string, repair: boolean): Awaitable<{ findings: Finding[]; repaired: boolean }>
   /** Counts all rows anew. Throws `SESSION_NOT_FOUND`. */

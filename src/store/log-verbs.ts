@@ -152,11 +152,11 @@ export class LogVerbs<S extends Storage> extends CompactionVerbs<S> {
   /**
    * The rows as they are stored, hidden ones included, with their tags. `limit` counts messages of the log;
    * summaries and markers come with the message they stand behind. For the next page pass the last position as
-   * `after` (or, backward, the first as `before`).
+   * `after` (or, backward, the first as `before`). With `shown` each row that shows other texts in place of parts says which.
    */
   async getMessages(sessionId: string, options: GetMessagesOptions = {}): Promise<StoredMessage[]> {
-    const { after, before, limit, order } = check(messagesSchema, options, 'getMessages')
-    return this.storage.messages(checkId(sessionId), { after, before, limit, order })
+    const { after, before, limit, order, shown } = check(messagesSchema, options, 'getMessages')
+    return this.storage.messages(checkId(sessionId), { after, before, limit, order, shown })
   }
 
   /**

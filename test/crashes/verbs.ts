@@ -1,4 +1,11 @@
-import type { CompactionConfig, NewMessage, Store, Summarizer } from '../../src/index.ts'
+import type {
+  CompactionConfig,
+  HistoryRecord,
+  ImportEvent,
+  NewMessage,
+  Store,
+  Summarizer,
+} from '../../src/index.ts'
 import type { Database } from '../../src/storage/sqlite/driver.ts'
 import { storageOf } from '../support/apply-stage.ts'
 import { call, calls, result, say, units } from '../support/conversation.ts'
@@ -45,6 +52,18 @@ function turn(number: number): NewMessage[] {
     say('assistant', `${CANARY} answer ${number} ${units(25)}`),
   ]
 }
+
+/** A conversation from elsewhere, with a compaction its own system had made. */
+const IMPORTED: readonly ImportEvent[] = [
+  ...[...turn(1), image(9)].map((message, at): ImportEvent => {
+    return { type: 'message', at: {}, message: { ...message, idempotencyKey: `i${at}` } }
+  }),
+  {
+    type: 'compaction',
+    at: {},
+    compaction: { id: 'c', kind: 'condense', covers: [[1, 7]], text: `${CANARY} before` },
+  },
+]
 
 /** What is in the store before each verb: some turns, blobs, keys, and compactions in force, undone and nested. */
 export async function fill(store: Store): Promise<void> {
@@ -222,6 +241,19 @@ export const VERBS: readonly WritingVerb[] = [
   {
     name: 'rewind with an operation id',
     act: (store) => store.rewind(S, { from: 'start', append: turn(9), operationId: 'op' }),
+  },
+  {
+    name: 'import',
+    act: (store) => store.importSession('imported', IMPORTED, { source: 'elsewhere' }),
+  },
+  {
+    name: 'restore under another id',
+    arrange: async (store) => {
+      const records: HistoryRecord[] = []
+      for await (const record of store.exportSession(S)) records.push(record)
+      return records
+    },
+    act: (store, records: readonly HistoryRecord[]) => store.restoreSession(records, { id: 'restored' }),
   },
   {
     name: "record a provider's block",

@@ -1,4 +1,4 @@
-import type { NewMessage, Store } from '../../src/index.ts'
+import type { HistoryRecord, NewMessage, Store } from '../../src/index.ts'
 import { everything, ONLY } from '../storage/contract/support.ts'
 import { call, result, say, units } from '../support/conversation.ts'
 import { CANARY } from '../support/failures.ts'
@@ -92,6 +92,11 @@ export const READS: Readonly<Record<string, Verb>> = {
   listCompactions: (store) => store.listCompactions('s'),
   getCompaction: (store, { active }) => store.listCompactions('s', { runId: active }),
   getAuditLog: (store) => store.getAuditLog('s'),
+  exportSession: async (store) => {
+    const records: HistoryRecord[] = []
+    for await (const record of store.exportSession('s')) records.push(record)
+    return records.slice(1)
+  },
   getConfig: (store) => store.getConfig('s'),
   listLimits: (store) => store.listLimits(),
   listJobs: (store) => store.listJobs('s'),
@@ -116,6 +121,13 @@ export const WRITES: Readonly<Record<string, Verb>> = {
       operationId: 'op',
       operationBody: 1,
     }),
+  importSession: (store) =>
+    store.importSession(
+      'imported',
+      [{ type: 'message', at: {}, message: { ...say('user', units(5_000)), idempotencyKey: 'i1' } }],
+      { source: 'elsewhere' },
+    ),
+  restoreSession: (store) => store.restoreSession(store.exportSession('s'), { id: 'restored' }),
   recordProviderCompaction: (store) =>
     store.recordProviderCompaction('s', {
       appliedEdits: [{ type: 'clear_tool_uses_20250919', cleared_tool_uses: 30 }],

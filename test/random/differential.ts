@@ -26,7 +26,7 @@ import { ModelStorage } from '../support/model-storage.ts'
  */
 
 /** One verb with its random choices; numbers pick among what is there when it runs. */
-type Step =
+export type Step =
   | { readonly verb: 'append'; readonly messages: readonly NewMessage[] }
   | { readonly verb: 'pin' | 'unpin'; readonly pick: readonly number[] }
   | { readonly verb: 'hide'; readonly pick: readonly number[]; readonly whole: boolean }
@@ -240,12 +240,12 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 
 export const sequence: fc.Arbitrary<Step[]> = fc.array(step, { minLength: 3, maxLength: 16 })
 
-const SESSION = 's'
+export const SESSION = 's'
 /** One for each sequence, by its length. */
 const ESTIMATORS = ['neurolink', 'calibrated', 'nca', 'promptfleet'] as const
 
 /** Of every third sequence the longer outputs are previewed: those of more than 220 bytes or 25 lines. */
-const PREVIEWING = { maxToolOutputBytes: 220, maxToolOutputLines: 25 }
+export const PREVIEWING = { maxToolOutputBytes: 220, maxToolOutputLines: 25 }
 
 export async function checkSequence(steps: readonly Step[]): Promise<void> {
   const estimator = estimatorNamed(ESTIMATORS[steps.length % ESTIMATORS.length]!)!
@@ -269,7 +269,7 @@ export async function checkSequence(steps: readonly Step[]): Promise<void> {
 }
 
 /** What a verb answered, without what differs between two stores (ids, times). */
-async function outcomeOf(store: Store, one: Step): Promise<unknown> {
+export async function outcomeOf(store: Store, one: Step): Promise<unknown> {
   try {
     return await perform(store, one)
   } catch (error) {
@@ -490,7 +490,7 @@ async function stateOf(store: Store): Promise<unknown> {
   const nameOf = new Map(compactions.map(({ id }, index) => [id, `c${index}`] as const))
   const name = (id: string | undefined): string | undefined => (id === undefined ? undefined : nameOf.get(id))
   const view = await store.getEffectiveHistory(SESSION, { provenance: true })
-  const rows = await store.getMessages(SESSION)
+  const rows = await store.getMessages(SESSION, { shown: true })
   return {
     stats: withoutTime(await store.getContextStats(SESSION)),
     view: view.map(({ id, createdAt, condenseId, truncationId, ...rest }) => ({
@@ -507,9 +507,11 @@ async function stateOf(store: Store): Promise<unknown> {
         condenseParent,
         truncationParent,
         retiredBy,
+        shown,
         ...rest
       }) => ({
         ...rest,
+        shown: shown?.map(({ compactionId, ...one }) => ({ ...one, by: name(compactionId) })),
         tags: [condenseId, truncationId, condenseParent, truncationParent, retiredBy].map(name),
       }),
     ),

@@ -12,4 +12,5 @@ describeStore('the pure model', async () => ({ store: new Store(new ModelStorage
   audit: false,
   leases: false,
   verify: false,
+  histories: false,
 })

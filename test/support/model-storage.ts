@@ -52,6 +52,8 @@ import type {
   AppendedMessage,
   AppendPreview,
   Compaction,
+  Histories,
+  KnownMessage,
   NamedLimit,
   Previewing,
   RecordedUsage,
@@ -64,6 +66,9 @@ import type {
   SessionTest,
   Snapshot,
   SourceQuery,
+  Staged,
+  StagedSession,
+  StagedWith,
   Storage,
   ToolCallQuery,
   UndoWhileOutcome,
@@ -95,6 +100,13 @@ function isTakenBack(log: SessionLog, row: LogRow): boolean {
   return standing !== undefined && isTakenBack(log, standing)
 }
 
+function isSameBody(row: LogRow, message: NewMessage): boolean {
+  const bodies = [row, message].map(({ role, content, metadata }) =>
+    canonicalJson([role, content, metadata ?? null]),
+  )
+  return bodies[0] === bodies[1]
+}
+
 /**
  * The port spelled with the definitions of `session-log.ts`: the whole log in memory, everything worked out anew
  * at every call. Slow, obvious, and the measure for every real storage.
@@ -103,8 +115,16 @@ export class ModelStorage implements Storage {
   readonly #estimator: Estimator
   readonly #sessions = new Map<string, Stored>()
   readonly #readings: ModelReadings
+  /** Who brings them in, by the ids of sessions on their way. */
+  readonly #staged = new Map<string, string>()
   readonly jobs = new ModelJobs((id) => this.session(id))
   readonly circuits = this.jobs
+  /** The model keeps no audit, so it has no whole histories to give or to take. */
+  readonly histories: Histories = new Proxy({} as Histories, {
+    get: (_, verb) => () => {
+      throw new Error(`the model keeps no histories: ${String(verb)}`)
+    },
+  })
   #closed = false
   #incarnations = 0
   #nextKey = 1
@@ -151,6 +171,65 @@ export class ModelStorage implements Storage {
     return session
   }
 
+  stageSession({ id, fields, estimator, holder, incarnation }: StagedSession): Session {
+    this.createSession(id, fields, estimator)
+    const stored = this.#sessions.get(id)!
+    if (incarnation !== undefined) stored.session = { ...stored.session, incarnation }
+    this.#staged.set(id, holder)
+    return this.#counted(stored)
+  }
+
+  publishSession(stagedId: string, id: string, published: StagedWith): Session {
+    if (!this.#staged.has(stagedId)) throw new UndertextError('SESSION_NOT_FOUND', { sessionId: stagedId })
+    if (this.#sessions.has(id)) throw new UndertextError('SESSION_EXISTS', { sessionId: id })
+    const { fields, createdAt, updatedAt, audit } = published
+    if (fields !== undefined) this.updateSession(stagedId, fields)
+    const stored = this.#require(stagedId)
+    stored.session = {
+      ...stored.session,
+      id,
+      createdAt: createdAt ?? stored.session.createdAt,
+      updatedAt: updatedAt ?? stored.session.updatedAt,
+    }
+    if (audit !== undefined) stored.audit += 1
+    const all = [...this.#sessions].map(([name, one]) => [name === stagedId ? id : name, one] as const)
+    this.#sessions.clear()
+    for (const [name, one] of all) this.#sessions.set(name, one)
+    this.#staged.delete(stagedId)
+    return this.#counted(stored)
+  }
+
+  discardStaged(stagedId: string, rows: number): boolean {
+    this.#open()
+    if (!this.#staged.has(stagedId)) return true
+    const stored = this.#require(stagedId)
+    if (stored.log.rows.length >= rows) {
+      stored.log = { ...stored.log, rows: stored.log.rows.slice(0, stored.log.rows.length - rows) }
+      return false
+    }
+    this.#sessions.delete(stagedId)
+    this.#staged.delete(stagedId)
+    return true
+  }
+
+  stagedSessions(): Staged[] {
+    this.#open()
+    return [...this.#staged].map(([id, holder]) => {
+      const { updatedAt } = this.#require(id).session
+      return { id, holder, updatedAt }
+    })
+  }
+
+  knownMessages(id: string, messages: readonly NewMessage[]): (KnownMessage | undefined)[] {
+    const { log, keyOf } = this.#require(id)
+    return messages.map((message) => {
+      const { idempotencyKey } = message
+      if (idempotencyKey === undefined) return undefined
+      const row = log.rows.findLast(({ key }) => keyOf.get(key) === idempotencyKey)
+      return row && { position: row.position!, same: isSameBody(row, message) }
+    })
+  }
+
   figures(id: string): Session | undefined {
     return this.session(id)
   }
@@ -164,7 +243,8 @@ export class ModelStorage implements Storage {
   listSessions({ owner, archived, limit, after }: Parameters<Storage['listSessions']>[0]): Session[] {
     this.#open()
     if (after !== undefined) this.#require(after)
-    const all = [...this.#sessions.values()].reverse()
+    const listed = [...this.#sessions].filter(([id]) => !this.#staged.has(id))
+    const all = listed.map(([, stored]) => stored).reverse()
     const from = after === undefined ? 0 : all.findIndex(({ session }) => session.id === after) + 1
     return all
       .slice(from)
@@ -330,10 +410,7 @@ export class ModelStorage implements Storage {
       return stored.keyOf.get(candidate.key) === idempotencyKey && !isTakenBack(stored.log, candidate)
     })
     if (row === undefined) return undefined
-    const same =
-      canonicalJson([row.role, row.content, row.metadata ?? null]) ===
-      canonicalJson([message.role, message.content, message.metadata ?? null])
-    if (!same)
+    if (!isSameBody(row, message))
       throw new UndertextError('IDEMPOTENCY_CONFLICT', { sessionId: id, idempotencyKey, messageId: row.id })
     return { id: row.id, position: row.position!, existing: true }
   }
@@ -480,7 +557,10 @@ export class ModelStorage implements Storage {
     })
   }
 
-  messages(id: string, { after, before, limit, order }: Parameters<Storage['messages']>[1]): StoredMessage[] {
+  messages(
+    id: string,
+    { after, before, limit, order, shown }: Parameters<Storage['messages']>[1],
+  ): StoredMessage[] {
     const { log, keyOf } = this.#require(id)
     let positions = log.rows.flatMap(({ position }) => position ?? [])
     positions = positions.filter((position) => position > (after ?? 0) && position < (before ?? Infinity))
@@ -511,6 +591,13 @@ export class ModelStorage implements Storage {
           truncationParent: idOf(tags.truncationParent),
           retiredBy: idOf(tags.retiredBy),
           ...insertedTags(row, idOf(row.insertedBy)),
+          shown:
+            shown !== true || tags.shown.size === 0
+              ? undefined
+              : [...tags.shown].map(([part, { text, compaction }]) => ({
+                  ...{ part, text },
+                  compactionId: idOf(compaction)!,
+                })),
         }) as StoredMessage
       })
     return order === 'forward' ? stored : stored.reverse()
@@ -788,6 +875,7 @@ export class ModelStorage implements Storage {
           params: step.plan.params,
           actor: run.actor,
           reason: run.reason,
+          ...(run.trigger === 'import' && { createdAt: step.createdAt }),
           tokensBefore: step.before.tokens,
           tokensAfter: step.after.tokens,
           summarizer: step.summary?.summarizer,

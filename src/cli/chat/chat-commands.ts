@@ -8,6 +8,7 @@ import { timelineOf } from '../log/timeline.ts'
 import { share } from '../options.ts'
 import { count, counted, percent } from '../output/figures.ts'
 import { safeLine } from '../output/safe-text.ts'
+import { shortIds } from '../output/short-ids.ts'
 import { briefMessage } from './brief-message.ts'
 import type { Chat } from './chat.ts'
 import { chooseBackend } from './choose-backend.ts'
@@ -189,7 +190,8 @@ function tellTurned(
   target: string,
   outcome: UndoOutcome,
 ): void {
-  const [did, back] = command === '/undo' ? ['Undone', `/redo ${target}`] : ['Put back', `/undo ${target}`]
+  const name = shortIds([target, ...outcome.compactionIds]).get(target) ?? target
+  const [did, back] = command === '/undo' ? ['Undone', `/redo ${name}`] : ['Put back', `/undo ${name}`]
   const what = `${counted(outcome.compactionIds.length, 'compaction')}: ${counted(outcome.rows, 'row')}, ${counted(outcome.parts, 'part')}`
   const line = outcome.changed
     ? `${did}: ${what}. The other way: ${back}`

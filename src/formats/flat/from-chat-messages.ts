@@ -25,14 +25,27 @@ const ROLES = new Set(['system', 'user', 'assistant', 'tool', 'tool_call', 'tool
  * kept unread, as the user's.
  */
 export function fromChatMessages(messages: readonly object[], options?: ConversionOptions): NewMessage[] {
+  return readChatMessages(messages, 0, options)
+}
+
+/**
+ * `fromChatMessages` for messages out of the middle of a list, the first of which has the index `first` there. Calls and results that are to
+ * be joined by neighbourhood must be among them together.
+ */
+export function readChatMessages(
+  messages: readonly unknown[],
+  first: number,
+  options?: ConversionOptions,
+): NewMessage[] {
   const conversion = new Conversion(FLAT, options)
-  const read = listAt(messages, 'messages').map((message, index): NewMessage => {
+  const read = listAt(messages, 'messages').map((message, i): NewMessage => {
+    const index = first + i
     conversion.at(index)
     const place = `[${index}]`
     const made = conversion.reading(message, place, () => fromMessage(message, place))
     return 'type' in made ? { role: 'user', content: [made] } : made
   })
-  return withIds(read)
+  return withIds(read, first)
 }
 
 function fromMessage(value: unknown, path: string): NewMessage {
@@ -188,11 +201,11 @@ function options(kept: JsonObject): { providerOptions?: { [FLAT]: JsonObject } }
 }
 
 /** Gives flat calls and results without ids one each, and results the names of their tools. */
-function withIds(messages: readonly NewMessage[]): NewMessage[] {
+function withIds(messages: readonly NewMessage[], first: number): NewMessage[] {
   const contents = messages.map(({ content }): readonly Part[] =>
     typeof content === 'string' ? [{ type: 'text', text: content }] : content,
   )
-  const joined = joinByNeighbourhood(contents)
+  const joined = joinByNeighbourhood(contents, first)
   const names = new Map<string, string>()
   return messages.map((message, index) => {
     for (const part of joined[index]!)

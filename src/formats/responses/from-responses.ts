@@ -7,7 +7,7 @@ import { isEmpty, jsonMessageAt, messageRead, objectAt, stringAt } from '../wire
 import { fromCall, fromOutput, KnownCalls } from './from-calls.ts'
 import { fromContentList } from './from-content.ts'
 import { fromReasoning } from './reasoning-items.ts'
-import { type Link, linksOf } from './reasoning-links.ts'
+import { endsAnswer, isReasoningItem, type Link, linksOf } from './reasoning-links.ts'
 import { CALLS, OUTPUTS, type Own, RESPONSES, type ResponsesInput } from './types.ts'
 
 /**
@@ -31,6 +31,28 @@ export function fromOpenAIResponses(input: ResponsesInput, options?: ConversionO
   if (typeof said !== 'string' && !Array.isArray(said)) throw invalid('input: must be a text or an array')
   const leading = fromText(instructions, 'instructions', 'system', false, known, conversion)
   return [...leading, ...fromText(said, 'input', 'user', true, known, conversion)]
+}
+
+/**
+ * `fromOpenAIResponses` for items that come one by one, in order: it remembers the calls and the reasoning. `next` is the item behind,
+ * absent at the end: reasoning and what it led to know of each other. `path` is what refusals and notes call the item.
+ */
+export function responsesReader(
+  options?: ConversionOptions,
+): (item: unknown, index: number, path: string, next?: unknown) => Message {
+  const conversion = new Conversion(RESPONSES, options)
+  const known = new KnownCalls()
+  let reasoning: unknown
+  return (item, index, path, next) => {
+    const link = linksOf([reasoning, item, next])[1] ?? {}
+    if (isReasoningItem(item)) reasoning = item
+    else if (endsAnswer(item)) reasoning = undefined
+    conversion.at(index)
+    const read = conversion.reading(item, path, () =>
+      fromItem(jsonMessageAt(item, path), link, path, known, conversion),
+    )
+    return messageRead(read)
+  }
 }
 
 /** Items, or a text somebody says. */

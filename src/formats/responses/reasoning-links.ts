@@ -42,6 +42,16 @@ export function linksOf(items: readonly unknown[]): readonly Link[] {
   })
 }
 
+/** Whether an item is a model's reasoning. */
+export function isReasoningItem(item: unknown): boolean {
+  return isObject(item) && item.type === 'reasoning'
+}
+
+/** Whether an item comes from outside, so that what is behind it belongs to another answer. */
+export function endsAnswer(item: unknown): boolean {
+  return isObject(item) && sideOf(item) === 'outside'
+}
+
 function sideOf({ type, role, content }: JsonObject): 'model' | 'outside' | 'apart' {
   if (typeof role === 'string' && (type === 'message' || type === undefined || type === null))
     return role === 'assistant' && Array.isArray(content) ? 'model' : 'outside'

@@ -10,14 +10,21 @@ import {
 } from '../../core/tool-output/message-previews.ts'
 import type { ResultEntry } from '../../core/view.ts'
 import { UndertextError } from '../../errors.ts'
-import type { Appended, AppendedMessage, Estimators, Previewing, SessionSaid } from '../storage.ts'
+import type {
+  Appended,
+  AppendedMessage,
+  Estimators,
+  KnownMessage,
+  Previewing,
+  SessionSaid,
+} from '../storage.ts'
 import { commitPreviews, type RowPreview } from './append-preview.ts'
 import { blobReader, keepBlobs } from './blobs.ts'
 import type { Connection } from './connection.ts'
 import { decodeContent, type EncodedContent, encodeContent, parseStoredObject } from './content-codec.ts'
 import { sqliteCode } from './failure.ts'
 import { decodeRole, encodeFlags, encodeRole, rowId } from './row-codec.ts'
-import { decodeSaid, insertSession } from './sessions.ts'
+import { decodeSaid, insertSession, requireHead } from './sessions.ts'
 import { encodeTools } from './tools-codec.ts'
 
 /** A message with everything worked out that its rows need. */
@@ -246,22 +253,45 @@ const TAKEN_BACK = `exists (
   )
   select 1 from hiding h join undertext_compactions c on c.no = h.no where c.kind = 'manual')`
 
+/** Which messages are stored, by their keys. Hidden ones count: what was taken back since is known all the same. */
+export function knownMessages(
+  connection: Connection,
+  sessionId: string,
+  messages: readonly NewMessage[],
+): (KnownMessage | undefined)[] {
+  return connection.read('knownMessages', () => {
+    const head = requireHead(connection, sessionId)
+    return messages.map((message) => {
+      const found = storedUnder(connection, head, message, 'true')
+      return found && { position: found.row.position, same: found.same }
+    })
+  })
+}
+
 /**
  * The newest row that came with the key, and whether its body is this one. A row that was hidden by hand has
  * given its key free, and so has one that a summary or a marker stood for when that was hidden by hand; an older one that was
  * not keeps it.
  */
-function keyedRow(
+function keyedRow(connection: Connection, head: Head, { message }: Prepared): StoredUnder | undefined {
+  return storedUnder(connection, head, message, `not ${TAKEN_BACK}`)
+}
+
+type StoredUnder = { readonly row: AppendedMessage; readonly same: boolean }
+
+/** The newest row under a message's key for which a condition on `m` holds, and whether it says the same. */
+function storedUnder(
   connection: Connection,
-  head: Head,
-  { message }: Prepared,
-): { readonly row: AppendedMessage; readonly same: boolean } | undefined {
+  head: Pick<Head, 'no' | 'incarnation'>,
+  message: NewMessage,
+  condition: string,
+): StoredUnder | undefined {
   const { idempotencyKey } = message
   if (idempotencyKey === undefined) return undefined
   const row = connection.get(
     `select m.position, m.id, m.role, c.content, c.blobs, c.metadata
      from undertext_messages m join undertext_contents c on c.key = m.key
-     where m.session = ? and m.idempotency_key = ? and not ${TAKEN_BACK} order by m.key desc limit 1`,
+     where m.session = ? and m.idempotency_key = ? and ${condition} order by m.key desc limit 1`,
     head.no,
     idempotencyKey,
   )

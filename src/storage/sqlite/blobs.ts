@@ -24,13 +24,23 @@ export function blobReader(connection: Connection): (hash: string) => Uint8Array
 
 /** Gives up a session's references; answers how many blobs nobody refers to any more and are gone. */
 export function dropBlobs(connection: Connection, session: number): number {
-  const rows = connection.all(
-    `select c.key, c.blobs from undertext_messages m join undertext_contents c on c.key = m.key
+  const keys = connection.all(
+    `select c.key from undertext_messages m join undertext_contents c on c.key = m.key
      where m.session = ? and c.blobs is not null`,
     session,
   )
-  for (const [key, blobs] of rows) {
-    for (const [, , hash] of blobPlaces(blobs as string, key as number)) {
+  return dropBlobsOf(
+    connection,
+    keys.map(([key]) => key as number),
+  )
+}
+
+/** Gives up the references of rows by key; answers how many blobs are gone. */
+export function dropBlobsOf(connection: Connection, keys: readonly number[]): number {
+  for (const key of keys) {
+    const blobs = connection.get('select blobs from undertext_contents where key = ?', key)?.[0] ?? null
+    if (blobs === null) continue
+    for (const [, , hash] of blobPlaces(blobs as string, key)) {
       connection.run(
         'update undertext_blobs set reference_count = reference_count - 1 where hash = ?',
         Buffer.from(hash, 'hex'),

@@ -96,6 +96,8 @@ export function commitStep(
     tokensAfter: step.after.tokens,
     summary: step.summary,
     error: null,
+    // What is brought in was made elsewhere, at its own time.
+    createdAt: run.trigger === 'import' ? step.createdAt : undefined,
     rank,
   })
   if (!layTags(connection, session.no, plan.kind, no, coverage)) {

@@ -20,6 +20,8 @@ export type CompactionRow = {
   readonly tokensAfter: number
   readonly summary: SummaryRecord | undefined
   readonly error: string | null
+  /** When it was made, where that was not now; milliseconds since 1970. */
+  readonly createdAt?: number | undefined
   /** Its place in the order in which things were done: what builds on what. */
   readonly rank: number
 }
@@ -63,7 +65,7 @@ export function writeCompaction(
     row.tokensAfter,
     ...recordColumns(summary),
     row.error,
-    now,
+    row.createdAt ?? now,
     now,
     row.rank,
   )

@@ -52,7 +52,7 @@ export function loadCompactions(connection: Connection, session: number): Stored
 }
 
 /** Coverage holds numbers only, yet the sentence of its parser would quote them; ours names the compaction. */
-function coverageOf(id: string, text: unknown, inserted: Place | undefined): Coverage {
+export function coverageOf(id: string, text: unknown, inserted: Place | undefined): Coverage {
   try {
     return decodeCoverage(text as string, inserted)
   } catch {

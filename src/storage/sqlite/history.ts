@@ -3,6 +3,7 @@ import {
   type Part,
   type PositionRange,
   partsOf,
+  type ShownText,
   type StoredMessage,
   type ViewMessage,
 } from '../../core/message.ts'
@@ -213,9 +214,38 @@ export function readMessages(connection: Connection, id: string, query: MessageQ
     const blobOf = blobReader(connection)
     const messages = [...rows, ...inserted]
       .sort((a, b) => (a[12] as number) - (b[12] as number) || (a[4] as number) - (b[4] as number))
-      .map((row) => decodeStored(session, row, ids, blobOf))
+      .map((row) => {
+        const message = decodeStored(session, row, ids, blobOf)
+        return query.shown === true ? withShown(connection, message, row, ids) : message
+      })
     return query.order === 'forward' ? messages : messages.reverse()
   })
+}
+
+/** A row with the texts it shows in place of parts. */
+function withShown(
+  connection: Connection,
+  message: StoredMessage,
+  row: Row,
+  ids: ReadonlyMap<unknown, string>,
+): StoredMessage {
+  if (row[7] === null) return message
+  const shown = shownOf(row[7], message.id).map(({ part, compaction }): ShownText => {
+    const [text] =
+      connection.get(
+        'select text from undertext_replacements where message = ? and part = ? and compaction = ?',
+        row[0]!,
+        part,
+        compaction,
+      ) ?? []
+    if (text === undefined) throw damaged('replacement', message.id)
+    return {
+      part,
+      text: parseStoredText(text, 'replacement', message.id),
+      compactionId: ids.get(compaction)!,
+    }
+  })
+  return { ...message, shown }
 }
 
 /** The messages of the log in some ranges of positions, in order; within the caller's transaction. */

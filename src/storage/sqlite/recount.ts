@@ -1,5 +1,5 @@
 import { indexMessage, type MessageIndex } from '../../core/index-message.ts'
-import { partsOf } from '../../core/message.ts'
+import { type Part, partsOf } from '../../core/message.ts'
 import { savedBy } from '../../core/plan.ts'
 import {
   addSizes,
@@ -93,18 +93,8 @@ function recount(
       key,
     )
     .map(([compaction, part, text, status, ...stored]): RecountedReplacement => {
-      const original = parts[part as number]
-      const sizes = original === undefined ? NO_SIZES : measurePart(original, estimator)
-      const isResult = original?.type === 'tool-result'
       const shownText = parseReplacement(text, key)
-      const saved =
-        shownText === null
-          ? NO_SIZES
-          : savedBy(
-              sizes,
-              isResult ? 'toolResults' : 'text',
-              estimator.measureText(shownText, isResult ? 'toolResult' : 'text'),
-            )
+      const saved = savedOf(parts[part as number], shownText, estimator)
       const isRight =
         stored[0] === saved.text &&
         stored[1] === saved.reasoning &&
@@ -119,13 +109,27 @@ function recount(
         isRight,
       }
     })
-  const newest = new Map<number, RecountedReplacement>()
+  return { key, index, replacements, ...showing(index, replacements) }
+}
+
+/** What a text saves in place of a part; the original itself saves nothing. */
+export function savedOf(original: Part | undefined, text: string | null, estimator: Estimator): Sizes {
+  if (text === null) return NO_SIZES
+  const sizes = original === undefined ? NO_SIZES : measurePart(original, estimator)
+  const isResult = original?.type === 'tool-result'
+  const units = estimator.measureText(text, isResult ? 'toolResult' : 'text')
+  return savedBy(sizes, isResult ? 'toolResults' : 'text', units)
+}
+
+/** What a row shows by its replacements, in order of parts and compactions: of each part the newest in force. */
+export function showing(
+  index: MessageIndex,
+  replacements: readonly Omit<RecountedReplacement, 'isRight'>[],
+): Pick<Recounted, 'shown' | 'shownSizes'> {
+  const newest = new Map<number, Omit<RecountedReplacement, 'isRight'>>()
   for (const replacement of replacements) if (replacement.active) newest.set(replacement.part, replacement)
   const saved = [...newest.values()].reduce((sum, replacement) => addSizes(sum, replacement.saved), NO_SIZES)
   return {
-    key,
-    index,
-    replacements,
     shown: encodeShown(
       [...newest.values()]
         .filter(({ isOriginal }) => !isOriginal)

@@ -56,9 +56,12 @@ export const sessions = sqliteTable(
     leaseRun: text('lease_run'),
     leaseHolder: text('lease_holder'),
     leaseExpires: integer('lease_expires'),
+    /** Who is bringing it in; null once it is published. Until then no list shows it. */
+    stagedBy: text('staged_by'),
   },
   (table) => [
     uniqueIndex('undertext_sessions_id').on(table.id),
+    index('undertext_sessions_staged').on(table.stagedBy).where(sql`staged_by is not null`),
     index('undertext_sessions_owner').on(table.owner, table.no).where(sql`owner is not null`),
   ],
 )

@@ -139,7 +139,7 @@ export function listSessions(connection: Connection, query: SessionQuery): Store
     const after =
       query.after === undefined ? Number.MAX_SAFE_INTEGER : requireSession(connection, query.after).no
     const archived = query.archived ? 'archived_at is not null' : 'archived_at is null'
-    const select = `select ${COLUMNS} from undertext_sessions where no < ? and ${archived}`
+    const select = `select ${COLUMNS} from undertext_sessions where no < ? and ${archived} and staged_by is null`
     const rows =
       query.owner === undefined
         ? connection.all(`${select} order by no desc limit ?`, after, query.limit)
@@ -150,27 +150,31 @@ export function listSessions(connection: Connection, query: SessionQuery): Store
 
 export function updateSession(connection: Connection, id: string, fields: SessionFields): StoredSession {
   return connection.write('updateSession', () => {
-    const before = requireSession(connection, id)
-    const pick = <T>(change: T | null | undefined, current: T | undefined): T | null =>
-      change === undefined ? (current ?? null) : change
-    const provider = pick(fields.provider, before.provider)
-    const model = pick(fields.model, before.model)
-    const moved = provider !== (before.provider ?? null) || model !== (before.model ?? null)
-    connection.run(
-      `update undertext_sessions set owner = ?, title = ?, provider = ?, model = ?, config = ?, metadata = ?,
-         updated_at = ?, version = version + 1, view_epoch = view_epoch + ? where no = ?`,
-      pick(fields.owner, before.owner),
-      pick(fields.title, before.title),
-      provider,
-      model,
-      encodeJson(pick(fields.config, before.config)),
-      encodeJson(pick(fields.metadata, before.metadata)),
-      Date.now(),
-      moved ? 1 : 0,
-      before.no,
-    )
+    updateFields(connection, requireSession(connection, id), fields)
     return requireSession(connection, id)
   })
+}
+
+/** Writes what is given of a session's fields, within the caller's transaction. */
+export function updateFields(connection: Connection, before: StoredSession, fields: SessionFields): void {
+  const pick = <T>(change: T | null | undefined, current: T | undefined): T | null =>
+    change === undefined ? (current ?? null) : change
+  const provider = pick(fields.provider, before.provider)
+  const model = pick(fields.model, before.model)
+  const moved = provider !== (before.provider ?? null) || model !== (before.model ?? null)
+  connection.run(
+    `update undertext_sessions set owner = ?, title = ?, provider = ?, model = ?, config = ?, metadata = ?,
+       updated_at = ?, version = version + 1, view_epoch = view_epoch + ? where no = ?`,
+    pick(fields.owner, before.owner),
+    pick(fields.title, before.title),
+    provider,
+    model,
+    encodeJson(pick(fields.config, before.config)),
+    encodeJson(pick(fields.metadata, before.metadata)),
+    Date.now(),
+    moved ? 1 : 0,
+    before.no,
+  )
 }
 
 export function archiveSession(connection: Connection, id: string, archived: boolean): StoredSession {

@@ -1,7 +1,7 @@
 import type { Estimator } from '../../core/tokens.ts'
 import { UndertextError } from '../../errors.ts'
 import type { Estimators, Storage } from '../storage.ts'
-import { append } from './append.ts'
+import { append, knownMessages } from './append.ts'
 import { endAttempts, noteAnswer, noteAttempt } from './attempts.ts'
 import { readAudit } from './audit-log.ts'
 import { readCachedTokens, readUsage } from './billing.ts'
@@ -9,6 +9,8 @@ import { noteFailure, readCircuit, readSpending, resetCircuit, tryOnce } from '.
 import { commitRun } from './commit.ts'
 import { readCompactions } from './compactions.ts'
 import type { Connection } from './connection.ts'
+import { exportHead } from './export-head.ts'
+import { exportRows } from './export-rows.ts'
 import { readContents, readMessages, readMetadata, readShown, readView } from './history.ts'
 import {
   cancelJob,
@@ -26,6 +28,14 @@ import { pinMessages, requireMessages } from './pins.ts'
 import { readSnapshot } from './planning.ts'
 import { purgeSession } from './purge.ts'
 import { reestimate } from './reestimate.ts'
+import {
+  knownCompactions,
+  reserveCompactions,
+  restoreAudit,
+  restoreCompactions,
+  settleRestored,
+} from './restore-head.ts'
+import { restoreRows } from './restore-rows.ts'
 import { rewind, rewound } from './rewind.ts'
 import {
   archiveSession,
@@ -37,6 +47,7 @@ import {
   updateSession,
 } from './sessions.ts'
 import { expandSummary, readSources } from './sources.ts'
+import { discardStaged, publishSession, stagedSessions, stageSession } from './staging.ts'
 import { readToolCalls, readToolOutput } from './tool-calls.ts'
 import { redo, undo } from './undo.ts'
 import { undoWhile } from './undo-while.ts'
@@ -45,7 +56,7 @@ import { verifySession } from './verify.ts'
 
 /** The port over SQLite: each verb is one function in a file of its own, and one transaction. */
 export function sqliteStorage(connection: Connection, estimators: Estimators) {
-  const estimatorOf = (session: StoredSession): Estimator => {
+  const estimatorOf = (session: Pick<StoredSession, 'id' | 'estimator'>): Estimator => {
     const estimator = estimators.byName.get(session.estimator)
     if (estimator !== undefined) return estimator
     throw new UndertextError('ESTIMATOR_UNKNOWN', { sessionId: session.id, estimator: session.estimator })
@@ -58,6 +69,11 @@ export function sqliteStorage(connection: Connection, estimators: Estimators) {
     updateSession: (id, fields) => updateSession(connection, id, fields),
     archiveSession: (id, archived) => archiveSession(connection, id, archived),
     purgeSession: (id, authorship) => purgeSession(connection, id, authorship),
+    stageSession: (staged) => stageSession(connection, staged),
+    publishSession: (stagedId, id, published) => publishSession(connection, stagedId, id, published),
+    discardStaged: (stagedId, rows) => discardStaged(connection, stagedId, rows),
+    stagedSessions: () => stagedSessions(connection),
+    knownMessages: (id, messages) => knownMessages(connection, id, messages),
     append: (id, messages, expectedPosition, previewing) =>
       append(connection, id, messages, expectedPosition, estimators, previewing),
     rewind: (id, request, previewing) => rewind(connection, id, request, estimators, previewing),
@@ -87,6 +103,18 @@ export function sqliteStorage(connection: Connection, estimators: Estimators) {
     undoWhile: (id, request, passes) => undoWhile(connection, id, request, passes),
     compactions: (id, query) => readCompactions(connection, id, query),
     auditLog: (id, query) => readAudit(connection, id, query),
+    histories: {
+      head: (id) => exportHead(connection, id),
+      rows: (exported, after) => exportRows(connection, exported, after),
+      knownCompactions: (ids) => knownCompactions(connection, ids),
+      reserve: (stagedId, compactions) => reserveCompactions(connection, stagedId, compactions),
+      writeRows: (restoring, rows) =>
+        restoreRows(connection, restoring, rows, estimatorOf(restoring.head.session)),
+      writeAudit: (restoring, entries) => restoreAudit(connection, restoring, entries),
+      writeCompactions: (restoring, from, compactions, undoneWith) =>
+        restoreCompactions(connection, restoring, from, compactions, undoneWith),
+      settle: (restoring) => settleRestored(connection, restoring),
+    },
     verify: (id, repair) => verifySession(connection, id, estimatorOf, repair),
     readings: (id, provider, model) =>
       connection.readOne('getContextStats', () => readReadings(connection, id, provider, model)),

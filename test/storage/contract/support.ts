@@ -26,8 +26,10 @@ export type Keeps = {
   readonly leases: boolean
   /** Whether `verifySession` looks at anything. */
   readonly verify: boolean
+  /** Whether whole sessions can be had as records and made of them. */
+  readonly histories: boolean
 }
-export const KEEPS_ALL: Keeps = { audit: true, leases: true, verify: true }
+export const KEEPS_ALL: Keeps = { audit: true, leases: true, verify: true, histories: true }
 
 /** What each part of the contract is given. Stores are cleaned up after each test. */
 export type Contract = {

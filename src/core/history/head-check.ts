@@ -1,0 +1,192 @@
+import { Hiding } from './hiding.ts'
+import type {
+  AuditRecord,
+  CompactionRecord,
+  HeadRecord,
+  HistoryHead,
+  MeasurementRecord,
+  OperationRecord,
+  RowSetRecord,
+  SessionRecord,
+  UsageRecord,
+} from './records.ts'
+
+/** The order in which the kinds of records come. */
+const ORDER = ['session', 'compaction', 'audit', 'usage', 'measurement', 'operation'] as const
+
+/** Bytes of a record of the audit, as JSON: a row of it stays small whoever wrote the file. */
+const MAX_AUDIT_BYTES = 16_384
+
+/** Statuses of attempts that never changed a row. */
+const isAttempt = ({ status }: CompactionRecord): boolean => status !== 'active' && status !== 'undone'
+
+/**
+ * The records before the rows, held to each other: what names something names what is there, and what is in force hides every row at most
+ * once. `add` takes them in order, `close` looks at the whole.
+ */
+export class HeadCheck {
+  session: SessionRecord | undefined
+  readonly #lists = {
+    compaction: [] as CompactionRecord[],
+    audit: [] as AuditRecord[],
+    usage: [] as UsageRecord[],
+    measurement: [] as MeasurementRecord[],
+    operation: [] as OperationRecord[],
+  }
+  readonly #compactions = new Map<string, CompactionRecord>()
+  /** Names of which there may be one each: compactions, models of figures, operations. */
+  readonly #names = new Set<string>()
+  #phase = 0
+
+  /** What is wrong with the next record, or `undefined`. */
+  add(record: HeadRecord): string | undefined {
+    const phase = ORDER.indexOf(record.type)
+    if (record.type === 'session') {
+      if (this.session !== undefined) return 'a history has one session'
+      this.session = record
+      return undefined
+    }
+    if (this.session === undefined) return 'the session must come behind the header'
+    if (phase < this.#phase) return `a record of the type ${record.type} must come earlier`
+    this.#phase = phase
+    const problem = this.#problem(record, this.session)
+    ;(this.#lists[record.type] as HeadRecord[]).push(record)
+    return problem
+  }
+
+  /** What is wrong with all of them together; else the head. */
+  close(): string | { readonly head: HistoryHead; readonly hiding: Hiding } {
+    const { session } = this
+    if (session === undefined) return 'the session is missing'
+    const { compaction: compactions, audit, usage, measurement, operation } = this.#lists
+    const hiding = new Hiding(compactions)
+    const problem = this.#insertions(session) ?? this.#hiders(hiding) ?? this.#undos()
+    if (problem !== undefined) return problem
+    const head = {
+      ...{ session, compactions, audit, usage },
+      ...{ measurements: measurement, operations: operation },
+    }
+    return { head, hiding }
+  }
+
+  #problem(record: Exclude<HeadRecord, SessionRecord>, session: SessionRecord): string | undefined {
+    switch (record.type) {
+      case 'compaction':
+        return this.#compaction(record, session)
+      case 'audit':
+        if (Buffer.byteLength(JSON.stringify(record)) > MAX_AUDIT_BYTES)
+          return `a record of the audit must not be longer than ${MAX_AUDIT_BYTES} bytes`
+        return this.#known(record.compaction)
+      case 'usage':
+        return this.#once(`usage ${JSON.stringify([record.provider, record.model])}`)
+      case 'measurement':
+        if (record.viewEpoch > session.viewEpoch) return 'viewEpoch must not be later than the session’s'
+        return this.#once(`measurement ${JSON.stringify([record.provider, record.model])}`)
+      case 'operation':
+        if (record.positions.some((position) => position > session.messages))
+          return 'positions must be of the session’s messages'
+        return this.#known(record.compaction) ?? this.#once(`operation ${record.id}`)
+    }
+  }
+
+  #once(name: string): string | undefined {
+    if (this.#names.has(name)) return 'there is one like it already'
+    this.#names.add(name)
+    return undefined
+  }
+
+  #known(id: string | undefined): string | undefined {
+    return id === undefined || this.#compactions.has(id) ? undefined : 'its compaction is not there'
+  }
+
+  #compaction(record: CompactionRecord, session: SessionRecord): string | undefined {
+    if (this.#compactions.has(record.id)) return 'there is a compaction of its id already'
+    this.#compactions.set(record.id, record)
+    const { rank, hides = {}, beside = {}, inserts, rewinds, kind } = record
+    if (rank > session.version) return 'rank must not be greater than the session’s version'
+    for (const set of [hides, beside, { inserted: inserts === undefined ? [] : [inserts] }])
+      if (!isWithin(set, session, isAttempt(record))) return 'it names rows that the session does not have'
+    if (overlap(hides, beside)) return 'it cannot hide a row and leave it in view'
+    if (inserts !== undefined && hides.inserted?.some(([, ordinal]) => ordinal === inserts[1]))
+      return 'it cannot hide the row it inserts'
+    if (rewinds === true && kind !== 'manual') return 'only a manual compaction rewinds'
+    if (isAttempt(record)) return attemptProblem(record)
+    if (record.rowsHidden !== rowsOf(hides)) return 'rowsHidden must be the number of rows it hides'
+    if (record.undoneWithRun !== undefined && record.status !== 'undone')
+      return 'undoneWithRun is for undone ones'
+    return undefined
+  }
+
+  /** Every ordinal is inserted by one compaction, and a row is covered only by what came after it. */
+  #insertions(session: SessionRecord): string | undefined {
+    const inserters = new Map<number, CompactionRecord>()
+    for (const record of this.#lists.compaction) {
+      if (record.inserts === undefined) continue
+      if (inserters.has(record.inserts[1])) return 'two compactions insert the same row'
+      inserters.set(record.inserts[1], record)
+    }
+    if (inserters.size !== session.inserted) return 'an inserted row has no compaction'
+    for (const record of this.#lists.compaction) {
+      if (isAttempt(record)) continue
+      const covered = [...(record.hides?.inserted ?? []), ...(record.beside?.inserted ?? [])]
+      for (const [anchor, ordinal] of covered) {
+        const inserter = inserters.get(ordinal)!
+        if (inserter.inserts![0] !== anchor) return 'a compaction covers a row that stands elsewhere'
+        if (inserter.rank >= record.rank) return 'a compaction covers a row of a later one'
+      }
+    }
+    return undefined
+  }
+
+  #hiders(hiding: Hiding): string | undefined {
+    if (hiding.isTwice) return 'two compactions in force hide the same message'
+    const hidden = new Set<number>()
+    for (const { status, hides } of this.#lists.compaction) {
+      if (status !== 'active') continue
+      for (const [, ordinal] of hides?.inserted ?? []) {
+        if (hidden.has(ordinal)) return 'two compactions in force hide the same row'
+        hidden.add(ordinal)
+        if (this.#lists.compaction[hiding.inserterOf(ordinal)!]!.status !== 'active')
+          return 'a compaction in force hides a row of one that is not'
+      }
+    }
+    return undefined
+  }
+
+  #undos(): string | undefined {
+    for (const { undoneWithRun, run } of this.#lists.compaction) {
+      if (undoneWithRun === undefined) continue
+      const entry = this.#lists.audit[undoneWithRun - 1]
+      if (entry?.event !== 'run undone' || entry.run !== run)
+        return 'undoneWithRun must count to the undo of its run'
+    }
+    return undefined
+  }
+}
+
+function attemptProblem(record: CompactionRecord): string | undefined {
+  const { inserts, partsReplaced, undoneWithRun } = record
+  const isBare = inserts === undefined && partsReplaced === 0 && undoneWithRun === undefined
+  return isBare ? undefined : 'one that was never in force inserts and replaces nothing'
+}
+
+/** An attempt may name rows that its run was going to insert and never did. */
+function isWithin(
+  { positions = [], inserted = [] }: RowSetRecord,
+  session: SessionRecord,
+  isTried: boolean,
+): boolean {
+  if (!positions.every(([, to]) => to <= session.messages)) return false
+  return isTried || inserted.every(([anchor, at]) => anchor <= session.messages && at <= session.inserted)
+}
+
+function rowsOf({ positions = [], inserted = [] }: RowSetRecord): number {
+  return positions.reduce((sum, [from, to]) => sum + to - from + 1, inserted.length)
+}
+
+function overlap(a: RowSetRecord, b: RowSetRecord): boolean {
+  const ordinals = new Set(a.inserted?.map(([, ordinal]) => ordinal))
+  if (b.inserted?.some(([, ordinal]) => ordinals.has(ordinal))) return true
+  const ranges = [...(a.positions ?? []), ...(b.positions ?? [])].sort(([x], [y]) => x - y)
+  return ranges.some(([from], index) => index > 0 && ranges[index - 1]![1] >= from)
+}

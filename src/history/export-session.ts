@@ -1,0 +1,44 @@
+import { HistoryCheck } from '../core/history/history-check.ts'
+import { HISTORY_FORMAT, HISTORY_VERSION, type HistoryRecord, headRecords } from '../core/history/records.ts'
+import { UndertextError } from '../errors.ts'
+import type { Storage } from '../storage/storage.ts'
+import { PACKAGE_VERSION } from '../version.ts'
+
+/**
+ * The records of a session: what changes as it is now, the rows page by page, whatever is written meanwhile. Each is held to what a restore
+ * holds it to: an export that could not be restored is no copy. Throws `STORE_CORRUPT` then.
+ */
+export async function* exportSession(
+  storage: Storage,
+  sessionId: string,
+): AsyncGenerator<HistoryRecord, void, undefined> {
+  const check = new HistoryCheck()
+  for await (const record of uncheckedRecords(storage, sessionId, check)) {
+    const problem = check.take(record)
+    if (problem !== undefined)
+      throw new UndertextError('STORE_CORRUPT', {
+        detail: `a ${record.type} of the session is refused: ${problem}`,
+      })
+    yield record
+  }
+}
+
+async function* uncheckedRecords(
+  storage: Storage,
+  sessionId: string,
+  check: HistoryCheck,
+): AsyncGenerator<HistoryRecord, void, undefined> {
+  const exported = await storage.histories.head(sessionId)
+  yield {
+    ...{ type: 'header', format: HISTORY_FORMAT, version: HISTORY_VERSION },
+    ...{ package: PACKAGE_VERSION, exportedAt: Date.now() },
+  }
+  yield* headRecords(exported.head)
+  for (let after: number | undefined = 0; after !== undefined; ) {
+    const { records, next } = await storage.histories.rows(exported, after)
+    yield* records
+    after = next
+  }
+  const { compactions, audit } = exported.head
+  yield { type: 'end', ...check.counts, compactions: compactions.length, audit: audit.length }
+}

@@ -1,0 +1,238 @@
+import { z } from 'zod'
+import { nameSchema } from '../core/check.ts'
+import { type HistoryHead, headRecords, recordId } from '../core/history/records.ts'
+import { canonicalJson } from '../core/json.ts'
+import type { Finding } from '../core/verify.ts'
+import { isUndertextError, UndertextError } from '../errors.ts'
+import { lengthOf } from '../import/batch.ts'
+import { discardDead, othersFirst, staged } from '../import/staging.ts'
+import type { RestoredRow, Restoring, Session, SessionFields, Storage } from '../storage/storage.ts'
+import { CheckedRecords, type HistoryRecords, type NumberedRecord, refused } from './checked-records.ts'
+import { exportSession } from './export-session.ts'
+import { type Names, namesWithin, OWN_NAMES, renamedHead, renamedRow } from './renamed.ts'
+
+/** Most records written in one transaction, and about as many characters. */
+const MOST_RECORDS = 500
+const MOST_CHARACTERS = 4_000_000
+
+export const restoreSchema = z.strictObject({
+  /** Restored under this id instead of its own. */
+  id: nameSchema.optional(),
+  signal: z.instanceof(AbortSignal).optional(),
+})
+export type RestoreOptions = z.input<typeof restoreSchema>
+
+/** What a restore did. */
+export type SessionRestore = {
+  readonly sessionId: string
+  /** Whether the session was there already as this very history, and nothing was written. */
+  readonly existing: boolean
+  readonly messages: number
+  readonly compactions: number
+}
+
+/** What a restore needs of its store. */
+export type RestoreHost = {
+  readonly storage: Storage
+  /** Throws for a session that this store cannot have: an estimator it was not given, settings that cannot be. */
+  readonly admit: (session: HistoryHead['session'], sessionId: string) => void
+}
+
+/** See `restoreSession` of the store. */
+export async function restoreSession(
+  host: RestoreHost,
+  records: HistoryRecords,
+  { id, signal }: z.output<typeof restoreSchema>,
+): Promise<SessionRestore> {
+  const checked = new CheckedRecords(records)
+  try {
+    const head = await checked.head()
+    const sessionId = id ?? head.session.id
+    admitted(host, head, sessionId)
+    const there = await host.storage.session(sessionId)
+    const restore = new Restore(host.storage, checked, sessionId, signal)
+    await (there === undefined ? restore.write(head) : restore.compare(head, there))
+    const { session, compactions } = head
+    const existing = there !== undefined
+    return { sessionId, existing, messages: session.messages, compactions: compactions.length }
+  } finally {
+    await checked.close()
+  }
+}
+
+/** The session's record stands behind the header. */
+const SESSION_LINE = 2
+
+function admitted({ admit }: RestoreHost, { session }: HistoryHead, sessionId: string): void {
+  try {
+    admit(session, sessionId)
+  } catch (error) {
+    if (isUndertextError(error, 'INVALID_INPUT')) throw refused(SESSION_LINE, error.facts.problems)
+    throw error
+  }
+}
+
+class Restore {
+  readonly #storage: Storage
+  readonly #records: CheckedRecords
+  readonly #sessionId: string
+  readonly #signal: AbortSignal | undefined
+
+  constructor(storage: Storage, records: CheckedRecords, sessionId: string, signal: AbortSignal | undefined) {
+    this.#storage = storage
+    this.#records = records
+    this.#sessionId = sessionId
+    this.#signal = signal
+  }
+
+  /** Holds a session that is there to the history. Throws `SESSION_EXISTS` when it is another, or more or less of the same. */
+  async compare(given: HistoryHead, there: Session): Promise<void> {
+    if (there.incarnation !== given.session.incarnation) throw this.#exists()
+    const names = await this.#namesThere(given)
+    const own = exportSession(this.#storage, this.#sessionId)
+    try {
+      await own.next()
+      for await (const record of this.#expected(given, names)) {
+        const { value } = await own.next()
+        if (canonicalJson(value) !== canonicalJson(record)) throw this.#exists()
+      }
+      if ((await own.next()).value?.type !== 'end') throw this.#exists()
+    } finally {
+      await own.return()
+    }
+  }
+
+  async *#expected(given: HistoryHead, names: Names): AsyncGenerator<unknown, void, undefined> {
+    yield* headRecords(renamedHead(given, this.#sessionId, names))
+    for await (const { record } of this.#records.rows()) yield renamedRow(record, names)
+  }
+
+  #exists(): UndertextError<'SESSION_EXISTS'> {
+    return new UndertextError('SESSION_EXISTS', { sessionId: this.#sessionId })
+  }
+
+  /** How the compactions of a session are called that may have been restored from this history. */
+  async #namesThere({ compactions }: HistoryHead): Promise<Names> {
+    const [first] = compactions
+    if (first === undefined) return OWN_NAMES
+    const others = namesWithin(this.#sessionId)
+    const found = await this.#storage.compactions(this.#sessionId, { id: others(first.id) })
+    return found.length > 0 ? others : OWN_NAMES
+  }
+
+  /** Writes the history as a session nobody sees until all of it is there and sound. */
+  async write(given: HistoryHead): Promise<void> {
+    const storage = this.#storage
+    await discardDead(storage)
+    const taken = await this.#isTaken(given)
+    const names = taken ? namesWithin(this.#sessionId) : OWN_NAMES
+    const head = renamedHead(given, this.#sessionId, names)
+    const { estimator, incarnation, createdAt, updatedAt } = head.session
+    await staged(storage, { fields: fieldsOf(head), estimator, incarnation }, async ({ id: stagedId }) => {
+      const firstNo = await storage.histories.reserve(stagedId, head.compactions.length)
+      const restoring = { stagedId, head, firstNo }
+      await this.#writeRows(restoring, names)
+      await this.#writeHead(restoring)
+      await this.#requireSound(stagedId)
+      await storage.publishSession(stagedId, this.#sessionId, { createdAt, updatedAt })
+    })
+  }
+
+  async #isTaken({ compactions }: HistoryHead): Promise<boolean> {
+    const ids = compactions.map(({ id }) => id)
+    return (await this.#storage.histories.knownCompactions(ids)).length > 0
+  }
+
+  async #writeRows(restoring: Restoring, names: Names): Promise<void> {
+    const batch = new RowBatch()
+    for await (const { line, record } of this.#records.rows()) {
+      const isNewRow = record.type !== 'replacement'
+      if (isNewRow && batch.isFull) await this.#flush(restoring, batch)
+      batch.add({ line, record: renamedRow(record, names) })
+    }
+    await this.#flush(restoring, batch)
+  }
+
+  async #flush(restoring: Restoring, batch: RowBatch): Promise<void> {
+    if (this.#signal?.aborted === true) throw new UndertextError('ABORTED', { sessionId: this.#sessionId })
+    const rows = batch.take()
+    try {
+      await this.#storage.histories.writeRows(restoring, rows)
+    } catch (error) {
+      throw isUndertextError(error, 'MESSAGE_ID_TAKEN')
+        ? twice(restoring, rows, error.facts.messageId)
+        : error
+    }
+    await othersFirst()
+  }
+
+  async #writeHead(restoring: Restoring): Promise<void> {
+    const { histories } = this.#storage
+    const { audit, compactions } = restoring.head
+    const numbers: number[] = []
+    for (let at = 0; at < audit.length; at += MOST_RECORDS) {
+      numbers.push(...(await histories.writeAudit(restoring, audit.slice(at, at + MOST_RECORDS))))
+      await othersFirst()
+    }
+    for (let at = 0; at < compactions.length; at += MOST_RECORDS) {
+      await histories.writeCompactions(restoring, at, compactions.slice(at, at + MOST_RECORDS), numbers)
+      await othersFirst()
+    }
+    await histories.settle(restoring)
+  }
+
+  /** What is wrong with the store and not with the session is not the history's fault. */
+  async #requireSound(stagedId: string): Promise<void> {
+    const { findings } = await this.#storage.verify(stagedId, false)
+    const codes = new Set(findings.filter(isOfSession).map(({ code }) => code))
+    if (codes.size > 0)
+      throw refused(this.#records.line, `verifySession finds ${[...codes].sort().join(', ')} in it`)
+  }
+}
+
+function isOfSession({ code }: Finding): boolean {
+  return code !== 'GUARD_MISSING'
+}
+
+function fieldsOf({ session }: HistoryHead): SessionFields {
+  const { owner, title, provider, model, config, metadata } = session
+  return { owner, title, provider, model, config, metadata }
+}
+
+function twice(
+  { head }: Restoring,
+  rows: readonly NumberedRow[],
+  messageId: string,
+): UndertextError<'HISTORY_REFUSED'> {
+  const { incarnation } = head.session
+  const line = rows.findLast(({ row }) => recordId(incarnation, row) === messageId)?.line ?? 0
+  return refused(line, 'there is a message of its id already')
+}
+
+type NumberedRow = RestoredRow & { readonly line: number }
+
+/** Rows that are written together, each with what is shown in its place. */
+class RowBatch {
+  #rows: { line: number; row: RestoredRow['row']; replacements: RestoredRow['replacements'][number][] }[] = []
+  #records = 0
+  #characters = 0
+
+  get isFull(): boolean {
+    return this.#records >= MOST_RECORDS || this.#characters >= MOST_CHARACTERS
+  }
+
+  add({ line, record }: NumberedRecord): void {
+    this.#records += 1
+    this.#characters += lengthOf(record)
+    if (record.type === 'replacement') this.#rows.at(-1)!.replacements.push(record)
+    else this.#rows.push({ line, row: record, replacements: [] })
+  }
+
+  take(): readonly NumberedRow[] {
+    const rows = this.#rows
+    this.#rows = []
+    this.#records = 0
+    this.#characters = 0
+    return rows
+  }
+}

@@ -1,0 +1,40 @@
+import type { NewMessage } from '../core/message.ts'
+
+/** Most messages written in one transaction. */
+const MOST_MESSAGES = 500
+/** About as many characters as are written in one transaction: it takes some tens of milliseconds. */
+const MOST_CHARACTERS = 4_000_000
+
+/** Things that are written, or looked up, together. */
+export class Batch<T> {
+  #things: T[] = []
+  #characters = 0
+
+  get isFull(): boolean {
+    return this.#things.length >= MOST_MESSAGES || this.#characters >= MOST_CHARACTERS
+  }
+
+  /** `message`: the one it is, or is about. */
+  add(thing: T, message: Partial<NewMessage>): void {
+    this.#things.push(thing)
+    this.#characters += lengthOf(message.content) + lengthOf(message.metadata)
+  }
+
+  /** What was added since the last time. */
+  take(): readonly T[] {
+    const things = this.#things
+    this.#things = []
+    this.#characters = 0
+    return things
+  }
+}
+
+/** About how many characters a value has in JSON: what is long in a message stands in texts, inputs and data. */
+export function lengthOf(value: unknown): number {
+  if (typeof value === 'string') return value.length
+  if (typeof value !== 'object' || value === null) return 8
+  if (value instanceof Uint8Array) return value.length
+  let sum = 0
+  for (const inner of Object.values(value)) sum += lengthOf(inner)
+  return sum
+}

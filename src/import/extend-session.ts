@@ -1,0 +1,125 @@
+import type { NewMessage } from '../core/message.ts'
+import { UndertextError } from '../errors.ts'
+import type { Session } from '../storage/storage.ts'
+import { Batch } from './batch.ts'
+import { checkedEvents } from './checked-events.ts'
+import { Writing } from './import-new.ts'
+import type { CheckedImport, ImportEvent, ImportEvents, ImportHost, SessionImport } from './import-types.ts'
+
+/**
+ * Brings in what is new of a conversation that was imported before. What is there must be its beginning, word for word; what is new goes
+ * behind it. Where the events can be had again, all of them are looked at before anything is written.
+ *
+ * Throws `SESSION_EXISTS` for a session that is another conversation, `IMPORT_DIVERGED`.
+ */
+export async function extendSession(
+  host: ImportHost,
+  session: Session,
+  events: ImportEvents,
+  options: CheckedImport,
+): Promise<SessionImport> {
+  const { id: sessionId, messageCount } = session
+  if (typeof events === 'function') {
+    const known = new KnownBeginning(host, session)
+    await settleAll(known, checkedEvents(events), options)
+    if (!known.isSomethingNew) {
+      await options.beforePublish?.()
+      return { sessionId, status: 'unchanged', messages: 0, existing: known.existing, compactions: [] }
+    }
+  }
+  const writing = new Writing(host, sessionId, messageCount, options)
+  await settleAll(new KnownBeginning(host, session, writing), checkedEvents(events), options)
+  await options.beforePublish?.()
+  await writing.flush()
+  const { outcomes } = writing.compactions
+  const isChanged = writing.messages > 0 || outcomes.some(({ status }) => status === 'applied')
+  return {
+    sessionId,
+    status: isChanged ? 'extended' : 'unchanged',
+    messages: writing.messages,
+    existing: writing.existing,
+    compactions: outcomes,
+  }
+}
+
+async function settleAll(
+  known: KnownBeginning,
+  events: AsyncIterable<ImportEvent>,
+  { signal }: CheckedImport,
+): Promise<void> {
+  const batch = new Batch<ImportEvent>()
+  const settle = async (): Promise<void> => {
+    known.refuseAborted(signal)
+    await known.settle(batch.take())
+  }
+  for await (const event of events) {
+    batch.add(event, event.type === 'message' ? event.message : {})
+    if (batch.isFull) await settle()
+  }
+  await settle()
+}
+
+/** Passes events on, if to anybody, and knows where what is stored ends and what is new begins. */
+class KnownBeginning {
+  readonly #host: ImportHost
+  readonly #session: Session
+  readonly #writing: Writing | undefined
+  #last = 0
+  #isPast = false
+  #hasCompactions = false
+  /** Messages that are stored. */
+  existing = 0
+
+  constructor(host: ImportHost, session: Session, writing?: Writing) {
+    this.#host = host
+    this.#session = session
+    this.#writing = writing
+  }
+
+  /** Whether there is anything that may have to be written. */
+  get isSomethingNew(): boolean {
+    return this.#isPast || this.#hasCompactions
+  }
+
+  refuseAborted(signal: AbortSignal | undefined): void {
+    if (signal?.aborted) throw new UndertextError('ABORTED', { sessionId: this.#session.id })
+  }
+
+  async settle(events: readonly ImportEvent[]): Promise<void> {
+    const messages = events.flatMap((event) => (event.type === 'message' ? [event.message] : []))
+    const found = await this.#host.storage.knownMessages(this.#session.id, messages)
+    let next = 0
+    for (const event of events) {
+      if (event.type === 'compaction') this.#hasCompactions = true
+      if (event.type !== 'message') {
+        await this.#writing?.take(event)
+        continue
+      }
+      const known = found[next++]
+      if (known === undefined) await this.#new(event.message)
+      else this.#known(known.position, known.same)
+    }
+  }
+
+  #known(position: number, isSame: boolean): void {
+    if (!isSame) throw this.#diverged(position, 'the message there says something else now')
+    if (this.#isPast) throw this.#diverged(position, 'something new stands before it now')
+    this.#last = Math.max(this.#last, position)
+    this.existing += 1
+    this.#writing?.known(position)
+  }
+
+  async #new(message: NewMessage): Promise<void> {
+    const { id: sessionId, messageCount } = this.#session
+    if (!this.#isPast && this.#last === 0 && messageCount > 0)
+      throw new UndertextError('SESSION_EXISTS', { sessionId })
+    if (!this.#isPast && this.#last < messageCount)
+      throw this.#diverged(this.#last + 1, 'other messages were appended behind what was imported')
+    this.#isPast = true
+    await this.#writing?.take({ type: 'message', at: {}, message })
+  }
+
+  #diverged(position: number, why: string): UndertextError<'IMPORT_DIVERGED'> {
+    return new UndertextError('IMPORT_DIVERGED', { sessionId: this.#session.id, position, why })
+  }
+}

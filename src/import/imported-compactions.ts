@@ -1,0 +1,117 @@
+import { v5 as uuidv5, v7 as uuidv7 } from 'uuid'
+import { resolveModel } from '../compaction/model.ts'
+import { headOf } from '../core/characters.ts'
+import { check, MAX_NAME_LENGTH } from '../core/check.ts'
+import { checkLaws } from '../core/laws.ts'
+import type { PositionRange } from '../core/message.ts'
+import type { ViewRow } from '../core/view.ts'
+import { isUndertextError } from '../errors.ts'
+import type { CommitStep, Snapshot, Storage } from '../storage/storage.ts'
+import type { ImportedCompaction } from '../transfer/source.ts'
+import { type CompactionOutcome, type ImportRun, importedCompactionSchema } from './import-types.ts'
+import { planImported } from './imported-plan.ts'
+
+/** The namespace of ids made of a session and the name another system gave a compaction. */
+const NAMESPACE = 'b1cf9f5f-52f1-4a44-9a0e-7d2f5b8e6c11'
+
+/** Puts the compactions of a conversation in force, one by one, as it is written. */
+export class ImportedCompactions {
+  readonly #storage: Storage
+  readonly #run: ImportRun
+  readonly outcomes: CompactionOutcome[] = []
+
+  constructor(storage: Storage, run: ImportRun) {
+    this.#storage = storage
+    this.#run = run
+  }
+
+  /**
+   * Makes one of what is visible now of the positions it covers. What the laws refuse is no failure of the import: its outcome says so.
+   * Throws `INVALID_INPUT` and what the storage throws.
+   */
+  async apply(
+    sessionId: string,
+    given: ImportedCompaction,
+    positionsOf: (covers: readonly PositionRange[]) => readonly PositionRange[],
+  ): Promise<void> {
+    const compaction = check(importedCompactionSchema, given, 'compaction') as ImportedCompaction
+    const { id } = compaction
+    const snapshot = (await this.#storage.snapshot(
+      sessionId,
+      resolveModel(undefined, undefined, undefined).key,
+    ))!
+    const own = uuidv5(`${snapshot.session.incarnation}\n${this.#run.source}\n${id}`, NAMESPACE)
+    if (await this.#isKnown(sessionId, own)) {
+      this.outcomes.push({ id, status: 'known', compactionId: own })
+      return
+    }
+    const rows = rowsWithin(snapshot.view.rows, positionsOf(compaction.covers))
+    const params = { source: this.#run.source, importedId: id }
+    const planned = planImported(snapshot.view, rows, compaction, params, snapshot.nextOrdinal)
+    if ('why' in planned) {
+      this.outcomes.push({ id, status: 'refused', why: planned.why })
+      return
+    }
+    const steps = planned.steps.map((step, at): CommitStep => {
+      const isLast = at === planned.steps.length - 1
+      const createdAt = compaction.createdAt ?? Date.now()
+      const summary = { summarizer: this.#run.source, model: labelOf(compaction.model) }
+      return {
+        ...step,
+        id: isLast ? own : uuidv5(String(at), own),
+        createdAt,
+        ...(step.plan.kind === 'condense' && { summary }),
+      }
+    })
+    await this.#commit(snapshot, compaction, steps, { id, compactionId: own, rowsLeft: planned.rowsLeft })
+  }
+
+  async #isKnown(sessionId: string, compactionId: string): Promise<boolean> {
+    const found = await this.#storage.compactions(sessionId, { id: compactionId })
+    return found.length > 0
+  }
+
+  async #commit(
+    snapshot: Snapshot,
+    { reason, undone }: ImportedCompaction,
+    steps: readonly CommitStep[],
+    told: { readonly id: string; readonly compactionId: string; readonly rowsLeft: number },
+  ): Promise<void> {
+    const sessionId = snapshot.session.id
+    const { id, compactionId, rowsLeft } = told
+    const { trigger, actor } = this.#run
+    const authorship = { actor, reason: labelOf(reason) ?? this.#run.reason }
+    try {
+      for (const step of steps) checkLaws(sessionId, step.before, step.plan)
+    } catch (error) {
+      if (!isUndertextError(error, 'ILLEGAL_BOUNDARY') && !isUndertextError(error, 'PENDING_TOOL_CALLS'))
+        throw error
+      this.outcomes.push({ id, status: 'refused', why: error.code })
+      return
+    }
+    const runId = uuidv7()
+    await this.#storage.commit(snapshot, { runId, trigger, ...authorship, steps, failed: [] }, undefined)
+    if (undone === true) await this.#storage.undo(sessionId, runId, { ...authorship, cascade: false })
+    this.outcomes.push({ id, status: 'applied', compactionId, ...(rowsLeft > 0 && { rowsLeft }) })
+  }
+}
+
+/** The rows that stand within some positions; inserted ones behind the last position they cover. */
+function rowsWithin(rows: readonly ViewRow[], ranges: readonly PositionRange[]): ViewRow[] {
+  const ordered = [...ranges].sort((a, b) => a[0] - b[0])
+  const within: ViewRow[] = []
+  let next = 0
+  for (const row of rows) {
+    while (next < ordered.length && ordered[next]![1] < row.anchor) next += 1
+    const range = ordered[next]
+    if (range !== undefined && range[0] <= row.anchor) within.push(row)
+  }
+  return within
+}
+
+/** A text of a file as a label: short, and nothing a database cannot hold. */
+export function labelOf(text: string | undefined): string | undefined {
+  if (text === undefined) return undefined
+  const label = headOf(text.replaceAll('\0', ' ').toWellFormed(), MAX_NAME_LENGTH).trim()
+  return label === '' ? undefined : label
+}

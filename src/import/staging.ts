@@ -1,0 +1,47 @@
+import { v7 as uuidv7 } from 'uuid'
+import { isHolderAlive, LEASE_HOLDER, liveRuns } from '../process.ts'
+import type { Session, StagedSession, Storage } from '../storage/storage.ts'
+
+/** Rows taken out in one transaction. */
+const DISCARDED_AT_ONCE = 1_000
+/** A session that nothing was written to for so long has been given up, wherever its process is. */
+const GIVEN_UP_AFTER_MS = 24 * 60 * 60 * 1_000
+
+/**
+ * Runs `work` on a session that nobody sees until `work` publishes it. When it throws, nothing of it is left; when this process dies,
+ * the next import takes it out.
+ */
+export async function staged<T>(
+  storage: Storage,
+  about: Omit<StagedSession, 'id' | 'holder'>,
+  work: (session: Session) => Promise<T>,
+): Promise<T> {
+  const id = `~import/${uuidv7()}`
+  liveRuns.add(id)
+  try {
+    const session = await storage.stageSession({ ...about, id, holder: LEASE_HOLDER })
+    return await work(session)
+  } catch (error) {
+    await discard(storage, id).catch(() => undefined)
+    throw error
+  } finally {
+    liveRuns.delete(id)
+  }
+}
+
+/** Takes out what imports left behind whose processes are gone. */
+export async function discardDead(storage: Storage): Promise<void> {
+  for (const { id, holder, updatedAt } of await storage.stagedSessions()) {
+    const isGivenUp = Date.now() - updatedAt > GIVEN_UP_AFTER_MS && !liveRuns.has(id)
+    if (isGivenUp || !isHolderAlive(holder, id)) await discard(storage, id)
+  }
+}
+
+async function discard(storage: Storage, id: string): Promise<void> {
+  while (!(await storage.discardStaged(id, DISCARDED_AT_ONCE))) await othersFirst()
+}
+
+/** Lets other work of this process, and other processes that wait for the write lock, go first. */
+export function othersFirst(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve))
+}

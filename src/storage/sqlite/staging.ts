@@ -1,0 +1,110 @@
+import { UndertextError } from '../../errors.ts'
+import type { Session, Staged, StagedSession, StagedWith } from '../storage.ts'
+import { writeAudit } from './audit.ts'
+import { dropBlobsOf } from './blobs.ts'
+import type { Connection } from './connection.ts'
+import { insertSession, readSession, requireSession, type StoredSession, updateFields } from './sessions.ts'
+
+/*
+ * Sessions on their way into the store. They are written in batches, so that nobody waits long for the write lock, under a name that
+ * nobody knows; publishing gives them their own. What is never published was never there: it is taken out without a receipt.
+ */
+
+/** Makes a session that no list shows. Throws `SESSION_EXISTS`. */
+export function stageSession(connection: Connection, staged: StagedSession): StoredSession {
+  return connection.write('stageSession', () => {
+    const { id, fields, estimator, holder, incarnation } = staged
+    if (readSession(connection, id) !== undefined)
+      throw new UndertextError('SESSION_EXISTS', { sessionId: id })
+    const { no } = insertSession(connection, id, fields, estimator)
+    connection.run(
+      'update undertext_sessions set staged_by = ?, incarnation = ifnull(?, incarnation) where no = ?',
+      holder,
+      incarnation ?? null,
+      no,
+    )
+    return requireSession(connection, id)
+  })
+}
+
+/** Gives a staged session its own name and lists it. Throws `SESSION_EXISTS`, `SESSION_NOT_FOUND` when it is staged no more. */
+export function publishSession(
+  connection: Connection,
+  stagedId: string,
+  id: string,
+  published: StagedWith,
+): Session {
+  return connection.write('publishSession', () => {
+    const { no } = requireStaged(connection, stagedId)
+    if (readSession(connection, id) !== undefined)
+      throw new UndertextError('SESSION_EXISTS', { sessionId: id })
+    const { fields, createdAt, updatedAt, audit } = published
+    if (fields !== undefined) updateFields(connection, requireSession(connection, stagedId), fields)
+    connection.run(
+      `update undertext_sessions set id = ?, staged_by = null, created_at = ifnull(?, created_at),
+         updated_at = ifnull(?, updated_at) where no = ?`,
+      id,
+      createdAt ?? null,
+      updatedAt ?? null,
+      no,
+    )
+    if (audit !== undefined) writeAudit(connection, no, audit)
+    return requireSession(connection, id)
+  })
+}
+
+/** Throws `SESSION_NOT_FOUND`. */
+export function requireStaged(connection: Connection, id: string): { readonly no: number } {
+  const row = connection.get('select no from undertext_sessions where id = ? and staged_by is not null', id)
+  if (row === undefined) throw new UndertextError('SESSION_NOT_FOUND', { sessionId: id })
+  return { no: row[0] as number }
+}
+
+/** Takes out some rows of a staged session, newest first; answers whether nothing of it is left. Does nothing for one that is published. */
+export function discardStaged(connection: Connection, id: string, rows: number): boolean {
+  return connection.write('discardStaged', () => {
+    const found = connection.get(
+      'select no from undertext_sessions where id = ? and staged_by is not null',
+      id,
+    )
+    if (found === undefined) return true
+    const no = found[0] as number
+    connection.run("insert into undertext_meta (key, value) values ('purging', ?)", String(no))
+    const keys = connection
+      .all('select key from undertext_messages where session = ? order by key desc limit ?', no, rows)
+      .map(([key]) => key as number)
+    discardRows(connection, keys)
+    const isEmpty = keys.length < rows
+    if (isEmpty) discardRest(connection, no)
+    connection.run("delete from undertext_meta where key = 'purging'")
+    return isEmpty
+  })
+}
+
+function discardRows(connection: Connection, keys: readonly number[]): void {
+  const list = JSON.stringify(keys)
+  const among = 'in (select value from json_each(?))'
+  dropBlobsOf(connection, keys)
+  connection.run(`delete from undertext_replacements where message ${among}`, list)
+  connection.run(`delete from undertext_contents where key ${among}`, list)
+  connection.run(`delete from undertext_messages where key ${among}`, list)
+}
+
+function discardRest(connection: Connection, no: number): void {
+  for (const table of ['compactions', 'measurements', 'usage', 'jobs', 'circuits', 'operations', 'audit'])
+    connection.run(`delete from undertext_${table} where session = ?`, no)
+  connection.run('delete from undertext_sessions where no = ?', no)
+}
+
+/** The sessions that are on their way. */
+export function stagedSessions(connection: Connection): Staged[] {
+  return connection.readOne('stagedSessions', () =>
+    connection
+      .all('select id, staged_by, updated_at from undertext_sessions where staged_by is not null')
+      .map(([id, holder, updatedAt]) => ({
+        id: id as string,
+        holder: holder as string,
+        updatedAt: updatedAt as number,
+      })),
+  )
+}

@@ -1,0 +1,89 @@
+import { check, invalid } from '../core/check.ts'
+import type { HistoryRecord } from '../core/history/records.ts'
+import type { HistoryRecords } from '../history/checked-records.ts'
+import { exportSession } from '../history/export-session.ts'
+import {
+  type RestoreOptions,
+  restoreSchema,
+  restoreSession,
+  type SessionRestore,
+} from '../history/restore-session.ts'
+import { importSession } from '../import/import-session.ts'
+import type { ImportEvents, ImportOptions, SessionImport } from '../import/import-types.ts'
+import type { Storage } from '../storage/storage.ts'
+import { createSchema } from '../store-options.ts'
+import { checkId } from './check-arguments.ts'
+import { SessionVerbs } from './session-verbs.ts'
+
+/** Conversations that come from elsewhere. */
+export class TransferVerbs<S extends Storage> extends SessionVerbs<S> {
+  /**
+   * Brings in a conversation from elsewhere: its messages, what is known of it, and the compactions its own system had made, which can be
+   * undone and redone like ours. `importFile` of `undertext/transfer` reads files into such events.
+   *
+   * A new session is written in batches of one short transaction each, seen by nobody and in no list until it is whole; when something
+   * fails nothing of it is left. For a session that was imported before, messages are known by their `idempotencyKey`, also when
+   * they were hidden since: only what is new is appended behind, batch by batch, and the same again writes nothing. Compactions cover
+   * what the laws let them; each has an outcome, and one that cannot be is no failure.
+   *
+   * Throws `INVALID_INPUT`, `SESSION_EXISTS` when the id belongs to another conversation, `IMPORT_DIVERGED` when the session is not the
+   * beginning of what is imported, `IDEMPOTENCY_CONFLICT`, `MESSAGE_ID_TAKEN`, `POSITION_CONFLICT` when somebody appends meanwhile,
+   * `ABORTED`, and what `events` and `beforePublish` throw.
+   */
+  async importSession(
+    sessionId: string,
+    events: ImportEvents,
+    options: ImportOptions,
+  ): Promise<SessionImport> {
+    const host = {
+      storage: this.storage,
+      estimator: this.estimators.standard.name,
+      recordAppended: this.recordAppended.bind(this),
+    }
+    return importSession(host, checkId(sessionId), events, options)
+  }
+
+  /**
+   * The whole of a session as records: everything that is stored of it, tags, compactions and audit included, but nothing that belongs to
+   * this machine. `restoreSession` makes the very same session of them; docs/history-format.md says what each is, and `historyLines` of
+   * `undertext/transfer` writes them as lines.
+   *
+   * It is of one moment: what others append, compact or undo while the records are taken is not in it. They come in pages of some
+   * megabytes, so a session of any size can be exported, and no transaction is open between two of them.
+   *
+   * Throws `SESSION_NOT_FOUND`, also when the session is purged meanwhile, and `STORE_CORRUPT` for what cannot be read.
+   */
+  async *exportSession(sessionId: string): AsyncGenerator<HistoryRecord, void, undefined> {
+    yield* exportSession(this.storage, checkId(sessionId))
+  }
+
+  /**
+   * Makes the session that records are of: the same messages with the same ids, the same view, and every compaction to be undone and
+   * redone. Every record is checked, so they may come from anybody. It is written in batches, seen by nobody and in no list until all of it
+   * is there and `verifySession` finds nothing; when something fails nothing of it is left.
+   *
+   * With `id` it becomes a session of that name. Compactions have one name in the whole store: when theirs are taken, they and their
+   * runs get others, always the same for the same session. An attempt at a summary that was running when it was exported has expired.
+   * When the session is there as this very history, nothing is written and the answer says `existing`.
+   *
+   * Throws `HISTORY_REFUSED` with the number of the record and why, `SESSION_EXISTS` for a session that is another one, or the same at
+   * another moment, `ESTIMATOR_UNKNOWN`, `INVALID_INPUT`, `ABORTED`, and what the records throw.
+   */
+  async restoreSession(records: HistoryRecords, options: RestoreOptions = {}): Promise<SessionRestore> {
+    const checked = check(restoreSchema, options, 'restoreSession')
+    if (!isIterable(records)) throw invalid('restoreSession: records must be iterable')
+    const host = {
+      storage: this.storage,
+      admit: ({ estimator, config }: { estimator: string; config?: unknown }, sessionId: string) => {
+        check(createSchema.shape.config, config, 'config')
+        this.estimatorNamed(estimator, sessionId)
+      },
+    }
+    return restoreSession(host, records, checked)
+  }
+}
+
+function isIterable(value: unknown): value is HistoryRecords {
+  if (typeof value !== 'object' || value === null) return false
+  return Symbol.asyncIterator in value || Symbol.iterator in value
+}

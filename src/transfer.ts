@@ -1,0 +1,23 @@
+/*
+ * Conversations from files and into files: the entry `undertext/transfer`.
+ */
+
+export type { DocumentOptions } from './transfer/document/options.ts'
+export type { DocumentStore } from './transfer/document/session-document.ts'
+export { exportHtml } from './transfer/export-html.ts'
+export { exportMarkdown } from './transfer/export-markdown.ts'
+export { type ExportViewOptions, exportView, type ViewStore } from './transfer/export-view.ts'
+export { importFile } from './transfer/import-file.ts'
+export type { ImportFileOptions, ImportProgress } from './transfer/import-options.ts'
+export type {
+  ImportedCompactions,
+  ImportedConversation,
+  ImportNote,
+  ImportProblem,
+  ImportReport,
+  ImportStatus,
+  ImportTotals,
+} from './transfer/import-report.ts'
+export { SOURCE_NAMES, type SourceName } from './transfer/source.ts'
+export { VIEW_FORMATS, type ViewFormat } from './transfer/view-formats.ts'
+export type { ImportStore } from './transfer/write-file.ts'

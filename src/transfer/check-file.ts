@@ -1,0 +1,108 @@
+import { inConversations } from './event-cursor.ts'
+import type { FileInput } from './file-input.ts'
+import { type ImportNote, type ImportProblem, TOLD } from './import-report.ts'
+import type { ConversationEvent, MessageEvent, ReadOptions, Source, SourceEvent } from './source.ts'
+import { storable } from './storable.ts'
+
+/** What the check found of one conversation. */
+export type CheckedConversation = {
+  readonly id: string | undefined
+  readonly branchOf: string | undefined
+  /** Messages that can be stored. */
+  readonly messages: number
+  readonly problemCount: number
+  readonly noteCount: number
+  readonly problems: readonly ImportProblem[]
+  readonly notes: readonly ImportNote[]
+  /** What had been read of the file when the conversation was known to be over. */
+  readonly mark: string
+}
+
+type Open = {
+  -readonly [K in Exclude<keyof CheckedConversation, 'problems' | 'notes'>]: CheckedConversation[K]
+} & {
+  readonly problems: ImportProblem[]
+  readonly notes: ImportNote[]
+}
+
+/** Reads a file to its end and gathers what is in it, by conversation. `onMessages` hears how many messages there are so far. */
+export async function checkFile(
+  input: FileInput,
+  source: Source,
+  options: ReadOptions,
+  onMessages: (count: number) => void,
+): Promise<CheckedConversation[]> {
+  const checked = new Conversations(input, onMessages)
+  for await (const event of inConversations(source.read(input, options))) checked.take(event)
+  return checked.end()
+}
+
+class Conversations {
+  readonly #input: FileInput
+  readonly #onMessages: (count: number) => void
+  readonly #done: CheckedConversation[] = []
+  #open: Open | undefined
+  #messages = 0
+  #problems = 0
+  #notes = 0
+
+  constructor(input: FileInput, onMessages: (count: number) => void) {
+    this.#input = input
+    this.#onMessages = onMessages
+  }
+
+  take(event: SourceEvent): void {
+    if (event.type === 'conversation') this.#begin(event)
+    else if (event.type === 'problem') this.#problem({ ...event.at, why: event.why })
+    else if (event.type === 'note') this.#note({ ...event.at, kind: event.kind, why: event.why })
+    else if (event.type === 'message') this.#message(event)
+  }
+
+  end(): CheckedConversation[] {
+    if (this.#open !== undefined) this.#close()
+    return this.#done
+  }
+
+  #begin({ id, branchOf }: ConversationEvent): void {
+    if (this.#open !== undefined) this.#close()
+    this.#open = {
+      id,
+      branchOf,
+      messages: 0,
+      problemCount: 0,
+      noteCount: 0,
+      problems: [],
+      notes: [],
+      mark: '',
+    }
+  }
+
+  #message(event: MessageEvent): void {
+    const why = storable(event)
+    if (why !== undefined) {
+      this.#problem({ ...event.at, why })
+      return
+    }
+    this.#open!.messages += 1
+    this.#onMessages(++this.#messages)
+  }
+
+  #note(note: ImportNote): void {
+    const here = this.#open!
+    here.noteCount += 1
+    if (++this.#notes <= TOLD) here.notes.push(note)
+  }
+
+  #problem(problem: ImportProblem): void {
+    const here = this.#open!
+    here.problemCount += 1
+    if (++this.#problems <= TOLD) here.problems.push(problem)
+  }
+
+  #close(): void {
+    const open = this.#open!
+    open.mark = this.#input.mark()
+    this.#done.push(open)
+    this.#open = undefined
+  }
+}

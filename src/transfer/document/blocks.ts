@@ -1,0 +1,192 @@
+import { compactionBlock } from '../../core/compaction-block.ts'
+import { stringifyJson } from '../../core/json.ts'
+import {
+  type FilePart,
+  type ImagePart,
+  isFailed,
+  type Part,
+  partsOf,
+  type ShownText,
+  type StoredMessage,
+  type ToolResultPart,
+} from '../../core/message.ts'
+import { counted, figure, size } from './figures.ts'
+import { mediaOf, type Picture } from './image-data.ts'
+import type { DocumentSettings } from './options.ts'
+
+/*
+ * What stands in a message, as a document shows it: the same for Markdown and HTML. Texts are as they were said; whoever writes
+ * them down makes them harmless.
+ */
+
+/** Words somebody said. */
+export type Prose = { readonly type: 'prose'; readonly text: string }
+
+/** Text that stands as it is: arguments, outputs. */
+export type Code = {
+  readonly type: 'code'
+  readonly text: string
+  readonly language: 'json' | ''
+  /** What is not in the document, where it was cut. */
+  readonly left: string | undefined
+}
+
+export type Block =
+  | Prose
+  | Code
+  | { readonly type: 'reasoning'; readonly text: string }
+  | { readonly type: 'picture'; readonly picture: Picture; readonly words: string }
+  /** An image or a file that is named only; the address where it has one. */
+  | { readonly type: 'media'; readonly words: string; readonly address: string | undefined }
+  | { readonly type: 'call'; readonly name: string; readonly id: string; readonly input: Code }
+  | {
+      readonly type: 'result'
+      readonly name: string | undefined
+      readonly id: string
+      readonly failed: boolean
+      readonly output: readonly Block[]
+    }
+  | { readonly type: 'provider'; readonly provider: string; readonly data: Code }
+  /** A part that shows another text: what it shows, and the original unless it is to be left out. */
+  | {
+      readonly type: 'replacement'
+      readonly compactionId: string
+      /** The tool, where the output of one is replaced. */
+      readonly tool: { readonly name: string | undefined; readonly id: string } | undefined
+      readonly shown: string
+      readonly size: string
+      readonly original: readonly Block[]
+    }
+
+/** What a message holds, in order. */
+export function blocksOf(row: StoredMessage, settings: DocumentSettings): Block[] {
+  return partsOf(row).flatMap((part, index): Block[] => {
+    const blocks = blocksOfPart(part, settings)
+    const shown = row.shown?.find((one) => one.part === index)
+    return shown === undefined ? blocks : [replacementOf(shown, part, blocks, settings)]
+  })
+}
+
+function replacementOf(
+  { compactionId, text }: ShownText,
+  part: Part,
+  blocks: readonly Block[],
+  settings: DocumentSettings,
+): Block {
+  const original = settings.hidden === 'show' ? blocks : []
+  const tool = part.type === 'tool-result' ? { name: part.toolName, id: part.toolCallId } : undefined
+  return { type: 'replacement', compactionId, tool, shown: text, size: sizeOf(part), original }
+}
+
+function sizeOf(part: Part): string {
+  switch (part.type) {
+    case 'text':
+    case 'reasoning':
+      return counted(part.text.length, 'character')
+    case 'tool-result':
+      return counted(characters(part), 'character')
+    default:
+      return 'a part'
+  }
+}
+
+function characters({ output }: ToolResultPart): number {
+  if (typeof output.value === 'string') return output.value.length
+  if (output.type !== 'content') return stringifyJson(output.value).length
+  return output.value.reduce((sum, item) => sum + (item.type === 'text' ? item.text.length : 0), 0)
+}
+
+function blocksOfPart(part: Part, settings: DocumentSettings): Block[] {
+  switch (part.type) {
+    case 'text':
+      return [{ type: 'prose', text: part.text }]
+    case 'reasoning':
+      return [{ type: 'reasoning', text: part.text }]
+    case 'image':
+    case 'file':
+      return [mediaBlock(part, settings)]
+    case 'tool-call':
+      return [{ type: 'call', name: part.toolName, id: part.toolCallId, input: json(part.input) }]
+    case 'tool-result':
+      return [resultBlock(part, settings)]
+    case 'provider': {
+      const text = compactionBlock(part)?.text
+      if (text !== undefined) return [{ type: 'prose', text }]
+      return [{ type: 'provider', provider: part.provider, data: json(part.data) }]
+    }
+  }
+}
+
+function resultBlock(part: ToolResultPart, settings: DocumentSettings): Block {
+  const { output, toolCallId: id, toolName: name } = part
+  return { type: 'result', name, id, failed: isFailed(output), output: outputBlocks(output, settings) }
+}
+
+function outputBlocks(output: ToolResultPart['output'], settings: DocumentSettings): Block[] {
+  switch (output.type) {
+    case 'text':
+    case 'error-text':
+      return [cut({ type: 'code', text: output.value, language: '', left: undefined }, settings)]
+    case 'json':
+    case 'error-json':
+      return [cut(json(output.value), settings)]
+    case 'content':
+      return output.value.flatMap((item): Block[] =>
+        item.type === 'text'
+          ? [cut({ type: 'code', text: item.text, language: '', left: undefined }, settings)]
+          : blocksOfPart(item, settings),
+      )
+  }
+}
+
+function json(value: unknown): Code {
+  const text = JSON.stringify(value, null, 2) ?? 'null'
+  return { type: 'code', text, language: 'json', left: undefined }
+}
+
+function cut(code: Code, { cutOutputs }: DocumentSettings): Code {
+  if (cutOutputs === undefined || code.text.length <= cutOutputs) return code
+  const left = `${figure(code.text.length - cutOutputs)} more characters are in the store and not in this document`
+  return { ...code, text: code.text.slice(0, cutOutputs), left }
+}
+
+function mediaBlock(part: ImagePart | FilePart, { images }: DocumentSettings): Block {
+  const { picture, bytes, address } = mediaOf(part)
+  const facts = [part.mediaType, bytes === undefined ? undefined : size(bytes)].filter(
+    (fact) => fact !== undefined,
+  )
+  const name = part.type === 'file' && part.filename !== undefined ? ` ${part.filename}` : ''
+  const words = `${part.type}${name}${facts.length > 0 ? ` (${facts.join(', ')})` : ''}`
+  return picture !== undefined && images === 'inline'
+    ? { type: 'picture', picture, words }
+    : { type: 'media', words, address }
+}
+
+/** Lines and characters up to which an output stands open. */
+const OPEN_LINES = 12
+const OPEN_CHARACTERS = 1_000
+
+/** Whether an output is long enough to be folded. */
+export function isLong(blocks: readonly Block[]): boolean {
+  let lines = 0
+  let length = 0
+  for (const block of blocks) {
+    if (block.type !== 'code') continue
+    length += block.text.length
+    if (length > OPEN_CHARACTERS) return true
+    lines += lineCount(block.text)
+  }
+  return lines > OPEN_LINES
+}
+
+/** How long an output is: `120 lines`. */
+export function lengthOf(blocks: readonly Block[]): string {
+  const lines = blocks.reduce((sum, block) => sum + (block.type === 'code' ? lineCount(block.text) : 0), 0)
+  return counted(lines, 'line')
+}
+
+function lineCount(text: string): number {
+  let lines = 1
+  for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) lines++
+  return text.endsWith('\n') ? lines - 1 : lines
+}

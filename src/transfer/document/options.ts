@@ -1,0 +1,27 @@
+import { z } from 'zod'
+import { nameSchema } from '../../core/check.ts'
+
+/** What documents for people can be told. */
+export const documentSchema = z.strictObject({
+  /** Hidden rows: left out, with a word where they stood, or shown with the reason why they are hidden. Default: omitted in Markdown, shown in HTML. */
+  hidden: z.enum(['omit', 'show']).optional(),
+  /** Pictures: within the document, or a word with their size. Default: a word in Markdown, within in HTML. */
+  images: z.enum(['inline', 'word']).optional(),
+  /** Characters of a tool's output beyond which the rest is left out, and said to be. Default: none is. */
+  cutOutputs: z.int().positive().optional(),
+  /** The title. Default: the session's own, else its id. */
+  title: nameSchema.optional(),
+  /** When the document was made, milliseconds since 1970, to be said in it. Default: it is not said, so that the same session gives the same bytes. */
+  exportedAt: z.int().min(-8.64e15).max(8.64e15).optional(),
+})
+
+export type DocumentOptions = z.input<typeof documentSchema>
+
+/** The same with every default applied. */
+export type DocumentSettings = {
+  readonly hidden: 'omit' | 'show'
+  readonly images: 'inline' | 'word'
+  readonly cutOutputs: number | undefined
+  readonly title: string | undefined
+  readonly exportedAt: number | undefined
+}

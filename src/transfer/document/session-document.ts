@@ -1,0 +1,120 @@
+import type { PositionRange, StoredMessage } from '../../core/message.ts'
+import { isUndertextError } from '../../errors.ts'
+import type { ContextStats } from '../../stats.ts'
+import type { AuditEntry, Compaction } from '../../storage/storage.ts'
+import type { Store } from '../../store.ts'
+
+/** What a document needs of a store. */
+export type DocumentStore = Pick<
+  Store,
+  'getSession' | 'getMessages' | 'listCompactions' | 'getAuditLog' | 'getContextStats'
+>
+
+type Session = Awaited<ReturnType<DocumentStore['getSession']>>
+
+/** A compaction by the number it has in a document, with what became of it. */
+export type DocumentCompaction = {
+  /** 1 for the first that was made. */
+  readonly number: number
+  readonly compaction: Compaction
+  /** When it was undone, redone, or ended, oldest first. */
+  readonly changes: readonly Pick<AuditEntry, 'event' | 'at' | 'actor'>[]
+  /** The positions of the log it hides in the end, through all summaries beneath it. */
+  readonly standsFor: readonly PositionRange[]
+}
+
+/** What a document says before the conversation. */
+export type SessionDocument = {
+  readonly session: Session
+  /** Absent for a session without messages, and where the store was not given its estimator. */
+  readonly stats: ContextStats | undefined
+  readonly compactions: readonly DocumentCompaction[]
+  readonly byId: ReadonlyMap<string, DocumentCompaction>
+}
+
+/** Reads what stands before the conversation. Throws `SESSION_NOT_FOUND`. */
+export async function readDocument(store: DocumentStore, sessionId: string): Promise<SessionDocument> {
+  const session = await store.getSession(sessionId)
+  const stats = await statsOf(store, session)
+  const listed = await store.listCompactions(sessionId)
+  const changes = listed.length === 0 ? new Map<string, never>() : await changesOf(store, sessionId)
+  const byOrdinal = new Map(listed.map((one) => [one.coverage.inserted?.ordinal, one]))
+  const compactions = listed.map((compaction, index) => ({
+    number: index + 1,
+    compaction,
+    changes: changes.get(compaction.id) ?? [],
+    standsFor: mergedRanges(coveredBy(compaction, byOrdinal, new Set())),
+  }))
+  return { session, stats, compactions, byId: new Map(compactions.map((one) => [one.compaction.id, one])) }
+}
+
+async function statsOf(store: DocumentStore, session: Session): Promise<ContextStats | undefined> {
+  try {
+    return (await store.getContextStats(session.id)) ?? undefined
+  } catch (error) {
+    if (isUndertextError(error, 'ESTIMATOR_UNKNOWN')) return undefined
+    throw error
+  }
+}
+
+/** Messages that are read at once. */
+const PAGE = 100
+
+/** The rows of a session as it stood when the document was begun, in order, page by page, with the texts they show. */
+export async function* rowsOf(
+  store: DocumentStore,
+  { id, messageCount }: Session,
+): AsyncGenerator<StoredMessage> {
+  for (let after = 0; after < messageCount; after += PAGE)
+    yield* await store.getMessages(id, { after, before: messageCount + 1, limit: PAGE, shown: true })
+}
+
+/** Whether anything of a session was changed since the document was begun. */
+export async function hasChanged(store: DocumentStore, session: Session): Promise<boolean> {
+  const now = await store.getSession(session.id)
+  return now.version !== session.version || now.incarnation !== session.incarnation
+}
+
+const AUDIT_PAGE = 1_000
+
+async function changesOf(
+  store: DocumentStore,
+  sessionId: string,
+): Promise<ReadonlyMap<string, Pick<AuditEntry, 'event' | 'at' | 'actor'>[]>> {
+  const changes = new Map<string, Pick<AuditEntry, 'event' | 'at' | 'actor'>[]>()
+  for (let after = 0; ; ) {
+    const entries = await store.getAuditLog(sessionId, { after, limit: AUDIT_PAGE })
+    for (const { event, at, actor, compactionId } of entries) {
+      if (compactionId === undefined || event === 'created' || event === 'started') continue
+      const known = changes.get(compactionId)
+      if (known === undefined) changes.set(compactionId, [{ event, at, actor }])
+      else known.push({ event, at, actor })
+    }
+    if (entries.length < AUDIT_PAGE) return changes
+    after = entries.at(-1)!.no
+  }
+}
+
+function coveredBy(
+  { id, coverage }: Compaction,
+  byOrdinal: ReadonlyMap<number | undefined, Compaction>,
+  seen: Set<string>,
+): PositionRange[] {
+  if (seen.has(id)) return []
+  seen.add(id)
+  const beneath = coverage.hidden.inserted.flatMap(({ ordinal }) => {
+    const inner = byOrdinal.get(ordinal)
+    return inner === undefined ? [] : coveredBy(inner, byOrdinal, seen)
+  })
+  return [...coverage.hidden.positions, ...beneath]
+}
+
+function mergedRanges(ranges: readonly PositionRange[]): readonly PositionRange[] {
+  const merged: [number, number][] = []
+  for (const [from, to] of [...ranges].sort((a, b) => a[0] - b[0])) {
+    const last = merged.at(-1)
+    if (last !== undefined && from <= last[1] + 1) last[1] = Math.max(last[1], to)
+    else merged.push([from, to])
+  }
+  return merged
+}

@@ -1,0 +1,137 @@
+import { detached, headOf } from '../core/characters.ts'
+import { check } from '../core/check.ts'
+import { partsOf, type StoredMessage } from '../core/message.ts'
+import { blocksOf } from './document/blocks.ts'
+import { counted, time } from './document/figures.ts'
+import { type DocumentOptions, type DocumentSettings, documentSchema } from './document/options.ts'
+import { hiddenReason, insertedBy } from './document/reasons.ts'
+import {
+  type DocumentCompaction,
+  type DocumentStore,
+  hasChanged,
+  readDocument,
+  rowsOf,
+  type SessionDocument,
+} from './document/session-document.ts'
+import { compactionName, rowName } from './document/summary-words.ts'
+import { blockHtml } from './html/block-html.ts'
+import { escapedLine } from './html/message-html.ts'
+import { PAGE_MIDDLE, pageEnd, pageHead } from './html/page-html.ts'
+
+/**
+ * A session as one HTML page for people, in pieces to be written one behind the other: facts and sizes, the compactions with their
+ * audit, the turns of the user, then the messages in the order of the log. The page needs nothing from elsewhere, is read without its
+ * script, in light and dark and on paper. Messages are read a page at a time, twice, so a long session needs no more memory
+ * than a short one.
+ *
+ * Hidden rows are dimmed and say why they are hidden, with a link to the compaction that hides them; what was replaced comes with its original.
+ * With `hidden: 'omit'` they are left out. No text of the session becomes markup: blocks of code, code in a line and full addresses
+ * of the web are recognised, all else is text. Only PNG, JPEG, GIF and WebP are shown as pictures. What a reader cannot see
+ * (controls, directions) is shown by name. The same session gives the same bytes.
+ *
+ * Throws `SESSION_NOT_FOUND`, and `INVALID_INPUT` for options that are none, with the first piece.
+ */
+export async function* exportHtml(
+  store: DocumentStore,
+  sessionId: string,
+  options: DocumentOptions = {},
+): AsyncGenerator<string> {
+  const { hidden, images, cutOutputs, title, exportedAt } = check(documentSchema, options, 'exportHtml')
+  const settings: DocumentSettings = {
+    hidden: hidden ?? 'show',
+    images: images ?? 'inline',
+    cutOutputs,
+    title,
+    exportedAt,
+  }
+  const document = await readDocument(store, sessionId)
+  yield pageHead(document, settings)
+  for await (const row of rowsOf(store, document.session)) {
+    const turn = row.hidden && settings.hidden === 'omit' ? undefined : turnHtml(row)
+    if (turn !== undefined) yield turn
+  }
+  yield PAGE_MIDDLE
+  yield* rowsHtml(store, document, settings)
+  yield pageEnd((await hasChanged(store, document.session)) ? CHANGED : '')
+}
+
+const CHANGED =
+  '<p class="gap">The session was changed while this page was written; it may be partly as before and partly as after.</p>\n'
+
+async function* rowsHtml(
+  store: DocumentStore,
+  document: SessionDocument,
+  settings: DocumentSettings,
+): AsyncGenerator<string> {
+  let left = 0
+  for await (const row of rowsOf(store, document.session)) {
+    if (row.hidden && settings.hidden === 'omit') {
+      if (row.kind === 'message') left++
+      continue
+    }
+    if (left > 0) yield gapHtml(left)
+    left = 0
+    yield rowHtml(row, document, settings)
+  }
+  if (left > 0) yield gapHtml(left)
+}
+
+function gapHtml(messages: number): string {
+  return `<p class="gap">${counted(messages, 'message')} hidden here</p>\n`
+}
+
+/** Characters of a turn in the table of turns. */
+const TURN_LENGTH = 80
+
+/** An entry of the table of turns; `undefined` for a row in which no user speaks. */
+function turnHtml(row: StoredMessage): string | undefined {
+  if (row.kind !== 'message' || row.role !== 'user') return undefined
+  const said = partsOf(row).find((part) => part.type === 'text' && part.text.trim() !== '')
+  if (said?.type !== 'text') return undefined
+  const words = detached(headOf(said.text.trimStart(), TURN_LENGTH)).replace(/\s+/g, ' ')
+  const gone = row.hidden ? ' class="gone"' : ''
+  return `<li${gone}><a href="#m-${row.position}">${row.position} ${escapedLine(words)}</a></li>\n`
+}
+
+function rowHtml(row: StoredMessage, document: SessionDocument, settings: DocumentSettings): string {
+  const by = insertedBy(row, document)
+  const isMessage = row.kind === 'message'
+  const place = isMessage ? `m-${row.position}` : `r-${by?.number ?? row.anchor}`
+  const kind = `row ${isMessage ? row.role : 'inserted'}${row.hidden ? ' hidden' : ''}`
+  const pinned = row.pinned ? ' <span class="flag">pinned</span>' : ''
+  const blocks = blocksOf(row, settings).map((block) => blockHtml(block, document))
+  const said = blocks.filter((block) => block !== '').join('\n')
+  const name = `${rowName(row, by)}${isMessage ? ` ${row.role}` : ''}`
+  return `<article class="${kind}" id="${place}" aria-labelledby="${place}-name">
+<header><h3 id="${place}-name"><a href="#${place}">${name}</a></h3><time datetime="${machineTime(row.createdAt)}">${time(row.createdAt)}</time>${pinned}</header>
+${originHtml(row, by, settings)}${reasonHtml(row, document)}${said === '' ? '<p class="label">(empty)</p>' : said}
+</article>
+`
+}
+
+function originHtml(
+  { kind }: StoredMessage,
+  by: DocumentCompaction | undefined,
+  { hidden }: DocumentSettings,
+): string {
+  if (kind === 'message' || by === undefined) return ''
+  const [first] = by.standsFor
+  const rows =
+    first === undefined || hidden === 'omit' ? '' : `, <a href="#m-${first[0]}">to what it stands for</a>`
+  return `<p class="why">Inserted by ${linkTo(by)}${rows}</p>\n`
+}
+
+function reasonHtml(row: StoredMessage, document: SessionDocument): string {
+  const reason = hiddenReason(row, document)
+  if (reason === undefined) return ''
+  const by = reason.by === undefined ? '' : `: ${linkTo(reason.by)}`
+  return `<p class="why">Hidden, ${reason.why}${by}</p>\n`
+}
+
+function linkTo(by: DocumentCompaction): string {
+  return `<a href="#c-${by.number}">${compactionName(by)}</a>`
+}
+
+function machineTime(ms: number): string {
+  return Math.abs(ms) <= 8.64e15 ? new Date(ms).toISOString() : ''
+}

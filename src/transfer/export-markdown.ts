@@ -1,0 +1,105 @@
+import { check } from '../core/check.ts'
+import type { StoredMessage } from '../core/message.ts'
+import { blocksOf } from './document/blocks.ts'
+import { counted, time } from './document/figures.ts'
+import { type DocumentOptions, type DocumentSettings, documentSchema } from './document/options.ts'
+import { hiddenReason, insertedBy, statusWords } from './document/reasons.ts'
+import {
+  type DocumentStore,
+  hasChanged,
+  readDocument,
+  rowsOf,
+  type SessionDocument,
+} from './document/session-document.ts'
+import {
+  compactionFacts,
+  compactionName,
+  type Fact,
+  rowName,
+  sessionFacts,
+  sharesOf,
+} from './document/summary-words.ts'
+import { visibleLine } from './document/visible-text.ts'
+import { inertText } from './markdown/message-markdown.ts'
+import { blockMarkdown, codeSpan } from './markdown/part-markdown.ts'
+
+/**
+ * A session as a Markdown document for people, in pieces to be written one behind the other: title, facts, compactions, then the
+ * messages in the order of the log. Messages are read a page at a time, so a long session needs no more memory than a short one.
+ *
+ * Hidden rows are left out with a word where they stood; with `hidden: 'show'` they stand there with the reason, and what was replaced
+ * with its original. The Markdown of messages is kept; raw HTML in it is shown as text, its headings go below those of the document,
+ * its code is closed, pictures become links. What a reader cannot see (controls, directions) is shown by name. The same
+ * session gives the same bytes.
+ *
+ * Throws `SESSION_NOT_FOUND`, and `INVALID_INPUT` for options that are none, with the first piece.
+ */
+export async function* exportMarkdown(
+  store: DocumentStore,
+  sessionId: string,
+  options: DocumentOptions = {},
+): AsyncGenerator<string> {
+  const { hidden, images, cutOutputs, title, exportedAt } = check(documentSchema, options, 'exportMarkdown')
+  const settings: DocumentSettings = {
+    hidden: hidden ?? 'omit',
+    images: images ?? 'word',
+    cutOutputs,
+    title,
+    exportedAt,
+  }
+  const document = await readDocument(store, sessionId)
+  yield headMarkdown(document, settings)
+  let left = 0
+  for await (const row of rowsOf(store, document.session)) {
+    if (row.hidden && settings.hidden === 'omit') {
+      if (row.kind === 'message') left++
+      continue
+    }
+    if (left > 0) yield leftOut(left)
+    left = 0
+    yield rowMarkdown(row, document, settings)
+  }
+  if (left > 0) yield leftOut(left)
+  if (await hasChanged(store, document.session))
+    yield '\n*The session was changed while this document was written; it may be partly as before and partly as after.*\n'
+}
+
+function leftOut(messages: number): string {
+  return `\n*${counted(messages, 'message')} hidden here.*\n`
+}
+
+function headMarkdown(document: SessionDocument, settings: DocumentSettings): string {
+  const { session, stats, compactions } = document
+  const title = settings.title ?? session.title ?? session.id
+  const facts = sessionFacts(document, settings.exportedAt).map((fact) => `- ${factMarkdown(fact)}`)
+  const shares = stats === undefined ? [] : sharesOf(stats.sizes)
+  const shared = shares.map(({ name, share }) => `${name} ${(share / 10).toFixed(1)} %`).join(', ')
+  const lines = [`# ${inertText(visibleLine(title))}`, '', ...facts]
+  if (shared !== '') lines.push(`- **Of it:** ${shared}`)
+  if (compactions.length > 0) lines.push('', '## Compactions')
+  for (const one of compactions) {
+    const { number, compaction } = one
+    lines.push('', `**Compaction ${number}: ${compaction.kind}**, ${statusWords(compaction)}`, '')
+    lines.push(...compactionFacts(one).map((fact) => `- ${factMarkdown(fact)}`))
+  }
+  return `${[...lines, '', '## Conversation'].join('\n')}\n`
+}
+
+function factMarkdown({ name, words, given }: Fact): string {
+  const said = given === undefined ? '' : codeSpan(given)
+  return `**${name}:** ${[words, said].filter((part) => part !== '').join(' ')}`
+}
+
+function rowMarkdown(row: StoredMessage, document: SessionDocument, settings: DocumentSettings): string {
+  const reason = hiddenReason(row, document)
+  const by = insertedBy(row, document)
+  const flags = [row.pinned ? ' · pinned' : '', reason === undefined ? '' : ' · hidden'].join('')
+  const role = row.kind === 'message' ? ` · ${row.role}` : ''
+  const heading = `### ${rowName(row, by)}${role} · ${time(row.createdAt)}${flags}`
+  const origin = row.kind === 'message' || by === undefined ? [] : [`*Inserted by ${compactionName(by)}.*`]
+  const whose = reason?.by === undefined ? '' : `: ${compactionName(reason.by)}`
+  const hidden = reason === undefined ? [] : [`*Hidden, ${reason.why}${whose}.*`]
+  const blocks = blocksOf(row, settings).map((block) => blockMarkdown(block, document))
+  const said = blocks.filter((block) => block !== '')
+  return `\n${[heading, ...origin, ...hidden, ...(said.length > 0 ? said : ['*(empty)*'])].join('\n\n')}\n`
+}

@@ -1,0 +1,144 @@
+import { z } from 'zod'
+import { check, nameSchema } from '../core/check.ts'
+import { stringifyJson } from '../core/json.ts'
+import type { Mend } from '../core/render.ts'
+import type { ConversionNote, ConversionOptions } from '../formats/conversion.ts'
+import type { Store } from '../store.ts'
+import { type FormatWriter, VIEW_FORMATS, WRITERS, type Writable, type WrittenView } from './view-formats.ts'
+
+/** What the export of a view needs of a store. */
+export type ViewStore = Pick<Store, 'getSession' | 'getEffectiveHistory' | 'getMessages' | 'renderHistory'>
+
+const functionSchema = <F>(): z.ZodType<F, F> =>
+  z.custom<F>((value) => typeof value === 'function', 'must be a function')
+
+export const viewSchema = z
+  .strictObject({
+    /** The form of the messages. Default: `neutral`, that of this package. */
+    format: z.enum(VIEW_FORMATS).default('neutral'),
+    /** One JSON document, or a JSON value a line. Default: a document. */
+    lines: z.boolean().default(false),
+    /**
+     * The view made valid for a provider: for one that is named, or with `true` for that of the format (of forms that several providers
+     * are spoken to in, the session's own). Default: the view as it is.
+     */
+    rendered: z.union([z.boolean(), nameSchema]).default(false),
+    /** All messages of the log, hidden ones included, as they were said; not together with `rendered`. */
+    full: z.boolean().default(false),
+    /** Hears of what the form has no place for, changes or keeps apart. Names places, never what somebody said. */
+    onNote: functionSchema<(note: ConversionNote) => void>().optional(),
+    /** Hears of what a rendering changed. */
+    onMend: functionSchema<(mend: Mend) => void>().optional(),
+  })
+  .refine(({ rendered, full }) => rendered === false || !full, 'rendered and full exclude each other')
+
+export type ExportViewOptions = z.input<typeof viewSchema>
+
+/**
+ * What a model would be sent now, in any form this package writes, as JSON in pieces to be written one behind the other. A document is
+ * the list of messages, or the object its API takes (`{ system, messages }`, `{ systemInstruction, contents }`); with `lines` each
+ * message is a line, and a system prompt that stands beside the list the first one. Bytes are base64.
+ *
+ * With `full` it is the whole log: `neutral` has every row with its tags, `flat` and `ui` every row with what they have a place for, the
+ * other forms the messages alone, without summaries and markers. The view itself, or the log, is held in memory, but for the full
+ * log in the neutral form, which is read a page at a time.
+ *
+ * Throws `SESSION_NOT_FOUND`, and `INVALID_INPUT` for options that are none, with the first piece.
+ */
+export async function* exportView(
+  store: ViewStore,
+  sessionId: string,
+  options: ExportViewOptions = {},
+): AsyncGenerator<string> {
+  const { format, lines, rendered, full, onNote, onMend } = check(viewSchema, options, 'exportView')
+  const writer = WRITERS[format]
+  if (full && format === 'neutral') {
+    yield* linesOf(allRows(store, sessionId), lines)
+    return
+  }
+  const messages = full
+    ? await logOf(store, sessionId, writer)
+    : rendered === false
+      ? await store.getEffectiveHistory(sessionId)
+      : await renderingOf(store, sessionId, writer, rendered, onMend)
+  const conversion: ConversionOptions = onNote === undefined ? {} : { onNote }
+  yield* documentOf(writer.write(messages, conversion), lines)
+}
+
+async function renderingOf(
+  store: ViewStore,
+  sessionId: string,
+  { provider: own, alsoReads }: FormatWriter,
+  rendered: true | string,
+  onMend: ((mend: Mend) => void) | undefined,
+): Promise<readonly Writable[]> {
+  const provider = rendered === true ? own : rendered
+  const options = { alsoReads, ...(provider !== undefined && { provider }) }
+  const { messages, mends } = await store.renderHistory(sessionId, options)
+  for (const mend of mends) onMend?.(mend)
+  return messages
+}
+
+async function logOf(
+  store: ViewStore,
+  sessionId: string,
+  { full }: FormatWriter,
+): Promise<readonly Writable[]> {
+  const rows = await store.getMessages(sessionId)
+  return full === 'rows' ? rows : rows.filter(({ kind }) => kind === 'message')
+}
+
+/** Messages that are read at once. */
+const PAGE = 100
+
+async function* allRows(store: ViewStore, sessionId: string): AsyncGenerator<unknown> {
+  const { messageCount } = await store.getSession(sessionId)
+  for (let after = 0; after < messageCount; after += PAGE)
+    yield* await store.getMessages(sessionId, { after, before: messageCount + 1, limit: PAGE })
+}
+
+async function* documentOf(
+  { list, beside, line, messages }: WrittenView,
+  lines: boolean,
+): AsyncGenerator<string> {
+  if (lines && line !== undefined) yield `${jsonOf(line)}\n`
+  if (lines || list === undefined) {
+    yield* linesOf(messages, lines)
+    return
+  }
+  const fields = Object.entries(beside ?? {}).map(([name, value]) => `${jsonOf(name)}: ${jsonOf(value)},\n`)
+  yield `{\n${fields.join('')}${jsonOf(list)}: `
+  yield* linesOf(messages, false, '\n}\n')
+}
+
+/** A value a line: alone, or as the elements of a list. */
+async function* linesOf(
+  values: Iterable<unknown> | AsyncIterable<unknown>,
+  lines: boolean,
+  end = '\n',
+): AsyncGenerator<string> {
+  let isFirst = true
+  for await (const value of values) {
+    yield lines ? `${jsonOf(value)}\n` : `${isFirst ? '[\n' : ',\n'}${jsonOf(value)}`
+    isFirst = false
+  }
+  if (!lines) yield `${isFirst ? '[]' : '\n]'}${end}`
+}
+
+function jsonOf(value: unknown): string {
+  return stringifyJson(withoutBytes(value))
+}
+
+/** A value with its bytes as base64, which every form takes in their place; what holds none is itself. */
+function withoutBytes(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value
+  if (value instanceof Uint8Array)
+    return Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString('base64')
+  if (Array.isArray(value)) {
+    const items = value.map(withoutBytes)
+    return items.some((item, index) => item !== value[index]) ? items : value
+  }
+  const entries = Object.entries(value).map(([key, inner]) => [key, withoutBytes(inner)] as const)
+  const isSame = entries.every(([key, inner]) => inner === (value as Record<string, unknown>)[key])
+  return isSame ? value : Object.fromEntries(entries)
+}

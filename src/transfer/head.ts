@@ -1,0 +1,108 @@
+import { readElements } from './elements.ts'
+import { jsonOf, readLines } from './lines.ts'
+import { partialJson } from './partial-json.ts'
+import type { Head, Input } from './source.ts'
+
+/** How much of a file its kind is told by, in bytes. */
+export const HEAD_BYTES: number = 256 * 1024
+
+/** Most values of a head. */
+const HEAD_VALUES = 200
+
+/** A file's head; or, of a file that holds no JSON, what it looked like: a name of a kind, never text of it. */
+export type HeadRead = { readonly head: Head } | { readonly looks: string }
+
+/** Reads the beginning of a file. */
+export async function readHead(input: Input): Promise<HeadRead> {
+  const bytes = await firstBytes(input)
+  const binary = looksBinary(bytes)
+  if (binary !== undefined) return { looks: binary }
+  const text = bytes.toString('utf8').replace(/^\ufeff/, '')
+  if (text.trim() === '') return { looks: input.size > bytes.length ? 'blanks' : 'an empty file' }
+  const isCut = input.size > bytes.length
+  const lines = await linesOf(bytes, isCut, input.name)
+  if (lines !== undefined) return { head: { name: input.name, shape: 'lines', values: lines } }
+  const first = text.trimStart()[0]
+  if (first === '{') {
+    const value = partialJson(text)
+    return { head: { name: input.name, shape: 'object', values: value === undefined ? [] : [value] } }
+  }
+  if (first === '[') {
+    const values = await elementsOf(bytes, text)
+    return { head: { name: input.name, shape: 'list', values } }
+  }
+  return { looks: 'text that is no JSON' }
+}
+
+async function firstBytes(input: Input): Promise<Buffer> {
+  const chunks: Uint8Array[] = []
+  let size = 0
+  for await (const chunk of input.bytes()) {
+    chunks.push(chunk)
+    size += chunk.length
+    if (size >= HEAD_BYTES) break
+  }
+  return Buffer.concat(chunks).subarray(0, HEAD_BYTES)
+}
+
+/** First bytes of files that are no text. */
+const SIGNATURES: readonly (readonly [signature: string, looks: string])[] = [
+  ['SQLite format 3\0', 'a SQLite database (a store is opened with --db)'],
+  ['\x1f\x8b', 'a gzip file (unpack it first)'],
+  ['PK\x03\x04', 'a zip archive (unpack it first; the export of ChatGPT has a conversations.json in it)'],
+  ['\x28\xb5\x2f\xfd', 'a zstd file (unpack it first)'],
+  ['\xff\xfe', 'text in UTF-16 (save it as UTF-8 first)'],
+  ['\xfe\xff', 'text in UTF-16 (save it as UTF-8 first)'],
+]
+
+function looksBinary(bytes: Buffer): string | undefined {
+  const start = bytes.toString('latin1', 0, 16)
+  const known = SIGNATURES.find(([signature]) => start.startsWith(signature))
+  if (known !== undefined) return known[1]
+  return bytes.includes(0) ? 'a binary file' : undefined
+}
+
+const IS_LINES = /\.(?:jsonl|ndjson|jsonlines)$/i
+
+/** The values of a head whose lines are JSON values; `undefined` when it is one value over several lines, or no JSON. */
+async function linesOf(bytes: Buffer, isCut: boolean, name: string): Promise<unknown[] | undefined> {
+  const values: unknown[] = []
+  let lines = 0
+  let isFirstWhole = false
+  let first: string | undefined
+  for await (const line of readLines(onceOf(bytes))) {
+    const text = 'text' in line ? line.text : ''
+    if (text.trim() === '' && 'text' in line) continue
+    first ??= text
+    if (!line.ended && isCut) continue
+    lines += 1
+    const read = jsonOf(text, true)
+    if (!('value' in read) || typeof read.value !== 'object' || read.value === null) continue
+    if (lines === 1) isFirstWhole = true
+    if (values.length < HEAD_VALUES) values.push(read.value)
+  }
+  const isNamed = IS_LINES.test(name)
+  if (lines === 0 || values.length === 0) {
+    // One line that is longer than the head, or nothing that is whole.
+    const value = isNamed && first !== undefined ? partialJson(first) : undefined
+    return value === undefined ? undefined : [value]
+  }
+  if (lines === 1 && !isCut) return isNamed ? values : undefined
+  return isNamed || isFirstWhole || values.length * 2 >= lines ? values : undefined
+}
+
+/** The first elements of a list; of the first one as much as there is, where it is longer than the head. */
+async function elementsOf(bytes: Buffer, text: string): Promise<unknown[]> {
+  const values: unknown[] = []
+  for await (const piece of readElements(onceOf(bytes))) {
+    if (piece.type === 'element') values.push(piece.value)
+    if (values.length === HEAD_VALUES) break
+  }
+  if (values.length > 0) return values
+  const partial = partialJson(text)
+  return Array.isArray(partial) ? (partial as unknown[]) : []
+}
+
+async function* onceOf(bytes: Buffer): AsyncGenerator<Uint8Array, void, undefined> {
+  yield bytes
+}

@@ -1,0 +1,255 @@
+import { createHash } from 'node:crypto'
+import { HistoryCheck } from '../core/history/history-check.ts'
+import {
+  type EndRecord,
+  HISTORY_FORMAT,
+  type HistoryCounts,
+  type HistoryRecord,
+} from '../core/history/records.ts'
+import { isObject, stringifyJson } from '../core/json.ts'
+import { isUndertextError, UndertextError } from '../errors.ts'
+import type { RestoreOptions, SessionRestore } from '../history/restore-session.ts'
+import type { Store } from '../store.ts'
+import type { Head } from './source.ts'
+
+/*
+ * Histories as lines of text, a JSON object a line (docs/history-format.md). Several may follow each other in one file.
+ *
+ * - `historyLines(store.exportSession(id))`: the lines of one, each with its line feed, to be written one after the other.
+ * - `checkHistory(lines)`: what stands in a file and what is wrong with it, without a store; one answer a history.
+ * - `restoreFrom(store, lines)`: restores them, one answer a history.
+ *
+ * Lines come as `readLines` gives them. A file that was cut, or in which a byte is another, is known by the checksum in its last line.
+ */
+
+/** A line without its end, or why there is none to be had. Numbers count from 1. */
+export type HistoryLine = { readonly number: number } & (
+  | { readonly text: string }
+  | { readonly problem: string }
+)
+export type HistoryLines = AsyncIterable<HistoryLine> | Iterable<HistoryLine>
+
+/** What is wrong with a line: by field and rule, never by what stands in it. */
+export type HistoryProblem = { readonly line: number; readonly why: string }
+
+/** What stands in a history. */
+export type CheckedHistory = {
+  /** Its first and its last line. */
+  readonly line: number
+  readonly lastLine: number
+  /** Absent when it was bad before it said so. */
+  readonly session?: { readonly id: string; readonly title?: string }
+  readonly counts: HistoryCounts
+  /** The first thing that is wrong with it; then it is not restored. */
+  readonly problem?: HistoryProblem
+}
+
+/** What became of a history. */
+export type RestoredHistory = {
+  readonly line: number
+  readonly lastLine: number
+} & ({ readonly restored: SessionRestore } | { readonly problem: HistoryProblem })
+
+export type RestoreFromOptions = RestoreOptions & {
+  /** A bad history is passed over and answered as a problem, instead of ending the restore with `HISTORY_REFUSED`. */
+  readonly skipBad?: boolean
+}
+
+/** Whether a file begins as a history does. */
+export function recogniseHistory({ values }: Head): boolean {
+  const [first] = values
+  return isObject(first) && first.type === 'header' && first.format === HISTORY_FORMAT
+}
+
+/** The lines of records, with the checksum in the last one. Throws what the records throw. */
+export async function* historyLines(
+  records: AsyncIterable<HistoryRecord> | Iterable<HistoryRecord>,
+): AsyncGenerator<string, void, undefined> {
+  const sum = createHash('sha256')
+  for await (const record of records) {
+    const line = `${stringifyJson(record.type === 'end' ? { ...record, sha256: sum.digest('hex') } : record)}\n`
+    yield line
+    if (record.type === 'end') return
+    sum.update(line)
+  }
+}
+
+/** Looks at the histories of a file and answers each: what is in it, and the first thing that is wrong with it. Writes nothing. */
+export async function* checkHistory(lines: HistoryLines): AsyncGenerator<CheckedHistory, void, undefined> {
+  const cursor = new Cursor(lines)
+  for (let first = await cursor.begin(); first !== undefined; first = await cursor.begin()) {
+    const check = new HistoryCheck()
+    const problem = await problemIn(cursor, check)
+    if (problem !== undefined) await cursor.skip()
+    const { session } = check
+    yield {
+      line: first,
+      lastLine: cursor.last,
+      ...(session !== undefined && { session: titled(session) }),
+      counts: check.counts,
+      ...(problem !== undefined && { problem }),
+    }
+  }
+}
+
+function titled({ id, title }: { id: string; title?: string }): { id: string; title?: string } {
+  return title === undefined ? { id } : { id, title }
+}
+
+async function problemIn(cursor: Cursor, check: HistoryCheck): Promise<HistoryProblem | undefined> {
+  try {
+    for await (const record of cursor.records()) {
+      const why = check.take(record)
+      if (why !== undefined) return { line: cursor.last, why }
+    }
+    return check.isDone ? undefined : { line: cursor.last, why: CUT }
+  } catch (error) {
+    if (isUndertextError(error, 'HISTORY_REFUSED')) return error.facts
+    throw error
+  }
+}
+
+/**
+ * Restores the histories of a file, one after the other, and answers each when it is done. Throws what `restoreSession` throws, with the
+ * line of the file; what was answered before stays restored.
+ */
+export async function* restoreFrom(
+  store: Pick<Store, 'restoreSession'>,
+  lines: HistoryLines,
+  { skipBad = false, ...options }: RestoreFromOptions = {},
+): AsyncGenerator<RestoredHistory, void, undefined> {
+  const cursor = new Cursor(lines)
+  for (let first = await cursor.begin(); first !== undefined; first = await cursor.begin()) {
+    try {
+      const restored = await store.restoreSession(cursor.records() as AsyncIterable<HistoryRecord>, options)
+      yield { line: first, lastLine: cursor.last, restored }
+    } catch (error) {
+      const problem = cursor.placed(error, first)
+      if (problem === undefined || !skipBad) throw problem === undefined ? error : refused(problem)
+      await cursor.skip()
+      yield { line: first, lastLine: cursor.last, problem }
+    }
+  }
+}
+
+const CUT = 'the file ends within it'
+
+function refused({ line, why }: HistoryProblem): UndertextError<'HISTORY_REFUSED'> {
+  return new UndertextError('HISTORY_REFUSED', { line, why })
+}
+
+/** A place in the lines, from which histories are read one after the other. */
+class Cursor {
+  readonly #lines: AsyncIterator<HistoryLine> | Iterator<HistoryLine>
+  /** A line that was read and belongs to what comes next. */
+  #kept: HistoryLine | undefined
+  /** The number of the last line read. */
+  last = 0
+  #own: unknown
+  #isWhole = true
+
+  constructor(lines: HistoryLines) {
+    this.#lines = Symbol.asyncIterator in lines ? lines[Symbol.asyncIterator]() : lines[Symbol.iterator]()
+  }
+
+  /** The number of the first line of the next history, or `undefined` behind the last one. Blank lines between them are nothing. */
+  async begin(): Promise<number | undefined> {
+    for (;;) {
+      const line = await this.#next()
+      if (line === undefined) return undefined
+      if ('text' in line && line.text.trim() === '') continue
+      this.#kept = line
+      return line.number
+    }
+  }
+
+  /** The records of the history that begins here. Throws `HISTORY_REFUSED` for a line that is none, and at the end for a checksum that is another. */
+  async *records(): AsyncGenerator<unknown, void, undefined> {
+    this.#isWhole = false
+    const sum = createHash('sha256')
+    for (let count = 0; ; count++) {
+      const line = await this.#next()
+      if (line === undefined) throw this.#refused(CUT)
+      const value = this.#parsed(line)
+      if (count > 0 && isHeader(value)) throw this.#cutBy(line)
+      if (isEnd(value)) {
+        this.#isWhole = true
+        if (value.sha256 !== sum.digest('hex'))
+          throw this.#refused('its checksum is another: lines were changed')
+        yield value
+        return
+      }
+      if ('text' in line) sum.update(`${line.text}\n`)
+      yield value
+    }
+  }
+
+  /** Goes on to where the next history begins: behind the end of this one, or at a header. */
+  async skip(): Promise<void> {
+    while (!this.#isWhole) {
+      const line = await this.#next()
+      if (line === undefined) return
+      const value = 'text' in line ? parse(line.text) : undefined
+      if (isEnd(value)) return
+      if (isHeader(value)) return this.#keep(line)
+    }
+  }
+
+  /** Where in the file something is wrong; `undefined` for what is no refusal. */
+  placed(error: unknown, first: number): HistoryProblem | undefined {
+    if (!isUndertextError(error, 'HISTORY_REFUSED')) return undefined
+    const { line, why } = error.facts
+    return { line: error === this.#own ? line : first + line - 1, why }
+  }
+
+  async #next(): Promise<HistoryLine | undefined> {
+    const kept = this.#kept
+    this.#kept = undefined
+    const line = kept ?? (await this.#lines.next()).value
+    if (line !== undefined) this.last = (line as HistoryLine).number
+    return line as HistoryLine | undefined
+  }
+
+  #keep(line: HistoryLine): void {
+    this.#kept = line
+    this.last = line.number - 1
+  }
+
+  /** Another history begins where this one has not ended. */
+  #cutBy(line: HistoryLine): UndertextError<'HISTORY_REFUSED'> {
+    const error = this.#refused('another history begins before its end')
+    this.#keep(line)
+    this.#isWhole = true
+    return error
+  }
+
+  #parsed(line: HistoryLine): unknown {
+    if ('problem' in line) throw this.#refused(line.problem)
+    const value = parse(line.text)
+    if (value === undefined) throw this.#refused('it is no JSON')
+    return value
+  }
+
+  #refused(why: string): UndertextError<'HISTORY_REFUSED'> {
+    const error = refused({ line: this.last, why })
+    this.#own = error
+    return error
+  }
+}
+
+/** The sentences of `JSON.parse` quote what stands there, so none of it is kept. */
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown
+  } catch {
+    return undefined
+  }
+}
+
+function isHeader(value: unknown): boolean {
+  return isObject(value) && value.type === 'header'
+}
+
+function isEnd(value: unknown): value is EndRecord {
+  return isObject(value) && value.type === 'end'
+}

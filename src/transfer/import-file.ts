@@ -1,0 +1,142 @@
+import { check } from '../core/check.ts'
+import { isUndertextError, UndertextError } from '../errors.ts'
+import { storeSchema } from '../store/store-schema.ts'
+import { type CheckedConversation, checkFile } from './check-file.ts'
+import { detectSource } from './detect.ts'
+import { FileInput } from './file-input.ts'
+import { type CheckedImportFile, type ImportFileOptions, importFileSchema } from './import-options.ts'
+import { Progress } from './import-progress.ts'
+import { type ImportedConversation, type ImportReport, reportOf } from './import-report.ts'
+import { outcomeOf, refused } from './outcomes.ts'
+import { sessionNames } from './session-names.ts'
+import type { Source } from './source.ts'
+import { type ImportStore, writeFile } from './write-file.ts'
+
+const importStoreSchema = storeSchema<ImportStore>('importSession', 'getSession')
+
+/**
+ * Brings the conversations of a file into a store: sessions of agents, exports of chats, transcripts. The kind of file is told by its content.
+ *
+ * The file is read twice, in bounded memory: once to check all of it, once to store it, conversation by conversation. A conversation
+ * with a place that cannot be read is not stored at all, or without that place with `skipBad`; the others are. The same file again adds
+ * nothing, a longer one adds its end. `docs/imports.md` says what is recognised and how it is mapped.
+ *
+ * Throws `FILE_UNREADABLE`, `FILE_UNRECOGNISED` for a file of no known kind, `FILE_CHANGED` when it is rewritten meanwhile (what somebody
+ * appends to it is left for the next time), `IMPORT_ABORTED`, `INVALID_INPUT` for options that cannot be, and what the store throws for
+ * reasons of its own (`STORE_BUSY`, `STORE_FULL` …). Conversations stored before that stay; importing again goes on from there.
+ */
+export async function importFile(
+  store: ImportStore,
+  path: string,
+  options: ImportFileOptions = {},
+): Promise<ImportReport> {
+  check(importStoreSchema, store, 'importFile: store')
+  const checked = check(importFileSchema, options, 'importFile')
+  const input = await FileInput.open(path)
+  try {
+    return await new FileImport(store, path, input, checked).run()
+  } finally {
+    await input.close()
+  }
+}
+
+class FileImport {
+  readonly #store: ImportStore
+  readonly #path: string
+  readonly #input: FileInput
+  readonly #options: CheckedImportFile
+  readonly #progress: Progress
+
+  constructor(store: ImportStore, path: string, input: FileInput, options: CheckedImportFile) {
+    this.#store = store
+    this.#path = path
+    this.#input = input
+    this.#options = options
+    this.#progress = new Progress(input.size, options.onProgress)
+  }
+
+  async run(): Promise<ImportReport> {
+    this.#watch()
+    const source = await this.#source()
+    this.#progress.begin('check')
+    const conversations = await checkFile(this.#input, source, this.#reading, this.#onMessages)
+    this.#progress.end()
+    const names = sessionNames(conversations, this.#input.name, this.#options)
+    const { dryRun } = this.#options
+    const done = dryRun
+      ? await this.#checked(conversations, names)
+      : await this.#written(source, conversations, names)
+    const { name: file, size } = this.#input
+    return reportOf({ file, size, source: source.name, dryRun, conversations: done })
+  }
+
+  readonly #onMessages = (count: number): void => this.#progress.counted(count)
+
+  get #reading(): { readonly branches: boolean } {
+    return { branches: this.#options.branches }
+  }
+
+  /** Tells how far it is, and stops where that is asked for. */
+  #watch(): void {
+    const { signal } = this.#options
+    this.#input.onBlock = (bytes) => {
+      if (signal?.aborted) throw new UndertextError('IMPORT_ABORTED', { file: this.#path, imported: 0 })
+      this.#progress.reached(bytes)
+    }
+  }
+
+  async #source(): Promise<Source> {
+    const found = await detectSource(this.#input, this.#options.source)
+    if ('source' in found) return found.source
+    throw new UndertextError('FILE_UNRECOGNISED', { file: this.#path, looks: found.looks })
+  }
+
+  async #written(
+    source: Source,
+    conversations: readonly CheckedConversation[],
+    names: readonly string[],
+  ): Promise<ImportedConversation[]> {
+    this.#progress.begin('write')
+    const done = await writeFile(conversations, names, {
+      store: this.#store,
+      path: this.#path,
+      input: this.#input,
+      source,
+      reading: this.#reading,
+      options: this.#options,
+      onMessages: this.#onMessages,
+    })
+    this.#progress.end()
+    return done
+  }
+
+  /** What would be stored. */
+  async #checked(
+    conversations: readonly CheckedConversation[],
+    names: readonly string[],
+  ): Promise<ImportedConversation[]> {
+    const { skipBad } = this.#options
+    const done: ImportedConversation[] = []
+    for (const [i, checked] of conversations.entries()) {
+      const name = names[i]!
+      const { messages } = checked
+      const why = refused(checked, skipBad)
+      if (why !== undefined) done.push(outcomeOf(name, checked, { status: 'refused', why }))
+      else if (messages === 0) done.push(outcomeOf(name, checked, { status: 'empty' }))
+      else {
+        const existing = await this.#messagesOf(name)
+        done.push(outcomeOf(name, checked, { status: 'checked', messages, existing }, skipBad))
+      }
+    }
+    return done
+  }
+
+  async #messagesOf(sessionId: string): Promise<number> {
+    try {
+      return (await this.#store.getSession(sessionId)).messageCount
+    } catch (error) {
+      if (isUndertextError(error, 'SESSION_NOT_FOUND')) return 0
+      throw error
+    }
+  }
+}

@@ -1,0 +1,247 @@
+/*
+ * Where the values of one JSON list, or the fields of one JSON object, begin and end, told from brackets and strings alone. What stands
+ * between is not read: a value that is no JSON does not hide those behind it, as long as its brackets are in order.
+ */
+
+/** A piece of the file. The bytes of a value are as they stand, without blanks before it. */
+export type Piece = { readonly line: number } & (
+  | {
+      readonly kind: 'value'
+      readonly list: string | undefined
+      readonly element: number
+      readonly bytes: Raw
+    }
+  | { readonly kind: 'field'; readonly key: Raw; readonly bytes: Raw | undefined }
+  | { readonly kind: 'problem'; readonly element?: number; readonly why: string }
+)
+
+/** Bytes over the chunks they are spread over; `undefined` when there are more than may be held. */
+export type Raw = Buffer | undefined
+
+type Mode = 'start' | 'value' | 'key' | 'field' | 'next' | 'behind' | 'lost'
+
+const QUOTE = 0x22
+const ESCAPE = 0x5c
+const COMMA = 0x2c
+const COLON = 0x3a
+const LINE_FEED = 0x0a
+const OPEN_LIST = 0x5b
+const CLOSE_LIST = 0x5d
+const OPEN_OBJECT = 0x7b
+const CLOSE_OBJECT = 0x7d
+
+export type SplitterOptions = {
+  /** Whether a field of the object at the root is a list whose elements are told one by one. */
+  isList(key: Raw): boolean
+  /** Whether another field's value is wanted at all. */
+  isWanted(key: Raw): boolean
+  /** Most bytes of one value that are held. */
+  readonly maxBytes: number
+}
+
+/** Takes the chunks of one file and tells its pieces. Chunks are held on to while a value is spread over them. */
+export class JsonSplitter {
+  readonly #options: SplitterOptions
+  #mode: Mode = 'start'
+  #line = 1
+  #pieces: Piece[] = []
+  /** The list that is read: `undefined` for the one at the root. */
+  #list: string | undefined
+  /** Whether the root is an object, and whether one of its lists is open. */
+  #isObject = false
+  #isInList = false
+  #element = 0
+  #key: Raw
+  // What is being taken: its bytes so far, where it began, and how deep it is in.
+  #taken: Buffer[] = []
+  #size = 0
+  #isTaking = false
+  #holds = true
+  #takenLine = 1
+  #depth = 0
+  #isString = false
+  #isEscaped = false
+
+  constructor(options: SplitterOptions) {
+    this.#options = options
+  }
+
+  /** The pieces that end within a chunk. */
+  push(chunk: Buffer): Piece[] {
+    this.#pieces = []
+    let at = 0
+    while (at < chunk.length && this.#mode !== 'lost')
+      at = this.#isTaking ? this.#take(chunk, at) : this.#step(chunk, at)
+    return this.#pieces
+  }
+
+  /** What is wrong with the end. */
+  finish(why: string): Piece[] {
+    this.#pieces = []
+    if (this.#mode === 'behind' || this.#mode === 'lost' || this.#mode === 'start') return []
+    const isElement = this.#isInList && this.#isTaking
+    const line = this.#isTaking ? this.#takenLine : this.#line
+    this.#pieces.push({ kind: 'problem', line, ...(isElement && { element: this.#element + 1 }), why })
+    return this.#pieces
+  }
+
+  /** One byte between values. */
+  #step(chunk: Buffer, at: number): number {
+    const byte = chunk[at]!
+    if (byte === LINE_FEED) this.#line += 1
+    if (byte === 0x20 || (byte >= 0x09 && byte <= 0x0d)) return at + 1
+    switch (this.#mode) {
+      case 'start':
+        return this.#open(byte, at)
+      case 'behind':
+        return this.#lose('text stands behind its end', at)
+      case 'next':
+        return this.#next(byte, at)
+      case 'field':
+        if (byte === OPEN_LIST && this.#options.isList(this.#key)) return this.#openList(at)
+        this.#begin(this.#options.isWanted(this.#key))
+        return at
+      default:
+        if (this.#isEmptyEnd(byte)) return this.#close(at)
+        this.#begin(true)
+        return at
+    }
+  }
+
+  #open(byte: number, at: number): number {
+    if (byte === OPEN_LIST) return this.#openList(at)
+    if (byte !== OPEN_OBJECT) return this.#lose('it is neither a list nor an object', at)
+    this.#isObject = true
+    this.#mode = 'key'
+    return at + 1
+  }
+
+  #openList(at: number): number {
+    this.#list = this.#key?.toString('utf8')
+    this.#isInList = true
+    this.#element = 0
+    this.#mode = 'value'
+    return at + 1
+  }
+
+  /** Whether a closing bracket stands where nothing was said yet: a list or an object without anything in it. */
+  #isEmptyEnd(byte: number): boolean {
+    return this.#mode === 'key' ? byte === CLOSE_OBJECT : byte === CLOSE_LIST && this.#element === 0
+  }
+
+  #next(byte: number, at: number): number {
+    if (byte === COMMA) {
+      this.#mode = 'key'
+      return at + 1
+    }
+    if (byte === CLOSE_OBJECT) return this.#close(at)
+    return this.#lose('its fields are not parted by commas', at)
+  }
+
+  #close(at: number): number {
+    if (this.#isInList && this.#isObject) this.#mode = 'next'
+    else this.#mode = 'behind'
+    this.#isInList = false
+    return at + 1
+  }
+
+  #lose(why: string, at: number): number {
+    this.#pieces.push({ kind: 'problem', line: this.#line, why })
+    this.#mode = 'lost'
+    return at
+  }
+
+  #begin(holds: boolean): void {
+    this.#isTaking = true
+    this.#holds = holds
+    this.#taken = []
+    this.#size = 0
+    this.#takenLine = this.#line
+    this.#depth = 0
+    this.#isString = false
+    this.#isEscaped = false
+  }
+
+  /** Goes on with the value at hand, to its end or that of the chunk. */
+  #take(chunk: Buffer, from: number): number {
+    let at = from
+    let depth = this.#depth
+    const { length } = chunk
+    const closer = this.#isInList ? CLOSE_LIST : CLOSE_OBJECT
+    const isKey = this.#mode === 'key'
+    while (at < length) {
+      if (this.#isString) {
+        at = this.#takeString(chunk, at)
+        continue
+      }
+      const byte = chunk[at]!
+      if (byte === QUOTE) this.#isString = true
+      else if (byte === LINE_FEED) this.#line += 1
+      else if (byte === OPEN_OBJECT || byte === OPEN_LIST) depth += 1
+      else if (depth === 0) {
+        if (byte === COMMA || byte === closer || (isKey && byte === COLON)) {
+          this.#keep(chunk, from, at)
+          return this.#end(byte, at)
+        }
+      } else if (byte === CLOSE_OBJECT || byte === CLOSE_LIST) depth -= 1
+      at += 1
+    }
+    this.#depth = depth
+    this.#keep(chunk, from, at)
+    return at
+  }
+
+  /** Goes through a string, to behind its end or to that of the chunk. A line feed may not stand in one, and does not end it. */
+  #takeString(chunk: Buffer, from: number): number {
+    const { length } = chunk
+    let at = from
+    if (this.#isEscaped) {
+      this.#isEscaped = false
+      at += 1
+    }
+    for (; at < length; at++) {
+      const byte = chunk[at]!
+      if (byte === ESCAPE) at += 1
+      else if (byte === LINE_FEED) this.#line += 1
+      else if (byte === QUOTE) {
+        this.#isString = false
+        return at + 1
+      }
+    }
+    this.#isEscaped = at > length
+    return length
+  }
+
+  #keep(chunk: Buffer, from: number, to: number): void {
+    this.#size += to - from
+    if (this.#size > this.#options.maxBytes) this.#taken = []
+    else if (this.#holds && to > from) this.#taken.push(chunk.subarray(from, to))
+  }
+
+  /** A value or a key has ended at this byte. */
+  #end(byte: number, at: number): number {
+    this.#isTaking = false
+    const bytes = this.#bytes()
+    const line = this.#takenLine
+    if (this.#isInList) {
+      this.#element += 1
+      this.#pieces.push({ kind: 'value', line, list: this.#list, element: this.#element, bytes })
+      return byte === COMMA ? at + 1 : this.#close(at)
+    }
+    if (this.#mode === 'key') {
+      this.#key = bytes
+      this.#mode = 'field'
+      return byte === COLON ? at + 1 : this.#lose('a field has no value', at)
+    }
+    this.#pieces.push({ kind: 'field', line, key: this.#key, bytes })
+    this.#mode = 'key'
+    return byte === COMMA ? at + 1 : this.#close(at)
+  }
+
+  #bytes(): Raw {
+    const taken = this.#taken
+    this.#taken = []
+    if (!this.#holds || this.#size > this.#options.maxBytes) return undefined
+    return taken.length === 1 ? taken[0]! : Buffer.concat(taken)
+  }
+}

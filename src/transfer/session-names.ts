@@ -1,0 +1,22 @@
+import { invalid, nameSchema } from '../core/check.ts'
+import type { CheckedConversation } from './check-file.ts'
+import type { CheckedImportFile } from './import-options.ts'
+
+/**
+ * What the conversations of a file are called, in their order: their own ids, else the file's name without its ending, with an ordinal where
+ * there are several. Throws `INVALID_INPUT` when one name is given for several.
+ */
+export function sessionNames(
+  conversations: readonly Pick<CheckedConversation, 'id'>[],
+  fileName: string,
+  { session, prefix }: Pick<CheckedImportFile, 'session' | 'prefix'>,
+): string[] {
+  if (session !== undefined && conversations.length > 1)
+    throw invalid(`importFile: session names one, and the file has ${conversations.length} (use prefix)`)
+  const stem = fileName.replace(/(?<=.)\.[^.]*$/, '')
+  return conversations.map(({ id }, i) => {
+    if (session !== undefined) return session
+    const own = id !== undefined && nameSchema.safeParse(prefix + id).success ? id : undefined
+    return prefix + (own ?? (conversations.length === 1 ? stem : `${stem}-${i + 1}`))
+  })
+}

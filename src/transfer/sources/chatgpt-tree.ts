@@ -1,0 +1,62 @@
+import { isObject, type JsonObject } from '../../core/json.ts'
+
+/** A node of a conversation: a message, or none (the root). */
+export type ChatgptNode = { readonly id: string; readonly message: unknown }
+
+/** The messages of a conversation as a tree: who answers whom. */
+export type ChatgptTree = {
+  /** The node the conversation stands on; `undefined` for one without nodes. */
+  readonly current: string | undefined
+  /** The ends of the other branches, in the order of the file. */
+  readonly otherBranches: readonly string[]
+  /** From the root to a node. Parents that are not there, or stand beneath their own children, end the way. */
+  pathTo(id: string): readonly ChatgptNode[]
+}
+
+/** Reads the `mapping` of a conversation; `undefined` when there is none. */
+export function treeOf({ mapping, current_node }: JsonObject): ChatgptTree | undefined {
+  if (!isObject(mapping)) return undefined
+  const nodes = new Map(Object.entries(mapping).filter(([, node]) => isObject(node))) as Map<
+    string,
+    JsonObject
+  >
+  const parents = new Set([...nodes.values()].map(({ parent }) => parent))
+  const leaves = [...nodes.keys()].filter((id) => !parents.has(id))
+  const isNamed = typeof current_node === 'string' && nodes.has(current_node)
+  const current = isNamed ? current_node : newest(leaves, nodes)
+  const pathTo = (id: string): readonly ChatgptNode[] => path(id, nodes)
+  const onCurrent = new Set(current === undefined ? [] : pathTo(current).map((node) => node.id))
+  const otherBranches = leaves.filter((leaf) =>
+    pathTo(leaf).some((node) => !onCurrent.has(node.id) && isObject(node.message)),
+  )
+  return { current, otherBranches, pathTo }
+}
+
+function path(from: string, nodes: ReadonlyMap<string, JsonObject>): ChatgptNode[] {
+  const way: ChatgptNode[] = []
+  const seen = new Set<string>()
+  let id: unknown = from
+  while (typeof id === 'string' && !seen.has(id)) {
+    const node = nodes.get(id)
+    if (node === undefined) break
+    seen.add(id)
+    way.push({ id, message: node.message ?? null })
+    id = node.parent
+  }
+  return way.reverse()
+}
+
+/** The leaf that was said last. */
+function newest(leaves: readonly string[], nodes: ReadonlyMap<string, JsonObject>): string | undefined {
+  let best: string | undefined
+  let bestTime = Number.NEGATIVE_INFINITY
+  for (const leaf of leaves) {
+    const message = nodes.get(leaf)?.message
+    const time = isObject(message) && typeof message.create_time === 'number' ? message.create_time : 0
+    if (time >= bestTime) {
+      best = leaf
+      bestTime = time
+    }
+  }
+  return best
+}

@@ -1,0 +1,112 @@
+import { isJsonObject, isObject, type JsonObject } from '../../core/json.ts'
+import { readElements } from '../elements.ts'
+import { readHead } from '../head.ts'
+import { readJsonLines } from '../lines.ts'
+import type { Input, Place, ReadOptions, Source, SourceEvent } from '../source.ts'
+import { ChatgptMessages } from './chatgpt-messages.ts'
+import { type ChatgptTree, treeOf } from './chatgpt-tree.ts'
+import { moment } from './moment.ts'
+
+/**
+ * The export of ChatGPT, `conversations.json`: conversations as trees of messages. The branch a conversation stands on becomes a session; the
+ * others are told with `branches`, each as the whole way from the root. What the neutral form has no place for stays in metadata.
+ */
+export const chatgpt: Source = {
+  name: 'chatgpt',
+  title: 'an export of ChatGPT',
+  recognises: ({ values }) => {
+    const trees = values.filter((value) => isObject(value) && isObject(value.mapping)).length
+    return trees > 0 && trees * 2 >= values.length
+  },
+  read: readChatgpt,
+}
+
+async function* readChatgpt(
+  input: Input,
+  options: ReadOptions,
+): AsyncGenerator<SourceEvent, void, undefined> {
+  for await (const { at, ...read } of conversationsIn(input)) {
+    if ('value' in read) yield* conversation(read.value, at, options)
+    else {
+      yield { type: 'conversation', at }
+      yield { type: 'problem', at, why: read.problem }
+    }
+  }
+}
+
+type Unit = { readonly at: Place } & ({ readonly value: unknown } | { readonly problem: string })
+
+async function* conversationsIn(input: Input): AsyncGenerator<Unit, void, undefined> {
+  const read = await readHead(input)
+  const shape = 'head' in read ? read.head.shape : 'list'
+  if (shape === 'lines') {
+    for await (const { line, ...rest } of readJsonLines(input.bytes())) yield { at: { line }, ...rest }
+    return
+  }
+  const fields: { [key: string]: unknown } = {}
+  for await (const piece of readElements(input.bytes())) {
+    const at = {
+      line: piece.line,
+      ...('element' in piece && piece.element !== undefined && { element: piece.element }),
+    }
+    if (piece.type === 'element') yield { at, value: piece.value }
+    else if (piece.type === 'problem') yield { at, problem: piece.why }
+    else fields[piece.key] = piece.value
+  }
+  if (shape === 'object') yield { at: { line: 1 }, value: fields }
+}
+
+function* conversation(
+  value: unknown,
+  at: Place,
+  { branches }: ReadOptions,
+): Generator<SourceEvent, void, undefined> {
+  const given = isJsonObject(value) ? value : undefined
+  const id = [given?.conversation_id, given?.id].find((each) => typeof each === 'string' && each !== '')
+  const named = typeof id === 'string' ? id : undefined
+  const tree = given === undefined ? undefined : treeOf(given)
+  yield { type: 'conversation', at, ...(named !== undefined && { id: named }) }
+  if (given === undefined || tree === undefined) {
+    yield { type: 'problem', at, why: 'it is no conversation: it has no mapping of messages' }
+    return
+  }
+  const others = tree.otherBranches
+  if (!branches && others.length > 0) {
+    const count = others.length === 1 ? 'one other branch was' : `${others.length} other branches were`
+    yield { type: 'note', at, kind: 'branch', why: `${count} not imported` }
+  }
+  yield* session(given, tree, tree.current, at)
+  if (!branches) return
+  for (const leaf of others) {
+    const branch = named === undefined ? {} : { id: `${named}/${leaf}`, branchOf: named }
+    yield { type: 'conversation', at, ...branch }
+    yield* session(given, tree, leaf, at)
+  }
+}
+
+/** The fields and the messages of one branch. */
+function* session(
+  given: JsonObject,
+  tree: ChatgptTree,
+  leaf: string | undefined,
+  at: Place,
+): Generator<SourceEvent, void, undefined> {
+  const reader = new ChatgptMessages(at)
+  yield fieldsOf(given)
+  for (const node of leaf === undefined ? [] : tree.pathTo(leaf)) yield* reader.read(node.id, node.message)
+  yield* reader.end()
+}
+
+function fieldsOf(given: JsonObject): SourceEvent {
+  const { mapping: _, title, create_time, default_model_slug, ...rest } = given
+  const createdAt = moment(create_time)
+  const model = default_model_slug
+  return {
+    type: 'fields',
+    provider: 'openai',
+    ...(typeof title === 'string' && title !== '' && { title }),
+    ...(typeof model === 'string' && model !== '' && { model }),
+    ...(createdAt !== undefined && { createdAt }),
+    metadata: { ...rest, ...(create_time !== undefined && { create_time }) },
+  }
+}

@@ -1,0 +1,155 @@
+import { isObject } from '../../core/json.ts'
+import type { NewMessage } from '../../core/message.ts'
+import { messageProblem } from '../../core/message-check.ts'
+import { isUndertextError } from '../../errors.ts'
+import type { ConversionNote, ConversionOptions } from '../../formats/conversion.ts'
+import { detectFormat } from '../../formats/detect.ts'
+import { readChatMessages } from '../../formats/flat/from-chat-messages.ts'
+import { anthropicReader } from '../../formats/from-anthropic.ts'
+import { openAIReader } from '../../formats/from-openai.ts'
+import { responsesReader } from '../../formats/responses/from-responses.ts'
+import type { NoteEvent, Place } from '../source.ts'
+
+/** One message as it stands in its file. `ordinal` counts the conversation's places from 1, readable or not. */
+export type Given = { readonly at: Place; readonly ordinal: number; readonly value: unknown }
+
+/** What became of it. */
+export type Told = { readonly given: Given; readonly notes: readonly NoteEvent[] } & (
+  | { readonly message: NewMessage }
+  | { readonly why: string }
+)
+
+/** Reads the messages of one conversation, in order. It may hold back a few of them to see what follows. */
+export type MessageReader = {
+  push(given: Given): readonly Told[]
+  flush(): readonly Told[]
+}
+
+/** What refusals call a message whose place is told beside it. */
+const PATH = 'message'
+
+/** Runs conversions, and puts what they note and refuse to the message at hand. */
+class Telling {
+  #notes: NoteEvent[] = []
+  #at: Place = {}
+  readonly options: ConversionOptions = {
+    onNote: ({ kind, place, why }: ConversionNote) => {
+      const told = kind === 'kept' || kind === 'unread' ? 'kept' : 'mended'
+      this.#notes.push({ type: 'note', at: this.#at, kind: told, why: `${place}: ${why}` })
+    },
+  }
+
+  tell(given: Given, convert: () => NewMessage): Told {
+    this.#at = given.at
+    this.#notes = []
+    try {
+      const message = convert()
+      return { given, message, notes: this.#notes }
+    } catch (error) {
+      if (!isUndertextError(error, 'INVALID_INPUT')) throw error
+      return { given, why: error.facts.problems.replace(/^\[\d+\]/, PATH), notes: [] }
+    }
+  }
+}
+
+/** Messages of OpenAI's Chat Completions. */
+export function chatCompletionsReader(): MessageReader {
+  const telling = new Telling()
+  const read = openAIReader(telling.options)
+  return atOnce((given) => telling.tell(given, () => read(given.value, given.ordinal - 1, PATH)))
+}
+
+/** Messages of Anthropic's. A `system` message among them, which the API does not have, is one all the same. */
+export function anthropicMessagesReader(): MessageReader {
+  const telling = new Telling()
+  const reader = anthropicReader(telling.options)
+  return atOnce((given) =>
+    telling.tell(given, () => {
+      const { value, ordinal } = given
+      if (isObject(value) && value.role === 'system') return reader.system(value.content)
+      return reader.message(value, ordinal - 1, PATH)
+    }),
+  )
+}
+
+/** Items of OpenAI's Responses: each is read when the one behind it is known. */
+export function responsesItemsReader(): MessageReader {
+  const telling = new Telling()
+  const read = responsesReader(telling.options)
+  let held: Given | undefined
+  const tell = (given: Given, next: unknown): Told =>
+    telling.tell(given, () => read(given.value, given.ordinal - 1, PATH, next))
+  return {
+    push: (given) => {
+      const before = held
+      held = given
+      return before === undefined ? [] : [tell(before, given.value)]
+    },
+    flush: () => {
+      const before = held
+      held = undefined
+      return before === undefined ? [] : [tell(before, undefined)]
+    },
+  }
+}
+
+/** Most flat calls and results that are held to be joined by neighbourhood. */
+const LONGEST_RUN = 1_000
+
+/** Plain and neutral messages, flat calls and results, and among them messages of any form: each as it says itself. */
+export function anyMessageReader(): MessageReader {
+  const telling = new Telling()
+  const readers = {
+    openai: openAIReader(telling.options),
+    anthropic: anthropicReader(telling.options).message,
+    'openai-responses': responsesReader(telling.options),
+  }
+  const convert = ({ value, ordinal }: Given): NewMessage => {
+    if (messageProblem(value) === undefined) return value as NewMessage
+    const form = detectFormat([value])
+    if (form === 'openai' || form === 'anthropic' || form === 'openai-responses')
+      return readers[form](value, ordinal - 1, PATH)
+    // Neutral, or nothing: said by the check of the store.
+    return value as NewMessage
+  }
+  let run: Given[] = []
+  const flush = (): Told[] => {
+    const flat = run
+    run = []
+    return flat.length === 0 ? [] : tellRun(flat, telling)
+  }
+  return {
+    push: (given) => {
+      if (!isFlat(given.value)) return [...flush(), telling.tell(given, () => convert(given))]
+      const before = run.length >= LONGEST_RUN ? flush() : []
+      run.push(given)
+      return before
+    },
+    flush,
+  }
+}
+
+/** Flat messages together; where one of them is refused, the others without it. */
+function tellRun(run: readonly Given[], telling: Telling): Told[] {
+  const refused = run.flatMap((given): Told[] => {
+    const told = telling.tell(given, () => readChatMessages([given.value], 0, telling.options)[0]!)
+    return 'why' in told ? [told] : []
+  })
+  const bad = new Set(refused.map(({ given }) => given))
+  const good = run.filter((given) => !bad.has(given))
+  const values = good.map(({ value }) => value)
+  const read = readChatMessages(values, (good[0]?.ordinal ?? 1) - 1)
+  const told = good.map((given, i): Told => ({ given, message: read[i]!, notes: [] }))
+  return [...told, ...refused].sort((a, b) => a.given.ordinal - b.given.ordinal)
+}
+
+function isFlat(value: unknown): boolean {
+  if (!isObject(value)) return false
+  const { role, content } = value
+  if (role === 'tool_call' || role === 'tool_result') return true
+  return role === 'tool' && !Array.isArray(content) && value.tool_call_id === undefined
+}
+
+function atOnce(tell: (given: Given) => Told): MessageReader {
+  return { push: (given) => [tell(given)], flush: () => [] }
+}

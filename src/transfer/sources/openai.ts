@@ -1,0 +1,41 @@
+import { detectFormat } from '../../formats/detect.ts'
+import type { Source } from '../source.ts'
+import { chatCompletionsReader, responsesItemsReader } from './message-reader.ts'
+import { readTranscript, type TranscriptForm } from './transcript.ts'
+import { transcriptShape } from './transcript-shape.ts'
+
+const FORM: TranscriptForm = {
+  name: 'openai',
+  reader: (sample) => (isResponses(sample) ? responsesItemsReader() : chatCompletionsReader()),
+  leading: ({ instructions, input }) => [
+    ...(typeof instructions === 'string' ? [{ role: 'system', content: instructions }] : []),
+    ...(Array.isArray(instructions) ? (instructions as readonly unknown[]) : []),
+    ...(typeof input === 'string' ? [{ role: 'user', content: input }] : []),
+  ],
+  leadingFields: ['instructions'],
+}
+
+/** Transcripts of OpenAI's: messages of Chat Completions, or items of the Responses API. */
+export const openai: Source = {
+  name: 'openai',
+  title: 'a transcript of OpenAI’s (Chat Completions or Responses)',
+  recognises: (head) => {
+    const shape = transcriptShape(head)
+    if (shape === undefined || shape.hasSystem) return false
+    const [first] = head.values
+    const hasInput =
+      shape.layout === 'object' && typeof first === 'object' && first !== null && 'input' in first
+    if (hasInput) return shape.forms.size === 0 || onlyOpenAI(shape.forms)
+    return shape.forms.size > 0 && onlyOpenAI(shape.forms)
+  },
+  read: (input) => readTranscript(input, FORM),
+}
+
+function onlyOpenAI(forms: ReadonlySet<string>): boolean {
+  return [...forms].every((form) => form === 'openai' || form === 'openai-responses')
+}
+
+/** Whether items of the Responses API are among them; an item may be told by no other. */
+function isResponses(sample: readonly unknown[]): boolean {
+  return sample.some((item) => detectFormat([item]) === 'openai-responses')
+}

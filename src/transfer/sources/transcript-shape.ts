@@ -1,0 +1,98 @@
+import { isObject } from '../../core/json.ts'
+import { detectFormat, type MessageFormat } from '../../formats/detect.ts'
+import type { Head } from '../source.ts'
+
+/*
+ * How a file of messages is laid out, and which forms its messages have: told by its head.
+ */
+
+/** The fields of an object whose lists hold messages. */
+export const MESSAGE_LISTS = ['messages', 'input'] as const
+/** The field of an object whose list holds conversations. */
+export const CONVERSATION_LIST = 'conversations'
+
+/**
+ * `messages`: a message a line, or an element. `conversations`: a conversation a line, or an element. `object`: one object with the messages of
+ * one conversation. `collection`: one object with a list of conversations.
+ */
+export type Layout = 'messages' | 'conversations' | 'object' | 'collection'
+
+export type TranscriptShape = {
+  readonly layout: Layout
+  /** The forms that are told by more than plain text. */
+  readonly forms: ReadonlySet<MessageFormat>
+  /** Whether a system prompt stands beside the messages, as Anthropic has it. */
+  readonly hasSystem: boolean
+}
+
+/** Most messages of one conversation that are looked at. */
+const SAMPLE = 50
+
+/** What a head says of a file of messages; `undefined` when less than half of what is looked at are messages. */
+export function transcriptShape(head: Head): TranscriptShape | undefined {
+  const layout = layoutOf(head)
+  if (layout === undefined) return undefined
+  const conversations = conversationsIn(head, layout)
+  const sample = conversations.flatMap((each) => messagesOf(each)?.slice(0, SAMPLE) ?? [each])
+  const known = sample.filter((message) => detectFormat([message]) !== undefined)
+  const isEmpty = layout === 'object' && (sample.length === 0 || saysInput(head.values[0]))
+  if (!isEmpty && (known.length === 0 || known.length * 2 < sample.length)) return undefined
+  const forms = known.flatMap((message) => (isPlain(message) ? [] : [detectFormat([message])!]))
+  const hasSystem = conversations.some((each) => isObject(each) && each.system !== undefined)
+  return { layout, forms: new Set(forms), hasSystem }
+}
+
+function layoutOf({ shape, values }: Head): Layout | undefined {
+  const [first] = values
+  if (shape === 'object') {
+    if (!isObject(first)) return undefined
+    if (messagesOf(first) !== undefined || saysInput(first)) return 'object'
+    return Array.isArray(first[CONVERSATION_LIST]) ? 'collection' : undefined
+  }
+  const isMany = values.filter((value) => messagesOf(value) !== undefined).length * 2 > values.length
+  return isMany ? 'conversations' : 'messages'
+}
+
+/** A request of the Responses API whose input is one text. */
+function saysInput(value: unknown): boolean {
+  return isObject(value) && typeof value.input === 'string' && typeof value.model === 'string'
+}
+
+/** Conversations of the head; each message by itself where the file is one conversation. */
+function conversationsIn({ values }: Head, layout: Layout): readonly unknown[] {
+  if (layout !== 'collection') return values
+  const [collection] = values
+  const list = isObject(collection) ? collection[CONVERSATION_LIST] : []
+  return Array.isArray(list) ? (list as readonly unknown[]) : []
+}
+
+/** The messages of a conversation: a list, or an object with one. `undefined` for what is no conversation. */
+export function messagesOf(value: unknown): readonly unknown[] | undefined {
+  if (Array.isArray(value)) return value as readonly unknown[]
+  if (!isObject(value) || value.role !== undefined) return undefined
+  for (const name of MESSAGE_LISTS) {
+    const list = value[name]
+    if (Array.isArray(list)) return list as readonly unknown[]
+  }
+  return undefined
+}
+
+const PLAIN_ROLES = new Set<unknown>(['system', 'user', 'assistant'])
+
+/** Whether a message is a role and texts, which is the same in every form. */
+function isPlain(message: unknown): boolean {
+  return (
+    isObject(message) &&
+    PLAIN_ROLES.has(message.role) &&
+    (typeof message.content === 'string' || Array.isArray(message.content)) &&
+    detectFormat([message]) === 'openai' &&
+    !TELLING_FIELDS.some((name) => message[name] !== undefined && message[name] !== null) &&
+    (typeof message.content === 'string' || message.content.every(isTextPart))
+  )
+}
+
+const TELLING_FIELDS = ['tool_calls', 'function_call', 'refusal', 'reasoning_content'] as const
+
+function isTextPart(part: unknown): boolean {
+  return isObject(part) && part.type === 'text'
+}

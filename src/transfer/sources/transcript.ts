@@ -1,0 +1,188 @@
+import { isJsonObject, isObject, type JsonObject } from '../../core/json.ts'
+import type { NewMessage } from '../../core/message.ts'
+import { type JsonElement, readElements } from '../elements.ts'
+import { readHead } from '../head.ts'
+import { readJsonLines } from '../lines.ts'
+import type { FieldsEvent, Input, Place, SourceEvent, SourceName } from '../source.ts'
+import type { Given, MessageReader, Told } from './message-reader.ts'
+import { momentOf } from './moment.ts'
+import { CONVERSATION_LIST, MESSAGE_LISTS, messagesOf, transcriptShape } from './transcript-shape.ts'
+
+/** What the sources of transcripts do not have in common. */
+export type TranscriptForm = {
+  readonly name: SourceName
+  /** The provider the messages were made for, where their form says so. */
+  readonly provider?: string
+  /** A reader for the messages of one conversation. `sample` is what is known of them beforehand. */
+  reader(sample: readonly unknown[]): MessageReader
+  /** The messages that stand beside the list, in fields of the conversation, as they would stand in it. */
+  leading(fields: JsonObject): readonly unknown[]
+  /** The fields those stand in. */
+  readonly leadingFields: readonly string[]
+}
+
+/** A value of the file, or why there is none. */
+type Unit = { readonly at: Place } & ({ readonly value: unknown } | { readonly problem: string })
+
+/** Reads a file of messages: a message or a conversation a line or an element, or one object with a list. */
+export async function* readTranscript(
+  input: Input,
+  form: TranscriptForm,
+): AsyncGenerator<SourceEvent, void, undefined> {
+  const read = await readHead(input)
+  const head = 'head' in read ? read.head : undefined
+  const layout = head === undefined ? 'messages' : (transcriptShape(head)?.layout ?? 'messages')
+  if (head?.shape === 'object') {
+    if (layout === 'collection') yield* conversationsOf(unitsIn(input, [CONVERSATION_LIST]), form)
+    else yield* objectOf(input, form)
+    return
+  }
+  const units = head?.shape === 'list' ? unitsIn(input, []) : linesOf(input)
+  if (layout === 'conversations') yield* conversationsOf(units, form)
+  else {
+    yield { type: 'conversation', at: {} }
+    if (form.provider !== undefined) yield { type: 'fields', provider: form.provider }
+    yield* messagesIn(units, form, form.reader(head?.values ?? []), 0)
+  }
+}
+
+async function* linesOf(input: Input): AsyncGenerator<Unit, void, undefined> {
+  for await (const { line, ...read } of readJsonLines(input.bytes())) yield { at: { line }, ...read }
+}
+
+/** The elements of the list at the root, or of lists of the object there. */
+async function* unitsIn(input: Input, lists: readonly string[]): AsyncGenerator<Unit, void, undefined> {
+  for await (const piece of readElements(input.bytes(), { lists, fields: () => false })) {
+    const unit = unitOf(piece)
+    if (unit !== undefined) yield unit
+  }
+}
+
+function unitOf(piece: JsonElement): Unit | undefined {
+  const { line } = piece
+  if (piece.type === 'element') return { at: { line, element: piece.element }, value: piece.value }
+  if (piece.type === 'field') return undefined
+  const at = { line, ...(piece.element !== undefined && { element: piece.element }) }
+  return { at, problem: piece.why }
+}
+
+/** One object: its fields are read first, for what they say stands before the messages. */
+async function* objectOf(input: Input, form: TranscriptForm): AsyncGenerator<SourceEvent, void, undefined> {
+  const fields: { [key: string]: unknown } = {}
+  const sample: unknown[] = []
+  for await (const piece of readElements(input.bytes(), { lists: MESSAGE_LISTS })) {
+    if (piece.type === 'field') fields[piece.key] = piece.value
+    else if (piece.type === 'element' && sample.length < 100) sample.push(piece.value)
+  }
+  const first = yield* beginning(fields, {}, form)
+  const reader = form.reader(sample)
+  const count = yield* leadingOf(first, form, reader, {})
+  yield* messagesIn(unitsIn(input, MESSAGE_LISTS), form, reader, count)
+}
+
+async function* conversationsOf(
+  units: AsyncIterable<Unit>,
+  form: TranscriptForm,
+): AsyncGenerator<SourceEvent, void, undefined> {
+  for await (const unit of units) {
+    const { at } = unit
+    const messages = 'value' in unit ? messagesOf(unit.value) : undefined
+    if (!('value' in unit) || messages === undefined) {
+      yield { type: 'conversation', at }
+      const why = 'problem' in unit ? unit.problem : 'it is no conversation: it has no list of messages'
+      yield { type: 'problem', at, why }
+      continue
+    }
+    const first = yield* beginning(isObject(unit.value) ? unit.value : {}, at, form)
+    const reader = form.reader(messages)
+    const count = yield* leadingOf(first, form, reader, at)
+    const { line, element } = at
+    const place = (i: number): Place => ({
+      ...(line !== undefined ? { line } : { element: element! }),
+      element: i + 1,
+    })
+    const listed = messages.map((value, i): Unit => ({ at: place(i), value }))
+    yield* messagesIn(listed, form, reader, count)
+  }
+}
+
+/** The beginning of a conversation; answers its fields. */
+function* beginning(
+  given: { readonly [key: string]: unknown },
+  at: Place,
+  form: TranscriptForm,
+): Generator<SourceEvent, JsonObject, undefined> {
+  const fields = isJsonObject(given) ? given : {}
+  const id = [fields.id, fields.conversation_id, fields.session_id, fields.sessionId].find(
+    (value) => typeof value === 'string' && value !== '',
+  )
+  yield { type: 'conversation', at, ...(typeof id === 'string' && { id }) }
+  yield fieldsOf(fields, form)
+  return fields
+}
+
+function fieldsOf(fields: JsonObject, form: TranscriptForm): FieldsEvent {
+  const taken = new Set<string>([...MESSAGE_LISTS, ...form.leadingFields])
+  const kept = Object.fromEntries(Object.entries(fields).filter(([name]) => !taken.has(name)))
+  const createdAt = momentOf(fields)
+  return {
+    type: 'fields',
+    ...(form.provider !== undefined && { provider: form.provider }),
+    ...(typeof fields.title === 'string' && { title: fields.title }),
+    ...(typeof fields.model === 'string' && fields.model !== '' && { model: fields.model }),
+    ...(createdAt !== undefined && { createdAt }),
+    ...(Object.keys(kept).length > 0 && { metadata: kept }),
+  }
+}
+
+/** Reads what stands beside the list; answers how many messages that were. */
+function* leadingOf(
+  fields: JsonObject,
+  form: TranscriptForm,
+  reader: MessageReader,
+  at: Place,
+): Generator<SourceEvent, number, undefined> {
+  const leading = form.leading(fields)
+  for (const [i, value] of leading.entries()) yield* events(reader.push({ at, ordinal: i + 1, value }), form)
+  return leading.length
+}
+
+async function* messagesIn(
+  units: AsyncIterable<Unit> | Iterable<Unit>,
+  form: TranscriptForm,
+  reader: MessageReader,
+  before: number,
+): AsyncGenerator<SourceEvent, void, undefined> {
+  let ordinal = before
+  for await (const unit of units) {
+    ordinal += 1
+    if ('value' in unit) yield* events(reader.push({ at: unit.at, ordinal, value: unit.value }), form)
+    else {
+      yield* events(reader.flush(), form)
+      yield { type: 'problem', at: unit.at, why: unit.problem }
+    }
+  }
+  yield* events(reader.flush(), form)
+}
+
+function* events(told: readonly Told[], form: TranscriptForm): Generator<SourceEvent, void, undefined> {
+  for (const each of told) {
+    const { given } = each
+    if ('why' in each) yield { type: 'problem', at: given.at, why: each.why }
+    else {
+      yield { type: 'message', at: given.at, message: stored(each.message, given, form) }
+      yield* each.notes
+    }
+  }
+}
+
+/** A message with its key and its time. */
+function stored(message: NewMessage, { value, ordinal }: Given, form: TranscriptForm): NewMessage {
+  const createdAt = isObject(message) ? (message.createdAt ?? momentOf(value)) : undefined
+  if (!isObject(message)) return message
+  return {
+    idempotencyKey: `${form.name}:${ordinal}`,
+    ...(createdAt !== undefined && { createdAt }),
+    ...message,
+  }
+}

@@ -1,0 +1,9 @@
+import { messageProblem } from '../core/message-check.ts'
+import type { MessageEvent } from './source.ts'
+
+/** Why the store would refuse a message, or `undefined`. */
+export function storable({ message }: MessageEvent): string | undefined {
+  const problem = messageProblem(message)
+  if (problem === undefined) return undefined
+  return problem.startsWith('.') ? `message${problem}` : `message ${problem}`
+}

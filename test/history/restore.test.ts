@@ -1,0 +1,309 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import type { HistoryRecord } from '../../src/core/history/records.ts'
+import { estimatorNamed, type NewMessage, openStore, type SqliteStore } from '../../src/index.ts'
+import { storageOf } from '../support/apply-stage.ts'
+import { call, chat, result, say, units } from '../support/conversation.ts'
+import { everythingOf, linesOf, recordsOf, restoreLines } from './support.ts'
+
+const open: SqliteStore[] = []
+afterEach(async () => {
+  for (const store of open.splice(0)) await store.close()
+})
+
+async function openMemory(options: Parameters<typeof openStore>[1] = {}): Promise<SqliteStore> {
+  const store = await openStore(':memory:', options)
+  open.push(store)
+  return store
+}
+
+const image = (bytes: Uint8Array): NewMessage => ({
+  role: 'user',
+  content: [{ type: 'image', image: bytes }],
+})
+
+/** Things of every kind: an owner, calls, images, a pin, keys, own ids, nested compactions, undone ones, a rewind under an id, usage. */
+async function everyKind(store: SqliteStore, id = 's'): Promise<void> {
+  await store.createSession({
+    ...{ id, owner: 'o', title: 'The session', provider: 'anthropic', model: 'm' },
+    ...{ metadata: { a: [1, null] }, config: { threshold: 0.7 } },
+  })
+  await store.append(id, [
+    { ...say('user', units(20)), id: 'first', idempotencyKey: 'k', metadata: { b: -0 } },
+  ])
+  await store.append(id, [
+    call('c1', 'read', { path: 'a.ts' }),
+    result('c1', units(300)),
+    say('assistant', 'x'),
+  ])
+  await store.append(id, [image(new Uint8Array(6_000).fill(7)), say('assistant', 'seen'), ...chat(6)])
+  await store.pin(id, ['first'], { actor: 'me', reason: 'kept' })
+  await store.compactSession(id, { range: { from: 2, to: 4 }, summary: 'what was read' })
+  const { compactions } = (await store.compactSession(id, {
+    range: { from: 2, to: 8 },
+    summary: 'all of it',
+  }))!
+  await store.undoCompaction(id, compactions[0]!.id, { actor: 'me', reason: 'too much' })
+  const run = (await store.compactSession(id, { range: { from: 7, to: 10 }, summary: 'later' }))!
+  await store.undoCompaction(id, run.runId)
+  await store.rewind(id, { from: 'start', append: [say('user', 'again')], operationId: 'op' })
+  await store.append(id, chat(2))
+  await store.recordUsage(id, { provider: 'anthropic', model: 'm', inputTokens: 900, cacheReadTokens: 10 })
+}
+
+describe('a restored session', () => {
+  it('has everything the other had', async () => {
+    const [store, other] = [await openMemory(), await openMemory()]
+    await everyKind(store)
+    const lines = await linesOf(store, 's')
+    expect(await restoreLines(other, lines)).toEqual([
+      {
+        ...{ line: 1, lastLine: lines.length },
+        restored: { sessionId: 's', existing: false, messages: 23, compactions: 4 },
+      },
+    ])
+    expect(await everythingOf(other, 's')).toEqual(await everythingOf(store, 's'))
+    expect(await other.getContextStats('s', 'openai')).toEqual(await store.getContextStats('s', 'openai'))
+    // The audit's numbers too, for there is nothing else in either store.
+    expect(await other.getAuditLog('s')).toEqual(await store.getAuditLog('s'))
+  })
+
+  it('knows its keys, its operations and its ids', async () => {
+    const [store, other] = [await openMemory(), await openMemory()]
+    await everyKind(store)
+    await restoreLines(other, await linesOf(store, 's'))
+    const again = { from: 'start', append: [say('user', 'again')], operationId: 'op' } as const
+    expect(await other.rewind('s', again)).toEqual(await store.rewind('s', again))
+    await expect(other.append('s', [{ ...say('user', 'x'), id: 'first' }])).rejects.toMatchObject({
+      code: 'MESSAGE_ID_TAKEN',
+    })
+    // The key is free again where its message was taken back by hand, here as there.
+    const keyed = { ...say('user', 'other words'), idempotencyKey: 'k' }
+    expect((await other.append('s', [keyed])).position).toBe((await store.append('s', [keyed])).position)
+  })
+
+  it('redoes exactly what the undo of a run took down', async () => {
+    const [store, other] = [await openMemory(), await openMemory()]
+    await store.append('s', chat(20, 50))
+    const run = (await store.compactSession('s', { targetTokens: 400, summaryMaxTokens: 50 }))!
+    await store.undoCompaction('s', run.runId)
+    await restoreLines(other, await linesOf(store, 's'))
+    const redone = await other.redoCompaction('s', run.runId)
+    expect(redone).toEqual(await store.redoCompaction('s', run.runId))
+    expect(redone.changed).toBe(true)
+  })
+
+  it('stands beside others in the order of the restores, archived or not', async () => {
+    const [store, other] = [await openMemory(), await openMemory()]
+    await store.append('a', chat(1))
+    await store.append('b', chat(1))
+    await store.archiveSession('b')
+    await restoreLines(other, [...(await linesOf(store, 'b')), '', ...(await linesOf(store, 'a'))])
+    expect((await other.listSessions()).map(({ id }) => id)).toEqual(['a'])
+    expect((await other.listSessions({ archived: true })).map(({ id }) => id)).toEqual(['b'])
+    expect((await other.getSession('b')).archivedAt).toBe((await store.getSession('b')).archivedAt)
+  })
+
+  it('may have no messages', async () => {
+    const [store, other] = [await openMemory(), await openMemory()]
+    await store.createSession({ id: 's', title: 'to come' })
+    expect(await recordsOf(store, 's')).toHaveLength(3)
+    await restoreLines(other, await linesOf(store, 's'))
+    expect(await other.getSession('s')).toEqual(await store.getSession('s'))
+    expect(await restoreLines(other, await linesOf(store, 's'))).toMatchObject([
+      { restored: { existing: true } },
+    ])
+  })
+
+  it('says what was said to the last bit', async () => {
+    const [store, other] = [await openMemory(), await openMemory()]
+    const deep = JSON.parse(`${'['.repeat(990)}1${']'.repeat(990)}`)
+    const input = JSON.parse('{"__proto__":{"x":1},"zero":-0,"n":1e-7,"deep":null}')
+    input.deep = deep
+    await store.append('s', [
+      say('user', 'lone \ud800 surrogate, NUL \0, U+2028 \u2028, line\r\nfeed'),
+      { role: 'assistant', content: [{ type: 'tool-call', toolCallId: 'c', toolName: 't', input }] },
+      {
+        role: 'tool',
+        content: [
+          {
+            type: 'tool-result',
+            toolCallId: 'c',
+            output: {
+              type: 'content',
+              value: [
+                { type: 'text', text: 'x' },
+                { type: 'file', data: new Uint8Array([0, 255]), mediaType: 'a/b' },
+              ],
+            },
+          },
+        ],
+      },
+      {
+        role: 'user',
+        content: [
+          { type: 'image', image: new Uint8Array(0) },
+          { type: 'image', image: Buffer.alloc(5_000, 3).toString('base64') },
+          { type: 'image', image: `data:${'é'.repeat(5_000)}` },
+          { type: 'file', data: 'AAAA', mediaType: 'a/b' },
+        ],
+        metadata: JSON.parse('{"__proto__":1}'),
+      },
+    ])
+    await restoreLines(other, await linesOf(store, 's'))
+    const messages = await other.getMessages('s')
+    expect(messages).toEqual(await store.getMessages('s'))
+    const { content } = messages[1] as { content: readonly [{ input: typeof input }] }
+    expect(Object.hasOwn(content[0].input, '__proto__')).toBe(true)
+    expect(Object.is(content[0].input.zero, -0)).toBe(true)
+    expect(JSON.stringify(content[0].input.deep)).toBe(JSON.stringify(deep))
+    expect(Object.hasOwn(messages[3]!.metadata!, '__proto__')).toBe(true)
+    expect((await other.verifySession('s')).findings).toEqual([])
+  })
+
+  it('has blobs of its own reference: they outlive the session they came from', async () => {
+    const store = await openMemory()
+    const picture = image(new Uint8Array(9_000).fill(5))
+    await store.append('s', [picture])
+    await restoreLines(store, await linesOf(store, 's'), { id: 't' })
+    expect(await store.purgeSession('s')).toMatchObject({ blobs: 0 })
+    expect((await store.getMessages('t'))[0]!.content).toEqual(picture.content)
+    expect(await store.purgeSession('t')).toMatchObject({ blobs: 1 })
+  })
+
+  it('has no running attempt: nobody here makes it', async () => {
+    const [store, other] = [await openMemory(), await openMemory()]
+    await store.append('s', chat(4))
+    const storage = storageOf(store)
+    const snapshot = (await storage.snapshot('s', 'openai'))!
+    const run = { runId: 'run', trigger: 'manual', actor: undefined, reason: undefined } as const
+    const attempt = { id: 'attempt', view: snapshot.view, rows: snapshot.view.rows, summarizer: 'test' }
+    await storage.noteAttempt(snapshot, run, attempt)
+    const lines = await linesOf(store, 's')
+    expect((await store.getCompaction('s', 'attempt')).status).toBe('running')
+    await restoreLines(other, lines)
+    expect((await other.getCompaction('s', 'attempt')).status).toBe('expired')
+    expect(await restoreLines(other, lines)).toMatchObject([{ restored: { existing: true } }])
+  })
+})
+
+describe('a session that is there already', () => {
+  it('is left alone when it is this very history', async () => {
+    const store = await openMemory()
+    await everyKind(store)
+    const lines = await linesOf(store, 's')
+    const before = await everythingOf(store, 's')
+    expect(await restoreLines(store, lines)).toMatchObject([{ restored: { existing: true, messages: 23 } }])
+    expect(await everythingOf(store, 's')).toEqual(before)
+  })
+
+  it('is another history when anything was done since, or was not yet', async () => {
+    const store = await openMemory()
+    await store.append('s', chat(3))
+    const before = await linesOf(store, 's')
+    await store.append('s', chat(1))
+    const after = await linesOf(store, 's')
+    await expect(restoreLines(store, before)).rejects.toMatchObject({ code: 'SESSION_EXISTS' })
+    const other = await openMemory()
+    await restoreLines(other, before)
+    await expect(restoreLines(other, after)).rejects.toMatchObject({ code: 'SESSION_EXISTS' })
+    await other.pin('s', [(await other.getMessages('s'))[0]!.id])
+    await expect(restoreLines(other, before)).rejects.toMatchObject({ code: 'SESSION_EXISTS' })
+  })
+
+  it('is another one when it was made anew under the id', async () => {
+    const store = await openMemory()
+    await store.append('s', chat(3))
+    const lines = await linesOf(store, 's')
+    await store.purgeSession('s')
+    await store.append('s', chat(3))
+    await expect(restoreLines(store, lines)).rejects.toMatchObject({ code: 'SESSION_EXISTS' })
+    expect((await store.listSessions()).map(({ id }) => id)).toEqual(['s'])
+  })
+})
+
+describe('under another id', () => {
+  it('stands beside the first, with names of its own for compactions and runs', async () => {
+    const store = await openMemory()
+    await everyKind(store)
+    const lines = await linesOf(store, 's')
+    expect(await restoreLines(store, lines, { id: 't' })).toMatchObject([
+      { restored: { sessionId: 't', existing: false } },
+    ])
+    const [first, second] = [await everythingOf(store, 's'), await everythingOf(store, 't')]
+    expect(withoutNames(second)).toEqual(withoutNames(first))
+    const [own, others] = [await store.listCompactions('s'), await store.listCompactions('t')]
+    for (const { id, runId } of own)
+      expect(others.some((other) => other.id === id || other.runId === runId)).toBe(false)
+    expect(await restoreLines(store, lines, { id: 't' })).toMatchObject([{ restored: { existing: true } }])
+    // Also when the names would be free by now.
+    await store.purgeSession('s')
+    expect(await restoreLines(store, lines, { id: 't' })).toMatchObject([{ restored: { existing: true } }])
+    expect(await restoreLines(store, lines)).toMatchObject([{ restored: { existing: false } }])
+  })
+
+  it('gets the same names in every store', async () => {
+    const names = []
+    for (const store of [await openMemory(), await openMemory()]) {
+      if (names.length === 0) await everyKind(store)
+      names.push(store)
+    }
+    const [store, other] = names as [SqliteStore, SqliteStore]
+    const lines = await linesOf(store, 's')
+    await restoreLines(store, lines, { id: 't' })
+    await restoreLines(other, lines)
+    await restoreLines(other, lines, { id: 't' })
+    expect(await everythingOf(other, 't')).toEqual(await everythingOf(store, 't'))
+  })
+})
+
+/** Names of compactions and runs as the order in which they first occur. */
+function withoutNames(value: object): unknown {
+  const names = new Map<string, string>()
+  const uuid = /[0-9a-f]{8}-[0-9a-f]{4}-[57][0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}/g
+  const text = JSON.stringify(value).replace(uuid, (name) => {
+    if (!names.has(name)) names.set(name, `name ${names.size}`)
+    return names.get(name)!
+  })
+  expect(names.size).toBeGreaterThan(4)
+  return JSON.parse(text)
+}
+
+describe('a store', () => {
+  it('refuses a session counted by an estimator it was not given, before it writes anything', async () => {
+    const store = await openMemory({ estimator: estimatorNamed('nca')! })
+    await store.append('s', chat(2))
+    const custom = { ...estimatorNamed('nca')!, name: 'mine' }
+    const mine = await openMemory({ estimator: custom })
+    await mine.append('s', chat(2))
+    const lines = await linesOf(mine, 's')
+    await expect(restoreLines(store, lines, { id: 'x' })).rejects.toMatchObject({ code: 'ESTIMATOR_UNKNOWN' })
+    expect((await store.listSessions()).map(({ id }) => id)).toEqual(['s'])
+  })
+
+  it('stops when it is told to, and keeps nothing', async () => {
+    const [store, other] = [await openMemory(), await openMemory()]
+    await store.append('s', chat(2))
+    const stop = new AbortController()
+    async function* records(): AsyncGenerator<HistoryRecord> {
+      for (const record of await recordsOf(store, 's')) {
+        if (record.type === 'message') stop.abort()
+        yield record
+      }
+    }
+    const restore = other.restoreSession(records(), { signal: stop.signal })
+    await expect(restore).rejects.toMatchObject({ code: 'ABORTED' })
+    expect(await storageOf(other).stagedSessions()).toEqual([])
+    expect(await other.listSessions()).toEqual([])
+  })
+
+  it('passes on what the records throw, and keeps nothing', async () => {
+    const [store, other] = [await openMemory(), await openMemory()]
+    await store.append('s', chat(2))
+    async function* records(): AsyncGenerator<HistoryRecord> {
+      for (const record of (await recordsOf(store, 's')).slice(0, -2)) yield record
+      throw new Error('the disk is gone')
+    }
+    await expect(other.restoreSession(records())).rejects.toThrow('the disk is gone')
+    expect(await storageOf(other).stagedSessions()).toEqual([])
+  })
+})

@@ -1,0 +1,58 @@
+import { expect } from 'vitest'
+import type { HistoryRecord } from '../../src/core/history/records.ts'
+import type { RestoreOptions } from '../../src/history/restore-session.ts'
+import type { Store } from '../../src/index.ts'
+import { historyLines, restoreFrom } from '../../src/transfer/history-lines.ts'
+
+/** The records of a session. */
+export async function recordsOf(store: Store, id: string): Promise<HistoryRecord[]> {
+  const records: HistoryRecord[] = []
+  for await (const record of store.exportSession(id)) records.push(record)
+  return records
+}
+
+/** The lines of a session, without their line feeds. */
+export async function linesOf(store: Store, id: string): Promise<string[]> {
+  return linesFrom(await recordsOf(store, id))
+}
+
+export async function linesFrom(records: readonly HistoryRecord[]): Promise<string[]> {
+  const lines: string[] = []
+  for await (const line of historyLines(records)) {
+    expect(line.endsWith('\n')).toBe(true)
+    lines.push(line.slice(0, -1))
+  }
+  return lines
+}
+
+/** Lines with their numbers, as a reader of files gives them. */
+export function numbered(lines: readonly string[]): { number: number; text: string }[] {
+  return lines.map((text, index) => ({ number: index + 1, text }))
+}
+
+/** Restores the histories of lines; answers what became of each. */
+export async function restoreLines(
+  store: Store,
+  lines: readonly string[],
+  options: RestoreOptions & { skipBad?: boolean } = {},
+) {
+  const restored = []
+  for await (const one of restoreFrom(store, numbered(lines), options)) restored.push(one)
+  return restored
+}
+
+/** Everything a store says of a session, but for the numbers of its audit, which other sessions share. */
+export async function everythingOf(store: Store, id: string): Promise<object> {
+  const { id: _, ...session } = await store.getSession(id)
+  const audit = await store.getAuditLog(id, { limit: 10_000 })
+  return {
+    session,
+    findings: (await store.verifySession(id)).findings,
+    messages: await store.getMessages(id),
+    view: await store.getEffectiveHistory(id, { provenance: true }),
+    compactions: await store.listCompactions(id),
+    audit: audit.map(({ no: _no, ...entry }) => entry),
+    usage: await store.getUsage(id),
+    rendered: await store.renderHistory(id, { provider: 'anthropic' }),
+  }
+}

@@ -1,0 +1,283 @@
+import { describe, expect, it } from 'vitest'
+import type { ImportEvent } from '../../src/import/import-types.ts'
+import { type NewMessage, neurolinkEstimator, openStore, Store } from '../../src/index.ts'
+import type { ImportedCompaction } from '../../src/transfer/source.ts'
+import { call, result, say } from '../support/conversation.ts'
+import { ModelStorage } from '../support/model-storage.ts'
+
+const SOURCE = { source: 'elsewhere' }
+
+function message(message: NewMessage, key: string): ImportEvent {
+  return { type: 'message', at: {}, message: { ...message, idempotencyKey: key } }
+}
+
+/** User and assistant in turn: "m1", "m2" … */
+function talk(from: number, to: number): ImportEvent[] {
+  const events: ImportEvent[] = []
+  for (let nth = from; nth <= to; nth++)
+    events.push(message(say(nth % 2 === 1 ? 'user' : 'assistant', `m${nth}`), `k${nth}`))
+  return events
+}
+
+function compaction(given: ImportedCompaction): ImportEvent {
+  return { type: 'compaction', at: {}, compaction: given }
+}
+
+/** Stores that keep an audit and can be verified; the pure model does neither. */
+const keeps = new WeakSet<Store>()
+
+const OVER: Readonly<Record<string, () => Promise<Store>>> = {
+  SQLite: async () => {
+    const store = await openStore(':memory:', { estimator: neurolinkEstimator })
+    keeps.add(store)
+    return store
+  },
+  'the pure model': async () => {
+    const byName = new Map([[neurolinkEstimator.name, neurolinkEstimator]])
+    return new Store(new ModelStorage(), { estimators: { standard: neurolinkEstimator, byName } })
+  },
+}
+
+async function view(store: Store, id = 's'): Promise<unknown[]> {
+  return (await store.getEffectiveHistory(id)).map(({ content }) => content)
+}
+
+async function isClean(store: Store, id = 's'): Promise<void> {
+  if (keeps.has(store)) expect((await store.verifySession(id)).findings).toEqual([])
+}
+
+describe.each(Object.entries(OVER))('an import over %s', (_, open) => {
+  it('brings in a conversation with what is known of it', async () => {
+    const store = await open()
+    const fields: ImportEvent = {
+      type: 'fields',
+      title: 'A trip',
+      provider: 'anthropic',
+      model: 'claude-x',
+      createdAt: 1_700_000_000_000,
+      metadata: { cwd: '/home' },
+    }
+    const done = await store.importSession('s', [...talk(1, 3), fields], { ...SOURCE, owner: 'ann' })
+    expect(done).toEqual({ sessionId: 's', status: 'imported', messages: 3, existing: 0, compactions: [] })
+    expect(await store.getSession('s')).toMatchObject({
+      title: 'A trip',
+      provider: 'anthropic',
+      model: 'claude-x',
+      owner: 'ann',
+      createdAt: 1_700_000_000_000,
+      metadata: { elsewhere: { cwd: '/home' } },
+      messageCount: 3,
+    })
+    expect(await view(store)).toEqual(['m1', 'm2', 'm3'])
+    if (keeps.has(store)) {
+      const [entry] = await store.getAuditLog('s')
+      expect(entry).toMatchObject({ event: 'imported', detail: { source: 'elsewhere', messages: 3 } })
+    }
+    await isClean(store)
+  })
+
+  it('condenses what another system had condensed; undone, the originals show', async () => {
+    const store = await open()
+    const first = compaction({
+      id: 'c1',
+      kind: 'condense',
+      covers: [[1, 3]],
+      text: 'One to three.',
+      createdAt: 5_000,
+    })
+    const second = compaction({ id: 'c2', kind: 'condense', covers: [[1, 5]], text: 'One to five.' })
+    const done = await store.importSession(
+      's',
+      [...talk(1, 4), first, ...talk(5, 6), second, ...talk(7, 7)],
+      SOURCE,
+    )
+    expect(done.compactions).toMatchObject([
+      { id: 'c1', status: 'applied' },
+      { id: 'c2', status: 'applied' },
+    ])
+    expect(await view(store)).toEqual(['One to five.', 'm6', 'm7'])
+    const [one, two] = await store.listCompactions('s')
+    expect(one).toMatchObject({
+      kind: 'condense',
+      trigger: 'import',
+      createdAt: 5_000,
+      summarizer: 'elsewhere',
+    })
+    await store.undoCompaction('s', two!.id)
+    expect(await view(store)).toEqual(['One to three.', 'm4', 'm5', 'm6', 'm7'])
+    await store.undoCompaction('s', one!.id)
+    expect(await view(store)).toEqual(['m1', 'm2', 'm3', 'm4', 'm5', 'm6', 'm7'])
+    await store.redoCompaction('s', one!.id)
+    await store.redoCompaction('s', two!.id)
+    expect(await view(store)).toEqual(['One to five.', 'm6', 'm7'])
+    await isClean(store)
+  })
+
+  it('truncates with a marker, and leaves what was undone undone', async () => {
+    const store = await open()
+    const events = [
+      ...talk(1, 4),
+      compaction({ id: 't', kind: 'truncate', covers: [[2, 3]], text: '[two messages]' }),
+      compaction({ id: 'u', kind: 'truncate', covers: [[1, 1]], undone: true }),
+    ]
+    const done = await store.importSession('s', events, SOURCE)
+    expect(done.compactions.map(({ status }) => status)).toEqual(['applied', 'applied'])
+    expect(await view(store)).toEqual(['m1', '[two messages]', 'm4'])
+    const undone = (await store.listCompactions('s')).find(({ status }) => status === 'undone')
+    await store.redoCompaction('s', undone!.id)
+    expect(await view(store)).toEqual(['[two messages]', 'm4'])
+    await isClean(store)
+  })
+
+  it('takes back the end of a conversation, summary, system message and call that waits included', async () => {
+    const store = await open()
+    const events = [
+      ...talk(1, 2),
+      compaction({ id: 'c', kind: 'condense', covers: [[1, 2]], text: 'Before.' }),
+      message(say('system', 'now'), 'k3'),
+      message(call('c1', 'read'), 'k4'),
+      compaction({ id: 'back', kind: 'manual', covers: [[1, 4]], reason: 'taken back' }),
+      message(say('user', 'again'), 'k5'),
+    ]
+    const done = await store.importSession('s', events, SOURCE)
+    expect(done.compactions.map(({ status }) => status)).toEqual(['applied', 'applied'])
+    expect(await view(store)).toEqual(['again'])
+    const back = (await store.listCompactions('s')).find(({ kind }) => kind === 'manual')
+    expect(back).toMatchObject({ reason: 'taken back', rowsHidden: 3 })
+    await store.undoCompaction('s', back!.id)
+    expect((await view(store))[0]).toBe('Before.')
+    await isClean(store)
+  })
+
+  it('covers no half of a tool call and no system message, and says how many rows stay', async () => {
+    const store = await open()
+    const events = [
+      message(say('user', 'a'), 'k1'),
+      message(say('system', 'rule'), 'k2'),
+      message(say('user', 'b'), 'k3'),
+      message(say('assistant', 'c'), 'k4'),
+      message(call('c1', 'read'), 'k5'),
+      message(result('c1', 'text'), 'k6'),
+      message(say('user', 'd'), 'k7'),
+      compaction({ id: 'c', kind: 'condense', covers: [[1, 5]], text: 'Sum.' }),
+    ]
+    const done = await store.importSession('s', events, SOURCE)
+    expect(done.compactions).toMatchObject([{ status: 'applied', rowsLeft: 2 }])
+    const shown = await view(store)
+    expect([shown[0], shown[1], shown.length]).toEqual(['rule', 'Sum.', 5])
+    const runs = new Set((await store.listCompactions('s')).map(({ runId }) => runId))
+    expect(runs.size).toBe(1)
+    await store.undoCompaction('s', [...runs][0]!)
+    expect(await view(store)).toHaveLength(7)
+    await isClean(store)
+  })
+
+  it('refuses one compaction without refusing the conversation', async () => {
+    const store = await open()
+    const events = [
+      ...talk(1, 2),
+      compaction({ id: 'empty', kind: 'condense', covers: [[1, 2]], text: ' ' }),
+      compaction({ id: 'nothing', kind: 'truncate', covers: [] }),
+      compaction({ id: 'later', kind: 'truncate', covers: [[7, 9]] }),
+    ]
+    const done = await store.importSession('s', events, SOURCE)
+    expect(done.compactions.map(({ status }) => status)).toEqual(['refused', 'refused', 'refused'])
+    expect(await view(store)).toEqual(['m1', 'm2'])
+  })
+
+  it('adds nothing a second time, also when it was compacted or taken back since', async () => {
+    const store = await open()
+    const events = [...talk(1, 4), compaction({ id: 'c', kind: 'condense', covers: [[1, 2]], text: 'Sum.' })]
+    await store.importSession('s', () => events, SOURCE)
+    const before = await store.getSession('s')
+    const again = await store.importSession('s', () => events, SOURCE)
+    expect(again).toMatchObject({
+      status: 'unchanged',
+      messages: 0,
+      existing: 4,
+      compactions: [{ status: 'known' }],
+    })
+    expect(await store.getSession('s')).toEqual(before)
+    const [condensed] = await store.listCompactions('s')
+    await store.undoCompaction('s', condensed!.id)
+    await store.rewind('s', { from: 'start' })
+    expect(await store.importSession('s', () => events, SOURCE)).toMatchObject({ status: 'unchanged' })
+    expect(await view(store)).toEqual([])
+  })
+
+  it('adds the end of a conversation that has grown, with its compactions', async () => {
+    const store = await open()
+    await store.importSession('s', talk(1, 4), SOURCE)
+    const grown = [
+      ...talk(1, 6),
+      compaction({ id: 'c', kind: 'condense', covers: [[1, 5]], text: 'Sum.' }),
+      ...talk(7, 8),
+    ]
+    const done = await store.importSession('s', () => grown, SOURCE)
+    expect(done).toMatchObject({ status: 'extended', messages: 4, existing: 4 })
+    expect(await view(store)).toEqual(['Sum.', 'm6', 'm7', 'm8'])
+    await isClean(store)
+  })
+
+  it.each<readonly [string, ImportEvent[], string]>([
+    ['another conversation', [message(say('user', 'x'), 'other')], 'SESSION_EXISTS'],
+    ['another text', [message(say('user', 'x'), 'k1')], 'IMPORT_DIVERGED'],
+    [
+      'something between',
+      [...talk(1, 1), message(say('user', 'x'), 'new'), ...talk(2, 2)],
+      'IMPORT_DIVERGED',
+    ],
+    ['another end', [...talk(1, 1), message(say('user', 'x'), 'new')], 'IMPORT_DIVERGED'],
+  ])('writes nothing for a session that is %s', async (_, events, code) => {
+    const store = await open()
+    await store.importSession('s', talk(1, 2), SOURCE)
+    const before = await store.getSession('s')
+    await expect(store.importSession('s', () => events, SOURCE)).rejects.toMatchObject({ code })
+    expect(await store.getSession('s')).toEqual(before)
+  })
+
+  it('is seen by nobody before it is whole, and leaves nothing when it fails', async () => {
+    const store = await open()
+    const seen: unknown[] = []
+    async function* events(): AsyncGenerator<ImportEvent> {
+      for (const event of talk(1, 1_200)) yield event
+      seen.push((await store.listSessions()).length, await store.getContextStats('s'))
+      throw new RangeError('the disk went away')
+    }
+    await expect(store.importSession('s', events(), SOURCE)).rejects.toThrow('the disk went away')
+    expect(seen).toEqual([0, null])
+    expect(await store.listSessions()).toEqual([])
+    const late = store.importSession('s', talk(1, 3), {
+      ...SOURCE,
+      beforePublish: () => {
+        throw new RangeError('the file was changed')
+      },
+    })
+    await expect(late).rejects.toThrow('the file was changed')
+    await expect(store.getSession('s')).rejects.toMatchObject({ code: 'SESSION_NOT_FOUND' })
+    const bad = [
+      ...talk(1, 2),
+      { type: 'message', at: {}, message: { role: 'nobody' } } as unknown as ImportEvent,
+    ]
+    await expect(store.importSession('s', bad, SOURCE)).rejects.toMatchObject({ code: 'INVALID_INPUT' })
+    const aborted = store.importSession('s', talk(1, 2), { ...SOURCE, signal: AbortSignal.abort() })
+    await expect(aborted).rejects.toMatchObject({ code: 'ABORTED' })
+    expect(await store.importSession('s', talk(1, 3), SOURCE)).toMatchObject({ messages: 3 })
+  })
+
+  it('goes without what a label cannot hold', async () => {
+    const store = await open()
+    const title = `a\0b${'\ud800'}${'x'.repeat(2_000)}`
+    await store.importSession('s', [{ type: 'fields', title, model: '' }, ...talk(1, 1)], SOURCE)
+    const session = await store.getSession('s')
+    expect(session.title).toHaveLength(1_000)
+    expect(session.title?.startsWith('a b\ufffdx')).toBe(true)
+    expect(session.model).toBeUndefined()
+  })
+
+  it('brings in a conversation without a message', async () => {
+    const store = await open()
+    expect(await store.importSession('s', [], SOURCE)).toMatchObject({ status: 'imported', messages: 0 })
+    expect(await store.getSession('s')).toMatchObject({ messageCount: 0 })
+  })
+})

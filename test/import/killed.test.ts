@@ -1,0 +1,48 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import BetterSqlite3 from 'better-sqlite3'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { openStore } from '../../src/index.ts'
+import { type Compiled, compile } from '../support/compiled.ts'
+
+let folder: string
+let compiled: Compiled
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'undertext-import-'))
+  compiled = compile('test/import')
+})
+afterAll(() => {
+  compiled.remove()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+it('leaves nothing in any list when its process is killed, and nothing at all after the next import', async () => {
+  const file = join(folder, 'chats.db')
+  const child = spawn(process.execPath, [compiled.script('test/import/endless-import.ts'), file], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  await once(child.stdout, 'data')
+  const store = await openStore(file)
+  // While it is at work nobody takes it out, and nobody waits for it.
+  await store.append('live', [{ role: 'user', content: 'meanwhile' }])
+  await store.importSession('other', [], { source: 'elsewhere' })
+  const database = new BetterSqlite3(file, { readonly: true })
+  const staged = database.prepare("select count(*) from undertext_sessions where id like '~import/%'").pluck()
+  const rows = database.prepare('select count(*) from undertext_messages').pluck()
+  expect(staged.get()).toBe(1)
+  expect(rows.get()).toBeGreaterThan(1_000)
+  child.kill('SIGKILL')
+  await once(child, 'exit')
+  expect((await store.listSessions()).map(({ id }) => id)).toEqual(['other', 'live'])
+  const message = { role: 'user', content: 'm1', idempotencyKey: 'k1' } as const
+  await store.importSession('s', [{ type: 'message', at: {}, message }], { source: 'elsewhere' })
+  expect(staged.get()).toBe(0)
+  expect(rows.get()).toBe(2)
+  expect(database.prepare('select count(*) from undertext_blobs').pluck().get()).toBe(0)
+  expect((await store.verifySession('s')).findings).toEqual([])
+  database.close()
+  await store.close()
+})

@@ -1,0 +1,90 @@
+import fc from 'fast-check'
+import { expect, it } from 'vitest'
+import { type JsonLine, type Line, readJsonLines, readLines } from '../../src/transfer/lines.ts'
+import { all, chunked } from './support/chunked.ts'
+
+const linesOf = (text: string | Uint8Array, sizes?: readonly number[], max?: number): Promise<Line[]> =>
+  all(readLines(chunked(text, sizes), max))
+const jsonOf = (text: string, max?: number): Promise<JsonLine[]> =>
+  all(readJsonLines(chunked(text, [5]), max))
+
+it('cuts at line feeds alone, and counts blank lines', async () => {
+  expect(await linesOf('a\u2028b\r\n\n\rc\x85\u2029d\n')).toEqual([
+    { number: 1, ended: true, text: 'a\u2028b' },
+    { number: 2, ended: true, text: '' },
+    { number: 3, ended: true, text: '\rc\x85\u2029d' },
+  ])
+})
+
+it('says of the last line whether it has an end', async () => {
+  expect(await linesOf('a\nb\r')).toEqual([
+    { number: 1, ended: true, text: 'a' },
+    { number: 2, ended: false, text: 'b\r' },
+  ])
+  expect(await linesOf('')).toEqual([])
+  expect(await linesOf('\n')).toEqual([{ number: 1, ended: true, text: '' }])
+})
+
+it('skips a byte order mark at the beginning, and nowhere else', async () => {
+  expect(await linesOf('\ufeffa\n\ufeffb\n', [1])).toEqual([
+    { number: 1, ended: true, text: 'a' },
+    { number: 2, ended: true, text: '\ufeffb' },
+  ])
+  expect(await linesOf('\ufeff\r\n', [2])).toEqual([{ number: 1, ended: true, text: '' }])
+})
+
+it('tells of a line that is no UTF-8, and reads on', async () => {
+  const bytes = Buffer.concat([Buffer.from('ä\n'), Buffer.from([0xc3, 0x0a]), Buffer.from('ö\n')])
+  expect(await linesOf(bytes, [1])).toEqual([
+    { number: 1, ended: true, text: 'ä' },
+    { number: 2, ended: true, problem: 'it is no UTF-8' },
+    { number: 3, ended: true, text: 'ö' },
+  ])
+})
+
+it.each([[1], [3], [100]])('tells of a line that is too long and reads on, in chunks of %i', async (size) => {
+  expect(await linesOf('123456\n12345\r\n1234567890\n1\n123456', [size], 5)).toEqual([
+    { number: 1, ended: true, problem: 'it is longer than 5 bytes' },
+    { number: 2, ended: true, text: '12345' },
+    { number: 3, ended: true, problem: 'it is longer than 5 bytes' },
+    { number: 4, ended: true, text: '1' },
+    { number: 5, ended: false, problem: 'it is longer than 5 bytes' },
+  ])
+})
+
+it('reads the same whatever the chunks are', async () => {
+  const text = fc.string({
+    unit: fc.constantFrom('a', '\n', '\r', 'ß', '€', '𝄞', '\u2028', '\ufeff'),
+    maxLength: 40,
+  })
+  const sizes = fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 1, maxLength: 5 })
+  await fc.assert(
+    fc.asyncProperty(text, sizes, async (given, cuts) => {
+      const expected = given
+        .replace(/^\ufeff/, '')
+        .split('\n')
+        .map((line, i, list) => (i < list.length - 1 ? line.replace(/\r$/, '') : line))
+      if (given === '\ufeff') return
+      if (expected.at(-1) === '') expected.pop()
+      const read = await linesOf(given, cuts)
+      expect(read.map((line) => ('text' in line ? line.text : line.problem))).toEqual(expected)
+    }),
+  )
+})
+
+it('reads a JSON value a line, without blank ones, and never quotes what is none', async () => {
+  expect(await jsonOf('{"a":1}\n\n  \nsecret words\n[2]\n{"b":')).toEqual([
+    { line: 1, value: { a: 1 } },
+    { line: 4, problem: expect.stringMatching(/^it is no JSON/) },
+    { line: 5, value: [2] },
+    { line: 6, problem: 'the file ends within it' },
+  ])
+  expect(JSON.stringify(await jsonOf('secret words\n'))).not.toContain('secret')
+})
+
+it('reads a last line without an end that is whole', async () => {
+  expect(await jsonOf('1\n{"a":2}')).toEqual([
+    { line: 1, value: 1 },
+    { line: 2, value: { a: 2 } },
+  ])
+})
