@@ -37,7 +37,12 @@ export const PICTURES: readonly Scene[] = [
   },
   { name: 'log', title: 'undertext log', command: 'log checkout' },
   { name: 'diff', title: 'undertext diff', command: 'diff checkout @', most: 46 },
-  { name: 'show', title: 'undertext show --full', command: 'show checkout --full --from 18 --to 28', most: 52 },
+  {
+    name: 'show',
+    title: 'undertext show --full',
+    command: 'show checkout --full --from 18 --to 28',
+    most: 52,
+  },
   {
     name: 'chat',
     title: 'undertext chat',

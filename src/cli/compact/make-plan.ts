@@ -1,7 +1,7 @@
 import type { CompactionPreview } from '../../compaction/preview.ts'
 import { estimatorNamed } from '../../core/estimators/built-in.ts'
 import type { Message } from '../../core/message.ts'
-import { type Estimator, measureMessage, neurolinkEstimator, tokensOf } from '../../core/tokens.ts'
+import { addSizes, type Estimator, measureMessage, neurolinkEstimator, tokensOf } from '../../core/tokens.ts'
 import type { SqliteStore } from '../../open.ts'
 import type { PreviewOptions } from '../../store-options.ts'
 import { isTokenizerName, tokenizerEstimator } from '../../tokenizers/tokenizer.ts'
@@ -33,11 +33,10 @@ function isPending({ summaryPending = [] }: CompactionPreview): boolean {
   return summaryPending.length > 0
 }
 
-/** A row's own tokens, without what a conversation takes as such. */
+/** A row's own tokens, without what a conversation takes as such: what a second one like it would add. */
 function rowTokens(message: Pick<Message, 'content'>, estimator: Estimator, provider: string): number {
-  return (
-    tokensOf(measureMessage(message, estimator), 1, estimator, provider) - estimator.tokensPerConversation
-  )
+  const sizes = measureMessage(message, estimator)
+  return tokensOf(addSizes(sizes, sizes), 2, estimator, provider) - tokensOf(sizes, 1, estimator, provider)
 }
 
 async function estimatorOf(name: string): Promise<Estimator> {
