@@ -48,7 +48,6 @@ export const chatCommand: CliCommand = {
           ],
           ['chat --url http://localhost:11434/v1 --model llama3.2', 'a model on this machine'],
           ['chat @ --url http://localhost:11434/v1', 'go on with the newest session and its model'],
-          ['chat --echo --model openai/gpt-4 --compact-threshold 0.7', 'try it without a model'],
           ['chat @ --message "And in Rust?" --provider openai', 'one turn, for scripts'],
         ]),
       )

@@ -52,9 +52,7 @@ export const compactCommand: CliCommand = {
         examples([
           ['compact @ --dry-run', 'what would happen to each row of the newest session, and what it saves'],
           ['compact @', 'show the plan, ask, do it, and say how to take it back'],
-          ['compact 0198f --target 0.25 --yes', 'down to a quarter of the window, without a question'],
           ['compact @ --stage prune,deduplicate', 'only tool outputs, no summary'],
-          ['compact @ --model openai/gpt-4o --dry-run', 'as if the window were that of gpt-4o'],
           ['compact @ --summary-model anthropic/claude-haiku-4-5', 'a summary written by a model'],
         ]),
       )
