@@ -1,4 +1,6 @@
 import type { CliCommand } from './command.ts'
+import { chatCommand } from './commands/chat.ts'
+import { compactCommand } from './commands/compact.ts'
 import { completionCommand } from './commands/completion.ts'
 import { diffCommand } from './commands/diff.ts'
 import { doctorCommand } from './commands/doctor.ts'
@@ -17,12 +19,12 @@ export const COMMANDS: readonly CliCommand[] = [
   sessionsCommand,
   showCommand,
   statsCommand,
-  // compact
+  compactCommand,
   logCommand,
   diffCommand,
   undoCommand,
   redoCommand,
-  // chat
+  chatCommand,
   importCommand,
   exportCommand,
   verifyCommand,
