@@ -40,10 +40,12 @@ export async function createContext(io: Io, options: GlobalOptions): Promise<Ope
     style,
     env,
     cwd,
+    version: io.version,
     signal,
     location,
     json: options.json === true,
     yes: isYes || !canAsk,
+    agreed: isYes,
     open: async (access, { config } = {}) => {
       const { openAt } = await import('./open-at.ts')
       const given = { env, err, style, ...(config !== undefined && { config }) }
@@ -59,6 +61,11 @@ export async function createContext(io: Io, options: GlobalOptions): Promise<Ope
       return (await import('./questions.ts')).confirm(io, question)
     },
     ask: async (question) => (canAsk ? (await import('./questions.ts')).ask(io, question) : undefined),
+    pour: async (text) => {
+      if (io.out.isTerminal) out.write(text)
+      else if (io.pour === undefined) io.out.write(text)
+      else await io.pour(text)
+    },
     progress: async (text) => {
       const isShown = io.err.isTerminal && options.json !== true && env.TERM !== 'dumb'
       return (await import('./progress.ts')).startProgress(io, isShown, text)

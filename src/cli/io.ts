@@ -9,6 +9,8 @@ export type Io = Pick<Context, 'input' | 'env' | 'cwd' | 'signal'> & {
   readonly version: string
   /** The per-user folder for data. */
   dataFolder(): Promise<string>
+  /** Writes to the standard output and waits until it can take more. */
+  pour?(text: string): Promise<void>
   /** Shows a long text by a program of the user's; false when there is none, and nothing was shown. */
   page?(command: string, text: string): Promise<boolean>
 }

@@ -35,6 +35,12 @@ function sinkOf(stream: NodeJS.WriteStream): Sink {
   }
 }
 
+/** Writes and waits until there is room again. */
+function pour(text: string): Promise<void> {
+  if (process.stdout.write(text)) return Promise.resolve()
+  return new Promise((resolve) => process.stdout.once('drain', resolve))
+}
+
 /** Runs a pager on the terminal and waits for its end. */
 function page(command: string, text: string): Promise<boolean> {
   return new Promise((resolve) => {
@@ -61,6 +67,7 @@ const io: Io = {
   signal: interrupts(),
   version: VERSION,
   dataFolder: async () => (await import('env-paths')).default('undertext', { suffix: '' }).data,
+  pour,
   page,
 }
 

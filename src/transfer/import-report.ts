@@ -1,3 +1,4 @@
+import type { ErrorCode } from '../errors.ts'
 import type { NoteEvent, Place, SourceName } from './source.ts'
 
 /** Most problems, and most notes, of one file that are told one by one; all are counted. */
@@ -45,8 +46,9 @@ export type ImportedConversation = {
   /** The first of them; of all conversations of a file together no more than 20 of each. */
   readonly problems: readonly ImportProblem[]
   readonly notes: readonly ImportNote[]
-  /** Why it was refused. */
+  /** Why it was refused, and the code where the store refused it; without one it has places that cannot be read. */
   readonly why?: string
+  readonly code?: ErrorCode
 }
 
 export type ImportTotals = {

@@ -1,3 +1,4 @@
+import type { ErrorCode } from '../errors.ts'
 import type { SessionImport } from '../import/import-types.ts'
 import type { CheckedConversation } from './check-file.ts'
 import type { ImportedCompactions, ImportedConversation } from './import-report.ts'
@@ -16,7 +17,7 @@ export function refused(
 /** What was done with a conversation. */
 export type Done =
   | Pick<SessionImport, 'status' | 'messages' | 'existing' | 'compactions'>
-  | { readonly status: 'refused'; readonly why: string }
+  | { readonly status: 'refused'; readonly why: string; readonly code?: ErrorCode }
   | { readonly status: 'empty' }
   | { readonly status: 'checked'; readonly messages: number; readonly existing: number }
 
@@ -41,6 +42,7 @@ export function outcomeOf(
     problems,
     notes,
     ...('why' in done && { why: done.why }),
+    ...('code' in done && { code: done.code }),
   }
 }
 

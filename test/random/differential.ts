@@ -490,7 +490,7 @@ async function stateOf(store: Store): Promise<unknown> {
   const nameOf = new Map(compactions.map(({ id }, index) => [id, `c${index}`] as const))
   const name = (id: string | undefined): string | undefined => (id === undefined ? undefined : nameOf.get(id))
   const view = await store.getEffectiveHistory(SESSION, { provenance: true })
-  const rows = await store.getMessages(SESSION)
+  const rows = await store.getMessages(SESSION, { shown: true })
   return {
     stats: withoutTime(await store.getContextStats(SESSION)),
     view: view.map(({ id, createdAt, condenseId, truncationId, ...rest }) => ({
@@ -507,9 +507,11 @@ async function stateOf(store: Store): Promise<unknown> {
         condenseParent,
         truncationParent,
         retiredBy,
+        shown,
         ...rest
       }) => ({
         ...rest,
+        shown: shown?.map(({ compactionId, ...one }) => ({ ...one, by: name(compactionId) })),
         tags: [condenseId, truncationId, condenseParent, truncationParent, retiredBy].map(name),
       }),
     ),

@@ -557,7 +557,10 @@ export class ModelStorage implements Storage {
     })
   }
 
-  messages(id: string, { after, before, limit, order }: Parameters<Storage['messages']>[1]): StoredMessage[] {
+  messages(
+    id: string,
+    { after, before, limit, order, shown }: Parameters<Storage['messages']>[1],
+  ): StoredMessage[] {
     const { log, keyOf } = this.#require(id)
     let positions = log.rows.flatMap(({ position }) => position ?? [])
     positions = positions.filter((position) => position > (after ?? 0) && position < (before ?? Infinity))
@@ -588,6 +591,13 @@ export class ModelStorage implements Storage {
           truncationParent: idOf(tags.truncationParent),
           retiredBy: idOf(tags.retiredBy),
           ...insertedTags(row, idOf(row.insertedBy)),
+          shown:
+            shown !== true || tags.shown.size === 0
+              ? undefined
+              : [...tags.shown].map(([part, { text, compaction }]) => ({
+                  ...{ part, text },
+                  compactionId: idOf(compaction)!,
+                })),
         }) as StoredMessage
       })
     return order === 'forward' ? stored : stored.reverse()

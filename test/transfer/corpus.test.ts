@@ -1,6 +1,14 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { fromAnthropic, fromOpenAI, type NewMessage, openStore, type SqliteStore } from '../../src/index.ts'
+import {
+  fromAnthropic,
+  fromGemini,
+  fromOpenAI,
+  type NewMessage,
+  openStore,
+  type SqliteStore,
+  validateHistory,
+} from '../../src/index.ts'
 import { exportHtml } from '../../src/transfer/export-html.ts'
 import { exportMarkdown } from '../../src/transfer/export-markdown.ts'
 import { exportView } from '../../src/transfer/export-view.ts'
@@ -44,6 +52,12 @@ async function storeOf(messages: readonly NewMessage[]): Promise<SqliteStore> {
   return store
 }
 
+const READERS = [
+  ['openai', 'openai', fromOpenAI],
+  ['anthropic', 'anthropic', fromAnthropic],
+  ['gemini', 'google-ai', fromGemini],
+] as const
+
 async function expectAll(store: SqliteStore): Promise<void> {
   const { messageCount, visibleCount } = await store.getSession('s')
   for (const format of VIEW_FORMATS)
@@ -51,6 +65,10 @@ async function expectAll(store: SqliteStore): Promise<void> {
       const document = JSON.parse(await whole(exportView(store, 's', { format, ...how })))
       expect((document.messages ?? document.contents ?? document).length).toBeGreaterThan(0)
     }
+  for (const [format, provider, read] of READERS) {
+    const document = JSON.parse(await whole(exportView(store, 's', { format, rendered: true })))
+    expect(validateHistory(read(document), provider)).toEqual([])
+  }
   const rows = await store.getMessages('s')
   for (const hidden of ['show', 'omit'] as const) {
     const count = hidden === 'show' ? rows.length : visibleCount

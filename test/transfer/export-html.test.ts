@@ -198,7 +198,7 @@ describe('the page of a session', () => {
 
 /** What is made of words: these elements and no others. */
 const OF_WORDS: { readonly [name: string]: readonly string[] } = {
-  div: ['class'],
+  div: ['class', 'dir'],
   pre: ['tabindex'],
   code: [],
   strong: [],

@@ -119,7 +119,7 @@ Asked about \`late_fee\`.
 It rounds too early.
 `
     const omitted = await whole(exportMarkdown(store, 's'))
-    expect(omitted).toContain('- **Hidden:** 3 messages: 3 by summaries\n')
+    expect(omitted).toContain('- **Hidden:** 3 messages by summaries\n')
     expect(omitted.slice(omitted.indexOf('## Comp'))).toBe(
       `${compactions}\n## Conversation\n\n*3 messages hidden here.*\n\n${summary}`,
     )

@@ -22,7 +22,9 @@ it('exports 20,000 messages of 150 MB in a heap of 96 MB', async () => {
       script,
       path,
     ])
-    const megabytes = [...stdout.matchAll(/^(\w+) (\d+)$/gm)].map(([, name, size]) => [name, Number(size)] as const)
+    const megabytes = [...stdout.matchAll(/^(\w+) (\d+)$/gm)].map(
+      ([, name, size]) => [name, Number(size)] as const,
+    )
     expect(megabytes.map(([name]) => name)).toEqual(['markdown', 'html', 'full'])
     for (const [, size] of megabytes) expect(size).toBeGreaterThanOrEqual(150)
   } finally {

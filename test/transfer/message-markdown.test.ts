@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { messageHtml } from '../../src/transfer/html/message-html.ts'
 import { messageMarkdown } from '../../src/transfer/markdown/message-markdown.ts'
 import { hidesSomething, hostileText } from './hostile.ts'
 
@@ -81,6 +82,20 @@ describe('the Markdown of a message', () => {
       }),
       { numRuns: 2_000 },
     )
+  })
+
+  it.each([
+    ['lines of code', `\`\`\`\n${'a\n'.repeat(300_000)}`],
+    ['fences within fences', `~~~\n${'``` a\n'.repeat(300_000)}`],
+    ['runs of backticks', '``` ` '.repeat(200_000)],
+    ['blanks', `a${' '.repeat(400_000)}b`],
+    ['blank lines', `    a${'\n'.repeat(400_000)}b`],
+    ['quotes', '> '.repeat(100_000)],
+    ['signs of lists', '- '.repeat(100_000)],
+    ['open links', '[a]('.repeat(100_000)],
+  ])('takes hundreds of thousands of %s', (_, text) => {
+    expect(messageMarkdown(text).length).toBeGreaterThan(100_000)
+    expect(messageHtml(text).length).toBeGreaterThan(100_000)
   })
 
   it('takes a time that grows with the text alone', () => {

@@ -34,8 +34,14 @@ export function codeBlockAt(
 
 /** A fence of backticks that no run of them within a text can close. */
 export function fenceAround(text: string): string {
-  const runs = text.match(/`{3,}/g) ?? []
-  return '`'.repeat(Math.max(3, ...runs.map((run) => run.length + 1)))
+  return '`'.repeat(Math.max(3, longestRun(text) + 1))
+}
+
+/** The length of the longest run of backticks in a text. */
+export function longestRun(text: string): number {
+  let longest = 0
+  for (const [run] of text.matchAll(/`+/g)) longest = Math.max(longest, run.length)
+  return longest
 }
 
 /** A line with the tabs before its text as spaces, four columns apart. */

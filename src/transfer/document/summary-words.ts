@@ -46,10 +46,12 @@ export function sessionFacts(
 ): Fact[] {
   const hidden = session.hidden.condensed + session.hidden.truncated + session.hidden.byHand
   const { condensed, truncated, byHand } = session.hidden
+  const causes = [condensed, truncated, byHand].filter((count) => count > 0).length
+  const several = (count: number): string => (causes > 1 ? `${figure(count)} ` : '')
   const parts = [
-    condensed > 0 ? `${figure(condensed)} by summaries` : '',
-    truncated > 0 ? `${figure(truncated)} by truncation` : '',
-    byHand > 0 ? `${figure(byHand)} by hand` : '',
+    condensed > 0 ? `${several(condensed)}by summaries` : '',
+    truncated > 0 ? `${several(truncated)}by truncation` : '',
+    byHand > 0 ? `${several(byHand)}by hand` : '',
   ].filter((part) => part !== '')
   return [
     { name: 'Session', words: '', given: session.id },
@@ -61,7 +63,14 @@ export function sessionFacts(
     ...(session.archivedAt === undefined ? [] : [{ name: 'Archived', words: time(session.archivedAt) }]),
     { name: 'Messages', words: `${figure(session.messageCount)} in the log` },
     { name: 'Sent now', words: `${figure(session.visibleCount)} messages, summaries and markers included` },
-    ...(hidden > 0 ? [{ name: 'Hidden', words: `${figure(hidden)} messages: ${parts.join(', ')}` }] : []),
+    ...(hidden > 0
+      ? [
+          {
+            name: 'Hidden',
+            words: `${figure(hidden)} messages${parts.length > 1 ? ':' : ''} ${parts.join(', ')}`,
+          },
+        ]
+      : []),
     ...(stats === undefined
       ? []
       : [

@@ -28,8 +28,8 @@ export function messageHtml(text: string): string {
   const blocks: string[] = []
   let words: string[] = []
   const flush = (): void => {
-    const said = words.join('\n').replace(/^\n+|\s+$/g, '')
-    if (said !== '') blocks.push(`<div class="said">${said}</div>`)
+    const said = words.join('\n').replace(/^\n+/, '').trimEnd()
+    if (said !== '') blocks.push(`<div class="said" dir="auto">${said}</div>`)
     words = []
   }
   for (let at = 0; at < lines.length; ) {

@@ -43,7 +43,7 @@ export function pageHead(document: SessionDocument, settings: DocumentSettings):
 <a class="skip" href="#conversation">Skip to the conversation</a>
 <div class="page">
 <header>
-<h1>${title}</h1>
+<h1 dir="auto">${title}</h1>
 <dl>
 ${facts}
 </dl>

@@ -44,7 +44,7 @@ h3 { margin: 0; font-size: .95rem; } h3 a { color: inherit; text-decoration: non
 .gap { text-align: center; color: var(--soft); font-size: .875rem; }
 body:has(#show-hidden:not(:checked)) .row.hidden:not(:target) { display: none; } .row.filtered { display: none; }
 .said { white-space: pre-wrap; overflow-wrap: anywhere; margin: .4rem 0; }
-code, pre { font: .84em/1.5 ui-monospace, monospace; } .said code, .label code, summary code { background: var(--code); border-radius: .25rem; padding: .05rem .3rem; }
+code, .said, .media { unicode-bidi: isolate; } code, pre { font: .84em/1.5 ui-monospace, monospace; } .said code, .label code, summary code { background: var(--code); border-radius: .25rem; padding: .05rem .3rem; }
 pre { background: var(--code); border-radius: .4rem; padding: .6rem .8rem; margin: .4rem 0; overflow: auto; max-height: 40rem; } pre code { font-size: .84rem; }
 .label { margin: .4rem 0 .2rem; } .label code, summary code { color: var(--ink); } .label .id, summary .id { color: var(--soft); }
 details { margin: .4rem 0; } summary { cursor: pointer; font-size: .8125rem; color: var(--soft); } .failed { color: var(--failed); }

@@ -17,9 +17,8 @@ const QUOTE_DEPTH = 8
 
 /** What a message said, ready to stand in the document. */
 export function messageMarkdown(text: string): string {
-  return keptLines(visibleText(text).split('\n'), 0)
-    .join('\n')
-    .replace(/^\n+|\s+$/g, '')
+  const kept = keptLines(visibleText(text).split('\n'), 0).join('\n')
+  return kept.replace(/^\n+/, '').trimEnd()
 }
 
 /** Reading the lines of one level of quoting. */
@@ -67,8 +66,9 @@ function writeCode(lines: readonly string[], indent: number, info: string, cours
   const fence = fenceAround(lines.join('\n'))
   // So far to the right it could go on the paragraph before.
   if (indent >= 4 && !course.isBlank) course.out.push('')
-  const inner = lines.map((line) => (line === '' ? '' : margin + line))
-  course.out.push(`${margin}${fence}${info}`, ...inner, `${margin}${fence}`)
+  course.out.push(`${margin}${fence}${info}`)
+  for (const line of lines) course.out.push(line === '' ? '' : margin + line)
+  course.out.push(`${margin}${fence}`)
   course.isBlank = true
 }
 

@@ -1,5 +1,5 @@
 import { type Block, type Code, isLong, lengthOf } from '../document/blocks.ts'
-import { fenceAround } from '../document/code-blocks.ts'
+import { fenceAround, longestRun } from '../document/code-blocks.ts'
 import type { SessionDocument } from '../document/session-document.ts'
 import { compactionName } from '../document/summary-words.ts'
 import { visibleLine, visibleText } from '../document/visible-text.ts'
@@ -86,8 +86,7 @@ export function codeSpan(text: string): string {
   const shown = visibleLine(text).trim()
   if (shown === '') return '*(empty)*'
   if (shown.includes('<')) return `<code>${inertText(shown)}</code>`
-  const longest = Math.max(0, ...(shown.match(/`+/g) ?? []).map((run) => run.length))
-  const fence = '`'.repeat(longest + 1)
+  const fence = '`'.repeat(longestRun(shown) + 1)
   const space = shown.startsWith('`') || shown.endsWith('`') ? ' ' : ''
   return `${fence}${space}${shown}${space}${fence}`
 }

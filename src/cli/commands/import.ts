@@ -1,0 +1,39 @@
+import { Option } from 'commander'
+import { SOURCE_NAMES } from '../../transfer/source.ts'
+import type { ImportCommandOptions } from '../actions/import.ts'
+import type { CliCommand } from '../command.ts'
+import { examples } from '../examples.ts'
+
+export const importCommand: CliCommand = {
+  name: 'import',
+  register: (program, run) =>
+    program
+      .command('import')
+      .summary('bring conversations in from files')
+      .description(
+        `Brings in sessions of Claude Code, pi and Roo Code, exports of ChatGPT, transcripts of OpenAI's and Anthropic's APIs (JSON, JSONL), plain messages with a role and a content, and histories this program exported. What a file is, it tells by what stands in it.
+
+Each file is checked as a whole first; a conversation with a bad place is not stored, the others are. The same file again adds nothing, a file that has grown adds its end. Compactions that the agent had made can be undone here.`,
+      )
+      .argument('<file...>', 'files to import')
+      .addOption(new Option('--from <kind>', 'what the files are, instead of looking').choices(SOURCE_NAMES))
+      .option('--session <id>', 'what the session is called, for a file with one conversation')
+      .option('--prefix <text>', 'stands before what sessions are called otherwise')
+      .option('--skip-bad', 'store conversations without the places that cannot be read')
+      .option('--branches', 'branches that a conversation has left become sessions of their own')
+      .option('--dry-run', 'check the files and say what would be stored')
+      .option('--owner <owner>', 'whose the sessions are')
+      .option('--reason <text>', 'why, for the audit')
+      .addHelpText(
+        'after',
+        examples([
+          ['import ~/.claude/projects/*/*.jsonl', 'all sessions of Claude Code'],
+          ['import conversations.json --branches', 'an export of ChatGPT, abandoned branches as well'],
+          ['import run.jsonl --session nightly-7 --dry-run', 'what would become of one transcript'],
+          ['import broken.jsonl --skip-bad', 'all of it but the bad lines'],
+        ]),
+      )
+      .action((files: string[], options: ImportCommandOptions) =>
+        run(async (context) => (await import('../actions/import.ts')).importFiles(context, files, options)),
+      ),
+}
