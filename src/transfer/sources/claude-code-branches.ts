@@ -49,6 +49,7 @@ export class Branches {
   #visible: Node[] = []
   readonly #answers = new Map<string, Node[]>()
   readonly #callers = new Map<string, Node>()
+  readonly #hidings: Hiding[] = []
   readonly #condensed: Hiding[] = []
   readonly #instead = new Map<Node, Node>()
   #boundary: Node | undefined
@@ -158,6 +159,7 @@ export class Branches {
 
   #hide(hiding: Hiding): void {
     this.made.push(hiding.made)
+    this.#hidings.push(hiding)
     this.#conceal(hiding)
   }
 
@@ -178,11 +180,13 @@ export class Branches {
     return left.reverse()
   }
 
-  /** Where all that is said is left from some place on, what says nothing goes along. */
+  /** Where all that was ever said is left from some place on, what says nothing goes along. */
   #coversOf(left: readonly Node[], next: number): PositionRange[] {
     const first = left[0]!.ordinal
+    const isBehind = (node: Node): boolean => node.ordinal >= first
     const isEnd =
-      this.#visible.findLastIndex(({ ordinal }) => ordinal < first) + left.length + 1 === this.#visible.length
+      this.#visible.filter(isBehind).length === left.length &&
+      !this.#hidings.some((hiding) => hiding.nodes.some((node) => node.hiddenBy === hiding && isBehind(node)))
     return isEnd ? [[first, next - 1]] : rangesOf(left.map(({ ordinal }) => ordinal))
   }
 
@@ -210,13 +214,26 @@ export class Branches {
     const covered = wholeRun(longestRun(before, new Set(kept)), before, (id) => this.#callers.get(id))
     if (covered.length + kept.length < before.length)
       mended.push('a compaction that kept what stands apart, or parted calls from their results, covers less')
-    const covers = coversOf(covered, before, boundary.ordinal, summary.ordinal)
-    const made: Made = { id: summary.facts.uuid, kind: 'condense', covers, undone: false }
+    const covers = coversOf(covered, before, {
+      boundary: boundary.ordinal,
+      summary: summary.ordinal,
+      isSeen: (to) => this.#isSeen(to),
+    })
+    const made: Made = { id: summary.facts.uuid, kind: 'condense', covers: [covers], undone: false }
     const hiding = { made, nodes: covered, boundary }
     this.#condensed.push(hiding)
     this.#hide(hiding)
     this.#relink(boundary, summary, kept)
     return made
+  }
+
+  /** Whether a row up to this one is surely seen: a summary, or rows that nothing hid. */
+  #isSeen(to: number): boolean {
+    const inForce = this.made.filter(({ undone, covers }) => !undone && covers[0]![0] <= to)
+    return (
+      inForce.length === 0 ||
+      inForce.some(({ kind, covers }) => kind === 'condense' && covers.at(-1)![1] <= to)
+    )
   }
 
   #keptBy(preserved: Preserved | undefined): Node[] {

@@ -41,23 +41,22 @@ export function wholeRun<T extends Spoken>(
   }
 }
 
-/** The rows a summary stands for, given the ordinals of its boundary and its own entry. */
+/**
+ * The rows a summary stands for, given the ordinals of its boundary and its own entry: what is covered, and between what stays rows that say
+ * nothing and earlier summaries. Where all that is said is kept, what stands before it, if anything is seen of that (`isSeen`), else the
+ * compaction's own entries.
+ */
 export function coversOf(
   covered: readonly Spoken[],
   before: readonly Spoken[],
-  boundary: number,
-  summary: number,
-): PositionRange[] {
+  { boundary, summary, isSeen }: { boundary: number; summary: number; isSeen: (to: number) => boolean },
+): PositionRange {
   const [first, last] = [covered[0], covered.at(-1)]
-  if (first === undefined || last === undefined) return [rowsBesides(before[0], boundary, summary)]
-  // Rows that say nothing go along, and so does an earlier summary.
-  const from = first === before[0] ? 1 : first.ordinal
-  const to = last === before.at(-1) ? boundary - 1 : last.ordinal
-  return [[from, to]]
-}
-
-/** Where all that is said is kept: what stands before it, else the compaction's own entries, which say nothing. */
-function rowsBesides(first: Spoken | undefined, boundary: number, summary: number): PositionRange {
-  const before = first === undefined ? boundary - 1 : first.ordinal - 1
-  return before > 0 ? [1, before] : [boundary, summary]
+  if (first === undefined || last === undefined) {
+    const to = (before[0]?.ordinal ?? boundary) - 1
+    return to > 0 && isSeen(to) ? [1, to] : [boundary, summary]
+  }
+  const previous = before[before.indexOf(first) - 1]
+  const next = before[before.indexOf(last) + 1]
+  return [(previous?.ordinal ?? 0) + 1, (next?.ordinal ?? boundary) - 1]
 }

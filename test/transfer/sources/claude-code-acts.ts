@@ -7,7 +7,7 @@ import { answer, boundary, call, result, summary, user } from './claude-code-ent
 type Entry = { readonly uuid: string; readonly parentUuid: string | null } & object
 
 /** What somebody does: says something, calls tools side by side, goes back to an entry, compacts. */
-type Act = { readonly act: 'turn' | 'tools' | 'back' | 'compact'; readonly at: number }
+type Act = { readonly act: 'turn' | 'tools' | 'back' | 'compact' | 'keep'; readonly at: number }
 export const acts: fc.Arbitrary<Act[]> = fc.array(
   fc.record({
     act: fc.constantFrom(
@@ -15,7 +15,9 @@ export const acts: fc.Arbitrary<Act[]> = fc.array(
       'turn' as const,
       'tools' as const,
       'back' as const,
+      'back' as const,
       'compact' as const,
+      'keep' as const,
     ),
     at: fc.nat({ max: 1_000 }),
   }),
@@ -34,10 +36,13 @@ export function fileOf(all: readonly Act[], cwd: string): Entry[] {
   }
   /** Ends of turns: where one can go back to. */
   const ends: string[] = []
+  /** The turn said last, which a compaction may keep. */
+  let turn: string[] = []
   const say = (): void => {
     const asked = add((uuid) => user(uuid, leaf))
     leaf = add((uuid) => answer(uuid, asked))
     ends.push(leaf)
+    turn = [asked, leaf]
   }
   for (const { act, at } of all) {
     if (act === 'turn' || leaf === null) say()
@@ -50,12 +55,17 @@ export function fileOf(all: readonly Act[], cwd: string): Entry[] {
       const last = add((uuid) => result(uuid, second, second))
       leaf = add((uuid) => answer(uuid, at % 2 === 0 ? last : brought))
       ends.push(leaf)
+      turn = []
     } else if (act === 'back') {
       leaf = at % 7 === 0 ? null : ends[at % ends.length]!
       say()
     } else {
       const before: string = leaf
-      const start = add((uuid) => boundary(uuid, before))
+      const kept = act === 'keep' ? turn : []
+      // The summary comes right behind its boundary.
+      const anchorUuid = `00000000-0000-4000-8000-${String(entries.length + 2).padStart(12, '0')}`
+      const preserved = kept.length === 0 ? {} : { preservedMessages: { anchorUuid, uuids: kept } }
+      const start = add((uuid) => boundary(uuid, before, { trigger: 'auto', ...preserved }))
       leaf = add((uuid) => summary(uuid, start))
       say()
     }
