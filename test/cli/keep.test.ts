@@ -43,6 +43,15 @@ describe('verify', () => {
   })
 })
 
+it('stops at Ctrl-C with 130, having changed nothing', async () => {
+  const before = await small.change((store) => store.getAuditLog('talk'))
+  const { exit, out, err } = await runCli(['verify', '--repair', '--db', small.path], {
+    signal: AbortSignal.abort(),
+  })
+  expect([exit, out, err]).toEqual([130, '', 'undertext: Interrupted.\n'])
+  expect(await small.change((store) => store.getAuditLog('talk'))).toEqual(before)
+})
+
 describe('purge', () => {
   const isThere = async (): Promise<boolean> => (await run('show', 'talk')).exit === 0
 

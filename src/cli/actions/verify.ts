@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import type { Finding } from '../../core/verify.ts'
 import type { SqliteStore } from '../../open.ts'
 import { CliError } from '../cli-error.ts'
@@ -27,6 +28,8 @@ export async function verify(
   const ids = given === undefined ? await everyId(store) : [await context.session(store, given)]
   const verified: Verified[] = []
   for (const id of ids) {
+    // Checking takes the whole thread; a Ctrl-C is heard in between.
+    await setImmediate()
     context.signal.throwIfAborted()
     verified.push(await verifyOne(store, id, repair))
   }
