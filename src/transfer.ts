@@ -7,6 +7,17 @@ export type { DocumentStore } from './transfer/document/session-document.ts'
 export { exportHtml } from './transfer/export-html.ts'
 export { exportMarkdown } from './transfer/export-markdown.ts'
 export { type ExportViewOptions, exportView, type ViewStore } from './transfer/export-view.ts'
+export {
+  type CheckedHistory,
+  checkHistory,
+  type HistoryLine,
+  type HistoryLines,
+  type HistoryProblem,
+  historyLines,
+  type RestoredHistory,
+  type RestoreFromOptions,
+  restoreFrom,
+} from './transfer/history-lines.ts'
 export { importFile } from './transfer/import-file.ts'
 export type { ImportFileOptions, ImportProgress } from './transfer/import-options.ts'
 export type {
@@ -18,6 +29,7 @@ export type {
   ImportStatus,
   ImportTotals,
 } from './transfer/import-report.ts'
+export { type Line, readLines } from './transfer/lines.ts'
 export { SOURCE_NAMES, type SourceName } from './transfer/source.ts'
 export { VIEW_FORMATS, type ViewFormat } from './transfer/view-formats.ts'
 export type { ImportStore } from './transfer/write-file.ts'

@@ -146,6 +146,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   transfer: [
     'core',
     'ai-sdk',
+    'claude-agent-sdk',
+    'claude-agent-sdk',
     'formats',
     'history',
     'import/import-types.ts',

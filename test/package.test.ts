@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
-import { mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 
@@ -27,8 +27,10 @@ beforeAll(async () => {
   const { dependencies } = JSON.parse(await readFile(join(modules, 'undertext', 'package.json'), 'utf8')) as {
     dependencies: Record<string, string>
   }
-  for (const name of Object.keys(dependencies))
+  for (const name of Object.keys(dependencies)) {
+    await mkdir(dirname(join(modules, name)), { recursive: true })
     await symlink(join(REPOSITORY, 'node_modules', name), join(modules, name))
+  }
 }, 120_000)
 
 afterAll(() => rm(project, { recursive: true, force: true }))
@@ -52,6 +54,22 @@ it('is required from CommonJS and runs', async () => {
   )
   const { stdout } = await run(process.execPath, ['use.cjs'], { cwd: project })
   expect(stdout.trim()).toBe('1 false')
+})
+
+it('is a program', async () => {
+  const { bin, version } = JSON.parse(
+    await readFile(join(project, 'node_modules', 'undertext', 'package.json'), 'utf8'),
+  ) as { bin: { undertext: string }; version: string }
+  const program = join(project, 'node_modules', 'undertext', bin.undertext)
+  expect((await readFile(program, 'utf8')).startsWith('#!/usr/bin/env node\n')).toBe(true)
+  const { stdout } = await run(process.execPath, [program, '--version'], { cwd: project })
+  expect(stdout).toBe(`${version}\n`)
+  const db = ['--db', join(project, 'program.db')]
+  const chats = join(project, 'chats.jsonl')
+  await writeFile(chats, '{"role":"user","content":"hello"}\n')
+  await run(process.execPath, [program, 'import', chats, ...db], { cwd: project })
+  const listed = await run(process.execPath, [program, 'sessions', '--json', ...db], { cwd: project })
+  expect(JSON.parse(listed.stdout)).toMatchObject({ sessions: [{ id: 'chats', messages: 1 }], more: false })
 })
 
 it('says what to install when a tokenizer is asked for and absent', async () => {

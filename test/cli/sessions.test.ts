@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { openStore } from '../../src/index.ts'
 import { runCli } from '../support/cli-run.ts'
 import { type SmallStore, smallStore } from '../support/cli-store.ts'
 
@@ -77,4 +78,26 @@ it('finds a session by a beginning that only one has, or @', async () => {
   expect(unknown.err).toBe(
     'undertext: There is no session "nobody".\n`undertext sessions` lists them; @ is the newest.\n',
   )
+})
+
+it('says kindly what to do where nothing is stored', async () => {
+  const path = `${small.folder}/fresh.db`
+  await (await openStore(path, { env: false })).close()
+  const run = (...argv: string[]) => runCli([...argv, '--db', path])
+  expect((await run('sessions')).out).toBe('The store holds no session yet.\n')
+  expect((await run('sessions', '--archived')).out).toBe('No session is archived.\n')
+  for (const argv of [
+    ['show', '@'],
+    ['stats', '@'],
+    ['log', '@'],
+    ['undo', '@', '@'],
+    ['diff', '@', '@'],
+    ['purge', '@'],
+  ])
+    expect(await run(...argv), argv.join(' ')).toMatchObject({
+      exit: 3,
+      out: '',
+      err: expect.stringContaining('There is no session yet.'),
+    })
+  expect((await run('verify')).out).toBe('✓ 0 sessions checked, nothing found\n')
 })

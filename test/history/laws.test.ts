@@ -12,7 +12,7 @@ import { everythingOf, linesOf, restoreLines } from './support.ts'
  * undo and redo that can be asked for.
  */
 
-const RUNS = process.env.LONG === '1' ? 2_000 : 60
+const RUNS = process.env.LONG === '1' ? 1_000 : 40
 const SEED = process.env.SEED === undefined ? Date.now() % 1_000_000 : Number(process.env.SEED)
 const ESTIMATORS = ['neurolink', 'calibrated', 'nca', 'promptfleet'] as const
 

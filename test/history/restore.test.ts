@@ -1,6 +1,12 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import type { HistoryRecord } from '../../src/core/history/records.ts'
-import { estimatorNamed, type NewMessage, openStore, type SqliteStore } from '../../src/index.ts'
+import {
+  estimatorNamed,
+  type ImportEvent,
+  type NewMessage,
+  openStore,
+  type SqliteStore,
+} from '../../src/index.ts'
 import { storageOf } from '../support/apply-stage.ts'
 import { call, chat, result, say, units } from '../support/conversation.ts'
 import { everythingOf, linesOf, recordsOf, restoreLines } from './support.ts'
@@ -103,6 +109,37 @@ describe('a restored session', () => {
     expect((await other.getSession('b')).archivedAt).toBe((await store.getSession('b')).archivedAt)
   })
 
+  it('may have come from elsewhere, with its compactions', async () => {
+    const [store, other] = [await openMemory(), await openMemory()]
+    const messages = [...chat(2), call('c', 'run'), result('c', units(50)), ...chat(2), say('user', 'now')]
+    const events: ImportEvent[] = messages.map((message, index) => ({
+      ...{ type: 'message', at: {} },
+      message: { ...message, idempotencyKey: `m${index}` },
+    }))
+    const compaction = (
+      id: string,
+      kind: 'condense' | 'truncate',
+      from: number,
+      to: number,
+    ): ImportEvent => ({
+      ...{ type: 'compaction', at: {} },
+      compaction: { id, kind, covers: [[from, to]], text: `for ${id}`, undone: id === 'z' },
+    })
+    events.push(
+      compaction('x', 'condense', 2, 6),
+      compaction('y', 'truncate', 1, 1),
+      compaction('z', 'condense', 1, 8),
+    )
+    await store.importSession('s', events, { source: 'elsewhere' })
+    expect(await store.listCompactions('s')).not.toHaveLength(0)
+    const lines = await linesOf(store, 's')
+    await restoreLines(other, lines)
+    expect(await everythingOf(other, 's')).toEqual(await everythingOf(store, 's'))
+    // What was imported is known in the restored one too.
+    const again = await other.importSession('s', events, { source: 'elsewhere' })
+    expect(again).toMatchObject({ status: 'unchanged', messages: 0 })
+  })
+
   it('may have no messages', async () => {
     const [store, other] = [await openMemory(), await openMemory()]
     await store.createSession({ id: 's', title: 'to come' })
@@ -152,7 +189,7 @@ describe('a restored session', () => {
     await restoreLines(other, await linesOf(store, 's'))
     const messages = await other.getMessages('s')
     expect(messages).toEqual(await store.getMessages('s'))
-    const { content } = messages[1] as { content: readonly [{ input: typeof input }] }
+    const { content } = messages[1] as unknown as { content: readonly [{ input: typeof input }] }
     expect(Object.hasOwn(content[0].input, '__proto__')).toBe(true)
     expect(Object.is(content[0].input.zero, -0)).toBe(true)
     expect(JSON.stringify(content[0].input.deep)).toBe(JSON.stringify(deep))
@@ -305,5 +342,30 @@ describe('a store', () => {
     }
     await expect(other.restoreSession(records())).rejects.toThrow('the disk is gone')
     expect(await storageOf(other).stagedSessions()).toEqual([])
+  })
+
+  it('refuses a preview made before the session was purged and restored: its rows are others inside', async () => {
+    const store = await openMemory()
+    const turn = (n: number): NewMessage[] => [
+      ...[say('user', 'x'), call(`c${n}`, 'run')],
+      ...[result(`c${n}`, units(300)), say('assistant', 'y')],
+    ]
+    const turns = [1, 2, 3, 4, 5, 6].flatMap(turn)
+    await store.append('first', [say('user', 'x')])
+    await store.append('s', turns)
+    const pruning = { enableDeduplicate: false, enableSummarize: false, enableTruncate: false }
+    const settings = { ...pruning, pruneProtectTokens: 30, pruneMinimumSavings: 1, targetTokens: 300 }
+    const preview = (await store.previewCompaction('s', settings))!
+    expect(preview.compactions).toHaveLength(1)
+    const lines = await linesOf(store, 's')
+    await store.purgeSession('s')
+    await store.append('other', turns)
+    await restoreLines(store, lines)
+    await expect(store.compactSession('s', preview)).rejects.toMatchObject({ code: 'STALE_PLAN' })
+    for (const id of ['s', 'other']) {
+      expect((await store.verifySession(id)).findings).toEqual([])
+      expect(await store.listCompactions(id)).toEqual([])
+    }
+    expect((await store.compactSession('s', settings))!.compacted).toBe(true)
   })
 })

@@ -5,6 +5,7 @@ import { describeAudit } from './contract/audit.ts'
 import { describeBilling } from './contract/billing.ts'
 import { describeConcurrency } from './contract/concurrency.ts'
 import { describeExpand } from './contract/expand.ts'
+import { describeHistories } from './contract/histories.ts'
 import { describeLossless } from './contract/lossless.ts'
 import { describePreview } from './contract/preview.ts'
 import { describePromptCache } from './contract/prompt-cache.ts'
@@ -73,5 +74,6 @@ export function describeStore(name: string, factory: StoreFactory, keeps: Keeps 
     describeConcurrency(contract)
     describeAudit(contract)
     describeReadings(contract)
+    describeHistories(contract)
   })
 }

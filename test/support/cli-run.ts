@@ -55,8 +55,15 @@ export async function runCli(argv: readonly string[], options: RunOptions = {}):
     exit,
     ...texts,
     lines: stripVTControlCharacters(texts.out).trimEnd().split('\n'),
-    get json() {
-      return JSON.parse(texts.out)
-    },
+    json: parsed(texts.out),
+  }
+}
+
+/** What was written, where it is one JSON value. */
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
   }
 }

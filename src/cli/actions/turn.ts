@@ -30,7 +30,10 @@ export async function turn(
   const compactions = await namedIn(store, session, compactionIds)
   if (context.json)
     context.printJson({ session, changed, compactions: compactionIds, rows, parts, before, after })
-  else write(context, verb, changed, compactions, before, after)
+  else {
+    const undone = changed ? [] : await undoneOf(store, session, id)
+    write(context, verb, { changed, compactions, undone }, before, after)
+  }
   return EXIT.done
 }
 
@@ -39,6 +42,18 @@ type Figures = { readonly visible: number; readonly tokens: number }
 async function figuresOf(store: SqliteStore, session: string): Promise<Figures> {
   const stats = await store.getContextStats(session)
   return { visible: stats?.messageCount ?? 0, tokens: stats?.estimatedInputTokens ?? 0 }
+}
+
+type Turned = {
+  readonly changed: boolean
+  readonly compactions: readonly Compaction[]
+  /** Where nothing was changed: members of the run that are out of force. */
+  readonly undone: readonly string[]
+}
+
+async function undoneOf(store: SqliteStore, session: string, run: string): Promise<string[]> {
+  const members = await store.listCompactions(session, { runId: run })
+  return members.filter(({ status }) => status === 'undone').map(({ id }) => id)
 }
 
 /** In the order they were turned. */
@@ -50,13 +65,13 @@ async function namedIn(store: SqliteStore, session: string, ids: readonly string
 function write(
   { out, style }: Context,
   verb: 'undo' | 'redo',
-  changed: boolean,
-  compactions: readonly Compaction[],
+  { changed, compactions, undone }: Turned,
   before: Figures,
   after: Figures,
 ): void {
   if (!changed) {
-    out.write(`Nothing to ${verb}: ${verb === 'undo' ? 'it is out of force' : 'it is in force'} already.\n`)
+    const lines = paragraph(safeLine(`Nothing to ${verb}: ${whyNothing(verb, undone)}`), out)
+    out.write(`${lines.join('\n')}\n`)
     return
   }
   const done = verb === 'undo' ? 'Undone' : 'Put back'
@@ -65,6 +80,13 @@ function write(
   )
   const view = `The view: ${count(before.visible)} → ${counted(after.visible, 'row')}, ${count(before.tokens)} → ${count(after.tokens)} tokens.`
   out.write(`${[...lines.map((line) => style.green(line)), ...paragraph(view, out)].join('\n')}\n`)
+}
+
+/** A run is put back as its last undo took it down; members that went by their own ids come back by them. */
+function whyNothing(verb: 'undo' | 'redo', undone: readonly string[]): string {
+  if (verb === 'undo') return 'it is out of force already.'
+  if (undone.length === 0) return 'it is in force already.'
+  return `of this run these were undone by their own ids, and are put back by them: ${undone.join(', ')}`
 }
 
 /** What an undo brought back, or a redo did again. */

@@ -10,7 +10,9 @@ import type { HistoryRecord } from './records.ts'
  * somebody said.
  */
 
-const count = z.int().nonnegative()
+/** No count or sum is larger, so that adding to it stays exact. */
+const MAX_COUNT = 1_000_000_000_000_000
+const count = z.int().nonnegative().max(MAX_COUNT)
 const ordinal = z.int().positive()
 const time = z.int()
 const flag = z.literal(true).optional()
@@ -198,7 +200,8 @@ const end = z.strictObject({
     .optional(),
 })
 
-const SCHEMAS: { readonly [T in HistoryRecord['type']]: z.ZodType } = {
+/** The schema of each type of record. */
+export const RECORD_SCHEMAS: { readonly [T in HistoryRecord['type']]: z.ZodObject } = {
   header,
   session,
   compaction,
@@ -217,7 +220,7 @@ const SCHEMAS: { readonly [T in HistoryRecord['type']]: z.ZodType } = {
 export function formProblem(record: unknown): string | undefined {
   if (typeof record !== 'object' || record === null) return 'a record must be an object'
   const { type } = record as { readonly type?: unknown }
-  const known = typeof type === 'string' && Object.hasOwn(SCHEMAS, type)
+  const known = typeof type === 'string' && Object.hasOwn(RECORD_SCHEMAS, type)
   if (!known) return 'its type is none that a history has'
-  return problemOf(SCHEMAS[type as HistoryRecord['type']], record)
+  return problemOf(RECORD_SCHEMAS[type as HistoryRecord['type']], record)
 }

@@ -46,6 +46,7 @@ export function commitRun(
       const now = viewIndex(connection, session, snapshot.view.provider, estimators)
       recheckSteps(sessionId, run.steps, now, snapshot.session.messageCount)
     }
+    requireKeys(connection, session, run.steps)
     const keys = new Map<number, number>()
     let ordinal = session.inserted
     // Every step raises the version, so ranks are unique and in the order of commits.
@@ -64,6 +65,26 @@ export function commitRun(
     for (const attempt of run.failed) recordFailure(connection, session, run, attempt)
     if (lease !== undefined) clearLease(connection, session.no)
   })
+}
+
+/**
+ * What is replaced is written by the keys of its rows, and a session that was purged and restored meanwhile is the same in all but those:
+ * they may be another session's by now.
+ */
+function requireKeys(connection: Connection, session: StoredSession, steps: readonly CommitStep[]): void {
+  const rows = new Map<number, readonly [key: number, anchor: number, ordinal: number]>()
+  for (const { plan } of steps) {
+    for (const { row } of [...plan.replace, ...plan.requires])
+      if (row.key >= 0) rows.set(row.key, [row.key, row.anchor, row.ordinal])
+  }
+  if (rows.size === 0) return
+  const found = connection.get(
+    `select count(*) from json_each(?) k cross join undertext_messages m on m.key = k.value ->> 0
+     where m.session = ? and m.anchor = k.value ->> 1 and m.ordinal = k.value ->> 2`,
+    JSON.stringify([...rows.values()]),
+    session.no,
+  )!
+  if (found[0] !== rows.size) throw stale(session.id, 'the session was restored since')
 }
 
 function stale(sessionId: string, why: string): UndertextError<'STALE_PLAN'> {

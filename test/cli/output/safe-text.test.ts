@@ -6,11 +6,18 @@ import { createStyle, sealed } from '../../../src/cli/output/style.ts'
 import { terminalCode } from '../../../src/cli/output/trusted-codes.ts'
 
 /** What no terminal may get but a line break and a tab; joiners and variation selectors have their places. */
-const FORBIDDEN =
-  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|[\u{e0100}-\u{e01ef}]|\p{Cs}/u
+const FORBIDDEN = new RegExp(
+  [
+    '[\\u0000-\\u0008\\u000b-\\u001f\\u007f-\\u009f]',
+    '[\\u00ad\\u061c\\u180e\\u200b\\u200e\\u200f\\u2028-\\u202e\\u2060-\\u206f\\ufeff\\ufff9-\\ufffb]',
+    '[\\u{e0100}-\\u{e01ef}]',
+    '\\p{Cs}',
+  ].join('|'),
+  'u',
+)
 /** Flags of regions are written with tags, and our own colours with escapes. */
 const FLAGS = /🏴[\u{e0030}-\u{e007f}]+/gu
-const COLOURS = /\x1b\[(?:1|22|31|39)m/g
+const COLOURS = new RegExp(`${'\x1b'}\\[(?:1|22|31|39)m`, 'g')
 
 /** Text full of what is dangerous, and of what must not be spoilt. */
 const hostile = fc

@@ -1,0 +1,70 @@
+import { describe, expect, it } from 'vitest'
+import type { HistoryRecord, Store } from '../../../src/index.ts'
+import { call, chat, result, say, units } from '../../support/conversation.ts'
+import type { Contract } from './support.ts'
+import { S } from './support.ts'
+
+async function recordsOf(store: Store, id = S): Promise<HistoryRecord[]> {
+  const records: HistoryRecord[] = []
+  for await (const record of store.exportSession(id)) records.push(record)
+  return records
+}
+
+/** Whole sessions as records: what every storage that keeps an audit can give and take. */
+export function describeHistories({ open, keeps }: Contract): void {
+  describe.skipIf(!keeps.histories)('whole sessions', () => {
+    it('are made again of what an export gave, and go on as the first would', async () => {
+      const [store, other] = [await open(), await open()]
+      await store.append(S, [
+        { ...say('user', 'hello'), id: 'own' },
+        call('c', 'run'),
+        result('c', units(500)),
+      ])
+      await store.append(S, chat(6))
+      await store.pin(S, ['own'])
+      const run = (await store.compactSession(S, { range: { from: 4, to: 7 }, summary: 'so far' }))!
+      await store.hideMessages(S, [(await store.getMessages(S)).at(-1)!.id])
+      const records = await recordsOf(store)
+      expect(await other.restoreSession(records)).toEqual({
+        ...{ sessionId: S, existing: false, messages: 15, compactions: 2 },
+      })
+      for (const one of [store, other]) {
+        await one.undoCompaction(S, run.runId)
+        await one.redoCompaction(S, run.runId)
+        await one.undoCompaction(S, run.runId)
+      }
+      expect(await other.getMessages(S)).toEqual(await store.getMessages(S))
+      expect(await other.getEffectiveHistory(S)).toEqual(await store.getEffectiveHistory(S))
+      expect((await other.verifySession(S)).findings).toEqual([])
+      expect(await other.restoreSession(await recordsOf(store), { id: 'copy' })).toMatchObject({
+        existing: false,
+      })
+      expect(await other.getEffectiveHistory('copy').then((view) => view.map(({ id }) => id))).toEqual(
+        await store.getEffectiveHistory(S).then((view) => view.map(({ id }) => id)),
+      )
+    })
+
+    it('stay what they are when the same comes again', async () => {
+      const store = await open()
+      await store.append(S, chat(3))
+      const records = await recordsOf(store)
+      expect(await store.restoreSession(records)).toMatchObject({ existing: true })
+      await store.append(S, chat(1))
+      await expect(store.restoreSession(records)).rejects.toMatchObject({ code: 'SESSION_EXISTS' })
+      expect((await store.getSession(S)).messageCount).toBe(8)
+    })
+
+    it('are not made of what was forged', async () => {
+      const [store, other] = [await open(), await open()]
+      await store.append(S, chat(3))
+      const records = (await recordsOf(store)).filter(
+        (record) => record.type !== 'message' || record.position !== 4,
+      )
+      await expect(other.restoreSession(records)).rejects.toMatchObject({
+        code: 'HISTORY_REFUSED',
+        facts: { line: 6, why: 'position must be 4' },
+      })
+      expect(await other.listSessions()).toEqual([])
+    })
+  })
+}

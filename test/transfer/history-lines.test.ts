@@ -1,0 +1,175 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { openStore, type SqliteStore } from '../../src/index.ts'
+import {
+  type CheckedHistory,
+  checkHistory,
+  type HistoryLine,
+  recogniseHistory,
+  restoreFrom,
+} from '../../src/transfer/history-lines.ts'
+import { linesOf, numbered, restoreLines } from '../history/support.ts'
+import { storageOf } from '../support/apply-stage.ts'
+import { chat, say } from '../support/conversation.ts'
+import { CANARY } from '../support/failures.ts'
+
+let store: SqliteStore
+let other: SqliteStore
+/** Two histories: 12 lines (header, session, compaction, audit, 6 messages, summary, end) and 5. */
+let first: string[]
+let second: string[]
+
+beforeAll(async () => {
+  store = await openStore(':memory:')
+  await store.append('a', chat(3))
+  await store.compactSession('a', { range: { from: 1, to: 2 }, summary: 'before' })
+  await store.append('b', [say('user', CANARY), say('assistant', 'yes')])
+  await store.updateSession('b', { title: 'Second' })
+  first = await linesOf(store, 'a')
+  second = await linesOf(store, 'b')
+  expect([first.length, second.length]).toEqual([12, 5])
+})
+afterAll(() => store.close())
+
+async function checked(lines: Iterable<HistoryLine>): Promise<CheckedHistory[]> {
+  const found = []
+  for await (const one of checkHistory(lines)) found.push(one)
+  return found
+}
+
+/** What a restore into a new store comes to. */
+async function restored(lines: readonly string[], options: { skipBad?: boolean } = {}): Promise<unknown> {
+  other = await openStore(':memory:')
+  try {
+    return await restoreLines(other, lines, options)
+  } catch (error) {
+    expect(String(error)).not.toContain(CANARY)
+    return (error as { facts: unknown }).facts
+  } finally {
+    expect(await storageOf(other).stagedSessions()).toEqual([])
+  }
+}
+const sessions = async (): Promise<string[]> => (await other.listSessions()).map(({ id }) => id)
+
+describe('the lines of histories', () => {
+  it('are checked without a store', async () => {
+    expect(await checked(numbered([...first, '', ...second]))).toEqual([
+      {
+        ...{ line: 1, lastLine: 12, session: { id: 'a' } },
+        counts: { compactions: 1, audit: 1, messages: 6, inserted: 1, replacements: 0 },
+      },
+      {
+        ...{ line: 14, lastLine: 18, session: { id: 'b', title: 'Second' } },
+        counts: { compactions: 0, audit: 0, messages: 2, inserted: 0, replacements: 0 },
+      },
+    ])
+  })
+
+  it('are restored one after the other', async () => {
+    expect(await restored([...first, ...second, ''])).toMatchObject([
+      { line: 1, lastLine: 12, restored: { sessionId: 'a', messages: 6, compactions: 1 } },
+      { line: 13, lastLine: 17, restored: { sessionId: 'b', messages: 2, compactions: 0 } },
+    ])
+    expect(await sessions()).toEqual(['b', 'a'])
+  })
+
+  it('are nothing when there are none', async () => {
+    expect(await checked([])).toEqual([])
+    expect(await restored(['', ' '])).toEqual([])
+  })
+
+  it.each([1, 2, 3, 5, 11])('cut behind line %i are refused, and nothing is stored', async (kept) => {
+    const lines = first.slice(0, kept)
+    const problem = { line: kept, why: 'the file ends within it' }
+    expect(await restored(lines)).toEqual(problem)
+    expect(await sessions()).toEqual([])
+    expect(await checked(numbered(lines))).toMatchObject([{ line: 1, lastLine: kept, problem }])
+  })
+
+  it('cut within a line are refused there', async () => {
+    const lines = [...first.slice(0, 6), first[6]!.slice(0, 20)]
+    expect(await restored(lines)).toEqual({ line: 7, why: 'it is no JSON' })
+  })
+
+  it('with another letter in what was said are refused by the checksum', async () => {
+    const lines = [...second]
+    lines[3] = lines[3]!.replace('yes', 'yep')
+    expect(lines[3]).not.toBe(second[3])
+    const problem = { line: 5, why: 'its checksum is another: lines were changed' }
+    expect(await restored(lines)).toEqual(problem)
+    expect(await sessions()).toEqual([])
+    expect(await checked(numbered(lines))).toMatchObject([{ problem }])
+  })
+
+  it('without a checksum are refused', async () => {
+    const { sha256: _, ...end } = JSON.parse(second.at(-1)!) as { sha256: string }
+    const lines = [...second.slice(0, -1), JSON.stringify(end)]
+    expect(await restored(lines)).toEqual({ line: 5, why: 'its checksum is another: lines were changed' })
+  })
+
+  it('exchanged are refused where the first stands', async () => {
+    const lines = [...first]
+    ;[lines[4], lines[5]] = [lines[5]!, lines[4]!]
+    expect(await restored(lines)).toEqual({ line: 5, why: 'position must be 1' })
+  })
+
+  it('with a blank one among them are refused', async () => {
+    expect(await restored([...first.slice(0, 5), '', ...first.slice(5)])).toEqual({
+      ...{ line: 6, why: 'it is no JSON' },
+    })
+  })
+
+  it('of a reader that could not read one are refused with its reason', async () => {
+    const lines: HistoryLine[] = numbered(second)
+    lines[2] = { number: 3, problem: 'it is no UTF-8' }
+    expect(await checked(lines)).toMatchObject([{ problem: { line: 3, why: 'it is no UTF-8' } }])
+  })
+
+  it('stop at a bad history, or go on behind it when they may', async () => {
+    const bad = [...second]
+    bad[2] = bad[2]!.replace('"user"', '"nobody"')
+    const lines = [...bad, ...first]
+    const problem = { line: 3, why: expect.stringContaining('role') as string }
+    expect(await restored(lines)).toEqual(problem)
+    expect(await sessions()).toEqual([])
+    expect(await restored(lines, { skipBad: true })).toMatchObject([
+      { line: 1, lastLine: 5, problem },
+      { line: 6, lastLine: 17, restored: { sessionId: 'a' } },
+    ])
+    expect(await sessions()).toEqual(['a'])
+    expect(await checked(numbered(lines))).toMatchObject([{ problem }, { line: 6, session: { id: 'a' } }])
+  })
+
+  it('of a history cut by the next one do not take that with them', async () => {
+    const lines = [...first.slice(0, 6), ...second]
+    const problem = { line: 7, why: 'another history begins before its end' }
+    expect(await restored(lines, { skipBad: true })).toMatchObject([
+      { line: 1, lastLine: 6, problem },
+      { line: 7, lastLine: 11, restored: { sessionId: 'b' } },
+    ])
+    expect(await checked(numbered(lines))).toMatchObject([{ problem }, { line: 7, session: { id: 'b' } }])
+  })
+
+  it('keep what stands before when a session is in the way of a later one', async () => {
+    other = await openStore(':memory:')
+    await other.append('b', chat(1))
+    const seen: unknown[] = []
+    const all = async (): Promise<void> => {
+      for await (const one of restoreFrom(other, numbered([...first, ...second]))) seen.push(one)
+    }
+    await expect(all()).rejects.toMatchObject({ code: 'SESSION_EXISTS' })
+    expect(seen).toHaveLength(1)
+    expect(await sessions()).toEqual(['a', 'b'])
+  })
+})
+
+describe('a file', () => {
+  const head = (values: unknown[]) => ({ name: 'x.jsonl', shape: 'lines' as const, values })
+
+  it('is recognised by its first line', () => {
+    expect(recogniseHistory(head(first.map((line) => JSON.parse(line) as unknown)))).toBe(true)
+    expect(recogniseHistory(head([{ type: 'header', format: 'another' }]))).toBe(false)
+    expect(recogniseHistory(head([{ type: 'session', version: 3 }]))).toBe(false)
+    expect(recogniseHistory(head([]))).toBe(false)
+    expect(recogniseHistory(head(['undertext history']))).toBe(false)
+  })
+})
