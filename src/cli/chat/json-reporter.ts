@@ -13,7 +13,7 @@ export function jsonReporter(out: Sink): Reporter {
       tell('answer', { session, ...told, context: stats === null ? null : contextOf(stats) }),
     warning: (warning) => tell('warning', warning),
     compaction: ({ sessionId: session, ...told }) => tell('compaction', { session, ...told }),
-    failure: (told) => tell('error', told),
+    failure: ({ code, message, hint }) => tell('error', { code, message, hint }),
     note: () => {},
     result: (command, value) => tell('result', { command, value }),
     end: (session) => tell('end', { session: session ?? null }),

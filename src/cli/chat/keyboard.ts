@@ -21,7 +21,7 @@ type Terminal = NodeJS.ReadableStream & {
  */
 export class Keyboard {
   /** What the line editor reads. */
-  readonly keys: NodeJS.ReadableStream & { readonly isTTY: true; setRawMode(): void }
+  readonly keys: NodeJS.ReadableStream & { readonly isTTY: true; setRawMode(mode: boolean): void }
   readonly #terminal: Terminal
   readonly #stream = new PassThrough()
   #waiting = ''
@@ -33,8 +33,9 @@ export class Keyboard {
 
   constructor(terminal: Terminal) {
     this.#terminal = terminal
-    // The editor must not switch raw mode by itself: it lasts while answers come, too.
-    this.keys = Object.assign(this.#stream, { isTTY: true as const, setRawMode: () => {} })
+    // The editor leaves raw mode when the program is stopped by Ctrl-Z, and comes back to it.
+    const setRawMode = (mode: boolean): void => void terminal.setRawMode?.(mode)
+    this.keys = Object.assign(this.#stream, { isTTY: true as const, setRawMode })
   }
 
   readonly #take = (bytes: Buffer | string): void => {

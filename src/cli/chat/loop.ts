@@ -30,9 +30,11 @@ export async function chatLoop(chat: Chat, prompts: Prompts, options: LoopOption
       const exit = await turn(chat, text, prompts)
       if (exit !== EXIT.done && !options.isTyped) return exit
     } catch (error) {
-      // Somebody who types reads it and goes on; a script is to stop where it went wrong.
-      if (!options.isTyped || !isTellable(error)) throw error
-      chat.reporter.failure(failureOf(error, false))
+      // Somebody who types reads it and goes on; a script is to stop where it went wrong, and one that reads events is told by one.
+      if (!isTellable(error) || !(options.isTyped || chat.context.json)) throw error
+      const failure = failureOf(error, false)
+      chat.reporter.failure(failure)
+      if (!options.isTyped) return failure.exit
     }
   }
 }

@@ -27,7 +27,7 @@ const EDITOR_CODE = /\x1b\[[\d;?]*[A-Za-z]|\r|\x07/g
  * What is typed while an answer comes is there for the next prompt.
  */
 export function terminalPrompts(
-  { input, err }: Pick<Context, 'input' | 'err'>,
+  { input, err, signal }: Pick<Context, 'input' | 'err' | 'signal'>,
   options: TerminalPromptsOptions,
 ): Prompts {
   const keyboard = new Keyboard(input)
@@ -44,6 +44,7 @@ export function terminalPrompts(
     ],
   })
   const typed = new Typed(editor)
+  signal.addEventListener('abort', () => typed.end(), { once: true })
   keyboard.start()
   err.write(terminalCode(PASTE_MARKS_ON))
   keyboard.hold(() => {})
@@ -86,6 +87,8 @@ class Typed {
     editor.on('line', (line) => this.#tell({ line }))
     editor.on('SIGINT', () => this.#tell('interrupt'))
     editor.on('close', () => this.#tell('end'))
+    // After Ctrl-Z and `fg`: the editor stands still until it is asked to go on.
+    editor.on('SIGCONT', () => editor.prompt(true))
   }
 
   #tell(key: Key): void {
@@ -101,6 +104,10 @@ class Typed {
         this.#wake = resolve
       })
     }
+  }
+
+  end(): void {
+    this.#tell('end')
   }
 
   get isWaiting(): boolean {

@@ -160,7 +160,11 @@ describe('undertext chat without a terminal', () => {
     // What does not fit at all is refused, and the session stays.
     const full = await chat(['@', ...small, '--disable-compaction'], `${words}\n`)
     expect(full.exit).toBe(4)
-    expect(full.out).toContain('CONTEXT_BUDGET_EXCEEDED')
+    expect(eventsIn(full.out).map(({ event, code }) => code ?? event)).toEqual([
+      'session',
+      'CONTEXT_BUDGET_EXCEEDED',
+      'end',
+    ])
   })
 
   it('does what its commands say', async () => {

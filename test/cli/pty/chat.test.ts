@@ -214,6 +214,37 @@ describe.skipIf(!(await hasTerminals()))('undertext chat on a terminal', () => {
     expect(shell.marksPastes).toBe(false)
   })
 
+  it('is there again after Ctrl-Z and fg', async () => {
+    fresh()
+    const shell = new Terminal('/bin/sh', ['-i'], { env: { PS1: '$ ' } })
+    terminals.push(shell)
+    await shell.sees('$ ')
+    shell.type(`'${process.execPath}' '${program.main}' --db '${db}' chat --echo\r`)
+    await shell.sees(/\n> $/)
+    shell.type('hello')
+    await shell.sees('> hello')
+    shell.type('\x1a')
+    await shell.sees(/Stopped|Suspended/i)
+    shell.type('fg\r')
+    await shell.sees(/fg\n(?:.*\n)*> hello$/)
+    shell.type(' again\r')
+    await shell.sees(/> hello again\nhello again\n/)
+    shell.type(`${CTRL_D}`)
+    await shell.sees('Go on:')
+    await shell.sees(/\$ $/)
+    shell.type('exit\r')
+    expect(await shell.exit()).toBe(0)
+  })
+
+  it('ends when it is told to by a signal, the terminal in order', async () => {
+    fresh()
+    const chat = start(['chat', '--echo'])
+    await chat.sees('> ')
+    process.kill(chat.pid, 'SIGINT')
+    expect(await chat.exit()).toBe(130)
+    expect(chat.marksPastes).toBe(false)
+  })
+
   it('shows the escape sequences of a model and obeys none', async () => {
     fresh()
     server.script([

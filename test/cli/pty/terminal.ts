@@ -88,6 +88,10 @@ export class Terminal {
     })
   }
 
+  get pid(): number {
+    return this.#pty.pid
+  }
+
   /** Draws something before whatever the program writes; the program is not told. */
   show(text: string): Promise<void> {
     return new Promise((resolve) => this.#screen.write(text, resolve))

@@ -48,8 +48,9 @@ type Part = { readonly type: string; readonly [name: string]: unknown }
 export async function aiSdkBackend(options: AiSdkOptions): Promise<Backend> {
   const { model: id, folder } = options
   const name = packageOf(options)
-  const { streamText } = await importFrom(folder, 'ai')
-  if (typeof streamText !== 'function')
+  const { streamText, convertToModelMessages } = await importFrom(folder, 'ai')
+  // Version 4 has `streamText` too, with other models; the second one came with 5.
+  if (typeof streamText !== 'function' || typeof convertToModelMessages !== 'function')
     throw invalid('ai: the version that is installed is too old; 5 is needed')
   const provider = providerIn(await importFrom(folder, name), options.provider)
   if (provider === undefined) throw invalid(`${name}: no provider of the AI SDK is exported there`)
