@@ -7,6 +7,18 @@ export type { DocumentStore } from './transfer/document/session-document.ts'
 export { exportHtml } from './transfer/export-html.ts'
 export { exportMarkdown } from './transfer/export-markdown.ts'
 export { type ExportViewOptions, exportView, type ViewStore } from './transfer/export-view.ts'
+export {
+  type CheckedHistory,
+  checkHistory,
+  type HistoryLine,
+  type HistoryLines,
+  type HistoryProblem,
+  historyLines,
+  type RefusedHistory,
+  type RestoredHistory,
+  type RestoreFromOptions,
+  restoreFrom,
+} from './transfer/history-lines.ts'
 export { importFile } from './transfer/import-file.ts'
 export type { ImportFileOptions, ImportProgress } from './transfer/import-options.ts'
 export type {
