@@ -30,6 +30,7 @@ export type {
   ImportStatus,
   ImportTotals,
 } from './transfer/import-report.ts'
+export { type Line, readLines } from './transfer/lines.ts'
 export { SOURCE_NAMES, type SourceName } from './transfer/source.ts'
 export { VIEW_FORMATS, type ViewFormat } from './transfer/view-formats.ts'
 export type { ImportStore } from './transfer/write-file.ts'

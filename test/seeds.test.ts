@@ -103,6 +103,7 @@ function problemWith(name: string): string | undefined {
     return Object.hasOwn(scripts, name.slice('npm run '.length)) ? undefined : 'no such script'
   }
   if (name.startsWith('npx ')) return undefined
+  if (name.startsWith('undertext ')) return problemWithCommand(name.split(' ').slice(1))
   if (owner === 'store') return hasMethod(field ?? '') ? undefined : 'no method of the store'
   if (field === undefined) {
     if (!fileOfExport.has(name)) return 'no export'
@@ -115,6 +116,15 @@ function problemWith(name: string): string | undefined {
   const declares = new RegExp(`\\b${field}\\??\\s*[:(<]`)
   const found = files.some((file) => declares.test(read(file)))
   return found ? undefined : `not in ${files.join(', ')}`
+}
+
+/** A command of the command line, and options it has. */
+function problemWithCommand([command = '', ...options]: readonly string[]): string | undefined {
+  const file = `src/cli/commands/${command}.ts`
+  if (!existsSync(join(ROOT, file))) return 'no command'
+  const text = read(file)
+  const missing = options.filter((option) => !new RegExp(`'${option}[ ']`).test(text))
+  return missing.length === 0 ? undefined : `no option ${missing.join(', ')}`
 }
 
 function hasMethod(name: string): boolean {
@@ -153,9 +163,7 @@ describe('docs/seeds.md', () => {
   })
 
   it('has a state for each', () => {
-    const strange = lines.filter(
-      ({ state }) => !/^(done|issue 8|open|not a capability|differs: .{10,})$/.test(state),
-    )
+    const strange = lines.filter(({ state }) => !/^(done|open|not a capability|differs: .{10,})$/.test(state))
     expect(strange.map(({ ids, state }) => [ids[0], state])).toEqual([])
   })
 
@@ -193,6 +201,9 @@ describe('docs/seeds.md', () => {
     expect(problemWith('compactSession.enablePruning')).toMatch(/^not in/)
     expect(problemWith('RepairResults')).toBe('no export')
     expect(problemWith('npm run nothing')).toBe('no such script')
+    expect(problemWith('undertext chat --compact-threshold')).toBeUndefined()
+    expect(problemWith('undertext chat --compact-treshold')).toBe('no option --compact-treshold')
+    expect(problemWith('undertext chant')).toBe('no command')
     expect(() => expand('S3-U01..S3-12')).toThrow()
     expect(expand('S3-009..S3-011')).toEqual(['S3-009', 'S3-010', 'S3-011'])
   })

@@ -50,6 +50,11 @@ function messageOf(entry: JsonObject, isMain: boolean): NewMessage {
   }
 }
 
+/** An entry as a message that says nothing to anybody. `entry` is an object that JSON can say. */
+export function silentMessageOf(entry: JsonObject): Message {
+  return silent({ entry })
+}
+
 /** A message that says nothing to anybody and keeps something. */
 function silent(kept: JsonObject): Message {
   return { role: 'tool', content: [], metadata: { [CLAUDE_AGENT_SDK]: kept } }
@@ -64,7 +69,7 @@ export function deletionMark(deletion: string): NewMessage {
  * Whether an entry is part of what the model is sent: words of the user and the model, and results of tools. Not what
  * Claude Code only shows, nor the errors it puts in an answer's place.
  */
-function isSpoken(entry: JsonObject, isMain: boolean): boolean {
+export function isSpoken(entry: JsonObject, isMain: boolean): boolean {
   const { type, message, isSidechain, isVisibleInTranscriptOnly, isApiErrorMessage } = entry
   if (type !== 'user' && type !== 'assistant') return false
   if (!isObject(message) || message.role !== type) return false
@@ -108,8 +113,11 @@ export function deletionOf({ metadata }: Message): string | undefined {
   return typeof deletion === 'string' ? deletion : undefined
 }
 
-/** An entry's `uuid` as an idempotency key, by its hash when it is too long; nothing for an entry without one. */
-function keyOfUuid(uuid: unknown): string | undefined {
+/**
+ * An entry's `uuid` as an idempotency key, by its hash when it is too long; nothing for an entry without one. A key that begins with `%` and
+ * a letter behind `f` is no entry's `uuid`.
+ */
+export function keyOfUuid(uuid: unknown): string | undefined {
   if (typeof uuid !== 'string' || uuid === '') return undefined
   const name = encodeName(uuid)
   if (name.length <= LONGEST_UUID) return name

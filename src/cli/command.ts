@@ -41,19 +41,23 @@ export type Context = {
   readonly style: Style
   readonly env: { readonly [name: string]: string | undefined }
   readonly cwd: string
+  /** This package's version. */
+  readonly version: string
   /** Whether `--json` was given: then one JSON value goes to `out` and nothing else does. */
   readonly json: boolean
   /** Whether `--yes` was given, or nobody can be asked. */
   readonly yes: boolean
+  /** Whether `--yes` itself was given. */
+  readonly agreed: boolean
   /** Aborted by Ctrl-C. */
   readonly signal: AbortSignal
   /** Where the store is, and who said so: `--db`, `UNDERTEXT_DB` or the per-user default. */
   readonly location: { readonly path: string; readonly from: 'option' | 'environment' | 'default' }
   /**
-   * The store, opened once and closed when the command ends. `read` opens it read-only and never makes it: `NOT_THERE` (exit 3) when there is none. `write` makes it,
-   * with its folder where it is the default one.
+   * The store, opened once and closed when the command ends. `read` opens it read-only and never makes it: `NOT_THERE` (exit 3) when there is none. `change` opens one that is
+   * there for writing, and `write` makes it, with its folder where it is the default one.
    */
-  open(access: 'read' | 'write', options?: Pick<OpenOptions, 'config'>): Promise<SqliteStore>
+  open(access: 'read' | 'change' | 'write', options?: Pick<OpenOptions, 'config'>): Promise<SqliteStore>
   /** A session by its id, a part of its beginning that only one has, or `@` for the one that was made last. Throws `SESSION_NOT_FOUND`, or says which there are. */
   session(store: SqliteStore, given: string): Promise<string>
   /** A compaction's or run's id by its beginning, or `@` for the newest. */

@@ -40,10 +40,12 @@ export async function createContext(io: Io, options: GlobalOptions): Promise<Ope
     style,
     env,
     cwd,
+    version: io.version,
     signal,
     location,
     json: options.json === true,
     yes: isYes || !canAsk,
+    agreed: isYes,
     open: async (access, { config } = {}) => {
       const { openAt } = await import('./open-at.ts')
       const given = { env, err, style, ...(config !== undefined && { config }) }

@@ -9,15 +9,15 @@ import type { Context } from './command.ts'
 type Given = Pick<OpenOptions, 'config'> & Pick<Context, 'env' | 'err' | 'style'>
 
 /**
- * Opens the store a command works on. Reading makes no file and throws `NOT_THERE` where there is none; writing makes it. A variable
+ * Opens the store a command works on. Reading and changing make no file and throw `NOT_THERE` where there is none; writing makes it. A variable
  * under our prefix that nothing reads is named on `err`.
  */
 export async function openAt(
   { path, from }: Context['location'],
-  access: 'read' | 'write',
+  access: 'read' | 'change' | 'write',
   { config, env, err, style }: Given,
 ): Promise<SqliteStore> {
-  if (access === 'read' && !existsSync(path)) throw noStore(path, from)
+  if (access !== 'write' && !existsSync(path)) throw noStore(path, from)
   if (access === 'write' && from === 'default') await makeFolderOf(path)
   const unknown = unknownVariables(env)
   for (const name of unknown)

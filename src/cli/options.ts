@@ -14,3 +14,11 @@ export function wholeNumber(least = 0): (text: string) => number {
 export function listed(text: string, before: readonly string[] = []): string[] {
   return [...before, ...text.split(',').filter((value) => value !== '')]
 }
+
+/** A share from 0 to 1. */
+export function share(text: string): number {
+  const value = Number(text)
+  if (!/^(?:\d+\.?\d*|\.\d+)$/.test(text) || value > 1)
+    throw new InvalidArgumentError('It must be a share from 0 to 1, such as 0.4.')
+  return value
+}

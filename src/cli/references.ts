@@ -70,7 +70,9 @@ export async function findCompaction(store: SqliteStore, sessionId: string, give
   if (given === '@') {
     const newest = compactions.findLast(({ status }) => status === 'active' || status === 'undone')
     if (newest === undefined) throw missing()
-    return newest.runId
+    // What was undone by its own id is put back by that, so a run of one goes by it.
+    const isAlone = compactions.filter(({ runId }) => runId === newest.runId).length === 1
+    return isAlone ? newest.id : newest.runId
   }
   const ids = new Set(compactions.flatMap(({ id, runId }) => [id, runId]))
   if (ids.has(given) || given === '')

@@ -6,13 +6,16 @@ import { checkLaws } from '../core/laws.ts'
 import type { PositionRange } from '../core/message.ts'
 import type { ViewRow } from '../core/view.ts'
 import { isUndertextError } from '../errors.ts'
-import type { CommitStep, Snapshot, Storage } from '../storage/storage.ts'
+import type { CommitStep, Compaction, Snapshot, Storage } from '../storage/storage.ts'
 import type { ImportedCompaction } from '../transfer/source.ts'
 import { type CompactionOutcome, type ImportRun, importedCompactionSchema } from './import-types.ts'
 import { planImported } from './imported-plan.ts'
 
 /** The namespace of ids made of a session and the name another system gave a compaction. */
 const NAMESPACE = 'b1cf9f5f-52f1-4a44-9a0e-7d2f5b8e6c11'
+
+/** Entries of the audit that are read at once. */
+const AUDIT_PAGE = 500
 
 /** Puts the compactions of a conversation in force, one by one, as it is written. */
 export class ImportedCompactions {
@@ -41,8 +44,10 @@ export class ImportedCompactions {
       resolveModel(undefined, undefined, undefined).key,
     ))!
     const own = uuidv5(`${snapshot.session.incarnation}\n${this.#run.source}\n${id}`, NAMESPACE)
-    if (await this.#isKnown(sessionId, own)) {
-      this.outcomes.push({ id, status: 'known', compactionId: own })
+    const [known] = await this.#storage.compactions(sessionId, { id: own })
+    if (known !== undefined) {
+      const isTakenBack = compaction.undone === true && (await this.#takeBack(sessionId, known))
+      this.outcomes.push({ id, status: isTakenBack ? 'applied' : 'known', compactionId: own })
       return
     }
     const rows = rowsWithin(snapshot.view.rows, positionsOf(compaction.covers))
@@ -66,9 +71,24 @@ export class ImportedCompactions {
     await this.#commit(snapshot, compaction, steps, { id, compactionId: own, rowsLeft: planned.rowsLeft })
   }
 
-  async #isKnown(sessionId: string, compactionId: string): Promise<boolean> {
-    const found = await this.#storage.compactions(sessionId, { id: compactionId })
-    return found.length > 0
+  /**
+   * Undoes one that its own system has undone since it was imported, with what builds on it. Whoever undid it here before, and redid it,
+   * wants it so. Answers whether it was.
+   */
+  async #takeBack(sessionId: string, { id, runId, status }: Compaction): Promise<boolean> {
+    if (status !== 'active' || (await this.#wasUndone(sessionId, id))) return false
+    const { actor, reason } = this.#run
+    await this.#storage.undo(sessionId, runId, { actor, reason, cascade: true })
+    return true
+  }
+
+  async #wasUndone(sessionId: string, id: string): Promise<boolean> {
+    for (let after = 0; ; ) {
+      const entries = await this.#storage.auditLog(sessionId, { after, limit: AUDIT_PAGE })
+      if (entries.some(({ event, compactionId }) => event === 'undone' && compactionId === id)) return true
+      if (entries.length < AUDIT_PAGE) return false
+      after = entries.at(-1)!.no
+    }
   }
 
   async #commit(

@@ -1,18 +1,31 @@
 import { readHead } from './head.ts'
+import { recogniseHistory } from './history-lines.ts'
 import type { Head, Input, Source, SourceName } from './source.ts'
 import { SOURCES } from './sources/all.ts'
 
-/** The source that reads a file, or what the file looked like where none does: words for its shape, never text of it. */
-export type Detected = { readonly source: Source } | { readonly looks: string }
+/**
+ * The source that reads a file; `history` for one with histories of ours, which no source reads; or what the file looked like where nothing
+ * does: words for its shape, never text of it.
+ */
+export type Detected =
+  | { readonly source: Source }
+  | { readonly source: 'history' }
+  | { readonly looks: string }
 
-/** Finds the source of a file by its first 256 KB: the first one that knows it, or the one that is named. */
+/**
+ * Finds the source of a file by its first 256 KB: the first one that knows it. A source that is named is taken without asking it, for all
+ * that is text.
+ */
 export async function detectSource(input: Input, named?: SourceName): Promise<Detected> {
   const read = await readHead(input)
-  if ('looks' in read) return read
+  if ('looks' in read && !(read.isText && named !== undefined)) return { looks: read.looks }
+  const isHistory = named === undefined && 'head' in read && recogniseHistory(read.head)
+  if (named === 'undertext' || isHistory) return { source: 'history' }
   const source = SOURCES.find(({ name, recognises }) =>
-    named === undefined ? recognises(read.head) : name === named,
+    named !== undefined ? name === named : 'head' in read && recognises(read.head),
   )
-  return source === undefined ? { looks: lookOf(read.head) } : { source }
+  if (source !== undefined) return { source }
+  return { looks: 'head' in read ? lookOf(read.head) : read.looks }
 }
 
 const SHAPES = {

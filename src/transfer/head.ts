@@ -10,15 +10,16 @@ export const HEAD_BYTES: number = 256 * 1024
 const HEAD_VALUES = 200
 
 /** A file's head; or, of a file that holds no JSON, what it looked like: a name of a kind, never text of it. */
-export type HeadRead = { readonly head: Head } | { readonly looks: string }
+export type HeadRead = { readonly head: Head } | { readonly looks: string; readonly isText: boolean }
 
 /** Reads the beginning of a file. */
 export async function readHead(input: Input): Promise<HeadRead> {
   const bytes = await firstBytes(input)
   const binary = looksBinary(bytes)
-  if (binary !== undefined) return { looks: binary }
+  if (binary !== undefined) return { looks: binary, isText: false }
   const text = bytes.toString('utf8').replace(/^\ufeff/, '')
-  if (text.trim() === '') return { looks: input.size > bytes.length ? 'blanks' : 'an empty file' }
+  if (text.trim() === '')
+    return { looks: input.size > bytes.length ? 'blanks' : 'an empty file', isText: false }
   const isCut = input.size > bytes.length
   const lines = await linesOf(bytes, isCut, input.name)
   if (lines !== undefined) return { head: { name: input.name, shape: 'lines', values: lines } }
@@ -31,7 +32,7 @@ export async function readHead(input: Input): Promise<HeadRead> {
     const values = await elementsOf(bytes, text)
     return { head: { name: input.name, shape: 'list', values } }
   }
-  return { looks: 'text that is no JSON' }
+  return { looks: 'text that is no JSON', isText: true }
 }
 
 async function firstBytes(input: Input): Promise<Buffer> {

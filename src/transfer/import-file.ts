@@ -4,10 +4,17 @@ import { storeSchema } from '../store/store-schema.ts'
 import { type CheckedConversation, checkFile } from './check-file.ts'
 import { detectSource } from './detect.ts'
 import { FileInput } from './file-input.ts'
+import {
+  checkHistories,
+  historyNames,
+  historyOutcome,
+  historyRefused,
+  restoreHistories,
+} from './import-histories.ts'
 import { type CheckedImportFile, type ImportFileOptions, importFileSchema } from './import-options.ts'
 import { Progress } from './import-progress.ts'
 import { type ImportedConversation, type ImportReport, reportOf } from './import-report.ts'
-import { outcomeOf, refused } from './outcomes.ts'
+import { type Done, outcomeOf, refused } from './outcomes.ts'
 import { sessionNames } from './session-names.ts'
 import type { Source } from './source.ts'
 import { type ImportStore, writeFile } from './write-file.ts'
@@ -58,16 +65,48 @@ class FileImport {
   async run(): Promise<ImportReport> {
     this.#watch()
     const source = await this.#source()
+    const isHistory = source === 'history'
     this.#progress.begin('check')
-    const conversations = await checkFile(this.#input, source, this.#reading, this.#onMessages)
+    const conversations = await (isHistory ? this.#histories() : this.#conversations(source))
     this.#progress.end()
-    const names = sessionNames(conversations, this.#input.name, this.#options)
-    const { dryRun } = this.#options
-    const done = dryRun
-      ? await this.#checked(conversations, names)
-      : await this.#written(source, conversations, names)
     const { name: file, size } = this.#input
-    return reportOf({ file, size, source: source.name, dryRun, conversations: done })
+    const { dryRun } = this.#options
+    return reportOf({ file, size, source: isHistory ? 'undertext' : source.name, dryRun, conversations })
+  }
+
+  async #conversations(source: Source): Promise<ImportedConversation[]> {
+    const checked = await checkFile(this.#input, source, this.#reading, this.#onMessages)
+    const names = sessionNames(checked, this.#input.name, this.#options)
+    return this.#options.dryRun ? this.#checked(checked, names) : this.#written(source, checked, names)
+  }
+
+  async #histories(): Promise<ImportedConversation[]> {
+    const importing = {
+      store: this.#store,
+      path: this.#path,
+      input: this.#input,
+      options: this.#options,
+      onMessages: this.#onMessages,
+    }
+    const histories = await checkHistories(importing)
+    const names = historyNames(histories, importing)
+    if (!this.#options.dryRun) {
+      this.#beginWriting()
+      return restoreHistories(histories, names, importing)
+    }
+    const done: ImportedConversation[] = []
+    for (const [i, history] of histories.entries()) {
+      const { messages } = history.counts
+      const would = await this.#wouldBe(names[i]!, messages, historyRefused(history))
+      done.push(historyOutcome(names[i]!, history, would, i))
+    }
+    return done
+  }
+
+  /** The end of the check is told before. */
+  #beginWriting(): void {
+    this.#progress.end()
+    this.#progress.begin('write')
   }
 
   readonly #onMessages = (count: number): void => this.#progress.counted(count)
@@ -85,7 +124,7 @@ class FileImport {
     }
   }
 
-  async #source(): Promise<Source> {
+  async #source(): Promise<Source | 'history'> {
     const found = await detectSource(this.#input, this.#options.source)
     if ('source' in found) return found.source
     throw new UndertextError('FILE_UNRECOGNISED', { file: this.#path, looks: found.looks })
@@ -96,8 +135,8 @@ class FileImport {
     conversations: readonly CheckedConversation[],
     names: readonly string[],
   ): Promise<ImportedConversation[]> {
-    this.#progress.begin('write')
-    const done = await writeFile(conversations, names, {
+    this.#beginWriting()
+    return writeFile(conversations, names, {
       store: this.#store,
       path: this.#path,
       input: this.#input,
@@ -106,8 +145,6 @@ class FileImport {
       options: this.#options,
       onMessages: this.#onMessages,
     })
-    this.#progress.end()
-    return done
   }
 
   /** What would be stored. */
@@ -118,17 +155,16 @@ class FileImport {
     const { skipBad } = this.#options
     const done: ImportedConversation[] = []
     for (const [i, checked] of conversations.entries()) {
-      const name = names[i]!
-      const { messages } = checked
-      const why = refused(checked, skipBad)
-      if (why !== undefined) done.push(outcomeOf(name, checked, { status: 'refused', why }))
-      else if (messages === 0) done.push(outcomeOf(name, checked, { status: 'empty' }))
-      else {
-        const existing = await this.#messagesOf(name)
-        done.push(outcomeOf(name, checked, { status: 'checked', messages, existing }, skipBad))
-      }
+      const would = await this.#wouldBe(names[i]!, checked.messages, refused(checked, skipBad))
+      done.push(outcomeOf(names[i]!, checked, would, skipBad && would.status === 'checked'))
     }
     return done
+  }
+
+  async #wouldBe(name: string, messages: number, why: string | undefined): Promise<Done> {
+    if (why !== undefined) return { status: 'refused', why }
+    if (messages === 0) return { status: 'empty' }
+    return { status: 'checked', messages, existing: await this.#messagesOf(name) }
   }
 
   async #messagesOf(sessionId: string): Promise<number> {

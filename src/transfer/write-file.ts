@@ -4,6 +4,7 @@ import type { Store } from '../store.ts'
 import type { CheckedConversation } from './check-file.ts'
 import { EventCursor } from './event-cursor.ts'
 import type { FileInput } from './file-input.ts'
+import { withCount } from './import-error.ts'
 import type { CheckedImportFile } from './import-options.ts'
 import type { ImportedConversation } from './import-report.ts'
 import { outcomeOf, refused } from './outcomes.ts'
@@ -11,7 +12,7 @@ import type { ReadOptions, Source, SourceEvent } from './source.ts'
 import { type StoredEvent, StoredEvents } from './stored-events.ts'
 
 /** What an import needs of a store. */
-export type ImportStore = Pick<Store, 'importSession' | 'getSession'>
+export type ImportStore = Pick<Store, 'importSession' | 'restoreSession' | 'getSession'>
 
 export type Writing = {
   readonly store: ImportStore
@@ -52,24 +53,10 @@ export async function writeFile(
       done.push(await writer.write(checked, names[i]!, conversations.length === 1))
     return done
   } catch (error) {
-    throw withCount(error, writing, done.filter(isStored).length)
+    throw withCount(error, writing.path, writing.options.signal, done)
   } finally {
     await writer.close()
   }
-}
-
-function isStored({ status }: ImportedConversation): boolean {
-  return status === 'imported' || status === 'extended' || status === 'unchanged'
-}
-
-/** The error of the whole import, with how much is stored. */
-function withCount(error: unknown, { path, options }: Writing, imported: number): unknown {
-  if (isUndertextError(error, 'FILE_CHANGED'))
-    return new UndertextError('FILE_CHANGED', { file: path, imported })
-  const isAborted = options.signal?.aborted === true && isUndertextError(error)
-  if (isAborted && (error.code === 'ABORTED' || error.code === 'IMPORT_ABORTED'))
-    return new UndertextError('IMPORT_ABORTED', { file: path, imported })
-  return error
 }
 
 class FileWriter {

@@ -275,6 +275,29 @@ describe.each(Object.entries(OVER))('an import over %s', (_, open) => {
     expect(session.model).toBeUndefined()
   })
 
+  it('takes back what its own system has undone since, once', async () => {
+    const store = await open()
+    const made: ImportedCompaction = { id: 'c', kind: 'condense', covers: [[1, 2]], text: 'S' }
+    await store.importSession('s', [...talk(1, 3), compaction(made)], SOURCE)
+    expect(await view(store)).toEqual(['S', 'm3'])
+    const undone = [...talk(1, 3), compaction({ ...made, undone: true })]
+    const again = await store.importSession('s', undone, SOURCE)
+    expect(again).toMatchObject({
+      status: 'extended',
+      messages: 0,
+      compactions: [{ id: 'c', status: 'applied' }],
+    })
+    expect(await view(store)).toEqual(['m1', 'm2', 'm3'])
+    expect(await store.importSession('s', undone, SOURCE)).toMatchObject({ status: 'unchanged' })
+    // Whoever puts it back here wants it so.
+    await store.redoCompaction('s', again.compactions[0]!.compactionId!)
+    if (keeps.has(store)) {
+      expect(await store.importSession('s', undone, SOURCE)).toMatchObject({ status: 'unchanged' })
+      expect(await view(store)).toEqual(['S', 'm3'])
+    }
+    await isClean(store)
+  })
+
   it('brings in a conversation without a message', async () => {
     const store = await open()
     expect(await store.importSession('s', [], SOURCE)).toMatchObject({ status: 'imported', messages: 0 })

@@ -42,6 +42,8 @@ export type RooStep = (
   readonly order: readonly string[]
   readonly condenseParent: { readonly [owner: string]: readonly string[] }
   readonly truncationParent: { readonly [owner: string]: readonly string[] }
+  /** What Roo Code itself does wrong at this step. */
+  readonly defects: readonly string[]
   /** Whether Roo Code itself did nothing wrong here or before in the sequence. */
   readonly clean: boolean
 }

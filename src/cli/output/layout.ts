@@ -13,12 +13,21 @@ export function padEnd(text: string, width: number): string {
   return text + ' '.repeat(Math.max(0, width - widthOf(text)))
 }
 
-/** A text as lines no wider than `width`, broken between words where it can be. It is not styled yet. */
+/** A text as lines no wider than `width`, broken between words where it can be, each as far in as its own line. It is not styled yet. */
 export function wrapped(text: string, width: number): string[] {
-  const safe = safeText(text).replaceAll('\t', '    ')
-  return wrapAnsi(safe, Math.max(1, width), { hard: true, trim: false })
+  return safeText(text)
+    .replaceAll('\t', '    ')
     .split('\n')
-    .map((line) => line.trimEnd())
+    .flatMap((line) => wrappedLine(line, Math.max(1, width)))
+}
+
+function wrappedLine(line: string, width: number): string[] {
+  if (widthOf(line) <= width) return [line.trimEnd()]
+  const own = /^ */.exec(line)![0]
+  const indent = own.length * 2 > width ? '' : own
+  return wrapAnsi(line.trim(), width - indent.length, { hard: true })
+    .split('\n')
+    .map((one) => (indent + one).trimEnd())
 }
 
 /** Lines of a text for a sink: wrapped on a terminal, as they are elsewhere. `indent` stands before each. */
@@ -26,7 +35,7 @@ export function paragraph(text: string, sink: Sink, indent = ''): string[] {
   const lines = sink.isTerminal
     ? wrapped(text, Math.max(10, sink.columns - widthOf(indent)))
     : safeText(text).split('\n')
-  return lines.map((line) => (line === '' ? '' : indent + line))
+  return lines.map((line) => (indent + line).trimEnd())
 }
 
 /** The beginning of a text that takes no more than `width` columns, `…` where something is left out. */

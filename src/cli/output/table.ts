@@ -16,6 +16,7 @@ export type Cell = string | { readonly text: string; readonly style: (text: stri
 const GAP = 2
 /** A flexible column is made no narrower. */
 const LEAST = 12
+const LEAST_IN_BLOCK = 8
 
 /**
  * A quiet table as lines. On a terminal it fits: flexible columns are wrapped, and where that is not enough each row becomes a block of
@@ -126,7 +127,7 @@ function blocks(
       if (column === 0) return wrapped(text, sink.columns).map((line) => style.bold(line))
       if (text === '') return []
       const head = `  ${style.dim(padEnd(columns[column]!.title, label))}  `
-      const room = Math.max(LEAST, sink.columns - label - 4)
+      const room = Math.max(LEAST_IN_BLOCK, sink.columns - label - 4)
       return wrapped(text, room).map((line, no) => (no === 0 ? head : ' '.repeat(label + 4)) + look(line))
     })
     return at === 0 ? lines : ['', ...lines]

@@ -43,6 +43,7 @@ export async function readFile(path: string, branches = false): Promise<ReadFile
   try {
     const found = await detectSource(input)
     if (!('source' in found)) throw new Error(`not recognised: ${found.looks}`)
+    if (found.source === 'history') throw new Error('a history has no source')
     const events: SourceEvent[] = []
     for await (const event of found.source.read(input, { branches })) events.push(event)
     return { source: found.source.name, events }

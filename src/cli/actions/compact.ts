@@ -1,0 +1,158 @@
+import type { CompactionResult } from '../../compaction/result.ts'
+import type { SqliteStore } from '../../open.ts'
+import type { PreviewOptions } from '../../store-options.ts'
+import type { Summarizer } from '../../summarizers/summarizer.ts'
+import { chooseBackend } from '../chat/choose-backend.ts'
+import { summarizerBy } from '../chat/model-summaries.ts'
+import { CliError } from '../cli-error.ts'
+import type { Context } from '../command.ts'
+import { makePlan } from '../compact/make-plan.ts'
+import { planJson } from '../compact/plan-json.ts'
+import { planText, type ShownPlan, shortPlanText } from '../compact/plan-text.ts'
+import { EXIT } from '../exit-codes.ts'
+import { count } from '../output/figures.ts'
+import { shortIds } from '../output/short-ids.ts'
+import { providerAndModel } from '../provider-and-model.ts'
+
+export type CompactActionOptions = {
+  readonly dryRun?: boolean
+  readonly full?: boolean
+  readonly target?: number
+  readonly targetTokens?: number
+  readonly stage?: readonly string[]
+  readonly provider?: string
+  readonly model?: string
+  readonly summaryModel?: string
+  readonly summaryUrl?: string
+  readonly summaryPackage?: string
+  readonly apiKeyEnv?: string
+  readonly summarize?: boolean
+  readonly reason?: string
+}
+
+/** Shows what a compaction would do and, unless it is a dry run, does that very thing. */
+export async function compact(
+  context: Context,
+  session: string,
+  options: CompactActionOptions,
+): Promise<number> {
+  const store = await context.open(options.dryRun === true && options.summarize !== true ? 'read' : 'change')
+  const id = await context.session(store, session)
+  const config = await configOf(context, options)
+  const shown = await makePlan(store, id, config)
+  if (shown === undefined) return nothing(context, id, 'NO_MESSAGES')
+  const { preview } = shown
+  if (!preview.compacted) return nothing(context, id, preview.reason ?? 'NOTHING_TO_COMPACT', shown)
+  if (options.dryRun === true) {
+    if (context.json) context.printJson({ ...planJson(shown), dryRun: true, compacted: false, run: null })
+    else await context.page(planText(shown, context, options.full === true))
+    return EXIT.done
+  }
+  if (!context.json) context.out.write(shortPlanText(shown, context))
+  if (!context.yes && !(await context.confirm('Do it? It can be undone.')))
+    throw new CliError('DECLINED', 'Nothing was written.')
+  const result = await store.compactSession(id, preview)
+  if (result === null) return nothing(context, id, 'NO_MESSAGES')
+  tell(context, shown, result, await undoName(context, store, id, result.runId))
+  return result.compacted ? EXIT.done : EXIT.no
+}
+
+async function configOf(context: Context, options: CompactActionOptions): Promise<PreviewOptions> {
+  const { target, targetTokens, stage, reason, summarize } = options
+  const summarizer = await summarizerOf(context, options)
+  if (summarize === true && summarizer === undefined)
+    throw new CliError('WRONG_USE', '--summarize asks a model; name it with --summary-model.')
+  return {
+    ...providerAndModel(options),
+    signal: context.signal,
+    ...(target !== undefined && { target }),
+    ...(targetTokens !== undefined && { targetTokens }),
+    ...(stage !== undefined && { stages: [...stage] }),
+    ...(reason !== undefined && { reason }),
+    ...(summarizer !== undefined && { summarizer }),
+    ...(summarize === true && { summarize }),
+  }
+}
+
+/** The model that is to write; absent: the settings', else the extractive summarizer. */
+async function summarizerOf(
+  context: Context,
+  options: CompactActionOptions,
+): Promise<Summarizer | undefined> {
+  const { summaryModel: model, summaryUrl: url, summaryPackage: providerPackage, apiKeyEnv } = options
+  if (model === undefined) {
+    if (url !== undefined || providerPackage !== undefined || apiKeyEnv !== undefined)
+      throw new CliError('WRONG_USE', 'Say which model is to write the summary: --summary-model.')
+    return undefined
+  }
+  if (url === undefined && providerPackage === undefined && !model.includes('/'))
+    throw new CliError(
+      'WRONG_USE',
+      '--summary-model names nobody to ask: write PROVIDER/MODEL, or add --summary-url.',
+    )
+  return summarizerBy(await chooseBackend({ model, url, providerPackage, apiKeyEnv }, {}, context))
+}
+
+/** Why nothing was to be done. */
+const REASONS: { readonly [reason: string]: string } = {
+  NO_MESSAGES: 'it has no messages',
+  NOTHING_TO_COMPACT: 'its history is within the target already',
+  NO_PROGRESS: 'it is over the target, but no stage finds anything it may take',
+  SUMMARY_FAILED: 'a summary was not accepted, and nothing else was to be done',
+  VETOED: 'somebody who was asked said no',
+  SAVES_TOO_LITTLE: 'it would save too little',
+}
+
+function nothing(context: Context, sessionId: string, reason: string, shown?: ShownPlan): number {
+  if (context.json) {
+    const plan = shown === undefined ? { session: sessionId, reason } : { ...planJson(shown), reason }
+    context.printJson({ ...plan, dryRun: false, compacted: false, run: null })
+    return EXIT.no
+  }
+  const figures =
+    shown === undefined
+      ? ''
+      : ` (${count(shown.preview.tokensBefore)} tokens, target ${count(shown.preview.targetTokens)})`
+  context.out.write(`Nothing to compact in session ${sessionId}: ${REASONS[reason] ?? reason}${figures}.\n`)
+  return EXIT.no
+}
+
+/** What the run is called in a command that undoes it: on a terminal the end of its id that no other has. */
+async function undoName(
+  { out }: Context,
+  store: SqliteStore,
+  sessionId: string,
+  runId: string,
+): Promise<string> {
+  if (!out.isTerminal) return runId
+  const compactions = await store.listCompactions(sessionId)
+  return shortIds([runId, ...compactions.flatMap((one) => [one.id, one.runId])]).get(runId) ?? runId
+}
+
+function tell(context: Context, shown: ShownPlan, result: CompactionResult, undoName: string): void {
+  const { out, style } = context
+  const { runId, tokensBefore, tokensAfter, compacted, failed } = result
+  if (context.json) {
+    const { fits, reachedTarget, tokensSaved } = result
+    const done = {
+      tokensBefore,
+      tokensAfter,
+      tokensSaved,
+      reachedTarget,
+      fits,
+      reason: result.reason ?? null,
+    }
+    context.printJson({ ...planJson(shown), ...done, dryRun: false, compacted, run: runId, failed })
+    return
+  }
+  for (const { summarizer, error } of failed)
+    context.err.write(style.yellow(`A summary by ${summarizer} was not accepted: ${error}.\n`))
+  if (!compacted) {
+    out.write(`Nothing was written: ${REASONS[result.reason ?? ''] ?? 'nothing came of it'}.\n`)
+    return
+  }
+  out.write(
+    `${style.green('Done.')} History ${count(tokensBefore)} → ${count(tokensAfter)} tokens, as run ${undoName}.\n`,
+  )
+  out.write(style.dim(`Take it back: undertext undo ${shown.sessionId} ${undoName}\n`))
+}

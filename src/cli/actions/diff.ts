@@ -1,0 +1,45 @@
+import type { Context } from '../command.ts'
+import { type Comparison, compare, counterOf, type TokenCounter, tokensOfRow } from '../diff/compare.ts'
+import { diffLines } from '../diff/diff-lines.ts'
+import { EXIT } from '../exit-codes.ts'
+
+export type DiffOptions = { readonly now?: boolean; readonly full?: boolean }
+
+export async function showDiff(
+  context: Context,
+  givenSession: string,
+  givenId: string,
+  options: DiffOptions,
+): Promise<number> {
+  const store = await context.open('read')
+  const id = await context.session(store, givenSession)
+  const target = await context.compaction(store, id, givenId)
+  const comparison = await compare(context.location.path, store, id, target, options.now === true)
+  const tokens = counterOf(await store.getSession(id))
+  if (context.json) context.printJson(jsonOf(id, comparison, tokens))
+  else await context.page(`${diffLines(context, comparison, tokens, options.full === true).join('\n')}\n`)
+  return EXIT.done
+}
+
+function jsonOf(session: string, comparison: Comparison, tokens: TokenCounter | undefined) {
+  const { targets, after, dependents, rows, differences: all } = comparison
+  return {
+    session,
+    compactions: targets.map(({ id }) => id),
+    after,
+    dependents,
+    rows,
+    tokens: { before: comparison.tokens.before ?? null, after: comparison.tokens.after ?? null },
+    changes: all
+      .filter(({ change }) => change !== 'same')
+      .map((one) => ({
+        change: one.change,
+        id: one.seen.row.id,
+        kind: one.seen.row.kind,
+        role: one.seen.row.role,
+        position: one.seen.row.position ?? null,
+        tokens: tokens === undefined ? null : tokensOfRow(one.seen, tokens),
+        parts: one.change === 'replaced' ? one.parts : [],
+      })),
+  }
+}

@@ -1,0 +1,53 @@
+import { CliError } from '../cli-error.ts'
+import type { Context } from '../command.ts'
+import { EXIT } from '../exit-codes.ts'
+import { counted } from '../output/figures.ts'
+import { paragraph } from '../output/layout.ts'
+import { safeLine } from '../output/safe-text.ts'
+
+export type PurgeOptions = { readonly reason?: string; readonly actor?: string }
+
+export async function purge(
+  context: Context,
+  given: string,
+  { reason, actor }: PurgeOptions,
+): Promise<number> {
+  const store = await context.open('change')
+  const session = await context.session(store, given)
+  const { title, messageCount } = await store.getSession(session)
+  const compactions = (await store.listCompactions(session)).length
+  const name = title === undefined ? session : `${session} (${title})`
+  const what = `${counted(messageCount, 'message')} and ${counted(compactions, 'compaction')} of session ${name} will be removed for good.`
+  await agree(context, session, what)
+  const removed = await store.purgeSession(session, {
+    ...(reason !== undefined && { reason }),
+    ...(actor !== undefined && { actor }),
+  })
+  if (context.json) context.printJson({ session, ...removed })
+  else write(context, session, removed)
+  return EXIT.done
+}
+
+/** Throws `DECLINED` unless the id was typed, or `--yes` given. */
+async function agree(context: Context, session: string, what: string): Promise<void> {
+  const { err, style } = context
+  if (context.agreed) return
+  const lines = paragraph(safeLine(what), err).map((line) => style.yellow(line))
+  err.write(`${lines.join('\n')}\n`)
+  const typed = await context.ask('Type the id of the session to remove it')
+  if (typed === undefined)
+    throw new CliError('DECLINED', 'Nobody can be asked here, so nothing was removed.', {
+      hint: '--yes removes it without asking.',
+    })
+  if (typed.trim() !== session.trim())
+    throw new CliError('DECLINED', 'That is not the id of the session, so nothing was removed.')
+}
+
+function write(
+  { out, style }: Context,
+  session: string,
+  { messages, compactions, blobs }: { messages: number; compactions: number; blobs: number },
+): void {
+  const parts = `${counted(messages, 'message')}, ${counted(compactions, 'compaction')}, ${counted(blobs, 'stored file')}`
+  out.write(`${style.green(`Removed: session ${safeLine(session)} (${parts}).`)}\n`)
+}

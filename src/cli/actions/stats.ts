@@ -1,0 +1,113 @@
+import { readFile } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import type { ContextStats } from '../../stats.ts'
+import type { StatsOptions } from '../../store-options.ts'
+import { CliError } from '../cli-error.ts'
+import type { Context } from '../command.ts'
+import { EXIT } from '../exit-codes.ts'
+import { type RequestFigures, requestFigures } from '../stats/request-figures.ts'
+import { statsLines } from '../stats/stats-lines.ts'
+
+export type StatsCommandOptions = {
+  readonly model?: readonly string[]
+  readonly system?: string
+  readonly prompt?: string
+  readonly tools?: string
+  readonly maxTokens?: number
+}
+
+export async function showStats(
+  context: Context,
+  given: string,
+  options: StatsCommandOptions,
+): Promise<number> {
+  const request = await requestOf(context, options)
+  const store = await context.open('read')
+  const id = await context.session(store, given)
+  const { settings } = await store.getConfig(id)
+  const models: RequestFigures[] = []
+  for (const name of options.model ?? [undefined]) {
+    const { provider, model } = modelNamed(name)
+    const stats = await store.getContextStats(id, provider, model, request)
+    if (stats !== null) models.push(requestFigures(stats, settings))
+  }
+  const session = await store.getSession(id)
+  const usage = await store.getUsage(id)
+  if (context.json) {
+    const { messageCount, visibleCount, hidden, activeCompactions } = session
+    context.printJson({
+      session: id,
+      messages: messageCount,
+      visible: visibleCount,
+      hidden,
+      compactionsInForce: activeCompactions,
+      models: models.map(jsonOf),
+      usage,
+    })
+  } else {
+    context.out.write(`${statsLines(context, session, models, usage).join('\n')}\n`)
+  }
+  return EXIT.done
+}
+
+async function requestOf(
+  { cwd }: Context,
+  { system, prompt, tools, maxTokens }: StatsCommandOptions,
+): Promise<StatsOptions> {
+  return {
+    ...(system !== undefined && { systemPrompt: await readFile(resolve(cwd, system), 'utf8') }),
+    ...(prompt !== undefined && { currentPrompt: prompt }),
+    ...(tools !== undefined && {
+      toolDefinitions: toolsIn(await readFile(resolve(cwd, tools), 'utf8'), tools),
+    }),
+    ...(maxTokens !== undefined && { maxTokens }),
+  }
+}
+
+function toolsIn(text: string, path: string): unknown[] {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    throw new CliError('BAD_DATA', `${path} is not JSON.`, { facts: { path } })
+  }
+  if (Array.isArray(value)) return value
+  throw new CliError('BAD_DATA', `${path} must hold a list of tool definitions.`, { facts: { path } })
+}
+
+/** `openai/gpt-4o`, `openai/` for a provider alone, `gpt-4o` for a model of the session's own provider. */
+function modelNamed(name: string | undefined): { provider?: string; model?: string } {
+  if (name === undefined) return {}
+  const at = name.indexOf('/')
+  if (at === -1) return { model: name }
+  const [provider, model] = [name.slice(0, at), name.slice(at + 1)]
+  return { ...(provider !== '' && { provider }), ...(model !== '' && { model }) }
+}
+
+function jsonOf({ stats, breakdown, free, target, due }: RequestFigures) {
+  return {
+    provider: stats.provider,
+    model: stats.model ?? null,
+    estimator: stats.estimator,
+    tokens: stats.estimatedInputTokens,
+    source: stats.source,
+    estimated: stats.estimated,
+    measured: stats.measured,
+    calibration: stats.calibration,
+    window: windowOf(stats),
+    outputReserve: stats.outputReserve,
+    inputLimit: stats.inputLimit ?? null,
+    available: stats.availableInputTokens,
+    usageRatio: stats.usageRatio,
+    fits: stats.withinBudget,
+    compactionDue: stats.shouldCompact,
+    threshold: stats.threshold,
+    dueAt: due,
+    target,
+    breakdown: { ...breakdown, free },
+  }
+}
+
+function windowOf({ contextWindow: { tokens, source, entry } }: ContextStats) {
+  return { tokens, source, entry: entry ?? null }
+}

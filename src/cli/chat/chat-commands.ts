@@ -1,0 +1,263 @@
+import type { Compaction, UndoOutcome } from '../../storage/storage.ts'
+import { CliError } from '../cli-error.ts'
+import { makePlan } from '../compact/make-plan.ts'
+import { planJson } from '../compact/plan-json.ts'
+import { shortPlanText } from '../compact/plan-text.ts'
+import { logLines } from '../log/log-lines.ts'
+import { timelineOf } from '../log/timeline.ts'
+import { share } from '../options.ts'
+import { count, counted, percent } from '../output/figures.ts'
+import { safeLine } from '../output/safe-text.ts'
+import { shortIds } from '../output/short-ids.ts'
+import { briefMessage } from './brief-message.ts'
+import type { Chat } from './chat.ts'
+import { chooseBackend } from './choose-backend.ts'
+
+/** What can be said to the chat itself. */
+export type ChatCommand = {
+  readonly name: string
+  /** What may follow. */
+  readonly takes: string
+  readonly does: string
+  /** Whether there must be a stored session. */
+  readonly needsSession?: true
+  /** `'end'` ends the chat. */
+  run(chat: Chat, argument: string): Promise<'end' | undefined>
+}
+
+/** Rows that `/show` and `/history` show when nobody says how many. */
+const FEW = 20
+/** Entries of the audit that `/log` reads. */
+const MOST_AUDITED = 10_000
+
+export const CHAT_COMMANDS: readonly ChatCommand[] = [
+  { name: '/help', takes: '', does: 'this list', run: help },
+  { name: '/stats', takes: '', does: 'how full the context is', needsSession: true, run: stats },
+  {
+    name: '/compact',
+    takes: '[target]',
+    does: 'make room now, down to a share of the window',
+    needsSession: true,
+    run: compact,
+  },
+  {
+    name: '/undo',
+    takes: '[id]',
+    does: 'take a compaction back; the newest in force',
+    needsSession: true,
+    run: undo,
+  },
+  { name: '/redo', takes: '[id]', does: 'put one back; the one undone last', needsSession: true, run: redo },
+  { name: '/log', takes: '', does: 'the compactions, newest first', needsSession: true, run: log },
+  {
+    name: '/show',
+    takes: '[count]',
+    does: 'the newest rows as the model gets them',
+    needsSession: true,
+    run: show,
+  },
+  {
+    name: '/history',
+    takes: '[count]',
+    does: 'the newest rows of the log, hidden ones dim',
+    needsSession: true,
+    run: history,
+  },
+  { name: '/model', takes: '[name]', does: 'who answers; another model from now on', run: model },
+  {
+    name: '/system',
+    takes: '[text | -]',
+    does: 'the system prompt; another one, or none with -',
+    run: system,
+  },
+  { name: '/exit', takes: '', does: 'end; so do Ctrl-D and Ctrl-C on an empty line', run: async () => 'end' },
+]
+
+/**
+ * Runs what begins with a slash. Answers `undefined` for what is meant for the model: everything else, and `//…`, of which one slash goes.
+ * Throws `WRONG_USE` for a command there is not, and what the store throws.
+ */
+export async function runChatCommand(
+  chat: Chat,
+  said: string,
+): Promise<{ readonly ends: boolean } | undefined> {
+  const [, name, argument = ''] = /^(\/[a-z]+)(?:\s+([\s\S]*))?$/.exec(said.trim()) ?? []
+  if (name === undefined) return undefined
+  const command = CHAT_COMMANDS.find((one) => one.name === name || (name === '/quit' && one.name === '/exit'))
+  if (command === undefined)
+    throw new CliError('WRONG_USE', `There is no ${name}.`, {
+      hint: '/help lists what there is; begin with // to say it to the model.',
+    })
+  if (command.needsSession === true && !chat.conversation.isStored) {
+    chat.reporter.note('Nothing is stored yet.')
+    return { ends: false }
+  }
+  return { ends: (await command.run(chat, argument.trim())) === 'end' }
+}
+
+async function help({ reporter }: Chat): Promise<undefined> {
+  const width = Math.max(...CHAT_COMMANDS.map(({ name, takes }) => `${name} ${takes}`.length))
+  const lines = CHAT_COMMANDS.map(({ name, takes, does }) => `  ${`${name} ${takes}`.padEnd(width)}  ${does}`)
+  const more =
+    'A backslash at the end of a line goes on with the next. // at the beginning stands for one slash.'
+  reporter.result(
+    '/help',
+    CHAT_COMMANDS.map(({ name, takes, does }) => ({ name, takes, does })),
+    [...lines, `  ${more}`],
+  )
+}
+
+async function stats({ store, conversation, reporter }: Chat): Promise<undefined> {
+  const { sessionId, backend, system, maxOutputTokens, threshold } = conversation
+  const stats = await store.getContextStats(sessionId, backend.provider, backend.model, {
+    ...(system !== undefined && { systemPrompt: system }),
+    ...(maxOutputTokens !== undefined && { maxTokens: maxOutputTokens }),
+    ...(threshold !== undefined && { threshold }),
+  })
+  if (stats === null) return reporter.note('There is nothing to count.') as undefined
+  const { estimatedInputTokens: tokens, availableInputTokens: available, breakdown, hidden } = stats
+  const away = hidden.condensed + hidden.truncated + hidden.byHand
+  reporter.result('/stats', stats, [
+    `${count(tokens)} of ${count(available)} tokens (${percent(stats.usageRatio)}), ${stats.source}; compaction at ${percent(stats.threshold)}`,
+    `history ${count(breakdown.conversationHistory)}, system prompt ${count(breakdown.systemPrompt)}; window of ${count(stats.contextWindow.tokens)} for ${[stats.provider, stats.model].filter(Boolean).join('/')}`,
+    `${counted(stats.messageCount, 'row')} of ${counted(stats.storedMessages, 'message')}${away > 0 ? `, ${count(away)} hidden` : ''}; ${counted(stats.activeCompactions, 'compaction')} in force`,
+  ])
+}
+
+async function compact(
+  { context, store, conversation, reporter }: Chat,
+  argument: string,
+): Promise<undefined> {
+  const { sessionId, backend, system } = conversation
+  const shown = await makePlan(store, sessionId, {
+    ...(backend.provider !== undefined && { provider: backend.provider }),
+    ...(backend.model !== undefined && { model: backend.model }),
+    ...(system !== undefined && { systemPrompt: system }),
+    ...(argument !== '' && { target: targetOf(argument) }),
+    reason: 'asked for in the chat',
+    signal: context.signal,
+  })
+  if (shown === undefined || !shown.preview.compacted) {
+    const reason = shown?.preview.reason ?? 'NOTHING_TO_COMPACT'
+    reporter.result('/compact', shown === undefined ? null : planJson(shown), [
+      `Nothing to compact (${reason}).`,
+    ])
+    return
+  }
+  reporter.result('/compact', planJson(shown), shortPlanText(shown, context).trimEnd().split('\n'))
+  await store.compactSession(sessionId, shown.preview)
+}
+
+function targetOf(argument: string): number {
+  const text = argument.endsWith('%') ? String(Number(argument.slice(0, -1)) / 100) : argument
+  try {
+    return share(text)
+  } catch {
+    throw new CliError('WRONG_USE', 'The target must be a share from 0 to 1, or a percentage such as 40%.')
+  }
+}
+
+async function undo(chat: Chat, argument: string): Promise<undefined> {
+  const { store, conversation } = chat
+  const target = await targetRun(chat, argument, 'active')
+  if (target === undefined) return chat.reporter.note('No compaction is in force.') as undefined
+  tellTurned(chat, '/undo', target, await store.undoCompaction(conversation.sessionId, target))
+}
+
+async function redo(chat: Chat, argument: string): Promise<undefined> {
+  const { store, conversation } = chat
+  const target = await targetRun(chat, argument, 'undone')
+  if (target === undefined) return chat.reporter.note('No compaction was undone.') as undefined
+  tellTurned(chat, '/redo', target, await store.redoCompaction(conversation.sessionId, target))
+}
+
+/** The run that is meant: the one named, else the newest in that state. */
+async function targetRun(
+  { context, store, conversation: { sessionId } }: Chat,
+  argument: string,
+  status: Compaction['status'],
+): Promise<string | undefined> {
+  if (argument !== '') return context.compaction(store, sessionId, argument)
+  const found = (await store.listCompactions(sessionId)).filter((one) => one.status === status)
+  const newest =
+    status === 'active' ? found.at(-1) : found.toSorted((a, b) => a.changedAt - b.changedAt).at(-1)
+  return newest?.runId
+}
+
+function tellTurned(
+  { reporter }: Chat,
+  command: '/undo' | '/redo',
+  target: string,
+  outcome: UndoOutcome,
+): void {
+  const name = shortIds([target, ...outcome.compactionIds]).get(target) ?? target
+  const [did, back] = command === '/undo' ? ['Undone', `/redo ${name}`] : ['Put back', `/undo ${name}`]
+  const what = `${counted(outcome.compactionIds.length, 'compaction')}: ${counted(outcome.rows, 'row')}, ${counted(outcome.parts, 'part')}`
+  const line = outcome.changed
+    ? `${did}: ${what}. The other way: ${back}`
+    : 'It is so already; nothing was changed.'
+  reporter.result(command, { target, ...outcome }, [line])
+}
+
+async function log({ context, store, conversation, reporter }: Chat): Promise<undefined> {
+  const { sessionId } = conversation
+  const compactions = await store.listCompactions(sessionId)
+  const timeline = timelineOf(compactions, await store.getAuditLog(sessionId, { limit: MOST_AUDITED }))
+  reporter.result('/log', compactions, logLines(context, sessionId, timeline, timeline.runs.length))
+}
+
+async function show({ context, store, conversation, reporter }: Chat, argument: string): Promise<undefined> {
+  const view = (await store.getEffectiveHistory(conversation.sessionId)).slice(-countOf(argument))
+  const { style, out } = context
+  reporter.result(
+    '/show',
+    view,
+    view.map((message) => briefMessage(message, style, out.columns)),
+  )
+}
+
+async function history(
+  { context, store, conversation, reporter }: Chat,
+  argument: string,
+): Promise<undefined> {
+  const rows = await store.getMessages(conversation.sessionId, {
+    limit: countOf(argument),
+    order: 'backward',
+  })
+  const { style, out } = context
+  reporter.result(
+    '/history',
+    rows.toReversed(),
+    rows.toReversed().map((row) => briefMessage(row, style, out.columns)),
+  )
+}
+
+function countOf(argument: string): number {
+  if (argument === '') return FEW
+  if (!/^[1-9]\d{0,6}$/.test(argument))
+    throw new CliError('WRONG_USE', 'How many must be a whole number from 1 up.')
+  return Number(argument)
+}
+
+async function model(chat: Chat, argument: string): Promise<undefined> {
+  const { context, conversation, reporter } = chat
+  if (argument !== '') {
+    const choice = {
+      ...chat.choice,
+      model: argument,
+      ...(/\//.test(argument) && chat.choice.url === undefined && { provider: undefined }),
+    }
+    conversation.backend = await chooseBackend(choice, conversation.backend, context)
+    chat.choice = choice
+  }
+  const { kind, title, provider, model } = conversation.backend
+  reporter.result('/model', { backend: kind, provider: provider ?? null, model: model ?? null }, [
+    `Answers come from ${safeLine(title)}.`,
+  ])
+}
+
+async function system({ conversation, reporter }: Chat, argument: string): Promise<undefined> {
+  if (argument !== '') conversation.system = argument === '-' ? undefined : argument
+  const { system } = conversation
+  reporter.result('/system', { system: system ?? null }, [system ?? 'There is no system prompt.'])
+}

@@ -1,0 +1,105 @@
+import { isUndertextError } from '../../errors.ts'
+import { CliError } from '../cli-error.ts'
+import { EXIT, type ExitCode } from '../exit-codes.ts'
+import { failureOf } from '../failure.ts'
+import type { Chat } from './chat.ts'
+import { runChatCommand } from './chat-commands.ts'
+import { failureSentence } from './failure-sentence.ts'
+import type { Prompts } from './lines.ts'
+import { type Stop, type TurnOutcome, takeTurn } from './turn.ts'
+import { usageWarning } from './usage-warning.ts'
+
+export type LoopOptions = {
+  /** Whether a person types: then a failure is told and the chat goes on; else it ends there. */
+  readonly isTyped: boolean
+  /** Whether a prompt may be a command. */
+  readonly hasCommands: boolean
+}
+
+/** Takes prompts until there are no more. Answers the exit code. */
+export async function chatLoop(chat: Chat, prompts: Prompts, options: LoopOptions): Promise<ExitCode> {
+  const { signal } = chat.context
+  for (;;) {
+    const said = await prompts.next()
+    if (said === undefined || signal.aborted) return signal.aborted ? EXIT.interrupted : EXIT.done
+    try {
+      const ran = options.hasCommands ? await runChatCommand(chat, said) : undefined
+      if (ran?.ends === true) return EXIT.done
+      if (ran !== undefined) continue
+      const text = options.hasCommands && said.startsWith('//') ? said.slice(1) : said
+      const exit = await turn(chat, text, prompts)
+      if (exit !== EXIT.done && !options.isTyped) return exit
+    } catch (error) {
+      // Somebody who types reads it and goes on; a script is to stop where it went wrong.
+      if (!options.isTyped || !isTellable(error)) throw error
+      chat.reporter.failure(failureOf(error, false))
+    }
+  }
+}
+
+function isTellable(error: unknown): boolean {
+  return isUndertextError(error) || error instanceof CliError
+}
+
+/** One question and its answer, told as it comes. */
+async function turn(chat: Chat, prompt: string, prompts: Prompts): Promise<ExitCode> {
+  const { context, store, conversation, reporter } = chat
+  const own = new AbortController()
+  const signal = AbortSignal.any([context.signal, own.signal])
+  const outcome = await prompts.during(
+    () => own.abort(),
+    () => takeTurn(store, conversation, prompt, { signal, onText: (text) => reporter.text(text) }),
+  )
+  if (outcome.kind === 'nothing') return tellNothing(chat, outcome.stop)
+  await tellAnswer(chat, outcome)
+  return outcome.stop?.why === 'failed' ? tellFailed(chat, outcome.stop.error, AFTER_A_PART) : EXIT.done
+}
+
+async function tellAnswer(
+  { store, conversation, reporter }: Chat,
+  { reply, recorded, stop }: TurnOutcome & { readonly kind: 'answered' },
+): Promise<void> {
+  const { sessionId, autoCompact } = conversation
+  const { settings } = await store.getConfig(sessionId)
+  const warning = usageWarning(recorded.stats, autoCompact && settings.auto && settings.enabled)
+  const { text, stopReason, model, usage } = reply
+  const { stats, appended } = recorded
+  const stopped = stop?.why
+  reporter.answer({ sessionId, text, position: appended.position, stopReason, stopped, model, usage, stats })
+  if (warning !== undefined) reporter.warning(warning)
+}
+
+const AFTER_A_PART = 'What came is stored; say "go on" to go on from there.'
+const NOTHING_STORED = 'Nothing of it is stored; it can be asked again.'
+
+function tellNothing(chat: Chat, stop: (TurnOutcome & { readonly kind: 'nothing' })['stop']): ExitCode {
+  if (stop.why === 'failed') return tellFailed(chat, stop.error, NOTHING_STORED)
+  if (stop.why === 'interrupted') {
+    chat.reporter.failure({
+      code: 'INTERRUPTED',
+      message: 'Interrupted before anything came.',
+      hint: NOTHING_STORED,
+    })
+    return EXIT.interrupted
+  }
+  const { calledTools } = stop.reply
+  const message =
+    calledTools.length === 0
+      ? 'The model answered without a word.'
+      : `The model wanted to call ${calledTools.join(', ')}; a chat runs no tools.`
+  chat.reporter.failure({ code: 'EMPTY_ANSWER', message, hint: NOTHING_STORED })
+  return EXIT.failed
+}
+
+function tellFailed(
+  { conversation, reporter }: Chat,
+  error: (Stop & { why: 'failed' })['error'],
+  hint: string,
+): ExitCode {
+  reporter.failure({
+    code: 'MODEL_FAILED',
+    message: failureSentence(error, conversation.backend.title),
+    hint,
+  })
+  return EXIT.failed
+}

@@ -1,0 +1,55 @@
+import type { Command as Commander } from 'commander'
+import type { TurnOptions } from '../actions/turn.ts'
+import type { CliCommand, Runner } from '../command.ts'
+import { examples } from '../examples.ts'
+
+export const undoCommand: CliCommand = {
+  name: 'undo',
+  register: (program, run) =>
+    withOptions(
+      program
+        .command('undo <session> <id>')
+        .summary('take a compaction, or a whole run, out of force')
+        .description(
+          'Takes a compaction out of force: what it hid shows again, byte for byte, and what it inserted is hidden. The id of a run undoes all of it, and @ is the newest run. Where others in force build on it they are named, and nothing is done (exit 4) unless --cascade says that they go too.',
+        )
+        .option('--cascade', 'undo first what builds on it'),
+      examples([
+        ['undo @ @', 'the newest run of the newest session'],
+        ['undo billing eb16c59c', 'a compaction by the end of its id, as `undertext log` shows it'],
+        ['undo @ eb16c59c --cascade --reason "the summary was wrong"', 'with all that builds on it, and why'],
+      ]),
+      'undo',
+      run,
+    ),
+}
+
+export const redoCommand: CliCommand = {
+  name: 'redo',
+  register: (program, run) =>
+    withOptions(
+      program
+        .command('redo <session> <id>')
+        .summary('put a compaction back that was undone')
+        .description(
+          'Puts a compaction back in force, or exactly those of a run that its last undo took down: the same rows, the stored summary, no model. Where what it covers is not there to be covered nothing is done (exit 4); --cascade first puts back what it builds on.',
+        )
+        .option('--cascade', 'put back first what it builds on'),
+      examples([
+        ['redo @ @', 'the newest run of the newest session'],
+        ['redo billing eb16c59c --cascade', 'a compaction, and what it builds on'],
+      ]),
+      'redo',
+      run,
+    ),
+}
+
+function withOptions(command: Commander, after: string, verb: 'undo' | 'redo', run: Runner): void {
+  command
+    .option('--reason <text>', 'why, for the audit')
+    .option('--actor <name>', 'who, for the audit')
+    .addHelpText('after', after)
+    .action((session: string, id: string, options: TurnOptions) =>
+      run(async (context) => (await import('../actions/turn.ts')).turn(context, verb, session, id, options)),
+    )
+}

@@ -1,0 +1,204 @@
+import type { CompactionPreview } from '../../compaction/preview.ts'
+import type { Context, Sink, Style } from '../command.ts'
+import { count, counted, percent } from '../output/figures.ts'
+import { paragraph } from '../output/layout.ts'
+import { mixedLine } from '../output/mixed-line.ts'
+import { type Column, table } from '../output/table.ts'
+import type { CompactionPlan, PlannedRow, PlannedStage, RowAction } from './compaction-plan.ts'
+
+/** What there is to show of a compaction that is not made yet. */
+export type ShownPlan = {
+  readonly sessionId: string
+  /** Whose window it is made for. */
+  readonly provider: string
+  readonly model: string | undefined
+  readonly preview: CompactionPreview
+  readonly plan: CompactionPlan
+}
+
+const COLUMNS: readonly Column[] = [
+  { title: 'POSITION', align: 'right' },
+  { title: 'WHO', flexible: true },
+  { title: 'WHAT HAPPENS' },
+  { title: 'WHY', flexible: true },
+  { title: 'BEFORE', align: 'right' },
+  { title: 'AFTER', align: 'right' },
+  { title: 'SAVED', align: 'right' },
+]
+
+/** Lines of a summary that a terminal shows when nobody asks for all. */
+const SUMMARY_LINES = 12
+
+/** The whole plan, row by row, grouped by stage, and what stays. With `isFull` a terminal shows a summary's whole text too. */
+export function planText(
+  shown: ShownPlan,
+  { out, style }: Pick<Context, 'out' | 'style'>,
+  isFull: boolean,
+): string {
+  const { preview, plan } = shown
+  const most = isFull || !out.isTerminal ? Number.POSITIVE_INFINITY : SUMMARY_LINES
+  const stages = plan.stages.flatMap((stage) => ['', ...stageLines(stage, preview, out, style, most)])
+  return [
+    ...headLines(shown, out, style),
+    ...stages,
+    ...keptLines(plan.kept, out, style),
+    '',
+    ...totalLines(preview, out, style),
+  ]
+    .map((line) => `${line}\n`)
+    .join('')
+}
+
+/** A line a stage, and the totals: what is shown before the question. */
+export function shortPlanText(shown: ShownPlan, { out, style }: Pick<Context, 'out' | 'style'>): string {
+  const { preview, plan } = shown
+  const lines = plan.stages.flatMap((stage) => titleLines(stage, out, style, '  '))
+  return [...headLines(shown, out, style), ...lines, ...totalLines(preview, out, style)]
+    .map((line) => `${line}\n`)
+    .join('')
+}
+
+function headLines({ sessionId, provider, model }: ShownPlan, out: Sink, { bold, cyan }: Style): string[] {
+  const window = model === undefined ? provider : `${provider}/${model}`
+  const pieces = [{ text: 'Plan', style: bold }, ' for session ', { text: sessionId, style: cyan }]
+  return mixedLine([...pieces, `, for the window of ${window}`], out)
+}
+
+function titleLines(stage: PlannedStage, out: Sink, { bold, green }: Style, indent = ''): string[] {
+  const { stage: name, rows, tokensBefore, tokensAfter } = stage
+  const figures = `  ${actionsOf(rows)}  ${count(tokensBefore)} → ${count(tokensAfter)} tokens, `
+  const saved = `saves ${count(tokensBefore - tokensAfter)}`
+  return mixedLine([{ text: name, style: bold }, figures, { text: saved, style: green }], out, indent)
+}
+
+/** `12 rows pruned`, `40 rows summarized`. */
+function actionsOf(rows: readonly PlannedRow[]): string {
+  const counts = new Map<RowAction, number>()
+  for (const { action } of rows) counts.set(action, (counts.get(action) ?? 0) + 1)
+  return [...counts].map(([action, times]) => `${counted(times, 'row')} ${WORDS[action]}`).join(', ')
+}
+
+const WORDS: { readonly [action in RowAction]: string } = {
+  hidden: 'hidden',
+  summarized: 'summarized',
+  pruned: 'pruned',
+  shortened: 'shown shorter',
+  kept: 'kept',
+}
+
+function stageLines(
+  stage: PlannedStage,
+  preview: CompactionPreview,
+  out: Sink,
+  style: Style,
+  most: number,
+): string[] {
+  const rows = stage.rows.map((row) => [
+    placeOf(row),
+    whoOf(row),
+    { text: WORDS[row.action], style: LOOKS[row.action](style) },
+    { text: row.why, style: style.dim },
+    count(row.tokensBefore),
+    count(row.tokensAfter),
+    count(row.tokensBefore - row.tokensAfter),
+  ])
+  return [
+    ...titleLines(stage, out, style),
+    ...table(COLUMNS, rows, out, style),
+    ...insertLines(stage, preview, out, style, most),
+  ]
+}
+
+const LOOKS: { readonly [action in RowAction]: (style: Style) => (text: string) => string } = {
+  hidden: ({ red }) => red,
+  summarized: ({ magenta }) => magenta,
+  pruned: ({ yellow }) => yellow,
+  shortened: ({ yellow }) => yellow,
+  kept: ({ green }) => green,
+}
+
+function placeOf({ position, kind }: PlannedRow): string {
+  return position === undefined ? kind : String(position)
+}
+
+function whoOf({ role, kind, tools }: PlannedRow): string {
+  if (kind !== 'message') return kind
+  return tools.length === 0 ? role : `${role} ${tools.join(', ')}`
+}
+
+/** The text that comes in, or what a model would be asked for. */
+function insertLines(
+  { inserts }: PlannedStage,
+  preview: CompactionPreview,
+  out: Sink,
+  style: Style,
+  most: number,
+): string[] {
+  if (inserts === undefined) return []
+  if (!inserts.pending) {
+    const lines = paragraph(inserts.text, out, '  ')
+    const left = lines.length - most
+    const more = left > 0 ? [style.dim(`  … ${counted(left, 'line')} more; --full shows all`)] : []
+    return [
+      '',
+      style.bold(`the ${inserts.kind} that comes`),
+      ...lines.slice(0, most).map((line) => style.dim(line)),
+      ...more,
+    ]
+  }
+  return (preview.summaryPending ?? []).flatMap(({ summarizer, messages, inputTokens, maxTokens }) => {
+    const text = `summary pending: ${summarizer} would read ${counted(messages.length, 'message')} (${count(inputTokens)} tokens) and write ${count(maxTokens)} tokens at most; the figures count those in full`
+    return paragraph(text, out).map((line) => style.yellow(line))
+  })
+}
+
+/** Rows that stay, neighbours on one line: they are most of a session. */
+function keptLines(kept: readonly PlannedRow[], out: Sink, style: Style): string[] {
+  if (kept.length === 0) return []
+  const tokens = kept.reduce((sum, row) => sum + row.tokensAfter, 0)
+  const title = [
+    { text: 'kept', style: style.bold },
+    `  ${counted(kept.length, 'row')}  ${count(tokens)} tokens`,
+  ]
+  const places = paragraph(`positions ${ranges(kept)}`, out, '  ').map((line) => style.dim(line))
+  return ['', ...mixedLine(title, out), ...places]
+}
+
+function ranges(rows: readonly PlannedRow[]): string {
+  const found: [number, number][] = []
+  const others: string[] = []
+  for (const { position, kind } of rows) {
+    const last = found.at(-1)
+    if (position === undefined) others.push(`one ${kind}`)
+    else if (last !== undefined && position === last[1] + 1) last[1] = position
+    else found.push([position, position])
+  }
+  const shown = found.map(([from, to]) => (from === to ? String(from) : `${from}–${to}`))
+  return [...shown, ...others].join(', ')
+}
+
+/** Before, after, target, whether it fits, and the cost for the prompt cache. */
+function totalLines(preview: CompactionPreview, out: Sink, style: Style): string[] {
+  const { tokensBefore, tokensAfter, tokensSaved, targetTokens, reachedTarget, fits } = preview
+  const share = tokensBefore === 0 ? 0 : tokensSaved / tokensBefore
+  const figures = `  history ${count(tokensBefore)} → ${count(tokensAfter)} tokens, saves ${count(tokensSaved)} (${percent(share)})`
+  const target = reachedTarget
+    ? { text: 'reached', style: style.green }
+    : { text: 'not reached', style: style.yellow }
+  const fit = fits
+    ? { text: 'fits the window', style: style.green }
+    : { text: 'does not fit the window', style: style.red }
+  return [
+    ...mixedLine([{ text: 'in all', style: style.bold }, figures], out),
+    ...mixedLine([`target ${count(targetTokens)} tokens: `, target, '; the request ', fit], out, '  '),
+    ...cacheLines(preview, out, style),
+  ]
+}
+
+function cacheLines({ firstChanged }: CompactionPreview, out: Sink, style: Style): string[] {
+  if (firstChanged === undefined || firstChanged.tokensGivenUp === 0) return []
+  const { position, cachedTokens, tokensGivenUp, source } = firstChanged
+  const known = source === 'reported' ? 'as its provider reported' : 'as far as can be known'
+  const text = `prompt cache: the history changes from position ${position} on; ${count(tokensGivenUp)} of ${count(cachedTokens)} cached tokens are given up (${known})`
+  return paragraph(text, out, '  ').map((line) => style.dim(line))
+}

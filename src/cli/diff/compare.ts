@@ -1,0 +1,96 @@
+import { estimatorNamed } from '../../core/estimators/built-in.ts'
+import { partsOf } from '../../core/message.ts'
+import { addSizes, measureMessage, NO_SIZES, tokensOf } from '../../core/tokens.ts'
+import type { SqliteStore } from '../../open.ts'
+import type { Compaction, Session } from '../../storage/storage.ts'
+import { CliError } from '../cli-error.ts'
+import { type Difference, differences } from './differences.ts'
+import { replacementTexts } from './replacement-texts.ts'
+import { dependentsOf, type SeenRow, type StoredHistory, viewAt } from './view-at.ts'
+
+/** Two views, and what they are. */
+export type Comparison = {
+  readonly targets: readonly Compaction[]
+  /** What the second view is: with the compactions alone, as it is now, or as a redo would make it. */
+  readonly after: 'with' | 'now' | 'redone'
+  /** Compactions in force that build on it and are in neither view, or with `now` only in the second. */
+  readonly dependents: readonly string[]
+  readonly rows: { readonly before: number; readonly after: number }
+  /** Tokens of the views; `undefined` where nobody here counts as the session does. */
+  readonly tokens: { readonly before: number | undefined; readonly after: number | undefined }
+  readonly differences: readonly Difference[]
+}
+
+/** Compares the views of a session without a compaction, or all of a run, and with it. `path`: the store's file. */
+export async function compare(
+  path: string,
+  store: SqliteStore,
+  id: string,
+  target: string,
+  now: boolean,
+): Promise<Comparison> {
+  const compactions = await store.listCompactions(id)
+  const history: StoredHistory = {
+    rows: await store.getMessages(id),
+    compactions,
+    replacements: await replacementTexts(path, id),
+  }
+  const members = compactions.filter((one) => one.id === target || one.runId === target)
+  const active = new Set(compactions.filter(({ status }) => status === 'active').map((one) => one.id))
+  const inForce = members.filter((one) => active.has(one.id))
+  const targets = inForce.length > 0 ? inForce : members.filter(({ status }) => status === 'undone')
+  if (targets.length === 0) throw neverInForce(target)
+  const ids = new Set(targets.map((one) => one.id))
+  const dependents = inForce.length > 0 ? dependentsOf(compactions, ids) : []
+  const without = inForce.length > 0 ? minus(active, new Set([...ids, ...dependents])) : active
+  const before = viewAt(history, without)
+  const after = viewAt(history, now && inForce.length > 0 ? active : new Set([...without, ...ids]))
+  const tokens = counterOf(await store.getSession(id))
+  return {
+    targets,
+    after: inForce.length === 0 ? 'redone' : now ? 'now' : 'with',
+    dependents,
+    rows: { before: before.length, after: after.length },
+    tokens: { before: tokens?.(before), after: tokens?.(after) },
+    differences: differences(
+      before,
+      after,
+      history.rows.map((row) => row.id),
+    ),
+  }
+}
+
+function minus(all: ReadonlySet<string>, some: ReadonlySet<string>): Set<string> {
+  return new Set([...all].filter((one) => !some.has(one)))
+}
+
+function neverInForce(target: string): CliError {
+  return new CliError(
+    'NOT_THERE',
+    `Compaction ${target} never came into force, so there is nothing to compare.`,
+    {
+      facts: { compactionId: target },
+      hint: '`undertext log SESSION` shows which did.',
+    },
+  )
+}
+
+/** Counts rows of a view as the session's estimator does; `undefined` for an estimator that is not ours. */
+export type TokenCounter = (rows: readonly SeenRow[]) => number
+
+/** Tokens of a row of a view without the framing of a conversation: what a second one like it would add. */
+export function tokensOfRow(seen: SeenRow, tokens: TokenCounter): number {
+  return tokens([seen, seen]) - tokens([seen])
+}
+
+export function counterOf({ estimator: name, provider = 'openai' }: Session): TokenCounter | undefined {
+  const estimator = estimatorNamed(name)
+  if (estimator === undefined) return undefined
+  return (rows) => {
+    const sizes = rows.reduce(
+      (sum, seen) => addSizes(sum, measureMessage({ content: partsOf(seen) }, estimator)),
+      NO_SIZES,
+    )
+    return tokensOf(sizes, rows.length, estimator, provider)
+  }
+}

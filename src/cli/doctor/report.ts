@@ -1,0 +1,95 @@
+import { unknownVariables, VARIABLES } from '../../config/environment.ts'
+import { SETTING_NAMES, type Settings } from '../../config/settings.ts'
+import { openStore } from '../../open.ts'
+import type { Context } from '../command.ts'
+import { failureOf } from '../failure.ts'
+import { type FileFacts, fileFacts } from './store-file.ts'
+import { type Versions, versions } from './versions.ts'
+
+/** Variables beside the settings' own that a run looks at. None of them is a secret. */
+const OTHER_VARIABLES = [
+  'UNDERTEXT_CONFIG',
+  'UNDERTEXT_DB',
+  'UNDERTEXT_DEBUG',
+  'NO_COLOR',
+  'FORCE_COLOR',
+  'TERM',
+  'PAGER',
+  'XDG_DATA_HOME',
+]
+
+export type Problem = { readonly code: string; readonly message: string; readonly hint: string | null }
+
+export type Setting = { readonly name: string; readonly value: unknown; readonly source: string }
+
+export type Report = {
+  readonly location: Context['location']
+  readonly file: FileFacts
+  /** Sessions in the ordinary list and archived ones; `null` where the store cannot be opened. */
+  readonly sessions: number | null
+  readonly versions: Versions
+  readonly settings: readonly Setting[]
+  readonly variables: readonly { readonly name: string; readonly value: string }[]
+  readonly problems: readonly Problem[]
+}
+
+/** Looks at all there is. Nothing it finds throws. */
+export async function examine(context: Context, version: string, deep: boolean): Promise<Report> {
+  const problems: Problem[] = []
+  const tell = (error: unknown): void => {
+    const { code, message, hint = null } = failureOf(error, false)
+    problems.push({ code, message, hint })
+  }
+  const { location, env } = context
+  const found = await versions(version)
+  const file = await fileFacts(location.path, deep)
+  const sessions = file.exists ? await countSessions(context).catch(tell) : undefined
+  const settings = await settingsIn(env).catch(tell)
+  const integrity = file.database?.integrity ?? ['ok']
+  if (integrity.join() !== 'ok')
+    problems.push({
+      code: 'STORE_CORRUPT',
+      message: `The file is damaged: ${integrity.join('; ')}`,
+      hint: null,
+    })
+  for (const name of unknownVariables(env))
+    problems.push({ code: 'UNKNOWN_VARIABLE', message: `Nothing reads the variable ${name}.`, hint: null })
+  return {
+    location,
+    file,
+    sessions: sessions ?? null,
+    versions: found,
+    settings: settings ?? [],
+    variables: variablesIn(env),
+    problems,
+  }
+}
+
+async function countSessions(context: Context): Promise<number> {
+  const { allSessions } = await import('../references.ts')
+  const store = await context.open('read')
+  let count = 0
+  for await (const _ of allSessions(store)) count += 1
+  return count
+}
+
+/** The settings for all sessions. A store in memory reads them as any other does. */
+async function settingsIn(env: Context['env']): Promise<Setting[]> {
+  const unknown = new Set(unknownVariables(env))
+  const known = Object.fromEntries(Object.entries(env).filter(([name]) => !unknown.has(name)))
+  const store = await openStore(':memory:', { env: known })
+  const { settings, sources } = await store.getConfig()
+  await store.close()
+  return SETTING_NAMES.flatMap((name: keyof Settings) => {
+    const value = settings[name]
+    return value === undefined ? [] : [{ name, value, source: sources[name] ?? 'default' }]
+  })
+}
+
+function variablesIn(env: Context['env']): { readonly name: string; readonly value: string }[] {
+  const names = new Set([...VARIABLES.map(({ variable }) => variable), ...OTHER_VARIABLES])
+  return [...names].flatMap((name) => {
+    const value = env[name]
+    return value === undefined || value === '' ? [] : [{ name, value }]
+  })
+}

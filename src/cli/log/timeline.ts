@@ -1,0 +1,85 @@
+import { dependsOn } from '../../core/nesting.ts'
+import type { AuditEntry, Compaction } from '../../storage/storage.ts'
+
+/** A change of a compaction's status: undone, redone, failed … */
+export type Transition = {
+  readonly event: string
+  readonly at: number
+  readonly actor: string | undefined
+  readonly reason: string | undefined
+}
+
+export type LoggedCompaction = {
+  readonly compaction: Compaction
+  /** All but its making, oldest first. */
+  readonly transitions: readonly Transition[]
+  /** Ids of those in force that build on it directly. */
+  readonly dependents: readonly string[]
+  /** How deep it lies beneath others in force. */
+  readonly depth: number
+}
+
+export type LoggedRun = {
+  readonly runId: string
+  readonly at: number
+  readonly compactions: readonly LoggedCompaction[]
+}
+
+/** Something that happened to the session and to no compaction of it. */
+export type SessionEvent = Transition & { readonly no: number }
+
+export type Timeline = { readonly runs: readonly LoggedRun[]; readonly events: readonly SessionEvent[] }
+
+/** Made by a compaction's first entry, which its own figures tell better. */
+const MAKING = new Set(['created', 'started'])
+
+/** Groups compactions by run, newest run first, each with what became of it. `compactions` in the order they came into force. */
+export function timelineOf(compactions: readonly Compaction[], audit: readonly AuditEntry[]): Timeline {
+  const transitions = new Map<string, Transition[]>()
+  const events: SessionEvent[] = []
+  for (const entry of audit) {
+    const { compactionId, runId, event, no } = entry
+    if (compactionId === undefined) {
+      // What a run went through stands with each of its compactions.
+      if (runId === undefined) events.push({ no, ...transitionOf(entry) })
+      continue
+    }
+    if (MAKING.has(event)) continue
+    transitions.set(compactionId, [...(transitions.get(compactionId) ?? []), transitionOf(entry)])
+  }
+  const nested = compactions.map((one, rank) => ({ ...one, no: rank, rank }))
+  const active = nested.filter(({ status }) => status === 'active')
+  const above = new Map(
+    nested.map((one) => [
+      one.id,
+      one.status === 'active' ? active.filter((other) => dependsOn(other, one)) : [],
+    ]),
+  )
+  const depths = new Map<string, number>()
+  // The outermost came last, so whoever is built on is met after those that build on it.
+  for (const { id } of nested.toReversed())
+    depths.set(id, Math.max(0, ...above.get(id)!.map((outer) => (depths.get(outer.id) ?? 0) + 1)))
+  const runs = new Map<string, LoggedCompaction[]>()
+  for (const compaction of compactions) {
+    const { id, runId } = compaction
+    const members = runs.get(runId) ?? []
+    runs.set(runId, members)
+    members.push({
+      compaction,
+      transitions: transitions.get(id) ?? [],
+      dependents: above.get(id)!.map((outer) => outer.id),
+      depth: depths.get(id)!,
+    })
+  }
+  const inOrder = [...runs].map(([runId, members]) => ({
+    runId,
+    at: Math.min(...members.map(({ compaction }) => compaction.createdAt)),
+    compactions: members,
+  }))
+  return { runs: inOrder.reverse(), events: events.reverse() }
+}
+
+function transitionOf({ event, at, actor, detail }: AuditEntry): Transition {
+  const reason = detail?.reason
+  return { event, at, actor, reason: typeof reason === 'string' ? reason : undefined }
+}

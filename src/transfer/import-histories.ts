@@ -1,0 +1,150 @@
+import { isUndertextError, UndertextError } from '../errors.ts'
+import type { SessionRestore } from '../history/restore-session.ts'
+import type { FileInput } from './file-input.ts'
+import { type CheckedHistory, checkHistory, restoreFrom } from './history-lines.ts'
+import { withCount } from './import-error.ts'
+import type { CheckedImportFile } from './import-options.ts'
+import { type ImportedConversation, TOLD } from './import-report.ts'
+import { type Line, readLines } from './lines.ts'
+import { type Done, outcomeOf, refused } from './outcomes.ts'
+import { sessionNames } from './session-names.ts'
+import type { ImportStore } from './write-file.ts'
+
+export type HistoryImport = {
+  readonly store: ImportStore
+  readonly path: string
+  readonly input: FileInput
+  readonly options: CheckedImportFile
+  readonly onMessages: (count: number) => void
+}
+
+/** The histories that stand in a file, and what is wrong with them. */
+export async function checkHistories({ input, onMessages }: HistoryImport): Promise<CheckedHistory[]> {
+  const histories: CheckedHistory[] = []
+  let messages = 0
+  for await (const history of checkHistory(readLines(input.bytes()))) {
+    histories.push(history)
+    messages += history.counts.messages
+    onMessages(messages)
+  }
+  return histories
+}
+
+/** What the sessions of histories are called: as they were, unless something else is asked for. */
+export function historyNames(
+  histories: readonly CheckedHistory[],
+  { input, options }: HistoryImport,
+): string[] {
+  const named = histories.map(({ session }) => ({ id: session?.id }))
+  return sessionNames(named, input.name, options)
+}
+
+/** An entry of the report. */
+export function historyOutcome(
+  name: string,
+  history: CheckedHistory,
+  done: Done,
+  nth: number,
+): ImportedConversation {
+  const { problem, counts } = history
+  const checked = {
+    branchOf: undefined,
+    messages: counts.messages,
+    problemCount: problem === undefined ? 0 : 1,
+    noteCount: 0,
+    problems: problem === undefined || nth >= TOLD ? [] : [problem],
+    notes: [],
+  }
+  return outcomeOf(name, checked, done)
+}
+
+/** Why nothing of a history is restored, for what the check found. There is no part of one: `skipBad` leaves it out whole. */
+export function historyRefused({ problem, counts }: CheckedHistory): string | undefined {
+  return refused({ messages: counts.messages, problemCount: problem === undefined ? 0 : 1 }, false)
+}
+
+/** Restores the histories of a file that were found good, one after the other, each by itself. */
+export async function restoreHistories(
+  histories: readonly CheckedHistory[],
+  names: readonly string[],
+  importing: HistoryImport,
+): Promise<ImportedConversation[]> {
+  const { path, input, options, onMessages } = importing
+  const lines = new LineCursor(readLines(input.bytes()))
+  const done: ImportedConversation[] = []
+  let messages = 0
+  try {
+    for (const [i, history] of histories.entries()) {
+      const why = historyRefused(history)
+      const outcome: Done =
+        why === undefined
+          ? await restore(names[i]!, lines.until(history.lastLine), importing)
+          : { status: 'refused', why }
+      for await (const _ of lines.until(history.lastLine)); // what a refusal left of it
+      done.push(historyOutcome(names[i]!, history, outcome, i))
+      messages += history.counts.messages
+      onMessages(messages)
+    }
+    return done
+  } catch (error) {
+    throw withCount(error, path, options.signal, done)
+  } finally {
+    await lines.close()
+  }
+}
+
+async function restore(
+  id: string,
+  lines: AsyncIterable<Line>,
+  { store, path, options }: HistoryImport,
+): Promise<Done> {
+  const { signal } = options
+  try {
+    for await (const answer of restoreFrom(store, lines, {
+      ids: [id],
+      ...(signal !== undefined && { signal }),
+    })) {
+      if ('restored' in answer) return doneOf(answer.restored)
+      const { why, code } = answer.refused
+      return { status: 'refused', why, code }
+    }
+    throw new UndertextError('FILE_CHANGED', { file: path, imported: 0 })
+  } catch (error) {
+    if (!isUndertextError(error, 'INVALID_INPUT')) throw error
+    return { status: 'refused', why: error.message, code: error.code }
+  }
+}
+
+function doneOf({ existing, messages, compactions }: SessionRestore): Done {
+  const status = existing ? ('known' as const) : ('applied' as const)
+  return {
+    status: existing ? 'unchanged' : 'imported',
+    messages: existing ? 0 : messages,
+    existing: existing ? messages : 0,
+    compactions: Array.from({ length: compactions }, (_, i) => ({ id: String(i + 1), status })),
+  }
+}
+
+/** The lines of a file, taken piece by piece. */
+class LineCursor {
+  readonly #lines: AsyncGenerator<Line, void, undefined>
+  #number = 0
+
+  constructor(lines: AsyncGenerator<Line, void, undefined>) {
+    this.#lines = lines
+  }
+
+  /** What is left of the lines up to one; the others stay for whoever comes next. */
+  async *until(last: number): AsyncGenerator<Line, void, undefined> {
+    while (this.#number < last) {
+      const { done, value } = await this.#lines.next()
+      if (done === true) return
+      this.#number = value.number
+      yield value
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#lines.return()
+  }
+}

@@ -1,0 +1,54 @@
+import { isObject, type JsonObject } from '../../core/json.ts'
+import type { FieldsEvent } from '../source.ts'
+import { nameOf, timeOf, titleOf } from './entry-fields.ts'
+
+/** The entries that say how a session is called, the one that counts most first, and the field that says it. */
+const TITLES = { 'custom-title': 'customTitle', 'ai-title': 'aiTitle' } as const
+
+/** Fields of entries that describe the session: the last word counts. */
+const KEPT = ['cwd', 'gitBranch', 'version', 'sessionId', 'agentId'] as const
+
+/** Gathers what the entries of a session of Claude Code say of the session itself. */
+export class SessionFields {
+  readonly #titles = new Map<string, string>()
+  /** Titles by the uuid of the entry they were made for. Claude Code used to write those of other sessions too. */
+  readonly #summaries = new Map<string, string>()
+  readonly #metadata = new Map<string, string>()
+  #createdAt: number | undefined
+  #model: string | undefined
+
+  see(entry: JsonObject): void {
+    const { type, message, timestamp, summary, leafUuid } = entry
+    this.#createdAt ??= timeOf(timestamp)
+    for (const [name, field] of Object.entries(TITLES)) {
+      const title = type === name ? titleOf(entry[field]) : undefined
+      if (title !== undefined) this.#titles.set(name, title)
+    }
+    const title = type === 'summary' ? titleOf(summary) : undefined
+    if (title !== undefined && typeof leafUuid === 'string') this.#summaries.set(leafUuid, title)
+    for (const field of KEPT) {
+      const value = nameOf(entry[field])
+      if (value !== undefined) this.#metadata.set(field, value)
+    }
+    const model = type === 'assistant' && isObject(message) ? nameOf(message.model) : undefined
+    // So Claude Code names who makes up an answer when none came.
+    if (model !== undefined && model !== '<synthetic>') this.#model = model
+  }
+
+  /** What is known so far. `isKnown` says whether an entry is in the file. */
+  event(isKnown: (uuid: string) => boolean): FieldsEvent {
+    const summary = [...this.#summaries].findLast(([uuid]) => isKnown(uuid))?.[1]
+    const title =
+      Object.keys(TITLES)
+        .map((name) => this.#titles.get(name))
+        .find((found) => found !== undefined) ?? summary
+    return {
+      type: 'fields',
+      provider: 'anthropic',
+      ...(title !== undefined && { title }),
+      ...(this.#model !== undefined && { model: this.#model }),
+      ...(this.#createdAt !== undefined && { createdAt: this.#createdAt }),
+      ...(this.#metadata.size > 0 && { metadata: Object.fromEntries(this.#metadata) }),
+    }
+  }
+}

@@ -1,0 +1,209 @@
+import { createHash } from 'node:crypto'
+import { messagesOf, silentMessageOf } from '../../claude-agent-sdk/entry.ts'
+import { isObject, type JsonObject, jsonProblem } from '../../core/json.ts'
+import type { NewMessage } from '../../core/message.ts'
+import { jsonOf, readLines } from '../lines.ts'
+import type { Head, Input, NoteEvent, Source, SourceEvent } from '../source.ts'
+import { textOf } from './block-facts.ts'
+import { Branches, type Made, type Step } from './claude-code-branches.ts'
+import { type Facts, factsOf } from './claude-code-facts.ts'
+import { SessionFields } from './claude-code-fields.ts'
+import { timeOf } from './entry-fields.ts'
+
+/** How deep an entry lies in the metadata it is kept in. */
+const DEPTH_KEPT = 2
+
+/**
+ * Sessions of Claude Code. Every entry is a row, in the form the Claude Agent SDK's adapter keeps it in; most say nothing to a model. What was
+ * taken back is hidden by compactions of kind `manual`, what was compacted by summaries.
+ */
+export const claudeCode: Source = {
+  name: 'claude-code',
+  title: 'a session of Claude Code',
+  recognises,
+  read,
+}
+
+function recognises({ shape, values }: Head): boolean {
+  return shape === 'lines' && values.some((value) => isObject(value) && isEntry(value))
+}
+
+function isEntry({
+  type,
+  uuid,
+  parentUuid,
+  sessionId,
+  leafUuid,
+  messageId,
+}: {
+  readonly [field: string]: unknown
+}): boolean {
+  if (typeof type !== 'string') return false
+  if (typeof uuid === 'string') return parentUuid !== undefined || typeof sessionId === 'string'
+  if (type === 'summary') return typeof leafUuid === 'string'
+  if (type === 'file-history-snapshot') return typeof messageId === 'string'
+  return typeof sessionId === 'string'
+}
+
+async function* read(input: Input): AsyncGenerator<SourceEvent, void, undefined> {
+  // Whether something taken back came back is known at the end only.
+  const undone = new Set<string>()
+  const first = new Telling(undone)
+  for await (const line of entriesOf(input)) if ('entry' in line) first.place(line)
+  for (const made of first.branches.made) if (made.undone) undone.add(made.id)
+
+  const id = input.name.replace(/\.jsonl$/i, '')
+  yield { type: 'conversation', at: { line: 1 }, ...(id !== '' && { id }) }
+  const telling = new Telling(undone)
+  for await (const line of entriesOf(input)) {
+    if ('entry' in line) yield* telling.tell(line)
+    else yield { type: 'problem', at: { line: line.line }, why: line.problem }
+  }
+  yield* telling.end()
+}
+
+type Entry = { readonly line: number; readonly entry: JsonObject; readonly hash: string }
+type Placed = { readonly facts?: Facts; readonly step?: Step }
+type Line = { readonly line: number } & (
+  | { readonly entry: JsonObject; readonly hash: string }
+  | { readonly problem: string }
+)
+
+async function* entriesOf(input: Input): AsyncGenerator<Line, void, undefined> {
+  for await (const line of readLines(input.bytes())) {
+    const { number } = line
+    if ('problem' in line) yield { line: number, problem: line.problem }
+    else if (line.text.trim() !== '') yield { line: number, ...entryOf(line.text, line.ended) }
+  }
+}
+
+function entryOf(text: string, ended: boolean): { entry: JsonObject; hash: string } | { problem: string } {
+  const read = jsonOf(text, ended)
+  if ('problem' in read) return read
+  const { value } = read
+  if (!isObject(value) || typeof value.type !== 'string')
+    return { problem: 'an entry must be an object with a type' }
+  const problem = jsonProblem(value, DEPTH_KEPT)
+  if (problem !== undefined) return { problem: `it holds ${problem}` }
+  const hash = createHash('sha256').update(text.trim()).digest('base64url').slice(0, 22)
+  return { entry: value as JsonObject, hash }
+}
+
+/** What Claude Code had changed in what it sent, and the file does not say in full, by the type or subtype of the entry. */
+const UNSAID: { readonly [type: string]: string } = {
+  microcompact_boundary: 'tool outputs that Claude Code had cleared are shown in full',
+  'content-replacement': 'outputs that Claude Code had replaced are shown in full',
+  'marble-origami-commit': 'messages that Claude Code had collapsed are shown in full',
+}
+
+/** Tells the events of entries, one after the other. */
+class Telling {
+  readonly branches = new Branches()
+  readonly #undone: ReadonlySet<string>
+  readonly #fields = new SessionFields()
+  readonly #hashes = new Map<string, string>()
+  readonly #times = new Map<string, number>()
+  readonly #counts = new Map<
+    string,
+    { readonly line: number; readonly kind: NoteEvent['kind']; count: number }
+  >()
+  /** Whether this is a session's own transcript, and no subagent's; what is said first knows. */
+  #isMain: boolean | undefined
+  #ordinal = 0
+
+  constructor(undone: ReadonlySet<string>) {
+    this.#undone = undone
+  }
+
+  /** Finds where an entry stands; `undefined` for one that stands in the file already. */
+  place({ line, entry, hash }: Entry): Placed | undefined {
+    if (entry.type === 'user' || entry.type === 'assistant') this.#isMain ??= entry.isSidechain !== true
+    const facts = factsOf(entry, this.#isMain ?? true)
+    const known = facts && this.#hashes.get(facts.uuid)
+    if (known !== undefined && known === hash) {
+      this.#count(line, 'left-out', 'an entry that stands in the file twice counts once')
+      return undefined
+    }
+    this.#ordinal += 1
+    if (facts === undefined) return {}
+    if (known !== undefined) {
+      this.#count(line, 'kept', 'an entry of a uuid that another has already is stored, and sent nowhere')
+      return {}
+    }
+    this.#hashes.set(facts.uuid, hash)
+    return { facts, step: this.branches.add(facts, this.#ordinal) }
+  }
+
+  *tell(given: Entry): Generator<SourceEvent, void, undefined> {
+    const placed = this.place(given)
+    if (placed === undefined) return
+    const { line, entry, hash } = given
+    const { facts, step } = placed
+    this.#fields.see(entry)
+    this.#noteUnsaid(entry, line)
+    for (const why of step?.mended ?? []) this.#count(line, 'mended', why)
+    if (step?.leaves !== undefined) yield this.#compaction(step.leaves, entry, line)
+    yield { type: 'message', at: { line }, message: this.#messageOf(entry, facts, hash) }
+    if (step?.condenses !== undefined) yield this.#compaction(step.condenses, entry, line)
+  }
+
+  #messageOf(entry: JsonObject, facts: Facts | undefined, hash: string): NewMessage {
+    if (facts === undefined) return { ...silentMessageOf(entry), ...this.#keyOf(entry, hash) }
+    const [message] = messagesOf([entry], this.#isMain ?? true)
+    // A summary is sent as what its compaction inserts.
+    return facts.compaction === undefined ? message! : { ...message!, ...silentMessageOf(entry) }
+  }
+
+  /** What is known at the end: fields of the session, and how often something was mended. */
+  *end(): Generator<SourceEvent, void, undefined> {
+    yield this.#fields.event((uuid) => this.branches.has(uuid))
+    for (const [why, { line, kind, count }] of this.#counts)
+      yield {
+        type: 'note',
+        at: { line },
+        kind,
+        why: count === 1 ? why : `${why} (${count} times, first here)`,
+      }
+  }
+
+  /** An entry that no uuid names is named by its bytes, and which of those with these bytes it is: lines before it may go. */
+  #keyOf({ timestamp }: JsonObject, hash: string): Pick<NewMessage, 'createdAt' | 'idempotencyKey'> {
+    const nth = (this.#times.get(hash) ?? 0) + 1
+    this.#times.set(hash, nth)
+    const createdAt = timeOf(timestamp)
+    const idempotencyKey = `%line-${hash}${nth === 1 ? '' : `-${nth}`}`
+    return { idempotencyKey, ...(createdAt !== undefined && { createdAt }) }
+  }
+
+  #compaction({ id, kind, covers }: Made, entry: JsonObject, line: number): SourceEvent {
+    const createdAt = timeOf(entry.timestamp)
+    const text = kind === 'condense' ? textOf((entry.message as JsonObject | undefined)?.content) : ''
+    return {
+      type: 'compaction',
+      at: { line },
+      compaction: {
+        id,
+        // Without words there is no summary; what it covered is hidden all the same.
+        kind: kind === 'condense' && text === '' ? 'truncate' : kind,
+        covers,
+        ...(text !== '' && { text }),
+        ...(createdAt !== undefined && { createdAt }),
+        ...(kind === 'manual' && { reason: 'rewind' }),
+        ...(this.#undone.has(id) && { undone: true }),
+      },
+    }
+  }
+
+  #noteUnsaid({ type, subtype, snipMetadata }: JsonObject, line: number): void {
+    const why = UNSAID[String(type === 'system' ? subtype : type)]
+    if (why !== undefined) this.#count(line, 'kept', why)
+    if (snipMetadata !== undefined)
+      this.#count(line, 'kept', 'messages that Claude Code had cut out are shown')
+  }
+
+  #count(line: number, kind: NoteEvent['kind'], why: string): void {
+    const known = this.#counts.get(why)
+    if (known === undefined) this.#counts.set(why, { line, kind, count: 1 })
+    else known.count += 1
+  }
+}

@@ -1,0 +1,229 @@
+import { isObject, type JsonObject, jsonProblem } from '../../core/json.ts'
+import { type JsonElement, readElements } from '../elements.ts'
+import type { Head, Input, Source, SourceEvent } from '../source.ts'
+import { textOf, useOfBlocks } from './block-facts.ts'
+import { timeOf } from './entry-fields.ts'
+import { messageOfElement, ROO, type ToolNames } from './roo-message.ts'
+import { planOfRoo, type RooCompaction, type RooElement, type RooPlan } from './roo-plan.ts'
+
+/** What Roo Code keeps in a task's folder: what a model was sent, under its name and its earlier one, and what was shown. */
+const HISTORY = 'api_conversation_history.json'
+const EARLIER = 'claude_messages.json'
+const SHOWN = 'ui_messages.json'
+
+/** How deep an element's fields lie in the metadata they are kept in. */
+const DEPTH_KEPT = 2
+
+const TAGS = [
+  'condenseId',
+  'condenseParent',
+  'truncationId',
+  'truncationParent',
+  'isSummary',
+  'isTruncationMarker',
+]
+
+/**
+ * Task histories of Roo Code. The task is called after its folder. Summaries and markers are no messages: they are what their compactions
+ * insert. `ui_messages.json`, which lies beside, is known and refused.
+ */
+export const roo: Source = {
+  name: ROO,
+  title: 'a task of Roo Code',
+  recognises,
+  read,
+}
+
+function recognises({ name, shape, values }: Head): boolean {
+  if (name === HISTORY || name === EARLIER || name === SHOWN) return true
+  if (shape !== 'list') return false
+  return isShownList(values) || values.some((value) => isObject(value) && isTagged(value))
+}
+
+function isTagged(value: { readonly [field: string]: unknown }): boolean {
+  const isSaid = value.role === 'user' || value.role === 'assistant'
+  return isSaid && (typeof value.ts === 'number' || TAGS.some((tag) => value[tag] !== undefined))
+}
+
+function isShownList(values: readonly unknown[]): boolean {
+  const isShown = (value: unknown): boolean =>
+    isObject(value) && typeof value.ts === 'number' && (value.type === 'say' || value.type === 'ask')
+  return values.length > 0 && values.every(isShown)
+}
+
+async function* read(input: Input): AsyncGenerator<SourceEvent, void, undefined> {
+  const file = await survey(input)
+  if (typeof file === 'string') {
+    yield { type: 'problem', at: {}, why: file }
+    return
+  }
+  const { plan, createdAt } = file
+  yield { type: 'conversation', at: {}, ...(input.folder !== '' && { id: input.folder }) }
+  if (createdAt !== undefined) yield { type: 'fields', createdAt }
+  for (const { index, kind, why } of plan.notes)
+    yield { type: 'note', at: { element: file.places[index]! }, kind, why }
+  if (file.late > 0)
+    yield {
+      type: 'note',
+      at: {},
+      kind: 'kept',
+      why: `${file.late} stand behind messages of a later time: the order is the file's`,
+    }
+  yield* tell(input, plan)
+}
+
+/** What a first reading finds. */
+type Survey = {
+  readonly plan: RooPlan
+  /** The element of the file that each element of the plan is. */
+  readonly places: readonly number[]
+  readonly createdAt: number | undefined
+  /** How many stand behind one of a later time. */
+  readonly late: number
+}
+
+/** What there is, or why it cannot be read. */
+async function survey(input: Input): Promise<Survey | string> {
+  const elements: RooElement[] = []
+  const places: number[] = []
+  let createdAt: number | undefined
+  let latest = 0
+  let late = 0
+  for await (const read of readElements(input.bytes(), { lists: ['messages'] })) {
+    if (read.type === 'field' || (read.type === 'element' && read.list !== undefined))
+      return 'a history of Roo Code must be one list of messages: this form of it cannot be read'
+    if (read.type === 'problem' || problemOf(read.value) !== undefined) continue
+    const value = read.value as JsonObject
+    elements.push(elementOf(value))
+    places.push(read.element)
+    const time = timeOf(value.ts)
+    if (time === undefined) continue
+    createdAt ??= time
+    if (time < latest) late += 1
+    latest = Math.max(latest, time)
+  }
+  if (input.name === SHOWN || (elements.length === 0 && (await isShown(input))))
+    return `this is what Roo Code showed, not what was said: import ${HISTORY}, which lies in the same folder`
+  return { plan: planOfRoo(elements), places, createdAt, late }
+}
+
+async function isShown(input: Input): Promise<boolean> {
+  for await (const read of readElements(input.bytes()))
+    return read.type === 'element' && isShownList([read.value])
+  return false
+}
+
+/** Why a value is no element of a history. */
+function problemOf(value: unknown): string | undefined {
+  if (!isObject(value)) return 'a message must be an object'
+  const problem = jsonProblem(value, DEPTH_KEPT)
+  if (problem !== undefined) return `it holds ${problem}`
+  return messageOfElement(value as JsonObject, new Map()) === undefined
+    ? 'a message must have a role and a content'
+    : undefined
+}
+
+function elementOf(value: JsonObject): RooElement {
+  const kind =
+    value.isSummary === true ? 'summary' : value.isTruncationMarker === true ? 'marker' : ('message' as const)
+  const use = useOfBlocks(value.content)
+  return {
+    kind,
+    id: nameIn(kind === 'summary' ? value.condenseId : kind === 'marker' ? value.truncationId : undefined),
+    condenseParent: nameIn(value.condenseParent),
+    truncationParent: nameIn(value.truncationParent),
+    use,
+    onlyResults: use !== undefined && use.results.length === (value.content as readonly unknown[]).length,
+  }
+}
+
+function nameIn(value: unknown): string | undefined {
+  return typeof value === 'string' && value !== '' ? value : undefined
+}
+
+/**
+ * The second reading: messages in their order, and behind them the compactions: a call of a tool that waited when Roo Code hid it waits no
+ * more when something follows it.
+ */
+async function* tell(input: Input, plan: RooPlan): AsyncGenerator<SourceEvent, void, undefined> {
+  const owners = new Map(plan.compactions.map((one) => [one.owner, one] as const))
+  const told = new Map<RooCompaction, SourceEvent>()
+  const names: ToolNames = new Map()
+  const keys = new Keys()
+  const ids = new Set<string>()
+  let index = -1
+  for await (const read of readElements(input.bytes(), { lists: ['messages'] })) {
+    const problem =
+      read.type === 'element' ? problemOf(read.value) : read.type === 'problem' ? read.why : undefined
+    if (problem !== undefined) yield { type: 'problem', at: placeOf(read), why: problem }
+    if (read.type !== 'element' || problem !== undefined) continue
+    index += 1
+    const value = read.value as JsonObject
+    const ordinal = plan.ordinals.get(index)
+    if (ordinal !== undefined) yield messageEvent(value, read, names, keys.next(value.ts, ordinal))
+    const compaction = owners.get(index)
+    if (compaction !== undefined) told.set(compaction, compactionEvent(value, read, compaction, ids))
+  }
+  for (const compaction of plan.compactions) yield told.get(compaction)!
+}
+
+type Element = Extract<JsonElement, { type: 'element' }>
+
+function placeOf(read: JsonElement): { readonly element?: number; readonly line: number } {
+  const { line } = read
+  return 'element' in read && read.element !== undefined ? { element: read.element, line } : { line }
+}
+
+function messageEvent(
+  value: JsonObject,
+  read: Element,
+  names: ToolNames,
+  idempotencyKey: string,
+): SourceEvent {
+  const createdAt = timeOf(value.ts)
+  const message = messageOfElement(value, names)!
+  return {
+    type: 'message',
+    at: placeOf(read),
+    message: { ...message, idempotencyKey, ...(createdAt !== undefined && { createdAt }) },
+  }
+}
+
+function compactionEvent(
+  value: JsonObject,
+  read: Element,
+  { kind, covers }: RooCompaction,
+  ids: Set<string>,
+): SourceEvent {
+  const text = textOf(value.content)
+  const createdAt = timeOf(value.ts)
+  const given = nameIn(kind === 'condense' ? value.condenseId : value.truncationId)
+  const name = given ?? `${kind}-${createdAt ?? covers.at(-1)![1]}`
+  const id = ids.has(name) ? `${name}-${covers.at(-1)![1]}` : name
+  ids.add(id)
+  return {
+    type: 'compaction',
+    at: placeOf(read),
+    compaction: {
+      id,
+      // Without words there is no summary; what it covered is hidden all the same.
+      kind: text === '' ? 'truncate' : kind,
+      covers,
+      ...(text !== '' && { text }),
+      ...(createdAt !== undefined && { createdAt }),
+    },
+  }
+}
+
+/** Idempotency keys: the time of a message, which Roo Code knows it by, and its place among those of that time. */
+class Keys {
+  readonly #seen = new Map<number, number>()
+
+  next(ts: unknown, ordinal: number): string {
+    const time = timeOf(ts)
+    if (time === undefined) return `%message-${ordinal}`
+    const nth = (this.#seen.get(time) ?? 0) + 1
+    this.#seen.set(time, nth)
+    return nth === 1 ? `%time-${time}` : `%time-${time}-${nth}`
+  }
+}

@@ -1,0 +1,220 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { PassThrough } from 'node:stream'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { runProgram } from '../../../src/cli/program.ts'
+import { openStore, type SqliteStore } from '../../../src/index.ts'
+import { type ModelServer, startModelServer } from '../../support/model-server.ts'
+
+describe('undertext chat without a terminal', () => {
+  let server: ModelServer
+  let folder: string
+  let db: string
+  let count = 0
+  beforeAll(async () => {
+    server = await startModelServer()
+    folder = mkdtempSync(join(tmpdir(), 'undertext-chat-'))
+  })
+  afterAll(async () => {
+    await server.close()
+    rmSync(folder, { recursive: true, force: true })
+  })
+  beforeEach(() => {
+    count += 1
+    db = join(folder, `${count}.db`)
+    server.forget()
+  })
+
+  /** Runs the program with an input of these lines. */
+  async function chat(args: readonly string[], input: string, signal = new AbortController().signal) {
+    const texts = { out: '', err: '' }
+    const sink = (name: 'out' | 'err') => ({
+      isTerminal: false,
+      columns: 80,
+      write: (text: string) => {
+        texts[name] += text
+      },
+    })
+    const stdin = new PassThrough()
+    stdin.end(input)
+    const io = {
+      out: sink('out'),
+      err: sink('err'),
+      input: stdin,
+      env: {},
+      cwd: folder,
+      signal,
+      version: '1',
+    }
+    const exit = await runProgram(['--db', db, 'chat', ...args], { ...io, dataFolder: async () => folder })
+    return { exit, ...texts }
+  }
+
+  async function inStore<T>(work: (store: SqliteStore, id: string) => Promise<T>): Promise<T> {
+    const store = await openStore(db, { env: false })
+    const [session] = await store.listSessions()
+    const answer = await work(store, session?.id ?? '')
+    await store.close()
+    return answer
+  }
+
+  const contents = () =>
+    inStore(async (store, id) => (await store.getMessages(id)).map(({ content }) => content))
+  const atServer = (...more: string[]): string[] => ['--url', server.openaiUrl, '--model', 'm', ...more]
+  const eventsIn = (out: string) =>
+    out
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as { event: string; [field: string]: unknown })
+
+  it('answers each line, and writes nothing but answers to the output', async () => {
+    expect(await chat(['--echo'], 'one\ntwo\\\nthree\n')).toEqual({
+      exit: 0,
+      out: 'one\ntwo\nthree\n',
+      err: '',
+    })
+    expect(await contents()).toEqual(['one', 'one', 'two\nthree', 'two\nthree'])
+  })
+
+  it('says one thing with --message, commands too, and goes on with the newest session', async () => {
+    server.script([{ text: 'First.' }, { text: 'Second.' }])
+    writeFileSync(join(folder, 'system.txt'), 'Speak plainly.')
+    await chat(atServer('--message', '/help', '--system-file', 'system.txt', '--title', 'A talk'), '')
+    const { out, exit } = await chat(['@', '--url', server.openaiUrl, '--message', 'more'], '')
+    expect([out, exit]).toEqual(['Second.\n', 0])
+    expect(await contents()).toEqual(['/help', 'First.', 'more', 'Second.'])
+    expect(await inStore((store, id) => store.getSession(id))).toMatchObject({
+      title: 'A talk',
+      provider: 'openai',
+      model: 'm',
+    })
+    expect(server.requests[0]?.body.messages).toEqual([
+      { role: 'system', content: 'Speak plainly.' },
+      { role: 'user', content: '/help' },
+    ])
+    expect(server.requests[1]?.body.model).toBe('m')
+  })
+
+  it('stops with exit code 7 where the model fails, and stores nothing of that turn', async () => {
+    server.script([{ text: 'Fine.' }, { status: 500, message: 'out of order' }])
+    const { exit, out, err } = await chat(atServer(), 'one\ntwo\nthree\n')
+    expect([exit, out]).toEqual([7, 'Fine.\n'])
+    expect(err).toContain('answered with status 500: out of order')
+    expect(await contents()).toEqual(['one', 'Fine.'])
+    expect(server.requests).toHaveLength(2)
+  })
+
+  it('keeps what came of an answer that broke off', async () => {
+    server.script([{ text: 'Half of this is lost on the way.', errorAfter: 3 }])
+    const { exit, out, err } = await chat(atServer(), 'one\n')
+    expect(exit).toBe(7)
+    expect(out.trim()).not.toBe('')
+    expect(err).toContain('What came is stored')
+    const [, answer] = await inStore(async (store, id) => store.getMessages(id))
+    expect(`${answer?.content}\n`).toBe(out)
+    expect(answer?.metadata).toEqual({ chat: { stopped: 'failed' } })
+  })
+
+  it('comes back from an overflow with a shorter history, and says so', async () => {
+    await openStore(db, { env: false }).then(async (store) => {
+      await store.createSession({ id: 's', provider: 'openai', model: 'm' })
+      for (let at = 0; at < 20; at++)
+        await store.append('s', [
+          { role: 'user', content: `Question ${at}: ${'some words and more '.repeat(20)}` },
+          { role: 'assistant', content: `Answer ${at}: ${'other words and more '.repeat(20)}` },
+        ])
+      await store.close()
+    })
+    const message =
+      "This model's maximum context length is 1500 tokens. However, your messages resulted in 4000 tokens."
+    server.script([{ status: 400, message, code: 'context_length_exceeded' }, { text: 'Now it fits.' }])
+    const { exit, out, err } = await chat(['s', ...atServer()], 'go on\n')
+    expect([exit, out]).toEqual([0, 'Now it fits.\n'])
+    expect(err).toMatch(
+      /Compacted: history [\d,]+ → [\d,]+ tokens .*; take it back with undertext undo s [0-9a-f-]{36}/,
+    )
+    const sent = server.requests.map(({ text }) => text.length)
+    expect(sent[1]).toBeLessThan(sent[0]!)
+  })
+
+  it('S3-032: compacts earlier with a lower threshold', async () => {
+    const words = 'word '.repeat(90).trim()
+    const turns = `${words}\n`.repeat(3)
+    const small = ['--echo', '--context-window', '2000', '--max-tokens', '1000']
+    const late = await chat([...small, '--json'], `${turns}go on\n`)
+    expect(eventsIn(late.out).map(({ event }) => event)).not.toContain('compaction')
+    const early = await chat([...small, '--compact-threshold', '0.4', '--json'], `${turns}go on\n`)
+    expect(eventsIn(early.out).map(({ event }) => event)).toContain('compaction')
+    expect((await chat([...small, '--compact-threshold', '1.5'], '')).exit).toBe(2)
+  })
+
+  it('S3-033 S3-322 S3-326: checks the budget after each turn; with --disable-compaction nothing is said or compacted', async () => {
+    const words = 'word '.repeat(400).trim()
+    const small = ['--echo', '--context-window', '2000', '--max-tokens', '1000', '--json']
+    const on = await chat(small, `${words}\nhi\n`)
+    expect(eventsIn(on.out).filter(({ event }) => event === 'warning').length).toBeGreaterThan(0)
+    const off = await chat([...small, '--disable-compaction'], `${words}\nhi\n`)
+    const events = eventsIn(off.out).map(({ event }) => event)
+    expect(events).toEqual(['session', 'text', 'answer', 'text', 'answer', 'end'])
+    // What does not fit at all is refused, and the session stays.
+    const full = await chat(['@', ...small, '--disable-compaction'], `${words}\n`)
+    expect(full.exit).toBe(4)
+    expect(full.out).toContain('CONTEXT_BUDGET_EXCEEDED')
+  })
+
+  it('does what its commands say', async () => {
+    const first = await chat(
+      ['--echo'],
+      'hello\n/system Be kind.\n/system\n/model\n//etc/hosts\n/history 2\n/nope\nnever\n',
+    )
+    expect(first.exit).toBe(2)
+    expect(first.out).toBe(
+      'hello\nBe kind.\nBe kind.\nAnswers come from the offline echo.\n/etc/hosts\n   3  user       /etc/hosts\n   4  assistant  /etc/hosts\n',
+    )
+    expect(first.err).toContain('There is no /nope.')
+    const ends = await chat(['--echo'], '/exit\nnever\n')
+    expect(ends).toEqual({ exit: 0, out: '', err: '' })
+  })
+
+  it('lets a model write summaries, and goes on offline where that fails', async () => {
+    server.script(({ stream, body }) =>
+      JSON.stringify(body.messages).includes('answer me') && stream
+        ? { text: 'Yes.' }
+        : { status: 400, message: 'no summaries today' },
+    )
+    await openStore(db, { env: false }).then(async (store) => {
+      for (let at = 0; at < 20; at++)
+        await store.append('s', [
+          { role: 'user', content: `Question ${at}: ${'some words and more '.repeat(8)}` },
+          { role: 'assistant', content: `Answer ${at}: ${'other words and more '.repeat(8)}` },
+        ])
+      await store.close()
+    })
+    const { exit, out } = await chat(
+      ['s', ...atServer('--summary-model', 'small', '--context-window', '2400', '--max-tokens', '1000')],
+      'answer me\n',
+    )
+    expect([exit, out]).toEqual([0, 'Yes.\n'])
+    expect(server.requests.map(({ body }) => body.model)).toContain('small')
+    const compactions = await inStore(async (store) => store.listCompactions('s'))
+    expect(compactions.map(({ status, summarizer }) => [status, summarizer])).toContainEqual([
+      'active',
+      'extractive',
+    ])
+  })
+
+  it('leaves no session where nothing was said', async () => {
+    await chat(['--echo'], '')
+    expect(await inStore(async (store) => store.listSessions())).toEqual([])
+  })
+
+  it('ends with 130 when it is interrupted', async () => {
+    server.script([{ silent: true }])
+    const own = new AbortController()
+    setTimeout(() => own.abort(), 50)
+    const { exit } = await chat(atServer(), 'hi\n', own.signal)
+    expect(exit).toBe(130)
+    expect(await inStore(async (store) => store.listSessions())).toEqual([])
+  })
+})

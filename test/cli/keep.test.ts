@@ -1,0 +1,164 @@
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import BetterSqlite3 from 'better-sqlite3'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { openAt } from '../../src/cli/open-at.ts'
+import { createStyle } from '../../src/cli/output/style.ts'
+import { runCli } from '../support/cli-run.ts'
+import { type SmallStore, smallStore } from '../support/cli-store.ts'
+
+let small: SmallStore
+beforeEach(async () => {
+  small = await smallStore()
+})
+afterEach(() => small.remove())
+
+const run = async (...argv: string[]) => runCli([...argv, '--db', small.path])
+const damage = (sql: string, path = small.path): void => {
+  const database = new BetterSqlite3(path)
+  database.exec(sql)
+  database.close()
+}
+
+describe('verify', () => {
+  it('finds nothing in a sound store', async () => {
+    expect(await run('verify')).toMatchObject({ exit: 0, out: '✓ 4 sessions checked, nothing found\n' })
+    expect(await run('verify', 'talk')).toMatchObject({
+      exit: 0,
+      out: '✓ 1 session checked, nothing found\n',
+    })
+  })
+
+  it('exits with 1 when something is found, and mends it with --repair', async () => {
+    damage("update undertext_sessions set visible = 9 where id = 'talk'")
+    const found = await run('verify', '--all')
+    expect(found.exit).toBe(1)
+    expect(found.lines[0]!.split(/ {2,}/)).toEqual(['SESSION', 'FOUND', 'AT', 'WHAT', 'REPAIR'])
+    expect(found.lines[1]).toMatch(/^talk +COUNTER_DRIFT .*--repair$/)
+    expect(found.lines.at(-1)).toBe('✗ 4 sessions checked, 1 finding, 1 left')
+    const repaired = await run('verify', 'talk', '--repair')
+    expect(repaired.exit).toBe(0)
+    expect(repaired.lines.at(-1)).toBe('✓ 1 session checked, 1 finding, all repaired')
+    expect((await run('verify', 'talk')).exit).toBe(0)
+  })
+})
+
+describe('purge', () => {
+  const isThere = async (): Promise<boolean> => (await run('show', 'talk')).exit === 0
+
+  it('removes with --yes', async () => {
+    const { exit, out } = await run('purge', 'talk', '--yes', '--reason', 'asked')
+    expect([exit, out]).toEqual([0, 'Removed: session talk (8 messages, 2 compactions, 0 stored files).\n'])
+    expect(await isThere()).toBe(false)
+  })
+
+  it('refuses where nobody can be asked', async () => {
+    expect(await run('purge', 'talk')).toMatchObject({ exit: 130, out: '' })
+    expect(await isThere()).toBe(true)
+  })
+
+  it('asks for the id on a terminal', async () => {
+    const typed = async (text: string) =>
+      runCli(['purge', 'talk', '--db', small.path], { columns: 120, typed: text })
+    const wrong = await typed('tal\r')
+    expect([wrong.exit, await isThere()]).toEqual([130, true])
+    expect(wrong.err).toContain(
+      '8 messages and 2 compactions of session talk (The kettle) will be removed for good.',
+    )
+    const interrupted = await typed('\x03')
+    expect([interrupted.exit, await isThere()]).toEqual([130, true])
+    expect((await typed('talk\r')).exit).toBe(0)
+    expect(await isThere()).toBe(false)
+  })
+})
+
+describe('doctor', () => {
+  const doctor = async (path: string, ...more: string[]) => runCli(['doctor', '--db', path, ...more])
+
+  it('finds a sound store well', async () => {
+    const { exit, lines } = await doctor(small.path, '--deep')
+    expect(exit).toBe(0)
+    for (const line of [
+      `  ${small.path} (--db)`,
+      '✓ opens: 4 sessions',
+      '✓ integrity_check: ok',
+      '✓ nothing is wrong',
+    ])
+      expect(lines).toContain(line)
+    expect(lines.find((line) => line.startsWith('threshold '))!.split(/ {2,}/)).toEqual([
+      'threshold',
+      '0.8',
+      'default',
+    ])
+  })
+
+  it('works without a store, and makes none', async () => {
+    const path = join(small.folder, 'none.db')
+    const { exit, out } = await doctor(path)
+    expect(exit).toBe(0)
+    expect(out).toContain('There is no store yet')
+    expect(existsSync(path)).toBe(false)
+  })
+
+  it.each([
+    ['no database', (path: string) => writeFileSync(path, 'what somebody said '.repeat(100)), 'NOT_A_STORE'],
+    ['no store', (path: string) => damage('create table a (b)', path), 'NOT_A_STORE'],
+    [
+      'of a later version',
+      (path: string) => damage("update undertext_meta set value = '99' where key = 'schema'", path),
+      'STORE_TOO_NEW',
+    ],
+  ])('tells of a file that is %s', async (what, make, code) => {
+    const path = what === 'of a later version' ? small.path : join(small.folder, 'other.db')
+    make(path)
+    const { exit, out } = await doctor(path)
+    expect(exit).toBe(1)
+    expect(out).toContain(what === 'no database' ? '✗ SQLite cannot open it' : '✗ It cannot be opened.')
+    expect(out).not.toContain('somebody')
+    expect((await doctor(path, '--json')).json).toMatchObject({ ok: false, problems: [{ code }] })
+  })
+
+  it('tells settings of the environment, and what nothing reads', async () => {
+    const env = { UNDERTEXT_THRESHOLD: '0.7', UNDERTEXT_THRESHHOLD: '0.6', OPENAI_API_KEY: 'sk-secret' }
+    const { exit, out } = await runCli(['doctor', '--db', small.path], { env })
+    expect(exit).toBe(1)
+    expect(out).toMatch(/^threshold +0\.7 +environment$/m)
+    expect(out).toContain('  UNDERTEXT_THRESHOLD=0.7')
+    expect(out).toContain('✗ Nothing reads the variable UNDERTEXT_THRESHHOLD.')
+    expect(out).not.toContain('secret')
+  })
+
+  it('brings a store of an older version up with --upgrade, which reading does not', async () => {
+    const path = join(small.folder, 'old.db')
+    makeOlderStore(path)
+    const refused = await runCli(['sessions', '--db', path])
+    expect(refused.exit).toBe(5)
+    expect(refused.err).toContain('`undertext doctor --upgrade` brings the file up to this version.')
+    expect(await doctor(path)).toMatchObject({ exit: 1 })
+    expect(await doctor(path, '--upgrade')).toMatchObject({ exit: 0 })
+    expect(await runCli(['sessions', '--db', path])).toMatchObject({
+      exit: 0,
+      out: 'The store holds no session yet.\n',
+    })
+  })
+})
+
+/** A store as the version before the last migration left it. */
+function makeOlderStore(path: string): void {
+  const folder = join(import.meta.dirname, '..', '..', 'migrations', 'sqlite')
+  const files = readdirSync(folder)
+    .filter((file) => file.endsWith('.sql'))
+    .sort()
+    .slice(0, -1)
+  for (const file of files) damage(readFileSync(join(folder, file), 'utf8'), path)
+  damage(`insert into undertext_meta (key, value) values ('schema', '${files.length}')`, path)
+}
+
+it('makes the folder of the default store for its owner alone', async () => {
+  const folder = join(small.folder, 'data', 'undertext')
+  const location = { path: join(folder, 'undertext.db'), from: 'default' } as const
+  const silent = { isTerminal: false, columns: 80, write: () => {} }
+  const store = await openAt(location, 'write', { env: {}, err: silent, style: createStyle(false) })
+  await store.close()
+  expect(statSync(folder).mode & 0o777).toBe(0o700)
+})

@@ -1,0 +1,139 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { runCli } from '../support/cli-run.ts'
+import { type SmallStore, smallStore } from '../support/cli-store.ts'
+
+let small: SmallStore
+beforeEach(async () => {
+  small = await smallStore()
+})
+afterEach(() => small.remove())
+
+const run = async (...argv: string[]) => runCli([...argv, '--db', small.path])
+const iso = (ms: number): string => new Date(ms).toISOString()
+
+describe('log', () => {
+  it('is a timeline, newest first', async () => {
+    const [condensed, manual] = small.compactions
+    const audit = await small.change((store) => store.getAuditLog('talk'))
+    const at = (event: string): string => iso(audit.find((entry) => entry.event === event)!.at)
+    const { lines, exit } = await run('log', 'talk')
+    expect(exit).toBe(0)
+    expect(lines).toEqual([
+      `${at('pinned')} pinned by ann`,
+      '',
+      `${iso(manual!.createdAt)}  run ${manual!.runId}  manual by bob`,
+      `  ○ manual ${manual!.id}  undone`,
+      `    1 row hidden · ${manual!.tokensBefore} → ${manual!.tokensAfter} tokens`,
+      `    ${at('undone')} undone by ann: a slip`,
+      '',
+      `${iso(condensed!.createdAt)}  run ${condensed!.runId}  manual by ann: too long`,
+      `  ● condense ${condensed!.id}  in force`,
+      `    4 rows hidden, 1 row inserted · ${condensed!.tokensBefore} → ${condensed!.tokensAfter} tokens · given`,
+    ])
+  })
+
+  it('indents what others in force build on', async () => {
+    const inner = small.compactions[0]!
+    const outer = await small.change(async (store) => {
+      await store.compactSession('talk', { range: { from: 1, to: 6 }, summary: 'It works.' })
+      return (await store.listCompactions('talk')).at(-1)!
+    })
+    const { lines } = await run('log', 'talk')
+    expect(lines).toContain(`  ● condense ${outer.id}  in force`)
+    expect(lines).toContain(`    ● condense ${inner.id}  in force`)
+    expect(lines).toContain(`      beneath ${outer.id}`)
+    const { json } = await run('log', 'talk', '--json')
+    const { runs } = json as {
+      runs: { compactions: { id: string; depth: number; dependents: string[] }[] }[]
+    }
+    const nested = runs.flatMap((one) => one.compactions).find(({ id }) => id === inner.id)
+    expect(nested).toMatchObject({ depth: 1, dependents: [outer.id] })
+  })
+
+  it('shows the newest runs alone with --limit, and says so when nothing was done', async () => {
+    const { lines } = await run('log', 'talk', '--limit', '1')
+    expect(lines[0]).toContain(small.compactions[1]!.runId)
+    expect(lines.at(-1)).toBe('1 older run not shown')
+    expect((await run('log', 'older')).out).toBe('Nothing was done to session older but appending.\n')
+  })
+})
+
+describe('undo and redo', () => {
+  it('take a compaction out of force and put it back, and say what came of it', async () => {
+    const { id } = small.compactions[0]!
+    const tokens = async () =>
+      (await small.change((store) => store.getContextStats('talk')))!.estimatedInputTokens
+    const before = await tokens()
+    const undone = await run('undo', 'talk', id, '--actor', 'eve', '--reason', 'wrong')
+    const after = await tokens()
+    expect(undone).toMatchObject({
+      exit: 0,
+      out: `Undone: condense ${id} (4 rows back, 1 row hidden)\nThe view: 5 → 8 rows, ${before} → ${after} tokens.\n`,
+    })
+    expect((await small.change((store) => store.getAuditLog('talk'))).at(-1)).toMatchObject({
+      event: 'undone',
+      actor: 'eve',
+      detail: { reason: 'wrong' },
+    })
+    expect(await run('undo', 'talk', id)).toMatchObject({
+      exit: 0,
+      out: 'Nothing to undo: it is out of force already.\n',
+    })
+    const redone = await run('redo', 'talk', id)
+    expect(redone.out).toBe(
+      `Put back: condense ${id} (4 rows hidden, 1 row inserted)\nThe view: 8 → 5 rows, ${after} → ${before} tokens.\n`,
+    )
+    expect((await run('redo', 'talk', id)).out).toBe('Nothing to redo: it is in force already.\n')
+  })
+
+  it('name what builds on it, and take it along with --cascade', async () => {
+    const inner = small.compactions[0]!.id
+    const outer = await small.change(async (store) => {
+      await store.compactSession('talk', { range: { from: 1, to: 6 }, summary: 'It works.' })
+      return (await store.listCompactions('talk')).at(-1)!.id
+    })
+    const refused = await run('undo', 'talk', inner)
+    expect([refused.exit, refused.out]).toEqual([4, ''])
+    expect(refused.err).toContain(outer)
+    expect(refused.err).toContain('--cascade')
+    const { json, exit } = await run('undo', 'talk', inner, '--json')
+    expect([exit, json]).toMatchObject([
+      4,
+      { error: { code: 'HAS_ACTIVE_DEPENDENTS', facts: { dependents: [outer] } } },
+    ])
+    expect((await run('undo', 'talk', inner, '--cascade', '--json')).json).toMatchObject({
+      compactions: [outer, inner],
+    })
+    const missing = await run('redo', 'talk', outer)
+    expect(missing.exit).toBe(4)
+    expect((await run('redo', 'talk', outer, '--cascade', '--json')).json).toMatchObject({
+      compactions: [inner, outer],
+    })
+  })
+
+  it('find a compaction by its beginning, its end, its run, and @', async () => {
+    const [condensed, manual] = small.compactions
+    const found = async (given: string) =>
+      (await run('undo', 'talk', given, '--json')).json as { compactions?: string[]; error?: unknown }
+    expect((await found(condensed!.id.slice(-8))).compactions).toEqual([condensed!.id])
+    expect(await run('redo', 'talk', '@')).toMatchObject({
+      exit: 0,
+      out: expect.stringContaining(manual!.id),
+    })
+    expect((await found('@')).compactions).toEqual([manual!.id])
+    expect(await run('redo', 'talk', condensed!.runId)).toMatchObject({
+      exit: 0,
+      out: expect.stringContaining(condensed!.id),
+    })
+    expect((await run('undo', 'talk', '0')).exit).toBe(2)
+    expect(await run('undo', 'talk', 'zzz')).toMatchObject({ exit: 3 })
+    expect(await run('undo', 'older', '@')).toMatchObject({
+      exit: 3,
+      err: expect.stringContaining('Session "older" has no compaction yet.'),
+    })
+  })
+
+  it('make no store', async () => {
+    expect((await runCli(['undo', '@', '@', '--db', `${small.folder}/none.db`])).exit).toBe(3)
+  })
+})

@@ -1,0 +1,100 @@
+import fc from 'fast-check'
+import stringWidth from 'string-width'
+import { describe, expect, it } from 'vitest'
+import type { Sink } from '../../../src/cli/command.ts'
+import { clipped, paragraph, wrapped } from '../../../src/cli/output/layout.ts'
+import { createStyle } from '../../../src/cli/output/style.ts'
+import { table } from '../../../src/cli/output/table.ts'
+
+const sinkOf = (columns?: number): Sink => ({
+  isTerminal: columns !== undefined,
+  columns: columns ?? 80,
+  write: () => {},
+})
+const plain = createStyle(false)
+const COLUMNS = [
+  { title: 'NAME', flexible: true },
+  { title: 'COUNT', align: 'right' },
+  { title: 'TEXT', flexible: true },
+] as const
+
+describe('table', () => {
+  it('aligns columns, wide characters too', () => {
+    const rows = [
+      ['kettle', '7', 'x'],
+      ['やかん', '1,234', 'y'],
+      ['👨‍👩‍👧', '12', 'z'],
+    ]
+    expect(table(COLUMNS, rows, sinkOf(), plain)).toEqual([
+      'NAME    COUNT  TEXT',
+      'kettle      7  x',
+      'やかん  1,234  y',
+      '👨‍👩‍👧         12  z',
+    ])
+  })
+
+  it('wraps what may be wrapped until it fits', () => {
+    const rows = [['one', '1', 'some words that are too many']]
+    expect(table(COLUMNS, rows, sinkOf(30), plain)).toEqual([
+      'NAME  COUNT  TEXT',
+      'one       1  some words that',
+      '             are too many',
+    ])
+  })
+
+  it('makes blocks where nothing fits', () => {
+    const rows = [
+      ['one', '1', 'some words that are too many'],
+      ['two', '', 'x'],
+    ]
+    expect(table(COLUMNS, rows, sinkOf(20), plain)).toEqual([
+      'one',
+      '  COUNT  1',
+      '  TEXT   some words',
+      '         that are',
+      '         too many',
+      '',
+      'two',
+      '  TEXT   x',
+    ])
+  })
+
+  it('shows stored text safely and leaves nothing out in a pipe', () => {
+    const long = 'word '.repeat(60).trim()
+    expect(table(COLUMNS, [['a\nb\x1b[2J', '1', long]], sinkOf(), plain)[1]).toBe(`a␊b␛[2J      1  ${long}`)
+  })
+
+  it('is never wider than the terminal', () => {
+    const cell = fc.string({ unit: 'grapheme', maxLength: 30 })
+    fc.assert(
+      fc.property(
+        fc.array(fc.tuple(cell, cell, cell), { minLength: 1, maxLength: 4 }),
+        fc.integer({ min: 40, max: 120 }),
+        (rows, columns) => {
+          for (const line of table(COLUMNS, rows, sinkOf(columns), plain))
+            expect(stringWidth(line)).toBeLessThanOrEqual(columns)
+        },
+      ),
+    )
+  })
+})
+
+describe('layout', () => {
+  it('wraps between words and keeps how far in a line stands', () => {
+    expect(wrapped('  - one two three four\nfive', 12)).toEqual(['  - one two', '  three four', 'five'])
+    expect(wrapped('日本語です', 4)).toEqual(['日本', '語で', 'す'])
+  })
+
+  it('wraps on a terminal alone', () => {
+    expect(paragraph('one two three', sinkOf(14), '> ')).toEqual(['> one two', '> three'])
+    expect(paragraph('one two three', sinkOf(), '> ')).toEqual(['> one two three'])
+  })
+
+  it('clips by columns', () => {
+    expect([clipped('short', 5), clipped('shorter', 5), clipped('日本語', 4)]).toEqual([
+      'short',
+      'shor…',
+      '日…',
+    ])
+  })
+})

@@ -1,0 +1,170 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { build } from 'esbuild'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { COMMANDS } from '../../src/cli/commands.ts'
+import { EXIT_MEANINGS } from '../../src/cli/exit-codes.ts'
+import { failureOf } from '../../src/cli/failure.ts'
+import { UndertextError } from '../../src/errors.ts'
+import { runCli } from '../support/cli-run.ts'
+import { type SmallStore, smallStore } from '../support/cli-store.ts'
+
+const REPOSITORY = join(import.meta.dirname, '..', '..')
+let small: SmallStore
+beforeAll(async () => {
+  small = await smallStore()
+})
+afterAll(() => small.remove())
+
+describe('help', () => {
+  it('is a guide without a command', async () => {
+    const { exit, out } = await runCli([])
+    expect(exit).toBe(0)
+    expect(out).toContain('$ undertext sessions')
+    for (const { name } of COMMANDS) expect(out).toMatch(new RegExp(`^  ${name} `, 'm'))
+    expect(out).not.toContain('__complete')
+  })
+
+  it('has a line, a paragraph and two to four examples for each command', async () => {
+    for (const { name } of COMMANDS) {
+      const { exit, out } = await runCli(['help', name])
+      expect(exit, name).toBe(0)
+      expect(out, name).toContain(`Usage: undertext ${name}`)
+      const examples = out.split('Examples:')[1]!.match(/^ {2}\$ undertext /gm)!
+      expect(examples.length, name).toBeGreaterThanOrEqual(2)
+      expect(examples.length, name).toBeLessThanOrEqual(4)
+      expect((await runCli([name, '--help'])).out, name).toBe(out)
+    }
+  })
+
+  it('lists the exit codes, as the page does', async () => {
+    const { out } = await runCli(['--help'])
+    const page = await readFile(join(REPOSITORY, 'docs', 'cli.md'), 'utf8')
+    for (const [code, meaning] of Object.entries(EXIT_MEANINGS)) {
+      expect(out).toContain(`${code}  ${meaning}`)
+      expect(page).toContain(`| ${code} | ${meaning} |`)
+    }
+  })
+
+  it('tells the version', async () => {
+    expect(await runCli(['--version'])).toMatchObject({ exit: 0, out: '9.8.7\n' })
+  })
+})
+
+describe('wrong use', () => {
+  it.each([
+    [['sesions'], "Unknown command 'sesions'.", 'Did you mean sessions?'],
+    [['sessions', '--limt', '3'], "Unknown option '--limt'.", 'Did you mean --limit?'],
+    [['sessions', '--limit', 'x'], 'It must be a whole number from 1 up.', ''],
+    [['show'], "Missing required argument 'session'.", ''],
+    [['show', 'a', 'b'], 'Too many arguments', ''],
+    [['show', 'talk', '--from', '3', '--to', '2'], '--from 3 is behind --to 2.', ''],
+    [['show', 'talk', '--role', 'robot'], 'Allowed choices are system, user, assistant, tool.', ''],
+    [['verify', 'talk', '--all'], 'not both', ''],
+    [['sessions', '--db', ''], '--db names no file.', ''],
+  ])('%j exits with 2 and says why', async (argv, why, hint) => {
+    const { exit, out, err } = await runCli(argv, { env: { UNDERTEXT_DB: small.path } })
+    expect([exit, out]).toEqual([2, ''])
+    expect(err).toMatch(/^undertext: /)
+    expect(err).toContain(why)
+    expect(err).toContain(hint)
+  })
+
+  it('is one JSON value with --json', async () => {
+    const { exit, json, err } = await runCli(['sesions', '--json'])
+    expect([exit, err]).toEqual([2, ''])
+    expect(json).toEqual({
+      error: {
+        code: 'WRONG_USE',
+        message: "Unknown command 'sesions'.",
+        facts: { rule: 'commander.unknownCommand' },
+      },
+    })
+  })
+})
+
+describe('where the store is', () => {
+  it('--db counts before UNDERTEXT_DB, and that before the default', async () => {
+    const missing = join(small.folder, 'none.db')
+    expect((await runCli(['sessions', '--db', small.path], { env: { UNDERTEXT_DB: missing } })).exit).toBe(0)
+    expect((await runCli(['sessions'], { env: { UNDERTEXT_DB: small.path } })).exit).toBe(0)
+    expect((await runCli(['sessions', '--db', 'chats.db'], { cwd: small.folder })).exit).toBe(0)
+    const { exit, err } = await runCli(['sessions'], { dataFolder: small.folder })
+    expect(exit).toBe(3)
+    expect(err).toContain(`There is no store at ${join(small.folder, 'undertext.db')} (the default place).`)
+  })
+
+  it('names a variable that nothing reads, and goes on', async () => {
+    const { exit, err } = await runCli(['sessions'], {
+      env: { UNDERTEXT_DB: small.path, UNDERTEXT_THRESHHOLD: '1' },
+    })
+    expect(exit).toBe(0)
+    expect(err).toBe(
+      'undertext: nothing reads UNDERTEXT_THRESHHOLD; docs/configuration.md has the variables.\n',
+    )
+  })
+})
+
+describe('colours', () => {
+  const coloured = async (columns: number | undefined, env: Record<string, string>, ...more: string[]) =>
+    (
+      await runCli(['show', 'talk', '--db', small.path, ...more], {
+        ...(columns !== undefined && { columns }),
+        env,
+      })
+    ).out.includes('\x1b[')
+
+  it('are for terminals, NO_COLOR, FORCE_COLOR, TERM and --no-color honoured', async () => {
+    expect(await coloured(80, {})).toBe(true)
+    expect(await coloured(undefined, {})).toBe(false)
+    expect(await coloured(80, { NO_COLOR: '1' })).toBe(false)
+    expect(await coloured(80, { NO_COLOR: '' })).toBe(true)
+    expect(await coloured(undefined, { FORCE_COLOR: '1' })).toBe(true)
+    expect(await coloured(80, { FORCE_COLOR: '0' })).toBe(false)
+    expect(await coloured(80, { TERM: 'dumb' })).toBe(false)
+    expect(await coloured(80, {}, '--no-color')).toBe(false)
+  })
+})
+
+describe('failures', () => {
+  it('are told by their own exit codes', () => {
+    const exit = (error: unknown): number => failureOf(error, false).exit
+    expect(exit(new UndertextError('STALE_PLAN', { sessionId: 's', why: 'x', messageIds: [] }))).toBe(4)
+    expect(exit(new UndertextError('STORE_BUSY', { waitedMs: 1 }))).toBe(5)
+    expect(exit(new UndertextError('MODEL_CALL_FAILED', { summarizer: 's', error: 'E' }))).toBe(7)
+    expect(exit(Object.assign(new Error('x'), { code: 'ENOENT', path: 'a' }))).toBe(3)
+    expect(exit(new TypeError('x'))).toBe(70)
+    expect(failureOf(new Error('what somebody said'), false).message).not.toContain('said')
+    expect(failureOf(new Error('x'), true).exit).toBe(130)
+  })
+
+  it('show where they happened with UNDERTEXT_DEBUG=1 alone', async () => {
+    const run = (env: Record<string, string>) => runCli(['show', 'nobody', '--db', small.path], { env })
+    expect((await run({})).err).not.toContain('    at ')
+    expect((await run({ UNDERTEXT_DEBUG: '1' })).err).toContain('    at ')
+  })
+})
+
+it('loads neither the store nor zod nor the database for its help', async () => {
+  const { metafile } = await build({
+    entryPoints: [join(REPOSITORY, 'src/cli/main.ts')],
+    bundle: true,
+    splitting: true,
+    write: false,
+    metafile: true,
+    packages: 'external',
+    format: 'esm',
+    platform: 'node',
+    outdir: 'out',
+  })
+  const loaded = new Set<string>()
+  const visit = (output: string): void => {
+    if (loaded.has(output)) return
+    loaded.add(output)
+    for (const { path, kind } of metafile.outputs[output]?.imports ?? [])
+      if (kind === 'import-statement') visit(path)
+  }
+  visit('out/main.js')
+  const names = [...loaded].filter((name) => !name.endsWith('.js') && !name.startsWith('node:')).sort()
+  expect(names).toEqual(['commander', 'picocolors'])
+})

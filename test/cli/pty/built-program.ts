@@ -1,0 +1,39 @@
+import { copyFileSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { build } from 'esbuild'
+
+const REPOSITORY = join(import.meta.dirname, '..', '..', '..')
+
+/** The program as it is published, in a folder of its own. */
+export type BuiltProgram = {
+  /** Its main file. */
+  readonly main: string
+  /** For further files of the test; goes with the program. */
+  readonly folder: string
+  readonly remove: () => void
+}
+
+/** Builds the program as `npm run build` does, without its types. */
+export async function buildProgram(): Promise<BuiltProgram> {
+  const folder = mkdtempSync(join(tmpdir(), 'undertext-program-'))
+  for (const name of ['node_modules', 'migrations']) symlinkSync(join(REPOSITORY, name), join(folder, name))
+  copyFileSync(join(REPOSITORY, 'package.json'), join(folder, 'package.json'))
+  await build({
+    entryPoints: [join(REPOSITORY, 'src/cli/main.ts'), join(REPOSITORY, 'src/index.ts')],
+    outbase: join(REPOSITORY, 'src'),
+    outdir: join(folder, 'dist'),
+    bundle: true,
+    splitting: true,
+    packages: 'external',
+    format: 'esm',
+    platform: 'node',
+    target: 'node20.19',
+    logLevel: 'error',
+  })
+  return {
+    main: join(folder, 'dist', 'cli', 'main.js'),
+    folder,
+    remove: () => rmSync(folder, { recursive: true, force: true }),
+  }
+}

@@ -1,0 +1,103 @@
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { openStore } from '../../src/index.ts'
+import { runCli } from '../support/cli-run.ts'
+import { type SmallStore, smallStore } from '../support/cli-store.ts'
+
+let small: SmallStore
+beforeAll(async () => {
+  small = await smallStore()
+})
+afterAll(() => small.remove())
+
+const ids = async (...more: string[]): Promise<unknown> => {
+  const { json } = await runCli(['sessions', '--json', '--db', small.path, ...more])
+  return (json as { sessions: { id: string }[] }).sessions.map(({ id }) => id)
+}
+
+it('lists sessions, newest first', async () => {
+  const { exit, lines, err } = await runCli(['sessions', '--db', small.path])
+  expect([exit, err]).toEqual([0, ''])
+  const cells = lines.map((line) => line.split(/ {2,}/))
+  expect(cells[0]).toEqual(['ID', 'TITLE', 'MESSAGES', 'VISIBLE', 'TOKENS', 'IN FORCE', 'UPDATED', 'MODEL'])
+  const stats = await small.change((store) => store.getContextStats('talk'))
+  const tokens = String(stats!.estimatedInputTokens)
+  expect(cells[1]).toEqual([
+    'talk',
+    'The kettle',
+    '8',
+    '5',
+    tokens,
+    '1',
+    expect.stringMatching(/^20.*Z$/),
+    'openai/gpt-4o',
+  ])
+  expect(cells.slice(2).map(([id]) => id)).toEqual(['older', 'empty'])
+})
+
+it('chooses by owner, archive, text, limit and place', async () => {
+  expect(await ids()).toEqual(['talk', 'older', 'empty'])
+  expect(await ids('--owner', 'bob')).toEqual(['empty'])
+  expect(await ids('--archived')).toEqual(['gone'])
+  expect(await ids('--search', 'INVOICES')).toEqual(['older'])
+  expect(await ids('--search', 'alk')).toEqual(['talk'])
+  expect(await ids('--limit', '2')).toEqual(['talk', 'older'])
+  expect(await ids('--after', 'talk')).toEqual(['older', 'empty'])
+  expect(await ids('--search', 'xyz')).toEqual([])
+})
+
+it('says kindly that there is nothing', async () => {
+  expect((await runCli(['sessions', '--search', 'xyz', '--db', small.path])).out).toBe(
+    'No session is like that.\n',
+  )
+})
+
+it('fits a narrow terminal, and says how to go on', async () => {
+  const { lines } = await runCli(['sessions', '--limit', '1', '--db', small.path], { columns: 40 })
+  expect(lines.slice(0, 3)).toEqual(['talk', '  TITLE     The kettle', '  MESSAGES  8'])
+  expect(lines.at(-1)).toBe('1 session shown; go on with --after talk')
+  for (const line of lines) expect(line.length).toBeLessThanOrEqual(40)
+})
+
+it('finds a session by a beginning that only one has, or @', async () => {
+  const shown = async (given: string) => runCli(['show', given, '--json', '--db', small.path])
+  for (const [given, id] of [
+    ['ta', 'talk'],
+    ['@', 'talk'],
+    ['older', 'older'],
+    ['g', 'gone'],
+  ] as const)
+    expect((await shown(given)).json).toMatchObject({ session: id })
+  await small.change((store) => store.createSession({ id: 'tall' }))
+  const { exit, json } = await shown('tal')
+  expect(exit).toBe(2)
+  expect(json).toMatchObject({ error: { code: 'AMBIGUOUS', facts: { found: ['tall', 'talk'], count: 2 } } })
+  expect((await shown('talk')).json).toMatchObject({ session: 'talk' })
+  await small.change((store) => store.purgeSession('tall'))
+  const unknown = await runCli(['show', 'nobody', '--db', small.path])
+  expect([unknown.exit, unknown.out]).toEqual([3, ''])
+  expect(unknown.err).toBe(
+    'undertext: There is no session "nobody".\n`undertext sessions` lists them; @ is the newest.\n',
+  )
+})
+
+it('says kindly what to do where nothing is stored', async () => {
+  const path = `${small.folder}/fresh.db`
+  await (await openStore(path, { env: false })).close()
+  const run = (...argv: string[]) => runCli([...argv, '--db', path])
+  expect((await run('sessions')).out).toBe('The store holds no session yet.\n')
+  expect((await run('sessions', '--archived')).out).toBe('No session is archived.\n')
+  for (const argv of [
+    ['show', '@'],
+    ['stats', '@'],
+    ['log', '@'],
+    ['undo', '@', '@'],
+    ['diff', '@', '@'],
+    ['purge', '@'],
+  ])
+    expect(await run(...argv), argv.join(' ')).toMatchObject({
+      exit: 3,
+      out: '',
+      err: expect.stringContaining('There is no session yet.'),
+    })
+  expect((await run('verify')).out).toBe('✓ 0 sessions checked, nothing found\n')
+})

@@ -1,0 +1,132 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { shares } from '../../src/cli/output/shares.ts'
+import { runCli } from '../support/cli-run.ts'
+import { type SmallStore, smallStore } from '../support/cli-store.ts'
+
+let small: SmallStore
+beforeAll(async () => {
+  small = await smallStore()
+})
+afterAll(() => small.remove())
+
+const stats = async (...argv: string[]) => runCli(['stats', ...argv, '--db', small.path])
+
+it('shares a whole by weights, to the last token', () => {
+  expect(shares(10, [1, 1, 1])).toEqual([4, 3, 3])
+  expect(shares(7, [0, 3, 4])).toEqual([0, 3, 4])
+  expect(shares(5, [0, 0])).toEqual([0, 0])
+})
+
+it('draws the bar: half full, marks at 40, 60 and 80 %', async () => {
+  // A window of 1,000 tokens without any kept for the answer; the view and a prompt that makes it 500.
+  const { tokens } = await small.change(async (store) => {
+    await store.createSession({ id: 'bar', config: { contextWindows: { openai: 1_000 } } })
+    await store.append('bar', [{ role: 'user', content: 'x'.repeat(1_600) }])
+    return {
+      tokens: (await store.getContextStats('bar', undefined, undefined, { maxTokens: 0 }))!
+        .estimatedInputTokens,
+    }
+  })
+  const { lines, exit } = await stats('bar', '--max-tokens', '0')
+  expect(exit).toBe(0)
+  const cells = Math.round((tokens / 1_000) * 60)
+  expect(lines.slice(5, 8)).toEqual([
+    '█'.repeat(cells) + '·'.repeat(60 - cells),
+    // 40 % of 60 columns is the 24th, 60 % the 36th, 80 % the 48th.
+    `${' '.repeat(23)}▴${' '.repeat(11)}▴${' '.repeat(11)}▴`,
+    '▴ 40.0 % target · 60.0 % warning · 80.0 % compaction due',
+  ])
+  expect(lines).toContain("Window: 1,000 tokens, the session's own table, entry _default.")
+  expect(lines).toContain('Answer: 0 tokens kept free, maxTokens, as asked for.')
+  expect(lines).toContain('Compaction: due at 800 tokens, then down to 400.')
+})
+
+it('tells counts and what hides', async () => {
+  const { lines } = await stats('talk')
+  expect(lines.slice(0, 2)).toEqual([
+    'talk · The kettle',
+    '8 messages, 5 rows in the view, 4 hidden (4 behind summaries); 1 compaction in force',
+  ])
+})
+
+it('says that an empty session has nothing to send', async () => {
+  const { exit, lines } = await stats('empty')
+  expect([exit, lines.at(-1)]).toEqual([0, 'It holds no message, so there is nothing to send yet.'])
+  expect((await stats('empty', '--json')).json).toMatchObject({ models: [] })
+})
+
+it('adds up: breakdown and free make the available input', async () => {
+  const { json } = await stats('talk', '--prompt', 'And now?', '--json')
+  const [model] = (
+    json as { models: { tokens: number; available: number; breakdown: Record<string, number> }[] }
+  ).models
+  const { free, ...parts } = model!.breakdown
+  expect(Object.values(parts).reduce((sum, part) => sum + part, 0)).toBe(model!.tokens)
+  expect(model!.tokens + free!).toBe(model!.available)
+  expect(parts.prompt).toBeGreaterThan(0)
+})
+
+it('puts several models side by side', async () => {
+  const { lines } = await stats(
+    'talk',
+    '--model',
+    'openai/gpt-4o,anthropic/claude-sonnet-4-20250514',
+    '--model',
+    'gpt-4o-mini',
+  )
+  const rows = lines.slice(3).map((line) => line.split(/ {2,}/))
+  expect(rows.map((row) => row[0])).toEqual([
+    'MODEL',
+    'openai/gpt-4o',
+    'anthropic/claude-sonnet-4-20250514',
+    'openai/gpt-4o-mini',
+  ])
+  expect(rows[2]!.slice(1, 3)).toEqual(['200,000', '136,000'])
+})
+
+describe('what is sent besides', () => {
+  it('counts from files', async () => {
+    const system = join(small.folder, 'system.txt')
+    const tools = join(small.folder, 'tools.json')
+    writeFileSync(system, 'Be brief. '.repeat(40))
+    writeFileSync(tools, JSON.stringify([{ name: 'look', description: 'Looks at a thing.' }]))
+    const { json } = await stats('talk', '--system', system, '--tools', tools, '--json')
+    const [{ breakdown }] = (json as { models: [{ breakdown: Record<string, number> }] }).models
+    expect(breakdown.system).toBeGreaterThan(80)
+    expect(breakdown.tools).toBeGreaterThan(0)
+  })
+
+  it('is refused where a file is not what it must be', async () => {
+    const bad = join(small.folder, 'bad.json')
+    writeFileSync(bad, '{ "a": 1 }')
+    expect(await stats('talk', '--tools', bad)).toMatchObject({ exit: 6 })
+    writeFileSync(bad, 'not JSON')
+    expect(await stats('talk', '--tools', bad)).toMatchObject({
+      exit: 6,
+      err: `undertext: ${bad} is not JSON.\n`,
+    })
+    const missing = await stats('talk', '--system', join(small.folder, 'none.txt'))
+    expect(missing).toMatchObject({
+      exit: 3,
+      err: `undertext: ${join(small.folder, 'none.txt')} is not there.\n`,
+    })
+  })
+})
+
+it("shows what was billed, and the provider's report as the source", async () => {
+  await small.change((store) =>
+    store.recordUsage('older', { provider: 'openai', model: 'gpt-4o', inputTokens: 50, outputTokens: 7 }),
+  )
+  const { lines } = await stats('older', '--model', 'openai/gpt-4o')
+  expect(lines.some((line) => line.startsWith("Tokens: the provider's own report of this request ("))).toBe(
+    true,
+  )
+  expect(lines.at(-1)!.split(/ {2,}/)).toEqual(['openai/gpt-4o', '1', '50', '0', '0', '7'])
+})
+
+it('fits a narrow terminal', async () => {
+  const { lines } = await runCli(['stats', 'talk', '--db', small.path], { columns: 40 })
+  for (const line of lines) expect(line.length, line).toBeLessThanOrEqual(40)
+})

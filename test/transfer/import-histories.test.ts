@@ -1,0 +1,114 @@
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import { openStore, type SqliteStore } from '../../src/index.ts'
+import { historyLines } from '../../src/transfer/history-lines.ts'
+import { importFile } from '../../src/transfer.ts'
+import { folder } from './support/files.ts'
+
+let old: SqliteStore
+let store: SqliteStore
+beforeEach(async () => {
+  old = await openStore(':memory:')
+  store = await openStore(':memory:')
+})
+afterEach(async () => {
+  await old.close()
+  await store.close()
+})
+
+/** Makes a session with as many turns, one of them hidden. */
+async function talk(id: string, turns: number): Promise<void> {
+  const messages = Array.from({ length: turns }, (_, i) => [
+    { role: 'user' as const, content: `question ${i}` },
+    { role: 'assistant' as const, content: `answer ${i}` },
+  ]).flat()
+  const { messages: appended } = await old.append(id, messages)
+  await old.hideMessages(id, [appended[0]!.id, appended[1]!.id])
+}
+
+/** A file with the histories of sessions. */
+async function exported(...ids: readonly string[]): Promise<string> {
+  const path = join(await folder(), 'old.jsonl')
+  let text = ''
+  for (const id of ids) for await (const line of historyLines(old.exportSession(id))) text += line
+  await writeFile(path, text)
+  return path
+}
+
+const sessionIds = async (): Promise<string[]> => (await store.listSessions()).map(({ id }) => id).toSorted()
+
+it('restores the sessions of a file as they were, and once', async () => {
+  await talk('a', 3)
+  await talk('b', 2)
+  const path = await exported('a', 'b')
+  const report = await importFile(store, path)
+  expect(report.source).toBe('undertext')
+  expect(report.conversations).toMatchObject([
+    { sessionId: 'a', status: 'imported', messages: 6, existing: 0, compactions: { applied: 1, known: 0 } },
+    { sessionId: 'b', status: 'imported', messages: 4, existing: 0, compactions: { applied: 1, known: 0 } },
+  ])
+  expect(await store.getEffectiveHistory('a')).toEqual(await old.getEffectiveHistory('a'))
+  const again = await importFile(store, path)
+  expect(again.conversations).toMatchObject([
+    { status: 'unchanged', messages: 0, existing: 6, compactions: { applied: 0, known: 1 } },
+    { status: 'unchanged', messages: 0, existing: 4 },
+  ])
+})
+
+it('restores the others where one is bad, and says where', async () => {
+  for (const id of ['a', 'b', 'c']) await talk(id, 2)
+  const path = await exported('a', 'b', 'c')
+  const lines = (await readFile(path, 'utf8')).split('\n')
+  // The same text stands once in each history: the second one is b's.
+  const [, inSecond] = lines.flatMap((line, i) => (line.includes('question 1') ? [i] : []))
+  lines[inSecond!] = lines[inSecond!]!.replace('question 1', 'another secret')
+  await writeFile(path, lines.join('\n'))
+  const { conversations, totals } = await importFile(store, path)
+  expect(conversations.map(({ sessionId, status }) => [sessionId, status])).toEqual([
+    ['a', 'imported'],
+    ['b', 'refused'],
+    ['c', 'imported'],
+  ])
+  expect(conversations[1]!.problems).toEqual([
+    { line: expect.any(Number), why: expect.stringMatching(/checksum/) },
+  ])
+  expect(JSON.stringify(conversations)).not.toContain('secret')
+  expect(totals).toMatchObject({ imported: 2, refused: 1, problems: 1 })
+  expect(await sessionIds()).toEqual(['a', 'c'])
+})
+
+it('a history that cannot be restored here is refused, the one behind it is not', async () => {
+  await talk('a', 2)
+  await talk('b', 2)
+  await store.append('a', [{ role: 'user', content: 'another conversation' }])
+  const { conversations } = await importFile(store, await exported('a', 'b'))
+  expect(conversations).toMatchObject([
+    { sessionId: 'a', status: 'refused', code: 'SESSION_EXISTS', messages: 0 },
+    { sessionId: 'b', status: 'imported' },
+  ])
+})
+
+it('restores under other names, or only checks', async () => {
+  await talk('a', 2)
+  const path = await exported('a')
+  const checked = await importFile(store, path, { dryRun: true })
+  expect(checked.conversations).toMatchObject([
+    { sessionId: 'a', status: 'checked', messages: 4, existing: 0 },
+  ])
+  expect(await sessionIds()).toEqual([])
+  await importFile(store, path, { session: 'mine' })
+  await importFile(store, path, { prefix: 'old/' })
+  expect(await sessionIds()).toEqual(['mine', 'old/a'])
+})
+
+it('stops when that is asked for', async () => {
+  await talk('a', 2)
+  const stop = new AbortController()
+  const onProgress = ({ phase }: { phase: string }): void => {
+    if (phase === 'write') stop.abort()
+  }
+  const work = importFile(store, await exported('a'), { signal: stop.signal, onProgress })
+  await expect(work).rejects.toMatchObject({ code: 'IMPORT_ABORTED', facts: { imported: 0 } })
+  expect(await sessionIds()).toEqual([])
+})

@@ -1,0 +1,22 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, it } from 'vitest'
+import { importFileSchema } from '../../../src/transfer/import-options.ts'
+import { SOURCES } from '../../../src/transfer/sources/all.ts'
+import { examplesOf, runAsUser } from '../../support/run-as-user.ts'
+
+const PAGE = readFileSync(join(import.meta.dirname, '..', '..', '..', 'docs', 'imports.md'), 'utf8')
+
+it('the page has examples that do what they say', async () => {
+  const printed = await Promise.all(examplesOf(PAGE).map(runAsUser))
+  expect(printed.map((lines) => lines.trim().split('\n'))).toEqual([
+    ['messages talk 2', 'unchanged 0'],
+    ['refused 2 one place cannot be read', 'imported 2 1'],
+  ])
+})
+
+it('the page has every source and every option', () => {
+  for (const { name } of SOURCES) expect(PAGE).toContain(`| \`${name}\` |`)
+  const table = PAGE.slice(PAGE.indexOf('## Options'), PAGE.indexOf('## The report'))
+  for (const name of Object.keys(importFileSchema.shape)) expect(table).toContain(`\`${name}\``)
+})

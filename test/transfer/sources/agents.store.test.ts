@@ -1,0 +1,96 @@
+import fc from 'fast-check'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import type { SessionImport } from '../../../src/import/import-types.ts'
+import { openStore, type SqliteStore } from '../../../src/index.ts'
+import type { SourceEvent } from '../../../src/transfer/source.ts'
+import { claudeCode } from '../../../src/transfer/sources/claude-code.ts'
+import { roo } from '../../../src/transfer/sources/roo.ts'
+import { messagesAfter, type RooMessage, rooSequences } from '../../replays/roo-data.ts'
+import { acts, fileOf } from './claude-code-acts.ts'
+import { eventsOf, type Folded, foldEvents, inputOf, linesOf } from './support.ts'
+
+/* What the events mean, and what a store makes of them under its laws. */
+
+let store: SqliteStore
+let sessions = 0
+beforeAll(async () => {
+  store = await openStore(':memory:')
+})
+afterAll(() => store.close())
+
+async function imported(
+  events: readonly SourceEvent[],
+  id = `s${++sessions}`,
+): Promise<SessionImport & { readonly view: string[] }> {
+  const told = events.filter(
+    (event) => event.type === 'message' || event.type === 'compaction' || event.type === 'fields',
+  )
+  const done = await store.importSession(id, told, { source: 'test' })
+  const keys = new Map((await store.getMessages(id)).map((row) => [row.id, row.idempotencyKey] as const))
+  const view = (await store.getEffectiveHistory(id)).map((row) =>
+    row.kind === 'message' ? keys.get(row.id)! : `[${String(row.content)}]`,
+  )
+  return { ...done, view }
+}
+
+const meant = ({ view }: Folded): string[] =>
+  view.map((row) => ('inserted' in row ? `[${row.text}]` : row.idempotencyKey!))
+
+const sequences = rooSequences()
+const isSaid = ({ isSummary, isTruncationMarker }: RooMessage): boolean =>
+  isSummary !== true && isTruncationMarker !== true
+
+it.skipIf(sequences.length === 0)(
+  'every step of Roo Code is seen as it is meant, but for calls that wait',
+  async () => {
+    const counts = { equal: 0, waiting: 0 }
+    for (const sequence of sequences) {
+      for (const [at, { clean, op }] of sequence.steps.entries()) {
+        // What was appended changes no tag.
+        if (!clean || (op === 'append' && at < sequence.steps.length - 1)) continue
+        const messages = messagesAfter(sequence, at)
+        const text = JSON.stringify(messages)
+        const events = await eventsOf(roo, inputOf(text, { name: 'api_conversation_history.json' }))
+        const { view, compactions } = await imported(events)
+        const left = compactions.filter(
+          ({ rowsLeft, status }) => rowsLeft !== undefined || status === 'refused',
+        )
+        const what = `sequence ${sequence.seed}, step ${at}`
+        counts[left.length === 0 ? 'equal' : 'waiting'] += 1
+        // Law 3: a call at the end that nobody answered yet stays where it is.
+        if (left.length === 0) expect(view, what).toEqual(meant(foldEvents(events)[0]!))
+        else expect(JSON.stringify(messages.findLast(isSaid)), what).toContain('"tool_use"')
+      }
+    }
+    expect(counts).toEqual({ equal: 508, waiting: 38 })
+  },
+)
+
+it('a session of Claude Code is seen as it is meant, whatever was rewound', async () => {
+  await fc.assert(
+    fc.asyncProperty(acts, async (all) => {
+      const events = await eventsOf(claudeCode, inputOf(linesOf(fileOf(all, '/work')), { piece: 4_096 }))
+      const { view, compactions } = await imported(events)
+      expect(
+        compactions.filter(({ rowsLeft, status }) => rowsLeft !== undefined || status === 'refused'),
+      ).toEqual([])
+      expect(view).toEqual(meant(foldEvents(events)[0]!))
+    }),
+    { numRuns: 60, seed: 8 },
+  )
+})
+
+it('a session of Claude Code that grows is seen as if it had been imported whole', async () => {
+  await fc.assert(
+    fc.asyncProperty(acts, fc.nat({ max: 1_000 }), async (all, cut) => {
+      const entries = fileOf(all, '/work')
+      const id = `s${++sessions}`
+      for (const some of [entries.slice(0, 1 + (cut % entries.length)), entries]) {
+        const events = await eventsOf(claudeCode, inputOf(linesOf(some), { piece: 4_096 }))
+        const { view } = await imported(events, id)
+        expect(view).toEqual(meant(foldEvents(events)[0]!))
+      }
+    }),
+    { numRuns: 60, seed: 8 },
+  )
+})

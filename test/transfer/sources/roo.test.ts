@@ -1,0 +1,245 @@
+import { expect, it } from 'vitest'
+import { roo } from '../../../src/transfer/sources/roo.ts'
+import { eventsOf, eventsOfType, type Folded, foldEvents, inputOf, notesOf, spokenOf } from './support.ts'
+
+const NAME = 'api_conversation_history.json'
+const told = (value: unknown, name = NAME) => inputOf(JSON.stringify(value), { name, folder: 'task-1' })
+const said = (role: string, content: unknown, rest: object = {}): object => ({ role, content, ...rest })
+const summary = (condenseId: string | undefined, rest: object = {}): object =>
+  said('user', `S ${condenseId}`, { isSummary: true, ...(condenseId && { condenseId }), ...rest })
+const marker = (truncationId: string | undefined, rest: object = {}): object =>
+  said('user', `T ${truncationId}`, {
+    isTruncationMarker: true,
+    ...(truncationId && { truncationId }),
+    ...rest,
+  })
+const calls = (id: string, rest: object = {}): object =>
+  said('assistant', [{ type: 'tool_use', id, name: 'read_file', input: { path: 'a' } }], rest)
+const answers = (id: string, rest: object = {}): object =>
+  said('user', [{ type: 'tool_result', tool_use_id: id, content: `result ${id}` }], rest)
+const shown = (folded: Folded): unknown[] =>
+  spokenOf(folded).map((row) =>
+    'inserted' in row
+      ? `[${row.text}]`
+      : typeof row.content === 'string'
+        ? row.content
+        : row.content[0]!.type,
+  )
+
+/** What is seen, and what was noted. */
+async function read(
+  elements: readonly object[],
+): Promise<{ view: unknown[]; notes: string[]; folded: Folded }> {
+  const events = await eventsOf(roo, told(elements))
+  const [folded] = foldEvents(events)
+  return { view: shown(folded!), notes: notesOf(events), folded: folded! }
+}
+
+const C = { condenseParent: 'C' }
+const T = { truncationParent: 'T' }
+
+it('drops tags whose owner is not in the file', async () => {
+  const { view, notes } = await read([
+    said('user', 'a', C),
+    said('assistant', 'b', { ...C, ...T }),
+    said('user', 'c'),
+  ])
+  expect(view).toEqual(['a', 'b', 'c'])
+  expect(notes.sort()).toEqual([
+    "mended: both a summary's and a marker's tag: what hid it first counts, for 1",
+    'mended: tags of a summary or marker that is not in the file: dropped from 1',
+    'mended: tags of a summary or marker that is not in the file: dropped from 2',
+  ])
+})
+
+it('lets a marker that a summary had hidden all of hide nothing', async () => {
+  const { view, notes, folded } = await read([
+    said('user', 'a', C),
+    said('assistant', 'b', { ...C, ...T }),
+    // Put here when the summary was there already: it carries no tag of it.
+    marker('T'),
+    summary('C'),
+    said('assistant', 'c'),
+  ])
+  expect(view).toEqual(['[S C]', 'c'])
+  expect(folded.compactions.map(({ id }) => id)).toEqual(['C'])
+  expect(notes).toContain(
+    'mended: a marker that was put before a summary and hides only what that had hidden: dropped',
+  )
+})
+
+it('never hides the summary by a truncation', async () => {
+  const { view, notes } = await read([
+    said('user', 'a', C),
+    summary('C', T),
+    said('assistant', 'b', T),
+    marker('T'),
+    said('user', 'c'),
+  ])
+  expect(view).toEqual(['[S C]', '[T T]', 'c'])
+  expect(notes).toEqual(['mended: a truncation that hid a summary leaves it visible'])
+})
+
+it('keeps calls and results together where a truncation parted them', async () => {
+  const { view, notes, folded } = await read([
+    said('user', 'a'),
+    said('assistant', 'b', T),
+    calls('1', T),
+    marker('T'),
+    answers('1'),
+    said('assistant', 'c'),
+  ])
+  expect(view).toEqual(['a', '[T T]', 'tool-call', 'tool-result', 'c'])
+  expect(folded.compactions).toMatchObject([{ covers: [[2, 2]] }])
+  expect(notes).toEqual(['mended: a truncation that parted calls of tools from their results covers less'])
+})
+
+it('takes a result along whose call the summary covers', async () => {
+  const { view, folded } = await read([
+    said('user', 'a', C),
+    calls('1', C),
+    summary('C'),
+    answers('1'),
+    said('assistant', 'b'),
+  ])
+  expect(view).toEqual(['[S C]', 'b'])
+  expect(folded.compactions).toMatchObject([{ covers: [[1, 3]] }])
+})
+
+it('reads summaries and markers without an id', async () => {
+  const { view, folded } = await read([
+    said('user', 'a', { ts: 5 }),
+    summary(undefined, { ts: 9 }),
+    said('user', 'b'),
+  ])
+  expect(view).toEqual(['[S undefined]', 'b'])
+  expect(folded.compactions).toMatchObject([{ id: 'condense-9', covers: [[1, 1]] }])
+  const alone = await read([marker(undefined), said('user', 'b')])
+  expect(alone.view).toEqual(['T undefined', 'b'])
+  expect(alone.notes).toEqual(['kept: a marker of messages that are not in the file: kept as a message'])
+})
+
+it('covers what carries no tag before the last summary, and only tags before an earlier one', async () => {
+  const D = { condenseParent: 'D' }
+  const { folded, notes } = await read([
+    said('user', 'first', D),
+    said('assistant', 'a', C),
+    said('user', 'b', C),
+    summary('C', D),
+    said('assistant', 'c', D),
+    said('user', 'untagged'),
+    summary('D'),
+    said('assistant', 'd'),
+  ])
+  expect(folded.compactions).toMatchObject([
+    { id: 'C', covers: [[2, 3]] },
+    {
+      id: 'D',
+      covers: [
+        [1, 1],
+        [3, 5],
+      ],
+    },
+  ])
+  expect(notes).toEqual([
+    'mended: messages before the last summary that carry no tag of it: Roo Code does not send them, so it covers them',
+  ])
+})
+
+it('keeps the order of the file, and names messages by their time', async () => {
+  const elements = [
+    said('user', 'a', { ts: 30 }),
+    said('assistant', 'b', { ts: 10 }),
+    said('user', 'c', { ts: 10 }),
+    said('assistant', 'd'),
+  ]
+  const { view, notes, folded } = await read(elements)
+  expect(view).toEqual(['a', 'b', 'c', 'd'])
+  expect(notes).toEqual(["kept: 2 stand behind messages of a later time: the order is the file's"])
+  expect(folded.messages.map(({ idempotencyKey }) => idempotencyKey)).toEqual([
+    '%time-30',
+    '%time-10',
+    '%time-10-2',
+    '%message-4',
+  ])
+  // Tags and what they insert change nothing about the messages themselves.
+  const tagged = await read([{ ...elements[0]!, ...C }, summary('C'), ...elements.slice(1)])
+  expect(tagged.folded.messages).toEqual(folded.messages)
+})
+
+it('keeps every field, and what is for other providers apart', async () => {
+  const { folded } = await read([
+    said('user', [
+      { type: 'text', text: 'x' },
+      { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'iVBORw0KGgo=' } },
+    ]),
+    said(
+      'assistant',
+      [
+        { type: 'reasoning', text: 'hm' },
+        { type: 'thoughtSignature', thoughtSignature: 's' },
+      ],
+      { ts: 2, id: 'r' },
+    ),
+    {
+      type: 'reasoning',
+      role: 'assistant',
+      summary: [{ type: 'summary_text', text: 'why' }],
+      encrypted_content: 'e',
+      id: 'rs',
+      ts: 3,
+    },
+    calls('1', { ts: 4, reasoning_details: [{ data: 'g' }] }),
+    answers('1'),
+  ])
+  expect(folded.messages).toMatchObject([
+    { role: 'user', content: [{ type: 'text' }, { type: 'image', image: 'iVBORw0KGgo=' }] },
+    {
+      role: 'assistant',
+      content: [
+        { type: 'reasoning', text: 'hm' },
+        { type: 'provider', provider: 'roo', data: { type: 'thoughtSignature', thoughtSignature: 's' } },
+      ],
+      metadata: { roo: { ts: 2, id: 'r' } },
+      createdAt: 2,
+    },
+    { role: 'assistant', content: [{ type: 'reasoning', text: 'why' }] },
+    { metadata: { roo: { ts: 4, reasoning_details: [{ data: 'g' }] } } },
+    { role: 'tool', content: [{ type: 'tool-result', toolCallId: '1', toolName: 'read_file' }] },
+  ])
+})
+
+it('tells what is wrong with an element, and goes on behind it', async () => {
+  const events = await eventsOf(
+    roo,
+    inputOf('[{"role":"user","content":"a"},7,{"role":"nobody"},{"role":"user","content":"b"}]', {
+      name: NAME,
+    }),
+  )
+  expect(eventsOfType(events, 'problem').map(({ at, why }) => [at.element, why])).toEqual([
+    [2, 'a message must be an object'],
+    [3, 'a message must have a role and a content'],
+  ])
+  expect(shown(foldEvents(events)[0]!)).toEqual(['a', 'b'])
+})
+
+it('refuses what Roo Code only showed, and a form it does not know', async () => {
+  const only = async (value: unknown, name?: string) => eventsOf(roo, told(value, name))
+  const why = `this is what Roo Code showed, not what was said: import ${NAME}, which lies in the same folder`
+  const list = [{ ts: 1, type: 'say', say: 'text', text: 'x' }]
+  expect(await only(list, 'ui_messages.json')).toEqual([{ type: 'problem', at: {}, why }])
+  expect(await only(list, 'renamed.json')).toEqual([{ type: 'problem', at: {}, why }])
+  expect(await only({ version: 2, messages: [{ role: 'user' }] })).toMatchObject([
+    { type: 'problem', why: expect.stringContaining('must be one list of messages') },
+  ])
+})
+
+it('knows its files by name and by fields', () => {
+  const head = (values: unknown[], name = 'x.json') => ({ name, shape: 'list' as const, values })
+  expect(roo.recognises(head([], NAME))).toBe(true)
+  expect(roo.recognises(head([said('user', 'a', { ts: 1 })]))).toBe(true)
+  expect(roo.recognises(head([said('user', 'a', C)]))).toBe(true)
+  expect(roo.recognises(head([{ ts: 1, type: 'ask', ask: 'x' }]))).toBe(true)
+  expect(roo.recognises(head([said('user', 'a')]))).toBe(false)
+  expect(roo.recognises(head([{ mapping: {} }]))).toBe(false)
+})
