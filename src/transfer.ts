@@ -14,6 +14,7 @@ export {
   type HistoryLines,
   type HistoryProblem,
   historyLines,
+  type RefusedHistory,
   type RestoredHistory,
   type RestoreFromOptions,
   restoreFrom,

@@ -44,16 +44,22 @@ export type CheckedHistory = {
   readonly problem?: HistoryProblem
 }
 
+/** Why a history is not restored: what stands in it, or what the store has against it. */
+export type RefusedHistory = HistoryProblem & { readonly code: (typeof OF_HISTORY)[number] }
+
 /** What became of a history. */
 export type RestoredHistory = {
   readonly line: number
   readonly lastLine: number
-} & ({ readonly restored: SessionRestore } | { readonly problem: HistoryProblem })
+} & ({ readonly restored: SessionRestore } | { readonly refused: RefusedHistory })
 
-export type RestoreFromOptions = RestoreOptions & {
-  /** A bad history is passed over and answered as a problem, instead of ending the restore with `HISTORY_REFUSED`. */
-  readonly skipBad?: boolean
+export type RestoreFromOptions = Pick<RestoreOptions, 'signal'> & {
+  /** What the sessions are called, in the order of the histories. What is `undefined` keeps its own id. */
+  readonly ids?: readonly (string | undefined)[]
 }
+
+/** Errors that say one history cannot be restored, and nothing of the others. */
+const OF_HISTORY = ['HISTORY_REFUSED', 'SESSION_EXISTS', 'ESTIMATOR_UNKNOWN'] as const
 
 /** Whether a file begins as a history does. */
 export function recogniseHistory({ values }: Head): boolean {
@@ -110,24 +116,28 @@ async function problemIn(cursor: Cursor, check: HistoryCheck): Promise<HistoryPr
 }
 
 /**
- * Restores the histories of a file, one after the other, and answers each when it is done. Throws what `restoreSession` throws, with the
- * line of the file; what was answered before stays restored.
+ * Restores the histories of a file, one after the other, and answers each when it is done or refused: nothing of a refused one is stored, and
+ * the others are. Throws what else `restoreSession` throws (`STORE_FULL`, `ABORTED` …); what was answered before stays restored.
  */
 export async function* restoreFrom(
   store: Pick<Store, 'restoreSession'>,
   lines: HistoryLines,
-  { skipBad = false, ...options }: RestoreFromOptions = {},
+  { ids = [], ...options }: RestoreFromOptions = {},
 ): AsyncGenerator<RestoredHistory, void, undefined> {
   const cursor = new Cursor(lines)
-  for (let first = await cursor.begin(); first !== undefined; first = await cursor.begin()) {
+  for (let ordinal = 0; ; ordinal++) {
+    const line = await cursor.begin()
+    if (line === undefined) return
+    const id = ids[ordinal]
+    const records = cursor.records() as AsyncIterable<HistoryRecord>
     try {
-      const restored = await store.restoreSession(cursor.records() as AsyncIterable<HistoryRecord>, options)
-      yield { line: first, lastLine: cursor.last, restored }
+      const restored = await store.restoreSession(records, { ...options, ...(id !== undefined && { id }) })
+      yield { line, lastLine: cursor.last, restored }
     } catch (error) {
-      const problem = cursor.placed(error, first)
-      if (problem === undefined || !skipBad) throw problem === undefined ? error : refused(problem)
+      const refused = cursor.refusal(error, line)
+      if (refused === undefined) throw error
       await cursor.skip()
-      yield { line: first, lastLine: cursor.last, problem }
+      yield { line, lastLine: cursor.last, refused }
     }
   }
 }
@@ -195,11 +205,15 @@ class Cursor {
     }
   }
 
-  /** Where in the file something is wrong; `undefined` for what is no refusal. */
-  placed(error: unknown, first: number): HistoryProblem | undefined {
-    if (!isUndertextError(error, 'HISTORY_REFUSED')) return undefined
-    const { line, why } = error.facts
-    return { line: error === this.#own ? line : first + line - 1, why }
+  /** Why a history is refused, and where in the file; `undefined` for what is no refusal. */
+  refusal(error: unknown, first: number): RefusedHistory | undefined {
+    if (!isUndertextError(error)) return undefined
+    if (isUndertextError(error, 'HISTORY_REFUSED')) {
+      const { line, why } = error.facts
+      return { code: 'HISTORY_REFUSED', line: error === this.#own ? line : first + line - 1, why }
+    }
+    const code = OF_HISTORY.find((one) => one === error.code)
+    return code && { code, line: first, why: error.message }
   }
 
   async #next(): Promise<HistoryLine | undefined> {

@@ -1,4 +1,4 @@
-import { type ErrorCode, isUndertextError, UndertextError } from '../errors.ts'
+import { isUndertextError, UndertextError } from '../errors.ts'
 import type { SessionRestore } from '../history/restore-session.ts'
 import type { FileInput } from './file-input.ts'
 import { type CheckedHistory, checkHistory, restoreFrom } from './history-lines.ts'
@@ -93,14 +93,6 @@ export async function restoreHistories(
   }
 }
 
-/** Errors that say a history cannot be restored here, and nothing of the others. */
-const OF_HISTORY: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
-  'HISTORY_REFUSED',
-  'SESSION_EXISTS',
-  'ESTIMATOR_UNKNOWN',
-  'INVALID_INPUT',
-])
-
 async function restore(
   id: string,
   lines: AsyncIterable<Line>,
@@ -108,11 +100,17 @@ async function restore(
 ): Promise<Done> {
   const { signal } = options
   try {
-    for await (const answer of restoreFrom(store, lines, { id, ...(signal !== undefined && { signal }) }))
+    for await (const answer of restoreFrom(store, lines, {
+      ids: [id],
+      ...(signal !== undefined && { signal }),
+    })) {
       if ('restored' in answer) return doneOf(answer.restored)
+      const { why, code } = answer.refused
+      return { status: 'refused', why, code }
+    }
     throw new UndertextError('FILE_CHANGED', { file: path, imported: 0 })
   } catch (error) {
-    if (!isUndertextError(error) || !OF_HISTORY.has(error.code)) throw error
+    if (!isUndertextError(error, 'INVALID_INPUT')) throw error
     return { status: 'refused', why: error.message, code: error.code }
   }
 }

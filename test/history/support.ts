@@ -1,8 +1,7 @@
 import { expect } from 'vitest'
 import type { HistoryRecord } from '../../src/core/history/records.ts'
-import type { RestoreOptions } from '../../src/history/restore-session.ts'
 import type { Store } from '../../src/index.ts'
-import { historyLines, restoreFrom } from '../../src/transfer/history-lines.ts'
+import { historyLines, type RestoredHistory, restoreFrom } from '../../src/transfer/history-lines.ts'
 
 /** The records of a session. */
 export async function recordsOf(store: Store, id: string): Promise<HistoryRecord[]> {
@@ -30,15 +29,18 @@ export function numbered(lines: readonly string[]): { number: number; text: stri
   return lines.map((text, index) => ({ number: index + 1, text }))
 }
 
-/** Restores the histories of lines; answers what became of each. */
+/** Restores the histories of lines; answers what became of each. A refusal is thrown as the error it was. */
 export async function restoreLines(
   store: Store,
   lines: readonly string[],
-  options: RestoreOptions & { skipBad?: boolean } = {},
-) {
-  const restored = []
-  for await (const one of restoreFrom(store, numbered(lines), options)) restored.push(one)
-  return restored
+  { id }: { readonly id?: string } = {},
+): Promise<RestoredHistory[]> {
+  const done: RestoredHistory[] = []
+  for await (const one of restoreFrom(store, numbered(lines), id === undefined ? {} : { ids: [id] })) {
+    if ('refused' in one) throw Object.assign(new Error(one.refused.why), one.refused)
+    done.push(one)
+  }
+  return done
 }
 
 /** Everything a store says of a session, but for the numbers of its audit, which other sessions share. */

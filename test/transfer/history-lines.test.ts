@@ -4,10 +4,11 @@ import {
   type CheckedHistory,
   checkHistory,
   type HistoryLine,
+  type RestoredHistory,
   recogniseHistory,
   restoreFrom,
 } from '../../src/transfer/history-lines.ts'
-import { linesOf, numbered, restoreLines } from '../history/support.ts'
+import { linesOf, numbered } from '../history/support.ts'
 import { storageOf } from '../support/apply-stage.ts'
 import { chat, say } from '../support/conversation.ts'
 import { CANARY } from '../support/failures.ts'
@@ -36,17 +37,24 @@ async function checked(lines: Iterable<HistoryLine>): Promise<CheckedHistory[]> 
   return found
 }
 
-/** What a restore into a new store comes to. */
-async function restored(lines: readonly string[], options: { skipBad?: boolean } = {}): Promise<unknown> {
+/** What a restore into a new store comes to: what became of each history. */
+async function restored(lines: readonly string[]): Promise<RestoredHistory[]> {
   other = await openStore(':memory:')
-  try {
-    return await restoreLines(other, lines, options)
-  } catch (error) {
-    expect(String(error)).not.toContain(CANARY)
-    return (error as { facts: unknown }).facts
-  } finally {
-    expect(await storageOf(other).stagedSessions()).toEqual([])
-  }
+  const done: RestoredHistory[] = []
+  for await (const one of restoreFrom(other, numbered(lines))) done.push(one)
+  expect(JSON.stringify(done)).not.toContain(CANARY)
+  expect(await storageOf(other).stagedSessions()).toEqual([])
+  return done
+}
+
+/** The same for lines of which nothing may be restored: the one refusal. */
+async function refused(lines: readonly string[]): Promise<object> {
+  const [only] = await restored(lines)
+  expect(await sessions()).toEqual([])
+  if (only === undefined || !('refused' in only)) throw new Error('it is restored')
+  const { code, ...problem } = only.refused
+  expect(code).toBe('HISTORY_REFUSED')
+  return problem
 }
 const sessions = async (): Promise<string[]> => (await other.listSessions()).map(({ id }) => id)
 
@@ -80,14 +88,13 @@ describe('the lines of histories', () => {
   it.each([1, 2, 3, 5, 11])('cut behind line %i are refused, and nothing is stored', async (kept) => {
     const lines = first.slice(0, kept)
     const problem = { line: kept, why: 'the file ends within it' }
-    expect(await restored(lines)).toEqual(problem)
-    expect(await sessions()).toEqual([])
+    expect(await refused(lines)).toEqual(problem)
     expect(await checked(numbered(lines))).toMatchObject([{ line: 1, lastLine: kept, problem }])
   })
 
   it('cut within a line are refused there', async () => {
     const lines = [...first.slice(0, 6), first[6]!.slice(0, 20)]
-    expect(await restored(lines)).toEqual({ line: 7, why: 'it is no JSON' })
+    expect(await refused(lines)).toEqual({ line: 7, why: 'it is no JSON' })
   })
 
   it('with another letter in what was said are refused by the checksum', async () => {
@@ -95,25 +102,24 @@ describe('the lines of histories', () => {
     lines[3] = lines[3]!.replace('yes', 'yep')
     expect(lines[3]).not.toBe(second[3])
     const problem = { line: 5, why: 'its checksum is another: lines were changed' }
-    expect(await restored(lines)).toEqual(problem)
-    expect(await sessions()).toEqual([])
+    expect(await refused(lines)).toEqual(problem)
     expect(await checked(numbered(lines))).toMatchObject([{ problem }])
   })
 
   it('without a checksum are refused', async () => {
     const { sha256: _, ...end } = JSON.parse(second.at(-1)!) as { sha256: string }
     const lines = [...second.slice(0, -1), JSON.stringify(end)]
-    expect(await restored(lines)).toEqual({ line: 5, why: 'its checksum is another: lines were changed' })
+    expect(await refused(lines)).toEqual({ line: 5, why: 'its checksum is another: lines were changed' })
   })
 
   it('exchanged are refused where the first stands', async () => {
     const lines = [...first]
     ;[lines[4], lines[5]] = [lines[5]!, lines[4]!]
-    expect(await restored(lines)).toEqual({ line: 5, why: 'position must be 1' })
+    expect(await refused(lines)).toEqual({ line: 5, why: 'position must be 1' })
   })
 
   it('with a blank one among them are refused', async () => {
-    expect(await restored([...first.slice(0, 5), '', ...first.slice(5)])).toEqual({
+    expect(await refused([...first.slice(0, 5), '', ...first.slice(5)])).toEqual({
       ...{ line: 6, why: 'it is no JSON' },
     })
   })
@@ -124,15 +130,13 @@ describe('the lines of histories', () => {
     expect(await checked(lines)).toMatchObject([{ problem: { line: 3, why: 'it is no UTF-8' } }])
   })
 
-  it('stop at a bad history, or go on behind it when they may', async () => {
+  it('go on behind a bad history', async () => {
     const bad = [...second]
     bad[2] = bad[2]!.replace('"user"', '"nobody"')
     const lines = [...bad, ...first]
     const problem = { line: 3, why: expect.stringContaining('role') as string }
-    expect(await restored(lines)).toEqual(problem)
-    expect(await sessions()).toEqual([])
-    expect(await restored(lines, { skipBad: true })).toMatchObject([
-      { line: 1, lastLine: 5, problem },
+    expect(await restored(lines)).toMatchObject([
+      { line: 1, lastLine: 5, refused: { code: 'HISTORY_REFUSED', ...problem } },
       { line: 6, lastLine: 17, restored: { sessionId: 'a' } },
     ])
     expect(await sessions()).toEqual(['a'])
@@ -142,23 +146,33 @@ describe('the lines of histories', () => {
   it('of a history cut by the next one do not take that with them', async () => {
     const lines = [...first.slice(0, 6), ...second]
     const problem = { line: 7, why: 'another history begins before its end' }
-    expect(await restored(lines, { skipBad: true })).toMatchObject([
-      { line: 1, lastLine: 6, problem },
+    expect(await restored(lines)).toMatchObject([
+      { line: 1, lastLine: 6, refused: problem },
       { line: 7, lastLine: 11, restored: { sessionId: 'b' } },
     ])
     expect(await checked(numbered(lines))).toMatchObject([{ problem }, { line: 7, session: { id: 'b' } }])
   })
 
-  it('keep what stands before when a session is in the way of a later one', async () => {
+  it('are restored under other ids by their order, and go on behind one that is in the way', async () => {
     other = await openStore(':memory:')
     await other.append('b', chat(1))
-    const seen: unknown[] = []
-    const all = async (): Promise<void> => {
-      for await (const one of restoreFrom(other, numbered([...first, ...second]))) seen.push(one)
-    }
-    await expect(all()).rejects.toMatchObject({ code: 'SESSION_EXISTS' })
-    expect(seen).toHaveLength(1)
-    expect(await sessions()).toEqual(['a', 'b'])
+    const lines = numbered([...first, ...second, ...second, ...second])
+    const done: RestoredHistory[] = []
+    for await (const one of restoreFrom(other, lines, { ids: ['x', undefined, 'y', 'b'] })) done.push(one)
+    expect(done).toMatchObject([
+      { line: 1, restored: { sessionId: 'x' } },
+      { line: 13, refused: { code: 'SESSION_EXISTS', line: 13 } },
+      { line: 18, restored: { sessionId: 'y' } },
+      { line: 23, lastLine: 27, refused: { code: 'SESSION_EXISTS', line: 23 } },
+    ])
+    expect(await sessions()).toEqual(['y', 'x', 'b'])
+  })
+
+  it('end with what is not about one history', async () => {
+    other = await openStore(':memory:')
+    await other.close()
+    const all = restoreFrom(other, numbered([...first, ...second]))
+    await expect(all.next()).rejects.toMatchObject({ code: 'STORE_CLOSED' })
   })
 })
 
