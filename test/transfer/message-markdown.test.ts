@@ -66,6 +66,10 @@ describe('the Markdown of a message', () => {
     expect(messageMarkdown(text)).toBe(kept)
   })
 
+  it('shows what nobody sees, also where no character is assigned yet', () => {
+    expect(messageMarkdown('a\u{e0000}b\u3164c\u2764\ufe0f')).toBe('a⟨U+E0000⟩b⟨U+3164⟩c\u2764\ufe0f')
+  })
+
   it('stays in its place, whatever it says', () => {
     fc.assert(
       fc.property(hostileText, (text) => {

@@ -4,8 +4,13 @@ const WRITTEN: ReadonlySet<number> = new Set([
   0x110cd,
 ])
 
-/** What a reader cannot see: controls, format characters (directions, invisible tags), separators, halves of pairs. */
-const UNSEEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu
+/** Which of two pictures of a character is meant; emoji are written with it. */
+function isVariation(code: number): boolean {
+  return code >= 0xfe00 && code <= 0xfe0f
+}
+
+/** What a reader cannot see: controls, format characters (directions, invisible tags), separators, halves of pairs, fillers. */
+const UNSEEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu
 
 /**
  * A text in which nothing is invisible: controls as their pictures (`␛`), directions, invisible characters and halves of pairs by
@@ -14,7 +19,7 @@ const UNSEEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu
 export function visibleText(text: string): string {
   return text.replaceAll('\r\n', '\n').replace(UNSEEN, (character) => {
     const code = character.codePointAt(0)!
-    if (character === '\n' || character === '\t' || WRITTEN.has(code)) return character
+    if (character === '\n' || character === '\t' || WRITTEN.has(code) || isVariation(code)) return character
     if (code < 0x20) return String.fromCharCode(0x2400 + code)
     if (code === 0x7f) return '\u2421'
     return `⟨U+${code.toString(16).toUpperCase().padStart(4, '0')}⟩`
