@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
+import { COMMANDS } from '../src/cli/commands.ts'
 import { examplesOf, runAsUser } from './support/run-as-user.ts'
 
 const REPOSITORY = join(import.meta.dirname, '..')
@@ -14,6 +15,25 @@ it('runs the first screen as it stands', async () => {
     }`
   const out = await runAsUser(`${blocks[0]!}\n${model}\nconsole.log(stats!.messageCount, run!.reason)`)
   expect(out.trim().split('\n')).toEqual(['Be brief. 1', '2 NOTHING_TO_COMPACT'])
+})
+
+it('imports a file', async () => {
+  const opening = `
+    import { writeFile } from 'node:fs/promises'
+    import { openStore } from 'undertext'
+    const store = await openStore(':memory:')
+    await writeFile('session.jsonl', '{"role":"user","content":"hello"}\\n')`
+  const out = await runAsUser(`${opening}\n${blocks[1]!}
+    console.log(report.source, report.totals.messages, (await store.getEffectiveHistory('session')).length)
+    await store.close()`)
+  expect(out.trim()).toBe('messages 1 1')
+})
+
+it('names only commands that there are', () => {
+  const commands = [...README.matchAll(/npx undertext ([a-z]+)/g)].map(([, name]) => name!)
+  expect(commands.length).toBeGreaterThan(5)
+  const known = COMMANDS.map(({ name }) => name)
+  for (const name of commands) expect(known).toContain(name)
 })
 
 it('runs the example of the AI SDK', async () => {
@@ -32,7 +52,7 @@ it('runs the example of the AI SDK', async () => {
       }),
     })
     const small = large`
-  const code = blocks[1]!.replace("'chats.db'", "':memory:'")
+  const code = blocks[2]!.replace("'chats.db'", "':memory:'")
   const out = await runAsUser(`${opening}\n${code}
     console.log(text, (await store.getMessages('session-1')).map(({ role }) => role).join())
     await store.close()`)
@@ -48,7 +68,7 @@ it('runs the example of preview and range after it', async () => {
         { role: 'user', content: 'request '.repeat(2000) }, { role: 'assistant', content: 'answer '.repeat(2000) },
       ])
     }`
-  const code = blocks[2]!
+  const code = blocks[3]!
     .replace("await store.compactSession('session-1', preview)", '')
     .replaceAll('preview.', 'preview!.')
   const out =
@@ -64,14 +84,14 @@ it('runs the stage of the application, in a composition', async () => {
     const store = await openStore(':memory:')
     const thanks = { role: 'user', content: 'Thanks!' } as const
     await store.append('session-1', [{ role: 'user', content: 'request '.repeat(60_000) }, thanks])`
-  const out = await runAsUser(`${opening}\n${blocks[3]!}
+  const out = await runAsUser(`${opening}\n${blocks[4]!}
     console.log((await store.getEffectiveHistory('session-1')).length)
     console.log((await store.listCompactions('session-1')).map(({ params }) => params.stage).join())`)
   expect(out.trim().split('\n')).toEqual(['1', 'drop_thanks'])
 })
 
 it('runs the example of settings', async () => {
-  const code = blocks[4]!.replace("'chats.db'", "':memory:'")
+  const code = blocks[5]!.replace("'chats.db'", "':memory:'")
   const out = await runAsUser(`import { openStore } from 'undertext'
     ${code}
     const { settings, sources } = await store.getConfig('long')
@@ -85,7 +105,7 @@ it('runs the example of usage and overflow', async () => {
     const store = await openStore(':memory:')
     await store.append('session-1', [{ role: 'user', content: 'request '.repeat(40_000) }])
     const callTheModel = async () => { throw new Error('prompt is too long: 130000 tokens > 100000 maximum') }`
-  const out = await runAsUser(`${opening}\n${blocks[5]!}
+  const out = await runAsUser(`${opening}\n${blocks[6]!}
     console.log((await store.getContextStats('session-1', 'anthropic', usage.model))!.source)
     console.log((await store.getContextStats('session-1', 'openai', 'gpt-4o'))!.contextWindow.tokens)`)
   // The run after the overflow changed the view, so the report is of another one.
@@ -94,7 +114,7 @@ it('runs the example of usage and overflow', async () => {
 
 it('runs the example of adding a model', async () => {
   const out = await runAsUser(`import { openStore } from 'undertext'
-    ${blocks[6]!}
+    ${blocks[7]!}
     await store.append('small', [{ role: 'user', content: 'x' }])
     await store.append('other', [{ role: 'user', content: 'x' }])
     for (const [id, provider, model] of [['other', 'openai', 'gpt-5.1'], ['other', 'ollama', 'any'], ['small', 'ollama', 'any']])
