@@ -1,21 +1,14 @@
 import { check, invalid } from '../core/check.ts'
 import type { HistoryRecord } from '../core/history/records.ts'
 import type { HistoryRecords } from '../history/checked-records.ts'
-import { exportSession } from '../history/export-session.ts'
-import {
-  type RestoreOptions,
-  restoreSchema,
-  restoreSession,
-  type SessionRestore,
-} from '../history/restore-session.ts'
-import { importSession } from '../import/import-session.ts'
+import type { RestoreOptions, SessionRestore } from '../history/restore-session.ts'
 import type { ImportEvents, ImportOptions, SessionImport } from '../import/import-types.ts'
 import type { Storage } from '../storage/storage.ts'
 import { createSchema } from '../store-options.ts'
 import { checkId } from './check-arguments.ts'
 import { SessionVerbs } from './session-verbs.ts'
 
-/** Conversations that come from elsewhere. */
+/** Conversations that come from elsewhere, and sessions as a whole. What does it is loaded when it is needed: most stores never do. */
 export class TransferVerbs<S extends Storage> extends SessionVerbs<S> {
   /**
    * Brings in a conversation from elsewhere: its messages, what is known of it, and the compactions its own system had made, which can be
@@ -35,6 +28,7 @@ export class TransferVerbs<S extends Storage> extends SessionVerbs<S> {
     events: ImportEvents,
     options: ImportOptions,
   ): Promise<SessionImport> {
+    const { importSession } = await import('../import/import-session.ts')
     const host = {
       storage: this.storage,
       estimator: this.estimators.standard.name,
@@ -54,7 +48,9 @@ export class TransferVerbs<S extends Storage> extends SessionVerbs<S> {
    * Throws `SESSION_NOT_FOUND`, also when the session is purged meanwhile, and `STORE_CORRUPT` for what cannot be read.
    */
   async *exportSession(sessionId: string): AsyncGenerator<HistoryRecord, void, undefined> {
-    yield* exportSession(this.storage, checkId(sessionId))
+    const id = checkId(sessionId)
+    const { exportSession } = await import('../history/export-session.ts')
+    yield* exportSession(this.storage, id)
   }
 
   /**
@@ -70,6 +66,7 @@ export class TransferVerbs<S extends Storage> extends SessionVerbs<S> {
    * another moment, `ESTIMATOR_UNKNOWN`, `INVALID_INPUT`, `ABORTED`, and what the records throw.
    */
   async restoreSession(records: HistoryRecords, options: RestoreOptions = {}): Promise<SessionRestore> {
+    const { restoreSchema, restoreSession } = await import('../history/restore-session.ts')
     const checked = check(restoreSchema, options, 'restoreSession')
     if (!isIterable(records)) throw invalid('restoreSession: records must be iterable')
     const host = {
