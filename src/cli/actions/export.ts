@@ -8,15 +8,16 @@ import type { Context } from '../command.ts'
 import { EXIT } from '../exit-codes.ts'
 import { bytes, counted } from '../output/figures.ts'
 import { allSessions } from '../references.ts'
-import { type ExportCommandOptions, type ExportFormat, formatOf } from './export-format.ts'
+import { type ExportCommandOptions, type ExportFormat, formatOf, toOutput } from './export-format.ts'
 import { openTarget } from './export-target.ts'
 
 /** Writes sessions to a file or to the standard output. */
 export async function exportSessions(
   context: Context,
   given: readonly string[],
-  options: ExportCommandOptions,
+  asked: ExportCommandOptions,
 ): Promise<number> {
+  const options = toOutput(asked)
   const format = formatOf(options)
   refuseContradictions(context, given, options, format)
   const store = await context.open('read')
@@ -42,15 +43,14 @@ export async function exportSessions(
 function refuseContradictions(
   context: Context,
   given: readonly string[],
-  { all, output, lines, rendered, full }: ExportCommandOptions,
+  { all, output, lines, rendered, full, hidden, images, cutOutputs }: ExportCommandOptions,
   format: ExportFormat,
 ): void {
   const wrong = (sentence: string, hint?: string): never => {
     throw new CliError('WRONG_USE', sentence, hint === undefined ? {} : { hint })
   }
   if (all === true && given.length > 0) wrong('--all means every session, so none is named beside it.')
-  if (all !== true && given.length === 0)
-    wrong('There is no session to export.', 'Name one, or @ for the newest, or give --all.')
+  if (all !== true && given.length === 0) wrong('There is no session to export.', missing(rendered))
   const isOne = all !== true && given.length === 1
   if (!isOne && format !== 'history')
     wrong(`Several sessions can be exported as history only, not as ${format}.`, 'Export them one by one.')
@@ -59,6 +59,17 @@ function refuseContradictions(
   const ofView = Object.entries({ lines, rendered, full }).find(([, value]) => value !== undefined)
   if (ofView !== undefined && ['history', 'markdown', 'html'].includes(format))
     wrong(`--${ofView[0]} is of the formats of the view, and this is ${format}.`)
+  const ofDocument = Object.entries({ hidden, images, 'cut-outputs': cutOutputs }).find(
+    ([, value]) => value !== undefined,
+  )
+  if (ofDocument !== undefined && !['markdown', 'html'].includes(format))
+    wrong(`--${ofDocument[0]} is of documents (markdown, html), and this is ${format}.`)
+}
+
+/** `--rendered` takes the word behind it, so that may have been meant for the session. */
+function missing(rendered: ExportCommandOptions['rendered']): string {
+  if (typeof rendered !== 'string') return 'Name one, or @ for the newest, or give --all.'
+  return `--rendered took ${JSON.stringify(rendered)} for a provider; name the session before it.`
 }
 
 async function chosen(
