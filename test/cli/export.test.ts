@@ -42,6 +42,17 @@ describe('export writes', () => {
     expect(left()).toEqual([])
   })
 
+  it('all sessions so that a copy of the store lists them as it does', async () => {
+    expect((await run('--all', '-o', 'all.jsonl')).exit).toBe(0)
+    const copy = at('copy.db')
+    expect((await runCli(['import', at('all.jsonl'), '--db', copy])).exit).toBe(0)
+    for (const more of [[], ['--archived']]) {
+      const listed = async (path: string): Promise<unknown> =>
+        (await runCli(['sessions', ...more, '--json', '--db', path])).json
+      expect(await listed(copy)).toEqual(await listed(small.path))
+    }
+  })
+
   it.each([[[]], [['--force']]])('into a pipe, which stays one (%s)', async (force) => {
     execFileSync('mkfifo', [at('pipe')])
     const reader = spawn('cat', [at('pipe')])
@@ -62,6 +73,8 @@ describe('export refuses', () => {
   it.each([
     [['--all', '-o', 'chats.db', '--force'], 2, 'chats.db is the store itself.'],
     [['--all', '-o', '.', '--force'], 2, '. is a folder.'],
+    [['--all', '-o', 'x'.repeat(300)], 5, 'has a name that is too long'],
+    [['--all', '-o', 'loop'], 5, 'loop is a link that leads to itself.'],
     [['--all', '-o', ''], 2, '-o needs the name of a file.'],
     [['--all', '-o', 'no/folder.jsonl'], 3, 'The folder of no/folder.jsonl is not there.'],
     [['talk', '--hidden', 'show'], 2, '--hidden is of documents (markdown, html), and this is history.'],
@@ -69,6 +82,7 @@ describe('export refuses', () => {
     [['talk', '--hidden', 'some', '--format', 'html'], 2, 'Allowed choices are omit, show.'],
     [['--format', 'openai', '--rendered', 'talk'], 2, '--rendered took "talk" for a provider'],
   ])('%s', async (argv, exit, sentence) => {
+    symlinkSync('loop', at('loop'))
     const before = readFileSync(small.path)
     const ran = await run(...argv)
     expect(ran.err).toContain(sentence)

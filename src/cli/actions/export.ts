@@ -86,6 +86,8 @@ async function chosen(
   const ids: string[] = []
   for (const archived of [false, true])
     for await (const { id } of allSessions(store, { archived })) ids.push(id)
+  // The oldest first: sessions are listed as they came in, and a copy of the store should list them as this one does.
+  ids.reverse()
   return ids
 }
 
