@@ -53,6 +53,16 @@ describe('export writes', () => {
     }
   })
 
+  it('all sessions but one that is purged meanwhile, before its turn', async () => {
+    const purge = async (): Promise<void> =>
+      small.change(async (store) => {
+        if ((await store.listSessions()).some(({ id }) => id === 'talk')) await store.purgeSession('talk')
+      })
+    const { exit, out } = await runCli(['export', '--all', '--db', small.path], { beforePour: purge })
+    const ids = [...out.matchAll(/"type":"session","id":"(\w+)"/g)].map(([, id]) => id)
+    expect([exit, ids]).toEqual([0, ['gone', 'empty', 'older']])
+  })
+
   it.each([[[]], [['--force']]])('into a pipe, which stays one (%s)', async (force) => {
     execFileSync('mkfifo', [at('pipe')])
     const reader = spawn('cat', [at('pipe')])

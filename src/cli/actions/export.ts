@@ -1,3 +1,4 @@
+import { isUndertextError } from '../../errors.ts'
 import type { SqliteStore } from '../../open.ts'
 import { exportHtml } from '../../transfer/export-html.ts'
 import { exportMarkdown } from '../../transfer/export-markdown.ts'
@@ -9,7 +10,7 @@ import { EXIT } from '../exit-codes.ts'
 import { bytes, counted } from '../output/figures.ts'
 import { allSessions } from '../references.ts'
 import { type ExportCommandOptions, type ExportFormat, formatOf, toOutput } from './export-format.ts'
-import { openTarget } from './export-target.ts'
+import { openTarget, type Target } from './export-target.ts'
 
 /** Writes sessions to a file or to the standard output. */
 export async function exportSessions(
@@ -25,19 +26,42 @@ export async function exportSessions(
   const remarks = new Map<string, number>()
   const remark = (why: string): void => void remarks.set(why, (remarks.get(why) ?? 0) + 1)
   const target = await openTarget(context, options)
+  const written: string[] = []
   try {
-    for (const session of sessions)
-      for await (const piece of pieces(store, session, format, options, remark)) {
-        if (context.signal.aborted) throw new CliError('INTERRUPTED', 'Interrupted; no file was written.')
-        await target.write(piece)
-      }
+    for (const session of sessions) {
+      const isThere = await pour(context, target, pieces(store, session, format, options, remark), {
+        mayBeGone: options.all === true,
+      })
+      if (isThere) written.push(session)
+    }
     await target.finish()
   } catch (error) {
     await target.discard()
     throw error
   }
-  tell(context, { sessions, format, file: options.output ?? null, bytes: target.bytes, remarks })
+  tell(context, { sessions: written, format, file: options.output ?? null, bytes: target.bytes, remarks })
   return EXIT.done
+}
+
+/** Writes a session; answers false for one that was purged before anything of it was written, where that may be. */
+async function pour(
+  { signal }: Context,
+  target: Target,
+  session: AsyncIterable<string>,
+  { mayBeGone }: { readonly mayBeGone: boolean },
+): Promise<boolean> {
+  let isBegun = false
+  try {
+    for await (const piece of session) {
+      isBegun = true
+      if (signal.aborted) throw new CliError('INTERRUPTED', 'Interrupted; no file was written.')
+      await target.write(piece)
+    }
+    return true
+  } catch (error) {
+    if (mayBeGone && !isBegun && isUndertextError(error, 'SESSION_NOT_FOUND')) return false
+    throw error
+  }
 }
 
 function refuseContradictions(
