@@ -278,6 +278,15 @@ describe('under another id', () => {
     expect(await restoreLines(store, lines)).toMatchObject([{ restored: { existing: false } }])
   })
 
+  it('is restored at the same time as the first', async () => {
+    const [store, other] = [await openMemory(), await openMemory()]
+    await everyKind(store)
+    const lines = await linesOf(store, 's')
+    await Promise.all([restoreLines(other, lines), restoreLines(other, lines, { id: 't' })])
+    await restoreLines(store, lines, { id: 't' })
+    for (const id of ['s', 't']) expect(await everythingOf(other, id)).toEqual(await everythingOf(store, id))
+  })
+
   it('gets the same names in every store', async () => {
     const names = []
     for (const store of [await openMemory(), await openMemory()]) {
