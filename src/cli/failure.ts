@@ -86,6 +86,7 @@ const WHY: { readonly [code: string]: string } = {
   EIO: 'cannot be read or written: the disk or the network it is on fails',
   ENAMETOOLONG: 'has a name that is too long',
   ELOOP: 'is a link that leads to itself',
+  EPIPE: 'was left by whoever read it, before its end',
   EEXIST: 'is there already',
 }
 

@@ -79,6 +79,17 @@ describe('export writes', () => {
   })
 })
 
+it('says that the reader of a pipe has left', async () => {
+  // More than a pipe holds, so that the rest has nowhere to go.
+  await small.change((store) => store.append('older', [{ role: 'user', content: 'x'.repeat(1_000_000) }]))
+  execFileSync('mkfifo', [at('pipe')])
+  const reader = spawn('head', ['-c', '1', at('pipe')], { stdio: 'ignore' })
+  const closed = once(reader, 'close')
+  const { exit, err } = await run('older', '-o', 'pipe')
+  await closed
+  expect([exit, err]).toEqual([5, 'undertext: A file was left by whoever read it, before its end.\n'])
+})
+
 describe('export refuses', () => {
   it.each([
     [['--all', '-o', 'chats.db', '--force'], 2, 'chats.db is the store itself.'],
