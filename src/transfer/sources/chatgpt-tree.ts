@@ -26,10 +26,34 @@ export function treeOf({ mapping, current_node }: JsonObject): ChatgptTree | und
   const current = isNamed ? current_node : newest(leaves, nodes)
   const pathTo = (id: string): readonly ChatgptNode[] => path(id, nodes)
   const onCurrent = new Set(current === undefined ? [] : pathTo(current).map((node) => node.id))
-  const otherBranches = leaves.filter((leaf) =>
-    pathTo(leaf).some((node) => !onCurrent.has(node.id) && isObject(node.message)),
-  )
+  const otherBranches = leaves.filter(saysMore(nodes, onCurrent))
   return { current, otherBranches, pathTo }
+}
+
+/**
+ * Whether a message stands on the way to a node that does not stand on another way. What was found is kept for the nodes passed: many branches
+ * share most of their way.
+ */
+function saysMore(
+  nodes: ReadonlyMap<string, JsonObject>,
+  other: ReadonlySet<string>,
+): (from: string) => boolean {
+  const known = new Map<unknown, boolean>([...other].map((id) => [id, false]))
+  return (from) => {
+    const passed: string[] = []
+    let id: unknown = from
+    let isMore = false
+    while (typeof id === 'string' && nodes.has(id) && !known.has(id) && !isMore) {
+      const node: JsonObject = nodes.get(id)!
+      passed.push(id)
+      known.set(id, false)
+      isMore = isObject(node.message)
+      id = node.parent
+    }
+    isMore ||= known.get(id) === true
+    for (const each of passed) known.set(each, isMore)
+    return isMore
+  }
 }
 
 function path(from: string, nodes: ReadonlyMap<string, JsonObject>): ChatgptNode[] {
