@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { appendFile, truncate, writeFile } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -323,6 +324,12 @@ describe('a file that is no transcript', () => {
     const place = await folder()
     expect((await failure(load(`${place}/none.jsonl`))).message).toContain('there is no such file')
     expect((await failure(load(place))).message).toContain('it is a folder')
+  })
+
+  it.skipIf(process.platform === 'win32')('that is a pipe nobody writes to is refused at once', async () => {
+    const pipe = `${await folder()}/pipe`
+    execFileSync('mkfifo', [pipe])
+    expect((await failure(load(pipe))).facts).toEqual({ file: pipe, detail: 'it is no regular file.' })
   })
 
   it('refuses options that cannot be', async () => {
