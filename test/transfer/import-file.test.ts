@@ -203,6 +203,7 @@ describe('a bad place', () => {
     const path = await fileWith('chat.jsonl', `${lines.join('\n')}\n${deep}\n`)
     const { conversations } = await load(path)
     expect(conversations[0]).toMatchObject({ status: 'refused', problems: [{ line: 5 }] })
+    expect(conversations[0]!.problems[0]!.why.length).toBeLessThan(200)
     expect((await load(path, { skipBad: true })).conversations[0]).toMatchObject({ messages: 4, skipped: 1 })
   })
 
