@@ -198,6 +198,21 @@ describe('a bad place', () => {
     expect(conversations[0]!.problems[0]!.line).toBe(41)
   })
 
+  it('may be zeros that a machine left which went down', async () => {
+    const zeros = '\0'.repeat(300)
+    const [last] = lines.slice(-1)
+    const path = await fileWith('chat.jsonl', `${lines.slice(0, -1).join('\n')}\n${zeros}\n${last}\n${zeros}`)
+    const { problems, status } = (await load(path)).conversations[0]!
+    expect({ status, problems }).toEqual({
+      status: 'refused',
+      problems: [
+        { line: 4, why: expect.stringMatching(/^it is no JSON/) },
+        { line: 6, why: 'the file ends within it' },
+      ],
+    })
+    expect((await load(path, { skipBad: true })).conversations[0]).toMatchObject({ messages: 4, skipped: 2 })
+  })
+
   it('that is nested too deep is one as well', async () => {
     const deep = `{"role":"user","content":${'['.repeat(300_000)}${']'.repeat(300_000)}}`
     const path = await fileWith('chat.jsonl', `${lines.join('\n')}\n${deep}\n`)
@@ -308,6 +323,7 @@ describe('a file that is no transcript', () => {
     ['a.gz', Buffer.from([0x1f, 0x8b, 8, 0]), 'a gzip file (unpack it first)'],
     ['a.zip', Buffer.from('PK\x03\x04'), expect.stringMatching(/^a zip archive/)],
     ['a.bin', Buffer.from([1, 2, 0, 3]), 'a binary file'],
+    ['bare-utf16.json', Buffer.from('[{}]', 'utf16le'), 'a binary file'],
     ['utf16.json', Buffer.from('\ufeff[]', 'utf16le'), 'text in UTF-16 (save it as UTF-8 first)'],
     ['numbers.json', '[1,2]', 'a JSON list of bare values, in no form that is known'],
     ['none.json', '[]', 'an empty JSON list'],
