@@ -59,6 +59,12 @@ export async function writeFile(
   }
 }
 
+function whyOf(error: UndertextError): string {
+  if (!isUndertextError(error, 'SESSION_EXISTS')) return error.message
+  const name = JSON.stringify(error.facts.sessionId)
+  return `There is a session ${name} already, and it is another conversation. Call this one something else, with session or prefix.`
+}
+
 class FileWriter {
   readonly #writing: Writing
   readonly #cursor: EventCursor
@@ -82,7 +88,7 @@ class FileWriter {
       return outcomeOf(name, checked, done, skipBad)
     } catch (error) {
       if (!isUndertextError(error) || !OF_CONVERSATION.has(error.code)) throw error
-      return outcomeOf(name, checked, { status: 'refused', why: error.message, code: error.code })
+      return outcomeOf(name, checked, { status: 'refused', why: whyOf(error), code: error.code })
     }
   }
 
