@@ -233,8 +233,13 @@ describe('a bad place', () => {
   })
 
   it('is never quoted', async () => {
-    const path = await fileWith('chat.jsonl', `${lines.join('\n')}\nmy secret words\n{"role":"my secret"}\n`)
-    expect(JSON.stringify(await load(path))).not.toContain('secret')
+    const path = await fileWith(
+      'chat.jsonl',
+      `${lines.join('\n')}\nmy secret words\n{"role":"my secret"}\n{"my \\"secret":1}\n`,
+    )
+    const report = await load(path)
+    expect(JSON.stringify(report)).not.toContain('secret')
+    expect(report.conversations[0]!.problems.at(-1)).toEqual({ line: 7, why: 'message unknown key' })
   })
 
   it('all there is: nothing is stored with skipBad either', async () => {
