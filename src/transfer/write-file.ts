@@ -8,6 +8,7 @@ import { withCount } from './import-error.ts'
 import type { CheckedImportFile } from './import-options.ts'
 import type { ImportedConversation } from './import-report.ts'
 import { outcomeOf, refused } from './outcomes.ts'
+import { nameTaken } from './session-names.ts'
 import type { ReadOptions, Source, SourceEvent } from './source.ts'
 import { type StoredEvent, StoredEvents } from './stored-events.ts'
 
@@ -60,9 +61,7 @@ export async function writeFile(
 }
 
 function whyOf(error: UndertextError): string {
-  if (!isUndertextError(error, 'SESSION_EXISTS')) return error.message
-  const name = JSON.stringify(error.facts.sessionId)
-  return `There is a session ${name} already, and it is another conversation. Call this one something else, with session or prefix.`
+  return isUndertextError(error, 'SESSION_EXISTS') ? nameTaken(error.facts.sessionId) : error.message
 }
 
 class FileWriter {

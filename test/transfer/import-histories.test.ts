@@ -1,7 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { openStore, type SqliteStore } from '../../src/index.ts'
+import { openStore, type RestoreOptions, type SqliteStore } from '../../src/index.ts'
 import { historyLines } from '../../src/transfer/history-lines.ts'
 import { importFile } from '../../src/transfer.ts'
 import { folder } from './support/files.ts'
@@ -111,4 +111,27 @@ it('stops when that is asked for', async () => {
   const work = importFile(store, await exported('a'), { signal: stop.signal, onProgress })
   await expect(work).rejects.toMatchObject({ code: 'IMPORT_ABORTED', facts: { imported: 0 } })
   expect(await sessionIds()).toEqual([])
+})
+
+it('finds what somebody else restored of the same file meanwhile', async () => {
+  await talk('a', 3)
+  const path = await exported('a')
+  let messages = 0
+  const racing = {
+    importSession: store.importSession.bind(store),
+    getSession: store.getSession.bind(store),
+    restoreSession: (records: AsyncIterable<unknown>, options?: RestoreOptions) => {
+      const passed = async function* () {
+        for await (const record of records) {
+          if ((record as { type: string }).type === 'message' && ++messages === 2)
+            await importFile(store, path)
+          yield record
+        }
+      }
+      return store.restoreSession(passed(), options)
+    },
+  }
+  const { conversations } = await importFile(racing as never, path)
+  expect(conversations).toMatchObject([{ sessionId: 'a', status: 'unchanged', messages: 0, existing: 6 }])
+  expect(await sessionIds()).toEqual(['a'])
 })
