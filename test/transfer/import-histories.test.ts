@@ -1,7 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { openStore, type RestoreOptions, type SqliteStore } from '../../src/index.ts'
+import { type HistoryRecord, openStore, type RestoreOptions, type SqliteStore } from '../../src/index.ts'
 import { historyLines } from '../../src/transfer/history-lines.ts'
 import { importFile } from '../../src/transfer.ts'
 import { folder } from './support/files.ts'
@@ -120,11 +120,10 @@ it('finds what somebody else restored of the same file meanwhile', async () => {
   const racing = {
     importSession: store.importSession.bind(store),
     getSession: store.getSession.bind(store),
-    restoreSession: (records: AsyncIterable<unknown>, options?: RestoreOptions) => {
+    restoreSession: (records: AsyncIterable<HistoryRecord>, options?: RestoreOptions) => {
       const passed = async function* () {
         for await (const record of records) {
-          if ((record as { type: string }).type === 'message' && ++messages === 2)
-            await importFile(store, path)
+          if (record.type === 'message' && ++messages === 2) await importFile(store, path)
           yield record
         }
       }
