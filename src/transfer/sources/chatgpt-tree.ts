@@ -11,6 +11,8 @@ export type ChatgptTree = {
   readonly otherBranches: readonly string[]
   /** From the root to a node. Parents that are not there, or stand beneath their own children, end the way. */
   pathTo(id: string): readonly ChatgptNode[]
+  /** Whether the way to a node ends like that. */
+  isCut(id: string): boolean
 }
 
 /** Reads the `mapping` of a conversation; `undefined` when there is none. */
@@ -20,14 +22,26 @@ export function treeOf({ mapping, current_node }: JsonObject): ChatgptTree | und
     string,
     JsonObject
   >
+  for (const [id, node] of nodes) for (const child of childrenOf(node)) adopt(nodes, child, id)
   const parents = new Set([...nodes.values()].map(({ parent }) => parent))
   const leaves = [...nodes.keys()].filter((id) => !parents.has(id))
   const isNamed = typeof current_node === 'string' && nodes.has(current_node)
   const current = isNamed ? current_node : newest(leaves, nodes)
   const pathTo = (id: string): readonly ChatgptNode[] => path(id, nodes)
+  const isCut = (id: string): boolean => typeof nodes.get(path(id, nodes)[0]?.id ?? '')?.parent === 'string'
   const onCurrent = new Set(current === undefined ? [] : pathTo(current).map((node) => node.id))
   const otherBranches = leaves.filter(saysMore(nodes, onCurrent))
-  return { current, otherBranches, pathTo }
+  return { current, otherBranches, pathTo, isCut }
+}
+
+function childrenOf({ children }: JsonObject): readonly unknown[] {
+  return Array.isArray(children) ? children : []
+}
+
+/** A node that names no parent belongs to the one that names it as its child. */
+function adopt(nodes: Map<string, JsonObject>, child: unknown, parent: string): void {
+  const node = typeof child === 'string' ? nodes.get(child) : undefined
+  if (node !== undefined && typeof node.parent !== 'string') nodes.set(child as string, { ...node, parent })
 }
 
 /**

@@ -219,11 +219,26 @@ describe('branches', () => {
     expect(looked.length).toBeLessThan(10 * Object.keys(nodes).length)
   })
 
+  it('are followed by the children nodes name, where these name no parent', async () => {
+    const value = {
+      id: 'talk',
+      current_node: 'c',
+      mapping: {
+        a: { children: ['b'], message: null },
+        b: { children: ['c'], message: said('user', 'b') },
+        c: { children: [], message: said('assistant', 'c') },
+      },
+    }
+    expect(await spoken(value)).toEqual([text('user', 'b'), text('assistant', 'c')])
+  })
+
   it('that go in a circle, or whose parents are missing, end', async () => {
     const circle = conversation({ a: ['b', said('user', 'a')], b: ['a', said('assistant', 'b')] })
     expect(messagesIn(await eventsOf(circle))).toMatchObject([text('user', 'a'), text('assistant', 'b')])
     const orphan = conversation({ a: ['gone', said('user', 'a')] })
     expect(messagesIn(await eventsOf(orphan))).toMatchObject([text('user', 'a')])
+    for (const cut of [circle, orphan])
+      expect(notesIn(await eventsOf(cut))).toMatchObject([{ kind: 'mended', at: { line: 1, element: 1 } }])
   })
 })
 
