@@ -28,7 +28,7 @@ export function jsonProblem(value: unknown, depth = 0): string | undefined {
   if (Array.isArray(value)) {
     for (let i = 0; i < value.length; i++) {
       const problem = jsonProblem(value[i], depth + 1)
-      if (problem !== undefined) return `${problem} at [${i}]`
+      if (problem !== undefined) return within(problem, `at [${i}]`)
     }
     return undefined
   }
@@ -37,9 +37,16 @@ export function jsonProblem(value: unknown, depth = 0): string | undefined {
   if (typeof (value as { toJSON?: unknown }).toJSON === 'function') return 'an object with a toJSON method'
   for (const key in value) {
     const problem = jsonProblem((value as Record<string, unknown>)[key], depth + 1)
-    if (problem !== undefined) return `${problem} in an object`
+    if (problem !== undefined) return within(problem, 'in an object')
   }
   return undefined
+}
+
+/** Longest path that is told, in characters: a thousand levels of it would help nobody. */
+const MAX_PATH_LENGTH = 120
+
+function within(problem: string, place: string): string {
+  return problem.length < MAX_PATH_LENGTH ? `${problem} ${place}` : problem
 }
 
 /** Whether a value is an object with named fields: no list, not null. */

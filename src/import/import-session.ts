@@ -1,4 +1,5 @@
 import { check } from '../core/check.ts'
+import { isUndertextError } from '../errors.ts'
 import { extendSession } from './extend-session.ts'
 import { importNew } from './import-new.ts'
 import {
@@ -21,5 +22,13 @@ export async function importSession(
   await discardDead(host.storage)
   const there = await host.storage.session(sessionId)
   if (there !== undefined) return extendSession(host, there, events, checked)
-  return importNew(host, sessionId, events, checked)
+  try {
+    return await importNew(host, sessionId, events, checked)
+  } catch (error) {
+    // Somebody made it meanwhile; perhaps of the same file.
+    const made = isUndertextError(error, 'SESSION_EXISTS') && typeof events === 'function'
+    const session = made ? await host.storage.session(sessionId) : undefined
+    if (session === undefined) throw error
+    return extendSession(host, session, events, checked)
+  }
 }

@@ -1,4 +1,5 @@
 import { createHash, type Hash } from 'node:crypto'
+import { constants } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { basename, dirname, resolve } from 'node:path'
 import { UndertextError } from '../errors.ts'
@@ -6,6 +7,9 @@ import type { Input } from './source.ts'
 
 /** Bytes read at once. Blocks are always whole, so that every reading is cut at the same places. */
 const BLOCK_BYTES = 256 * 1024
+
+/** A pipe nobody writes to would be waited for without end before it can be seen that it is one. */
+const READ_AT_ONCE = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0)
 
 /** A file that is read more than once, as far as it went when it was opened, and that knows what it has read. */
 export class FileInput implements Input {
@@ -33,7 +37,7 @@ export class FileInput implements Input {
   static async open(path: string): Promise<FileInput> {
     let handle: FileHandle | undefined
     try {
-      handle = await open(path, 'r')
+      handle = await open(path, READ_AT_ONCE)
       const stats = await handle.stat()
       if (!stats.isFile())
         throw unreadable(path, stats.isDirectory() ? 'it is a folder.' : 'it is no regular file.')

@@ -56,11 +56,14 @@ const SIGNATURES: readonly (readonly [signature: string, looks: string])[] = [
   ['\xfe\xff', 'text in UTF-16 (save it as UTF-8 first)'],
 ]
 
+/** A machine that went down leaves zeros in a file that was being written: bad lines of a file that can be read otherwise. */
+const BEGINS_AS_JSON = /^(?:\xef\xbb\xbf)?[ \t\r\n]*[[{][^\0]/
+
 function looksBinary(bytes: Buffer): string | undefined {
   const start = bytes.toString('latin1', 0, 16)
   const known = SIGNATURES.find(([signature]) => start.startsWith(signature))
   if (known !== undefined) return known[1]
-  return bytes.includes(0) ? 'a binary file' : undefined
+  return bytes.includes(0) && !BEGINS_AS_JSON.test(start) ? 'a binary file' : undefined
 }
 
 const IS_LINES = /\.(?:jsonl|ndjson|jsonlines)$/i

@@ -7,7 +7,7 @@ import type { CheckedImportFile } from './import-options.ts'
 import { type ImportedConversation, TOLD } from './import-report.ts'
 import { type Line, readLines } from './lines.ts'
 import { type Done, outcomeOf, refused } from './outcomes.ts'
-import { sessionNames } from './session-names.ts'
+import { nameTaken, sessionNames } from './session-names.ts'
 import type { ImportStore } from './write-file.ts'
 
 export type HistoryImport = {
@@ -78,7 +78,7 @@ export async function restoreHistories(
       const why = historyRefused(history)
       const outcome: Done =
         why === undefined
-          ? await restore(names[i]!, lines.until(history.lastLine), importing)
+          ? await restoreOrFind(names[i]!, history, lines, importing)
           : { status: 'refused', why }
       for await (const _ of lines.until(history.lastLine)); // what a refusal left of it
       done.push(historyOutcome(names[i]!, history, outcome, i))
@@ -90,6 +90,42 @@ export async function restoreHistories(
     throw withCount(error, path, options.signal, done)
   } finally {
     await lines.close()
+  }
+}
+
+async function restoreOrFind(
+  id: string,
+  history: CheckedHistory,
+  lines: LineCursor,
+  importing: HistoryImport,
+): Promise<Done> {
+  const { store, input } = importing
+  const wasThere = await isThere(store, id)
+  const done = await restore(id, lines.until(history.lastLine), importing)
+  if (done.status !== 'refused' || done.code !== 'SESSION_EXISTS') return done
+  // Somebody made it meanwhile; perhaps of the same history.
+  const found = wasThere ? done : await restore(id, linesOf(input, history), importing)
+  return 'code' in found && found.code === 'SESSION_EXISTS' ? { ...found, why: nameTaken(id) } : found
+}
+
+async function isThere(store: ImportStore, id: string): Promise<boolean> {
+  try {
+    await store.getSession(id)
+    return true
+  } catch (error) {
+    if (isUndertextError(error, 'SESSION_NOT_FOUND')) return false
+    throw error
+  }
+}
+
+/** The lines of one history, read once more. */
+async function* linesOf(
+  input: FileInput,
+  { line, lastLine }: CheckedHistory,
+): AsyncGenerator<Line, void, undefined> {
+  for await (const each of readLines(input.bytes())) {
+    if (each.number > lastLine) return
+    if (each.number >= line) yield each
   }
 }
 

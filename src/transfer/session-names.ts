@@ -20,3 +20,8 @@ export function sessionNames(
     return prefix + (own ?? (conversations.length === 1 ? stem : `${stem}-${i + 1}`))
   })
 }
+
+/** Why a conversation cannot have a name. */
+export function nameTaken(sessionId: string): string {
+  return `There is a session ${JSON.stringify(sessionId)} already, and it is another conversation, or says other things by now. Call this one something else, with session or prefix.`
+}

@@ -8,6 +8,7 @@ import { withCount } from './import-error.ts'
 import type { CheckedImportFile } from './import-options.ts'
 import type { ImportedConversation } from './import-report.ts'
 import { outcomeOf, refused } from './outcomes.ts'
+import { nameTaken } from './session-names.ts'
 import type { ReadOptions, Source, SourceEvent } from './source.ts'
 import { type StoredEvent, StoredEvents } from './stored-events.ts'
 
@@ -59,6 +60,10 @@ export async function writeFile(
   }
 }
 
+function whyOf(error: UndertextError): string {
+  return isUndertextError(error, 'SESSION_EXISTS') ? nameTaken(error.facts.sessionId) : error.message
+}
+
 class FileWriter {
   readonly #writing: Writing
   readonly #cursor: EventCursor
@@ -82,7 +87,7 @@ class FileWriter {
       return outcomeOf(name, checked, done, skipBad)
     } catch (error) {
       if (!isUndertextError(error) || !OF_CONVERSATION.has(error.code)) throw error
-      return outcomeOf(name, checked, { status: 'refused', why: error.message, code: error.code })
+      return outcomeOf(name, checked, { status: 'refused', why: whyOf(error), code: error.code })
     }
   }
 

@@ -219,6 +219,22 @@ describe.each(Object.entries(OVER))('an import over %s', (_, open) => {
     await isClean(store)
   })
 
+  it('finds what somebody else imported of the same meanwhile', async () => {
+    const store = await open()
+    let isFirst = true
+    const events = async function* () {
+      if (isFirst) {
+        isFirst = false
+        await store.importSession('s', () => talk(1, 3), SOURCE)
+      }
+      yield* talk(1, 5)
+    }
+    const done = await store.importSession('s', events, SOURCE)
+    expect(done).toMatchObject({ status: 'extended', messages: 2, existing: 3 })
+    expect(await view(store)).toEqual(['m1', 'm2', 'm3', 'm4', 'm5'])
+    await isClean(store)
+  })
+
   it.each<readonly [string, ImportEvent[], string]>([
     ['another conversation', [message(say('user', 'x'), 'other')], 'SESSION_EXISTS'],
     ['another text', [message(say('user', 'x'), 'k1')], 'IMPORT_DIVERGED'],

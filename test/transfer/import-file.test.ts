@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { appendFile, truncate, writeFile } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -197,11 +198,27 @@ describe('a bad place', () => {
     expect(conversations[0]!.problems[0]!.line).toBe(41)
   })
 
+  it('may be zeros that a machine left which went down', async () => {
+    const zeros = '\0'.repeat(300)
+    const [last] = lines.slice(-1)
+    const path = await fileWith('chat.jsonl', `${lines.slice(0, -1).join('\n')}\n${zeros}\n${last}\n${zeros}`)
+    const { problems, status } = (await load(path)).conversations[0]!
+    expect({ status, problems }).toEqual({
+      status: 'refused',
+      problems: [
+        { line: 4, why: expect.stringMatching(/^it is no JSON/) },
+        { line: 6, why: 'the file ends within it' },
+      ],
+    })
+    expect((await load(path, { skipBad: true })).conversations[0]).toMatchObject({ messages: 4, skipped: 2 })
+  })
+
   it('that is nested too deep is one as well', async () => {
     const deep = `{"role":"user","content":${'['.repeat(300_000)}${']'.repeat(300_000)}}`
     const path = await fileWith('chat.jsonl', `${lines.join('\n')}\n${deep}\n`)
     const { conversations } = await load(path)
     expect(conversations[0]).toMatchObject({ status: 'refused', problems: [{ line: 5 }] })
+    expect(conversations[0]!.problems[0]!.why.length).toBeLessThan(200)
     expect((await load(path, { skipBad: true })).conversations[0]).toMatchObject({ messages: 4, skipped: 1 })
   })
 
@@ -216,8 +233,13 @@ describe('a bad place', () => {
   })
 
   it('is never quoted', async () => {
-    const path = await fileWith('chat.jsonl', `${lines.join('\n')}\nmy secret words\n{"role":"my secret"}\n`)
-    expect(JSON.stringify(await load(path))).not.toContain('secret')
+    const path = await fileWith(
+      'chat.jsonl',
+      `${lines.join('\n')}\nmy secret words\n{"role":"my secret"}\n{"my \\"secret":1}\n`,
+    )
+    const report = await load(path)
+    expect(JSON.stringify(report)).not.toContain('secret')
+    expect(report.conversations[0]!.problems.at(-1)).toEqual({ line: 7, why: 'message unknown key' })
   })
 
   it('all there is: nothing is stored with skipBad either', async () => {
@@ -306,6 +328,7 @@ describe('a file that is no transcript', () => {
     ['a.gz', Buffer.from([0x1f, 0x8b, 8, 0]), 'a gzip file (unpack it first)'],
     ['a.zip', Buffer.from('PK\x03\x04'), expect.stringMatching(/^a zip archive/)],
     ['a.bin', Buffer.from([1, 2, 0, 3]), 'a binary file'],
+    ['bare-utf16.json', Buffer.from('[{}]', 'utf16le'), 'a binary file'],
     ['utf16.json', Buffer.from('\ufeff[]', 'utf16le'), 'text in UTF-16 (save it as UTF-8 first)'],
     ['numbers.json', '[1,2]', 'a JSON list of bare values, in no form that is known'],
     ['none.json', '[]', 'an empty JSON list'],
@@ -323,6 +346,12 @@ describe('a file that is no transcript', () => {
     const place = await folder()
     expect((await failure(load(`${place}/none.jsonl`))).message).toContain('there is no such file')
     expect((await failure(load(place))).message).toContain('it is a folder')
+  })
+
+  it.skipIf(process.platform === 'win32')('that is a pipe nobody writes to is refused at once', async () => {
+    const pipe = `${await folder()}/pipe`
+    execFileSync('mkfifo', [pipe])
+    expect((await failure(load(pipe))).facts).toEqual({ file: pipe, detail: 'it is no regular file.' })
   })
 
   it('refuses options that cannot be', async () => {

@@ -1,7 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { openStore, type SqliteStore } from '../../src/index.ts'
+import { type HistoryRecord, openStore, type RestoreOptions, type SqliteStore } from '../../src/index.ts'
 import { historyLines } from '../../src/transfer/history-lines.ts'
 import { importFile } from '../../src/transfer.ts'
 import { folder } from './support/files.ts'
@@ -125,4 +125,26 @@ it('knows a file that has lost its beginning for a history, and restores the oth
     { sessionId: 'b', status: 'imported' },
   ])
   expect(await sessionIds()).toEqual(['b'])
+})
+
+it('finds what somebody else restored of the same file meanwhile', async () => {
+  await talk('a', 3)
+  const path = await exported('a')
+  let messages = 0
+  const racing = {
+    importSession: store.importSession.bind(store),
+    getSession: store.getSession.bind(store),
+    restoreSession: (records: AsyncIterable<HistoryRecord>, options?: RestoreOptions) => {
+      const passed = async function* () {
+        for await (const record of records) {
+          if (record.type === 'message' && ++messages === 2) await importFile(store, path)
+          yield record
+        }
+      }
+      return store.restoreSession(passed(), options)
+    },
+  }
+  const { conversations } = await importFile(racing as never, path)
+  expect(conversations).toMatchObject([{ sessionId: 'a', status: 'unchanged', messages: 0, existing: 6 }])
+  expect(await sessionIds()).toEqual(['a'])
 })

@@ -45,9 +45,14 @@ export async function importFiles(
   const store = await storeFor(context, options)
   const outcomes: FileOutcome[] = []
   for (const path of files) {
-    const outcome = await importOne(context, store, path, options)
+    const outcome = await importOne(context, store, path, options).catch((error: unknown) => {
+      // On a terminal the files before it are told already.
+      if (!context.json || outcomes.length === 0) throw error
+      return { path, failure: failureOf(error, context.signal.aborted) }
+    })
     outcomes.push(outcome)
     if (!context.json) writeImport(context, outcome)
+    if ('failure' in outcome && !OF_FILE.has(outcome.failure.code)) break
   }
   if (context.json) context.printJson({ files: outcomes.map(jsonOf) })
   return worst(outcomes)
@@ -98,10 +103,12 @@ function jsonOf(outcome: FileOutcome): object {
   return { path: outcome.path, error: { code, message, facts } }
 }
 
-/** Bad data weighs most: it is what somebody has to mend. */
+/** What ends the command weighs most, then bad data: it is what somebody has to mend. */
 const WEIGHTS: readonly ExitCode[] = [EXIT.done, EXIT.refused, EXIT.notFound, EXIT.badData]
 
 function worst(outcomes: readonly FileOutcome[]): number {
+  const last = outcomes.at(-1)
+  if (last !== undefined && 'failure' in last && !OF_FILE.has(last.failure.code)) return last.failure.exit
   const codes = outcomes.flatMap(exitsOf)
   return WEIGHTS.findLast((code) => codes.includes(code)) ?? codes[0] ?? EXIT.done
 }

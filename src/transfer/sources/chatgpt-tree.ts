@@ -11,6 +11,8 @@ export type ChatgptTree = {
   readonly otherBranches: readonly string[]
   /** From the root to a node. Parents that are not there, or stand beneath their own children, end the way. */
   pathTo(id: string): readonly ChatgptNode[]
+  /** Whether the way to a node ends like that. */
+  isCut(id: string): boolean
 }
 
 /** Reads the `mapping` of a conversation; `undefined` when there is none. */
@@ -20,16 +22,52 @@ export function treeOf({ mapping, current_node }: JsonObject): ChatgptTree | und
     string,
     JsonObject
   >
+  for (const [id, node] of nodes) for (const child of childrenOf(node)) adopt(nodes, child, id)
   const parents = new Set([...nodes.values()].map(({ parent }) => parent))
   const leaves = [...nodes.keys()].filter((id) => !parents.has(id))
   const isNamed = typeof current_node === 'string' && nodes.has(current_node)
   const current = isNamed ? current_node : newest(leaves, nodes)
   const pathTo = (id: string): readonly ChatgptNode[] => path(id, nodes)
+  const isCut = (id: string): boolean => typeof nodes.get(path(id, nodes)[0]?.id ?? '')?.parent === 'string'
   const onCurrent = new Set(current === undefined ? [] : pathTo(current).map((node) => node.id))
-  const otherBranches = leaves.filter((leaf) =>
-    pathTo(leaf).some((node) => !onCurrent.has(node.id) && isObject(node.message)),
-  )
-  return { current, otherBranches, pathTo }
+  const otherBranches = leaves.filter(saysMore(nodes, onCurrent))
+  return { current, otherBranches, pathTo, isCut }
+}
+
+function childrenOf({ children }: JsonObject): readonly unknown[] {
+  return Array.isArray(children) ? children : []
+}
+
+/** A node that names no parent belongs to the one that names it as its child. */
+function adopt(nodes: Map<string, JsonObject>, child: unknown, parent: string): void {
+  const node = typeof child === 'string' ? nodes.get(child) : undefined
+  if (node !== undefined && typeof node.parent !== 'string') nodes.set(child as string, { ...node, parent })
+}
+
+/**
+ * Whether a message stands on the way to a node that does not stand on another way. What was found is kept for the nodes passed: many branches
+ * share most of their way.
+ */
+function saysMore(
+  nodes: ReadonlyMap<string, JsonObject>,
+  other: ReadonlySet<string>,
+): (from: string) => boolean {
+  const known = new Map<unknown, boolean>([...other].map((id) => [id, false]))
+  return (from) => {
+    const passed: string[] = []
+    let id: unknown = from
+    let isMore = false
+    while (typeof id === 'string' && nodes.has(id) && !known.has(id) && !isMore) {
+      const node: JsonObject = nodes.get(id)!
+      passed.push(id)
+      known.set(id, false)
+      isMore = isObject(node.message)
+      id = node.parent
+    }
+    isMore ||= known.get(id) === true
+    for (const each of passed) known.set(each, isMore)
+    return isMore
+  }
 }
 
 function path(from: string, nodes: ReadonlyMap<string, JsonObject>): ChatgptNode[] {

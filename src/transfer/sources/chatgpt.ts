@@ -93,6 +93,13 @@ function* session(
 ): Generator<SourceEvent, void, undefined> {
   const reader = new ChatgptMessages(at)
   yield fieldsOf(given)
+  if (leaf !== undefined && tree.isCut(leaf))
+    yield {
+      type: 'note',
+      at,
+      kind: 'mended',
+      why: 'its first message follows one that is not in the file, or itself: it begins there',
+    }
   for (const node of leaf === undefined ? [] : tree.pathTo(leaf)) yield* reader.read(node.id, node.message)
   yield* reader.end()
 }

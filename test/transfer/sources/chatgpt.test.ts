@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { SourceEvent } from '../../../src/transfer/source.ts'
+import { treeOf } from '../../../src/transfer/sources/chatgpt-tree.ts'
 import { fileWith, readFile } from '../support/files.ts'
 
 type Message = { readonly [field: string]: unknown }
@@ -190,11 +191,54 @@ describe('branches', () => {
     ])
   })
 
+  it('are counted at once, however many there are', async () => {
+    const nodes: Record<string, [string | null, Message | null]> = { root: [null, null] }
+    for (let turn = 0; turn < 2_000; turn++) {
+      const parent = turn === 0 ? 'root' : `${turn - 1}.2`
+      for (let nth = 0; nth < 3; nth++) nodes[`${turn}.${nth}`] = [parent, said('assistant', 'again')]
+    }
+    // An end without a message behind a branch is a branch; behind what is current it is none.
+    Object.assign(nodes, { behind: ['7.0', null], none: ['7.2', null] })
+    const looked: string[] = []
+    const mapping = Object.fromEntries(
+      Object.entries(nodes).map(([id, [parent, message]]) => [
+        id,
+        {
+          message,
+          get parent() {
+            looked.push(id)
+            return parent
+          },
+        },
+      ]),
+    )
+    const { otherBranches } = treeOf({ mapping, current_node: '1999.2' } as never)!
+    expect(otherBranches).toHaveLength(4_000)
+    expect(otherBranches).toContain('behind')
+    expect(otherBranches).not.toContain('none')
+    expect(looked.length).toBeLessThan(10 * Object.keys(nodes).length)
+  })
+
+  it('are followed by the children nodes name, where these name no parent', async () => {
+    const value = {
+      id: 'talk',
+      current_node: 'c',
+      mapping: {
+        a: { children: ['b'], message: null },
+        b: { children: ['c'], message: said('user', 'b') },
+        c: { children: [], message: said('assistant', 'c') },
+      },
+    }
+    expect(await spoken(value)).toEqual([text('user', 'b'), text('assistant', 'c')])
+  })
+
   it('that go in a circle, or whose parents are missing, end', async () => {
     const circle = conversation({ a: ['b', said('user', 'a')], b: ['a', said('assistant', 'b')] })
     expect(messagesIn(await eventsOf(circle))).toMatchObject([text('user', 'a'), text('assistant', 'b')])
     const orphan = conversation({ a: ['gone', said('user', 'a')] })
     expect(messagesIn(await eventsOf(orphan))).toMatchObject([text('user', 'a')])
+    for (const cut of [circle, orphan])
+      expect(notesIn(await eventsOf(cut))).toMatchObject([{ kind: 'mended', at: { line: 1, element: 1 } }])
   })
 })
 

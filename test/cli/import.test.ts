@@ -1,0 +1,84 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import BetterSqlite3 from 'better-sqlite3'
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import { runCli } from '../support/cli-run.ts'
+
+let folder: string
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'undertext-import-'))
+})
+afterEach(() => rmSync(folder, { recursive: true, force: true }))
+
+const line = (content: string) => `${JSON.stringify({ role: 'user', content })}\n`
+const file = (name: string, text: string): string => {
+  writeFileSync(join(folder, name), text)
+  return name
+}
+const run = (...argv: readonly string[]) =>
+  runCli(['import', ...argv], { cwd: folder, env: { UNDERTEXT_DB: join(folder, 'chats.db') } })
+
+it('imports what it can of several files, and its exit code tells the worst', async () => {
+  const good = file('good.jsonl', line('one') + line('two'))
+  const bad = file('bad.jsonl', line('one') + line('my secret').slice(0, -4))
+  const { exit, lines, err } = await run('none.jsonl', good, bad)
+  expect({ exit, err }).toEqual({ exit: 6, err: '' })
+  expect(lines.join('\n')).not.toContain('secret')
+  expect(lines).toContain('✓ good.jsonl: plain messages, 2 messages stored in 1 session')
+  expect(lines).toContain('  line 2: the file ends within it')
+  expect((await run('none.jsonl', good)).exit).toBe(3)
+  expect((await run(good)).lines[0]).toBe('✓ good.jsonl: plain messages, nothing new')
+  expect((await run(bad, '--skip-bad')).exit).toBe(0)
+})
+
+it('tells with --json what became of each file', async () => {
+  const good = file('good.jsonl', line('one'))
+  const { json, exit } = await run('none.jsonl', good, '--json')
+  expect(exit).toBe(3)
+  expect(json).toMatchObject({
+    files: [
+      { path: 'none.jsonl', error: { code: 'FILE_UNREADABLE', facts: { detail: 'there is no such file.' } } },
+      { path: 'good.jsonl', source: 'messages', totals: { imported: 1, messages: 1 }, error: null },
+    ],
+  })
+})
+
+it('tells with --json what was done before what ended it', async () => {
+  const good = file('good.jsonl', line('one'))
+  const bad = file('bad.jsonl', `${line('one')}no\n`)
+  await run(file('first.jsonl', line('one')))
+  const database = new BetterSqlite3(join(folder, 'chats.db'))
+  database.exec(
+    "create trigger broken before insert on undertext_messages begin select raise(abort, 'no'); end",
+  )
+  database.close()
+  const { json, exit } = await run('first.jsonl', bad, good, 'none.jsonl', '--json')
+  const { files } = json as { files: readonly { path: string; error: { code: string } | null }[] }
+  expect(files.map(({ path, error }) => [path, error?.code])).toEqual([
+    ['first.jsonl', undefined],
+    ['bad.jsonl', undefined],
+    ['good.jsonl', 'STORE_CORRUPT'],
+  ])
+  expect(exit).toBe(5)
+})
+
+it('says what to do when the name is taken by another conversation', async () => {
+  const ours = { mapping: { a: { message: null }, b: { parent: 'a', message: said('ours') } } }
+  const theirs = { mapping: { a: { message: null }, c: { parent: 'a', message: said('theirs') } } }
+  file('a.json', JSON.stringify([{ ...ours, id: 'talk' }]))
+  file('b.json', JSON.stringify([{ ...theirs, id: 'talk' }]))
+  await run('a.json')
+  const { exit, json } = await run('b.json', '--json')
+  expect(exit).toBe(4)
+  const why =
+    'There is a session "talk" already, and it is another conversation, or says other things by now. Call this one something else, with session or prefix.'
+  expect(json).toMatchObject({
+    files: [{ conversations: [{ status: 'refused', code: 'SESSION_EXISTS', why }] }],
+  })
+  expect((await run('b.json', '--prefix', 'b-')).exit).toBe(0)
+})
+
+function said(text: string) {
+  return { author: { role: 'user' }, content: { content_type: 'text', parts: [text] } }
+}
