@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 import { spawn } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeSync } from 'node:fs'
 import type { Sink } from './command.ts'
 import type { Io } from './io.ts'
 import { runProgram } from './program.ts'
@@ -17,11 +17,18 @@ function interrupts(): AbortSignal {
   return controller.signal
 }
 
+/** Whether something is being stored: that is brought to its end though nobody reads what is told of it. */
+let isChanging = false
+const readerLeft = new AbortController()
+
 /** Whoever reads a stream may leave before its end, as `head` does: that is no error. */
 function sinkOf(stream: NodeJS.WriteStream): Sink {
+  let isGone = false
   stream.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code === 'EPIPE') process.exit(0)
-    process.exit(5)
+    if (error.code !== 'EPIPE') cannotWrite(stream, error)
+    if (!isChanging) process.exit(0)
+    isGone = true
+    if (stream === process.stdout) readerLeft.abort()
   })
   return {
     isTerminal: stream.isTTY === true,
@@ -31,8 +38,21 @@ function sinkOf(stream: NodeJS.WriteStream): Sink {
     get rows() {
       return stream.rows
     },
-    write: (text) => void stream.write(text),
+    write: (text) => {
+      if (!isGone) stream.write(text)
+    },
   }
+}
+
+/** A disk that is full, say. */
+function cannotWrite(stream: NodeJS.WriteStream, { code = 'EIO' }: NodeJS.ErrnoException): never {
+  if (stream === process.stdout)
+    try {
+      writeSync(process.stderr.fd, `undertext: the output cannot be written (${code}).\n`)
+    } catch {
+      // There is nobody to tell.
+    }
+  process.exit(5)
 }
 
 /** Writes and waits until there is room again. */
@@ -65,6 +85,10 @@ const io: Io = {
   env: process.env,
   cwd: process.cwd(),
   signal: interrupts(),
+  readerLeft: readerLeft.signal,
+  changes: () => {
+    isChanging = true
+  },
   version: VERSION,
   dataFolder: async () => (await import('env-paths')).default('undertext', { suffix: '' }).data,
   pour,

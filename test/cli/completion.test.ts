@@ -17,6 +17,7 @@ beforeAll(async () => {
   small = await smallStore()
   await small.change(async (store) => {
     await store.createSession({ id: 'odd; rm -rf $HOME' })
+    await store.createSession({ id: '--json' })
     await store.createSession({ id: 'tall-1', title: 'A tall one' })
   })
   bundled = await bundleCli()

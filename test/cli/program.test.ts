@@ -56,6 +56,8 @@ describe('wrong use', () => {
     [['sesions'], "Unknown command 'sesions'.", 'Did you mean sessions?'],
     [['sessions', '--limt', '3'], "Unknown option '--limt'.", 'Did you mean --limit?'],
     [['sessions', '--limit', 'x'], 'It must be a whole number from 1 up.', ''],
+    [['help', 'sesions'], "Unknown command 'sesions'.", '`undertext --help` shows what there is.'],
+    [['show', '-x'], "Unknown option '-x'.", 'An id that begins with - stands behind --'],
     [['show'], "Missing required argument 'session'.", ''],
     [['show', 'a', 'b'], 'Too many arguments', ''],
     [['show', 'talk', '--from', '3', '--to', '2'], '--from 3 is behind --to 2.', ''],

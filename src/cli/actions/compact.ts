@@ -10,6 +10,7 @@ import { makePlan } from '../compact/make-plan.ts'
 import { planJson } from '../compact/plan-json.ts'
 import { planText, type ShownPlan, shortPlanText } from '../compact/plan-text.ts'
 import { EXIT } from '../exit-codes.ts'
+import { commandLine } from '../output/command-line.ts'
 import { count } from '../output/figures.ts'
 import { shortIds } from '../output/short-ids.ts'
 import { providerAndModel } from '../provider-and-model.ts'
@@ -154,5 +155,5 @@ function tell(context: Context, shown: ShownPlan, result: CompactionResult, undo
   out.write(
     `${style.green('Done.')} History ${count(tokensBefore)} → ${count(tokensAfter)} tokens, as run ${undoName}.\n`,
   )
-  out.write(style.dim(`Take it back: undertext undo ${shown.sessionId} ${undoName}\n`))
+  out.write(style.dim(`Take it back: ${commandLine('undo', shown.sessionId, undoName)}\n`))
 }

@@ -9,8 +9,8 @@ export type Wanted =
   | { readonly kind: 'session'; readonly beginning: string }
   | { readonly kind: 'compaction'; readonly session: string; readonly beginning: string }
 
-/** What a shell may be told without quotes; an id with other characters is left out. */
-const PLAIN = /^[\w@%+,./-]+$/
+/** What a shell may be told without quotes; an id with other characters, or one that looks like an option, is left out. */
+const PLAIN = /^(?!-)[\w@%+,./-]+$/
 
 export function isPlain(value: string): boolean {
   return PLAIN.test(value)
