@@ -127,6 +127,8 @@ describe('undertext compact', () => {
     const { exit, out } = await compact(session)
     expect(exit).toBe(1)
     expect(out).toContain(`Nothing to compact in session ${session}: ${why}`)
+    expect((await compact(session, '--dry-run', '--json')).json).toMatchObject({ dryRun: true, run: null })
+    expect((await compact(session, '--json')).json).toMatchObject({ dryRun: false, run: null })
   })
 
   it.each([
