@@ -54,6 +54,24 @@ describe('candidates', () => {
     expect(await candidates('help', 'lo')).toEqual(['log'])
   })
 
+  it('are of the store that is written in quotes, from home, or behind an equals sign', async () => {
+    const folder = small.path.slice(0, small.path.lastIndexOf('/'))
+    const name = small.path.slice(folder.length + 1)
+    for (const words of [
+      ['--db', `"${small.path}"`],
+      ['--db', `'${small.path}'`],
+      ['--db', small.path.replace('.', '\\.')],
+      ['--db', `~/${name}`],
+      ['--db', '=', small.path],
+      [`--db=~/${name}`.replace('~', folder)],
+    ]) {
+      const { out } = await runCli(['__complete', '--', ...words, 'show', 'tall'], {
+        env: { UNDERTEXT_DB: '/nowhere.db', HOME: folder },
+      })
+      expect(out, words.join(' ')).toBe('tall-1\tA tall one\n')
+    }
+  })
+
   it('are ids, but none that a shell would take apart', async () => {
     expect(await candidates('show', '')).toEqual(['@', 'tall-1', 'talk', 'older', 'empty', 'gone'])
     expect(await candidates('show', '--full', 'ta')).toEqual(['tall-1', 'talk'])
