@@ -140,6 +140,18 @@ describe('failures', () => {
     expect(failureOf(new Error('x'), true).exit).toBe(130)
   })
 
+  it('say of a store what to do at a command line, not in a program', () => {
+    const told = (error: UndertextError) => {
+      const { message, hint } = failureOf(error, false)
+      return `${message} ${hint}`
+    }
+    expect(told(new UndertextError('STORE_BUSY', { waitedMs: 5 }))).not.toContain('busyTimeoutMs')
+    expect(told(new UndertextError('STORE_CORRUPT', { detail: 'X' }))).not.toContain('verifySession')
+    const readonly = told(new UndertextError('STORE_READONLY', { verb: 'openStore' }))
+    expect(readonly).toContain('is read-only. ')
+    expect(readonly).not.toContain('openStore')
+  })
+
   it('show where they happened with UNDERTEXT_DEBUG=1 alone', async () => {
     const run = (env: Record<string, string>) => runCli(['show', 'nobody', '--db', small.path], { env })
     expect((await run({})).err).not.toContain('    at ')
