@@ -51,6 +51,8 @@ export type Context = {
   readonly agreed: boolean
   /** Aborted by Ctrl-C. */
   readonly signal: AbortSignal
+  /** Aborted when whoever read the output of a command that changes the store has left. What could go on for ever ends then. */
+  readonly readerLeft?: AbortSignal
   /** Where the store is, and who said so: `--db`, `UNDERTEXT_DB` or the per-user default. */
   readonly location: { readonly path: string; readonly from: 'option' | 'environment' | 'default' }
   /**

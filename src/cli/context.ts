@@ -42,12 +42,14 @@ export async function createContext(io: Io, options: GlobalOptions): Promise<Ope
     cwd,
     version: io.version,
     signal,
+    ...(io.readerLeft !== undefined && { readerLeft: io.readerLeft }),
     location,
     json: options.json === true,
     yes: isYes || !canAsk,
     agreed: isYes,
     open: async (access, { config } = {}) => {
       const { openAt } = await import('./open-at.ts')
+      if (access !== 'read') io.changes?.()
       const given = { env, err, style, ...(config !== undefined && { config }) }
       const store = await openAt(location, access, given)
       stores.push(store)

@@ -18,6 +18,9 @@ const HINTS: { readonly [code in string]?: string } = {
   HAS_ACTIVE_DEPENDENTS: 'Undo those as well with --cascade; `undertext log SESSION` shows how they nest.',
   INPUT_NOT_VISIBLE: 'Put back what it builds on as well with --cascade.',
   STORE_TOO_OLD: '`undertext doctor --upgrade` brings the file up to this version.',
+  STORE_READONLY:
+    'SQLite keeps a log beside the file, even for reading: make both writable, or copy the file and name the copy with --db.',
+  STORE_BUSY: 'Try again when that one is done.',
   STORE_CORRUPT: '`undertext doctor --deep` looks at the file, `undertext verify SESSION` at a session.',
   NOT_A_STORE: 'Name a store with --db PATH or UNDERTEXT_DB.',
   STORE_UNAVAILABLE: '`undertext doctor` says more.',
@@ -31,6 +34,11 @@ const SENTENCES: { readonly [code in string]?: (facts: never) => string } = {
     compactionId === '@'
       ? `Session ${JSON.stringify(sessionId)} has no compaction yet.`
       : `Session ${JSON.stringify(sessionId)} has no compaction and no run ${JSON.stringify(compactionId)}.`,
+  STORE_READONLY: () => 'The store cannot be written to: its file, or the folder it is in, is read-only.',
+  STORE_BUSY: ({ waitedMs }: { waitedMs: number }) =>
+    `The store is busy: another program did not let go of it for ${waitedMs} ms, and nothing was written.`,
+  STORE_CORRUPT: ({ detail }: { detail: string }) =>
+    `The store is damaged (${detail}). Restore a copy of it.`,
   HAS_ACTIVE_DEPENDENTS: ({
     compactionId,
     dependents,

@@ -1,7 +1,7 @@
 import type { Context, Sink } from './command.ts'
 
 /** What a program run has of the world outside. */
-export type Io = Pick<Context, 'input' | 'env' | 'cwd' | 'signal'> & {
+export type Io = Pick<Context, 'input' | 'env' | 'cwd' | 'signal' | 'readerLeft'> & {
   /** As they are: what is written to them is sent. */
   readonly out: Sink
   readonly err: Sink
@@ -9,6 +9,8 @@ export type Io = Pick<Context, 'input' | 'env' | 'cwd' | 'signal'> & {
   readonly version: string
   /** The per-user folder for data. */
   dataFolder(): Promise<string>
+  /** Says that a store is opened for writing: from then on a reader who leaves does not end the program. */
+  changes?(): void
   /** Writes to the standard output and waits until it can take more. */
   pour?(text: string): Promise<void>
   /** Shows a long text by a program of the user's; false when there is none, and nothing was shown. */

@@ -7,23 +7,30 @@ import { runProgram } from './program.ts'
 
 /* The program as a process: the one place that looks at `process`. */
 
-/** A second Ctrl-C ends the process where it is. */
+/** Ctrl-C, the end of a terminal, and whoever ends processes politely: work is taken down in order. A second time ends the process where it is. */
 function interrupts(): AbortSignal {
   const controller = new AbortController()
-  process.on('SIGINT', () => {
-    if (controller.signal.aborted) process.exit(130)
-    controller.abort()
-  })
+  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    process.on(name, () => {
+      if (controller.signal.aborted) process.exit(130)
+      controller.abort()
+    })
+  }
   return controller.signal
 }
 
+/** Whether something is being stored: that is brought to its end though nobody reads what is told of it. */
+let isChanging = false
+const readerLeft = new AbortController()
+
 /** Whoever reads a stream may leave before its end, as `head` does: that is no error. */
 function sinkOf(stream: NodeJS.WriteStream): Sink {
+  let isGone = false
   stream.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code === 'EPIPE') process.exit(0)
-    if (stream !== process.stderr)
-      writeSync(2, `undertext: The output cannot be written (${error.code ?? error.name}).\n`)
-    process.exit(5)
+    if (error.code !== 'EPIPE') cannotWrite(stream, error)
+    if (!isChanging) process.exit(0)
+    isGone = true
+    if (stream === process.stdout) readerLeft.abort()
   })
   return {
     isTerminal: stream.isTTY === true,
@@ -33,8 +40,21 @@ function sinkOf(stream: NodeJS.WriteStream): Sink {
     get rows() {
       return stream.rows
     },
-    write: (text) => void stream.write(text),
+    write: (text) => {
+      if (!isGone) stream.write(text)
+    },
   }
+}
+
+/** A disk that is full, say. */
+function cannotWrite(stream: NodeJS.WriteStream, { code = 'EIO' }: NodeJS.ErrnoException): never {
+  if (stream === process.stdout)
+    try {
+      writeSync(process.stderr.fd, `undertext: The output cannot be written (${code}).\n`)
+    } catch {
+      // There is nobody to tell.
+    }
+  process.exit(5)
 }
 
 /** Writes and waits until there is room again. */
@@ -67,6 +87,10 @@ const io: Io = {
   env: process.env,
   cwd: process.cwd(),
   signal: interrupts(),
+  readerLeft: readerLeft.signal,
+  changes: () => {
+    isChanging = true
+  },
   version: VERSION,
   dataFolder: async () => (await import('env-paths')).default('undertext', { suffix: '' }).data,
   pour,

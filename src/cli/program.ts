@@ -44,7 +44,7 @@ export async function runProgram(argv: readonly string[], io: Io): Promise<numbe
     if (error instanceof CommanderError) {
       if (error.exitCode === 0) return EXIT.done
       if (error.code === 'commander.help' && program.args.length === 0) return guide(program, io)
-      return told(misused(error), error)
+      return told(misused(error, program), error)
     }
     return told(failureOf(error, io.signal.aborted), error)
   }
@@ -99,11 +99,18 @@ function exitCodes(): string {
   return `\nExit codes:\n${lines.join('\n')}\n`
 }
 
+const HINTS: { readonly [code in string]?: string } = {
+  'commander.unknownOption':
+    '`undertext help COMMAND` shows its options. An id that begins with - stands behind --: undertext show -- -x',
+}
+
 /** A command line that cannot be, in commander's words without its "error:". */
-function misused({ message, code }: CommanderError): Failure {
-  const [sentence = '', suggestion] = message.replace(/^error: /, '').split('\n')
+function misused({ message, code }: CommanderError, program: Commander): Failure {
+  // Of `help` with a name that no command has commander says nothing.
+  const said = code === 'commander.help' ? `unknown command '${program.args[1] ?? ''}'` : message
+  const [sentence = '', suggestion] = said.replace(/^error: /, '').split('\n')
   const text = sentence.replace(/^./, (letter) => letter.toUpperCase())
-  const hint = suggestion?.replace(/^\(|\)$/g, '') ?? '`undertext --help` shows what there is.'
+  const hint = suggestion?.replace(/^\(|\)$/g, '') ?? HINTS[code] ?? '`undertext --help` shows what there is.'
   return failureOf(
     new CliError('WRONG_USE', `${text}.`.replace(/\.\.$/, '.'), { hint, facts: { rule: code } }),
     false,

@@ -17,6 +17,7 @@ beforeAll(async () => {
   small = await smallStore()
   await small.change(async (store) => {
     await store.createSession({ id: 'odd; rm -rf $HOME' })
+    await store.createSession({ id: '--json' })
     await store.createSession({ id: 'tall-1', title: 'A tall one' })
   })
   bundled = await bundleCli()
@@ -51,6 +52,24 @@ describe('candidates', () => {
     expect(await candidates('--no-p')).toEqual(['--no-pager'])
     expect(await candidates('completion', '')).toEqual(['bash', 'zsh', 'fish'])
     expect(await candidates('help', 'lo')).toEqual(['log'])
+  })
+
+  it('are of the store that is written in quotes, from home, or behind an equals sign', async () => {
+    const folder = small.path.slice(0, small.path.lastIndexOf('/'))
+    const name = small.path.slice(folder.length + 1)
+    for (const words of [
+      ['--db', `"${small.path}"`],
+      ['--db', `'${small.path}'`],
+      ['--db', small.path.replace('.', '\\.')],
+      ['--db', `~/${name}`],
+      ['--db', '=', small.path],
+      [`--db=~/${name}`.replace('~', folder)],
+    ]) {
+      const { out } = await runCli(['__complete', '--', ...words, 'show', 'tall'], {
+        env: { UNDERTEXT_DB: '/nowhere.db', HOME: folder },
+      })
+      expect(out, words.join(' ')).toBe('tall-1\tA tall one\n')
+    }
   })
 
   it('are ids, but none that a shell would take apart', async () => {

@@ -75,7 +75,7 @@ const CASES: Readonly<Record<string, (store: SmallStore) => Promise<readonly str
   undo: async ({ compactions }) => ['talk', compactions[0]!.id],
   redo: async ({ compactions }) => ['talk', compactions[0]!.id],
   verify: async () => ['spoilt'],
-  purge: async () => ['old', '--yes'],
+  purge: async () => ['older', '--yes'],
   doctor: async () => ['--deep'],
   completion: async () => ['bash'],
 }

@@ -53,6 +53,11 @@ it('stops at Ctrl-C with 130, having changed nothing', async () => {
 })
 
 describe('purge', () => {
+  it('takes no beginning of an id with --yes: that may be another session', async () => {
+    expect(await run('purge', 'tal', '--yes')).toMatchObject({ exit: 2, out: '' })
+    expect((await run('show', 'talk')).exit).toBe(0)
+  })
+
   const isThere = async (): Promise<boolean> => (await run('show', 'talk')).exit === 0
 
   it('removes with --yes', async () => {

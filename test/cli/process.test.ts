@@ -1,4 +1,5 @@
 import { execFile, spawn } from 'node:child_process'
+import { closeSync, existsSync, openSync } from 'node:fs'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Bundled } from '../support/bundled.ts'
@@ -70,4 +71,37 @@ it('gives a pipe all of a long text', async () => {
     `"${process.execPath}" "${bundled.script}" show long --db "${small.path}" | wc -l`,
   ])
   expect(Number(stdout)).toBe(200_000 + 4)
+})
+
+it('stores what it was asked to store, though nobody reads what it tells', async () => {
+  await small.change(async (store) => {
+    await store.createSession({ id: 'wordy', provider: 'openai', model: 'gpt-4' })
+    for (let at = 1; at <= 12; at++)
+      await store.append('wordy', [
+        { role: 'user', content: `Question ${at}: ${'some words of mine '.repeat(10)}` },
+        { role: 'assistant', content: `Answer ${at}: ${'many words of yours '.repeat(10)}` },
+      ])
+  })
+  const child = spawn(process.execPath, [bundled.script, 'compact', 'wordy', '--target-tokens', '500'], {
+    env: { ...process.env, UNDERTEXT_DB: small.path },
+  })
+  child.stdout.destroy()
+  expect(await new Promise((resolve) => child.on('close', resolve))).toBe(0)
+  const { stdout } = await start(['log', 'wordy', '--json'])
+  expect((JSON.parse(stdout) as { runs: unknown[] }).runs.length).toBe(1)
+})
+
+it.skipIf(!existsSync('/dev/full'))('says when its output cannot be written', async () => {
+  const full = openSync('/dev/full', 'w')
+  const child = spawn(process.execPath, [bundled.script, 'show', 'talk'], {
+    env: { ...process.env, UNDERTEXT_DB: small.path },
+    stdio: ['ignore', full, 'pipe'],
+  })
+  let stderr = ''
+  child.stderr?.on('data', (chunk) => {
+    stderr += String(chunk)
+  })
+  const code = await new Promise((resolve) => child.on('close', resolve))
+  closeSync(full)
+  expect([code, stderr]).toEqual([5, 'undertext: the output cannot be written (ENOSPC).\n'])
 })

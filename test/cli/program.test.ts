@@ -56,6 +56,8 @@ describe('wrong use', () => {
     [['sesions'], "Unknown command 'sesions'.", 'Did you mean sessions?'],
     [['sessions', '--limt', '3'], "Unknown option '--limt'.", 'Did you mean --limit?'],
     [['sessions', '--limit', 'x'], 'It must be a whole number from 1 up.', ''],
+    [['help', 'sesions'], "Unknown command 'sesions'.", '`undertext --help` shows what there is.'],
+    [['show', '-x'], "Unknown option '-x'.", 'An id that begins with - stands behind --'],
     [['show'], "Missing required argument 'session'.", ''],
     [['show', 'a', 'b'], 'Too many arguments', ''],
     [['show', 'talk', '--from', '3', '--to', '2'], '--from 3 is behind --to 2.', ''],
@@ -136,6 +138,18 @@ describe('failures', () => {
     expect(exit(new TypeError('x'))).toBe(70)
     expect(failureOf(new Error('what somebody said'), false).message).not.toContain('said')
     expect(failureOf(new Error('x'), true).exit).toBe(130)
+  })
+
+  it('say of a store what to do at a command line, not in a program', () => {
+    const told = (error: UndertextError) => {
+      const { message, hint } = failureOf(error, false)
+      return `${message} ${hint}`
+    }
+    expect(told(new UndertextError('STORE_BUSY', { waitedMs: 5 }))).not.toContain('busyTimeoutMs')
+    expect(told(new UndertextError('STORE_CORRUPT', { detail: 'X' }))).not.toContain('verifySession')
+    const readonly = told(new UndertextError('STORE_READONLY', { verb: 'openStore' }))
+    expect(readonly).toContain('is read-only. ')
+    expect(readonly).not.toContain('openStore')
   })
 
   it('show where they happened with UNDERTEXT_DEBUG=1 alone', async () => {

@@ -18,6 +18,7 @@ import { summarizerBy } from '../chat/model-summaries.ts'
 import { terminalPrompts } from '../chat/terminal-prompts.ts'
 import { textReporter } from '../chat/text-reporter.ts'
 import type { Context } from '../command.ts'
+import { shellWord } from '../output/command-line.ts'
 import { counted } from '../output/figures.ts'
 import { safeLine } from '../output/safe-text.ts'
 
@@ -146,9 +147,9 @@ async function begin(
 function howToAsk(known: Session | undefined): string {
   if (known?.provider === undefined)
     return 'No model is asked: name one with --provider and --model, or with --url.'
-  const model = known.model === undefined ? '' : ` --model ${known.model}`
+  const model = known.model === undefined ? '' : ` --model ${shellWord(known.model)}`
   return safeLine(
-    `No model is asked. It was with ${known.provider}: --provider ${known.provider}${model} goes on there.`,
+    `No model is asked. It was with ${known.provider}: --provider ${shellWord(known.provider)}${model} goes on there.`,
   )
 }
 

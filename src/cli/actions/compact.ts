@@ -10,7 +10,10 @@ import { makePlan } from '../compact/make-plan.ts'
 import { planJson } from '../compact/plan-json.ts'
 import { planText, type ShownPlan, shortPlanText } from '../compact/plan-text.ts'
 import { EXIT } from '../exit-codes.ts'
+import { commandLine } from '../output/command-line.ts'
 import { count } from '../output/figures.ts'
+import { paragraph } from '../output/layout.ts'
+import { safeLine } from '../output/safe-text.ts'
 import { shortIds } from '../output/short-ids.ts'
 import { providerAndModel } from '../provider-and-model.ts'
 
@@ -40,9 +43,9 @@ export async function compact(
   const id = await context.session(store, session)
   const config = await configOf(context, options)
   const shown = await makePlan(store, id, config)
-  if (shown === undefined) return nothing(context, id, 'NO_MESSAGES')
+  if (shown === undefined) return nothing(context, options, id, 'NO_MESSAGES')
   const { preview } = shown
-  if (!preview.compacted) return nothing(context, id, preview.reason ?? 'NOTHING_TO_COMPACT', shown)
+  if (!preview.compacted) return nothing(context, options, id, preview.reason ?? 'NOTHING_TO_COMPACT', shown)
   if (options.dryRun === true) {
     if (context.json) context.printJson({ ...planJson(shown), dryRun: true, compacted: false, run: null })
     else await context.page(planText(shown, context, options.full === true))
@@ -52,7 +55,7 @@ export async function compact(
   if (!context.yes && !(await context.confirm('Do it? It can be undone.')))
     throw new CliError('DECLINED', 'Nothing was written.')
   const result = await store.compactSession(id, preview)
-  if (result === null) return nothing(context, id, 'NO_MESSAGES')
+  if (result === null) return nothing(context, options, id, 'NO_MESSAGES')
   tell(context, shown, result, await undoName(context, store, id, result.runId))
   return result.compacted ? EXIT.done : EXIT.no
 }
@@ -103,17 +106,24 @@ const REASONS: { readonly [reason: string]: string } = {
   SAVES_TOO_LITTLE: 'it would save too little',
 }
 
-function nothing(context: Context, sessionId: string, reason: string, shown?: ShownPlan): number {
+function nothing(
+  context: Context,
+  { dryRun = false }: CompactActionOptions,
+  sessionId: string,
+  reason: string,
+  shown?: ShownPlan,
+): number {
   if (context.json) {
     const plan = shown === undefined ? { session: sessionId, reason } : { ...planJson(shown), reason }
-    context.printJson({ ...plan, dryRun: false, compacted: false, run: null })
+    context.printJson({ ...plan, dryRun, compacted: false, run: null })
     return EXIT.no
   }
   const figures =
     shown === undefined
       ? ''
       : ` (${count(shown.preview.tokensBefore)} tokens, target ${count(shown.preview.targetTokens)})`
-  context.out.write(`Nothing to compact in session ${sessionId}: ${REASONS[reason] ?? reason}${figures}.\n`)
+  const text = `Nothing to compact in session ${sessionId}: ${REASONS[reason] ?? reason}${figures}.`
+  context.out.write(`${paragraph(safeLine(text), context.out).join('\n')}\n`)
   return EXIT.no
 }
 
@@ -154,5 +164,5 @@ function tell(context: Context, shown: ShownPlan, result: CompactionResult, undo
   out.write(
     `${style.green('Done.')} History ${count(tokensBefore)} → ${count(tokensAfter)} tokens, as run ${undoName}.\n`,
   )
-  out.write(style.dim(`Take it back: undertext undo ${shown.sessionId} ${undoName}\n`))
+  out.write(style.dim(`Take it back: ${commandLine('undo', shown.sessionId, undoName)}\n`))
 }

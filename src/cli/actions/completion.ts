@@ -2,7 +2,14 @@ import { resolve } from 'node:path'
 import type { Command as Commander } from 'commander'
 import type { SqliteStore } from '../../open.ts'
 import type { Context } from '../command.ts'
-import { type Candidate, isPlain, storeIn, type Wanted, wantedAt } from '../completion/candidates.ts'
+import {
+  type Candidate,
+  isPlain,
+  storeIn,
+  type Wanted,
+  wantedAt,
+  wordsMeant,
+} from '../completion/candidates.ts'
 import { SCRIPTS } from '../completion/scripts.ts'
 import { EXIT } from '../exit-codes.ts'
 import { kindName, STATUS_WORDS } from '../log/compaction-words.ts'
@@ -25,8 +32,9 @@ export async function printScript(context: Context, shell: keyof typeof SCRIPTS)
 export async function printCandidates(
   context: Context,
   program: Commander,
-  words: readonly string[],
+  written: readonly string[],
 ): Promise<number> {
+  const words = wordsMeant(written, context.env.HOME ?? '')
   const candidates = await candidatesOf(context, wantedAt(program, words), words).catch(() => [])
   for (const { value, about } of candidates.slice(0, MOST))
     context.out.write(`${value}\t${clipped(safeLine(about), WIDEST)}\n`)

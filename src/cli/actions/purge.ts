@@ -14,6 +14,7 @@ export async function purge(
 ): Promise<number> {
   const store = await context.open('change')
   const session = await context.session(store, given)
+  if (context.agreed && given !== session && given !== '@') throw onlyABeginning(given, session)
   const { title, messageCount } = await store.getSession(session)
   const compactions = (await store.listCompactions(session)).length
   const name = title === undefined ? session : `${session} (${title})`
@@ -26,6 +27,15 @@ export async function purge(
   if (context.json) context.printJson({ session, ...removed })
   else write(context, session, removed)
   return EXIT.done
+}
+
+/** A script that purges a second time must not find another session whose id begins so. */
+function onlyABeginning(given: string, session: string): CliError {
+  const message = `There is no session ${JSON.stringify(given)}, only one that begins so, and nothing was removed.`
+  return new CliError('WRONG_USE', message, {
+    facts: { given, session },
+    hint: `With --yes the whole id is needed: ${session}`,
+  })
 }
 
 /** Throws `DECLINED` unless the id was typed, or `--yes` given. */

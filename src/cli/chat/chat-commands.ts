@@ -81,11 +81,12 @@ export async function runChatCommand(
   chat: Chat,
   said: string,
 ): Promise<{ readonly ends: boolean } | undefined> {
-  const [, name, argument = ''] = /^(\/[a-z]+)(?:\s+([\s\S]*))?$/.exec(said.trim()) ?? []
-  if (name === undefined) return undefined
+  const [, typed, argument = ''] = /^(\/[a-z]+)(?:\s+([\s\S]*))?$/i.exec(said.trim()) ?? []
+  if (typed === undefined) return undefined
+  const name = typed.toLowerCase()
   const command = CHAT_COMMANDS.find((one) => one.name === name || (name === '/quit' && one.name === '/exit'))
   if (command === undefined)
-    throw new CliError('WRONG_USE', `There is no ${name}.`, {
+    throw new CliError('WRONG_USE', `There is no ${typed}.`, {
       hint: '/help lists what there is; begin with // to say it to the model.',
     })
   if (command.needsSession === true && !chat.conversation.isStored) {

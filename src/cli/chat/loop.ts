@@ -18,10 +18,11 @@ export type LoopOptions = {
 
 /** Takes prompts until there are no more. Answers the exit code. */
 export async function chatLoop(chat: Chat, prompts: Prompts, options: LoopOptions): Promise<ExitCode> {
-  const { signal } = chat.context
+  const { signal, readerLeft } = chat.context
   for (;;) {
     const said = await prompts.next()
-    if (said === undefined || signal.aborted) return signal.aborted ? EXIT.interrupted : EXIT.done
+    if (said === undefined || signal.aborted || readerLeft?.aborted === true)
+      return signal.aborted ? EXIT.interrupted : EXIT.done
     try {
       const ran = options.hasCommands ? await runChatCommand(chat, said) : undefined
       if (ran?.ends === true) return EXIT.done
@@ -47,7 +48,8 @@ function isTellable(error: unknown): boolean {
 async function turn(chat: Chat, prompt: string, prompts: Prompts): Promise<ExitCode> {
   const { context, store, conversation, reporter } = chat
   const own = new AbortController()
-  const signal = AbortSignal.any([context.signal, own.signal])
+  const { readerLeft = own.signal } = context
+  const signal = AbortSignal.any([context.signal, own.signal, readerLeft])
   const outcome = await prompts.during(
     () => own.abort(),
     () => takeTurn(store, conversation, prompt, { signal, onText: (text) => reporter.text(text) }),

@@ -44,6 +44,8 @@ export function terminalPrompts(
     ],
   })
   const typed = new Typed(editor)
+  // The shell that had the terminal meanwhile has taken them back.
+  editor.on('SIGCONT', () => err.write(terminalCode(PASTE_MARKS_ON)))
   signal.addEventListener('abort', () => typed.end(), { once: true })
   keyboard.start()
   err.write(terminalCode(PASTE_MARKS_ON))

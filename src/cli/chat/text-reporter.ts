@@ -1,5 +1,6 @@
 import type { CompactionEvent } from '../../events.ts'
 import type { Context } from '../command.ts'
+import { commandLine } from '../output/command-line.ts'
 import { count, counted } from '../output/figures.ts'
 import { shortIds } from '../output/short-ids.ts'
 import type { Reporter } from './reporter.ts'
@@ -60,7 +61,7 @@ export function textReporter(
     end(sessionId) {
       if (!isTyped) return
       if (sessionId === undefined) remark(['Nothing was said, and nothing is stored.'], style.dim)
-      else remark([`Session ${sessionId}`, `Go on: undertext chat ${sessionId}`], style.dim)
+      else remark([`Session ${sessionId}`, `Go on: ${commandLine('chat', sessionId)}`], style.dim)
     },
   }
 }
@@ -72,7 +73,7 @@ function compactionLines(event: CompactionEvent, isTyped: boolean): string[] {
   if (event.phase !== 'completed') return []
   const { runId, tokensBefore, tokensAfter, compactionIds } = event
   const short = shortIds([runId, ...compactionIds]).get(runId) ?? runId
-  const undo = isTyped ? `/undo ${short}` : `undertext undo ${event.sessionId} ${runId}`
+  const undo = isTyped ? `/undo ${short}` : commandLine('undo', event.sessionId, runId)
   return [
     `Compacted: history ${count(tokensBefore)} → ${count(tokensAfter)} tokens by ${counted(compactionIds.length, 'compaction')}; take it back with ${undo}`,
   ]

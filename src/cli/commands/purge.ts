@@ -9,7 +9,7 @@ export const purgeCommand: CliCommand = {
       .command('purge <session>')
       .summary('remove a session for good')
       .description(
-        'Removes a session and all it holds for good, the one command that destroys: messages, compactions, and images nobody else refers to. A receipt of numbers stays. On a terminal the id of the session must be typed; elsewhere --yes is needed.',
+        'Removes a session and all it holds for good, the one command that destroys: messages, compactions, and images nobody else refers to. A receipt of numbers stays. On a terminal the id of the session must be typed; elsewhere --yes is needed, and with it the whole id, or @.',
       )
       .option('--reason <text>', 'why, for the receipt')
       .option('--actor <name>', 'who, for the receipt')

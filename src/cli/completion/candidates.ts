@@ -9,11 +9,35 @@ export type Wanted =
   | { readonly kind: 'session'; readonly beginning: string }
   | { readonly kind: 'compaction'; readonly session: string; readonly beginning: string }
 
-/** What a shell may be told without quotes; an id with other characters is left out. */
-const PLAIN = /^[\w@%+,./-]+$/
+/** What a shell may be told without quotes; an id with other characters, or one that looks like an option, is left out. */
+const PLAIN = /^(?!-)[\w@%+,./-]+$/
 
 export function isPlain(value: string): boolean {
   return PLAIN.test(value)
+}
+
+/**
+ * Words as a shell hands them to its completion, as a program would get them: without quotes, `~` as the home folder, and what bash takes
+ * apart at `=` in one piece. The last one is as far as it is written, and stays so.
+ */
+export function wordsMeant(words: readonly string[], home: string): readonly string[] {
+  const before: string[] = []
+  for (const word of words.slice(0, -1)) {
+    const last = before.at(-1)
+    if (last?.startsWith('--') === true && (word === '=' || last.endsWith('=')))
+      before[before.length - 1] = last + unquoted(word, home)
+    else before.push(unquoted(word, home))
+  }
+  return [...before, ...words.slice(-1)]
+}
+
+function unquoted(word: string, home: string): string {
+  const whole = home === '' ? word : word.replace(/^~(?=\/|$)/, () => home)
+  return whole.replace(
+    /'([^']*)'|"((?:[^"\\]|\\.)*)"|\\(.)/gs,
+    (_, plain?: string, quoted?: string, escaped?: string) =>
+      plain ?? escaped ?? quoted?.replace(/\\(["\\$`])/g, '$1') ?? '',
+  )
 }
 
 /** What the last of these words can be. They stand behind the program's name, the last as far as it is written. */

@@ -30,7 +30,7 @@ export function table(
 ): string[] {
   const texts = rows.map((row) => row.map((cell) => safeLine(typeof cell === 'string' ? cell : cell.text)))
   const natural = columns.map(({ title }, at) =>
-    Math.max(widthOf(title), ...texts.map((row) => widthOf(row[at] ?? ''))),
+    texts.reduce((widest, row) => Math.max(widest, widthOf(row[at] ?? '')), widthOf(title)),
   )
   const widths = sink.isTerminal ? fitted(columns, natural, sink.columns) : natural
   if (widths === undefined) return blocks(columns, rows, texts, sink, style)
@@ -41,7 +41,11 @@ export function table(
       return typeof cell === 'string' ? lines : lines.map(cell.style)
     }),
   )
-  return laidOut(columns, widths, [titles, ...body])
+  const all = [titles, ...body]
+  const batches = Array.from({ length: Math.ceil(all.length / BATCH) }, (_, at) =>
+    all.slice(at * BATCH, (at + 1) * BATCH),
+  )
+  return batches.flatMap((batch) => laidOut(columns, widths, batch))
 }
 
 /** The widths that fit into a terminal; `undefined` when none do. */
@@ -66,6 +70,8 @@ function fitted(columns: readonly Column[], natural: readonly number[], most: nu
  * order in which they stand.
  */
 const FILLER = '\ue000'
+/** Rows that are laid out at once: it holds each row against all before it, and a plan may have 100,000. */
+const BATCH = 100
 
 function laidOut(
   columns: readonly Column[],

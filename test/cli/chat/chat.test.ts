@@ -68,6 +68,13 @@ describe('undertext chat without a terminal', () => {
       .split('\n')
       .map((line) => JSON.parse(line) as { event: string; [field: string]: unknown })
 
+  it('takes a command in any case, and sends none to a model by a slip', async () => {
+    const { exit, out } = await chat(['--echo'], 'hello\n/History 1\n')
+    expect(exit).toBe(0)
+    expect(out).toBe('hello\n   2  assistant  hello\n')
+    expect(await chat(['--echo'], '/Nothing\n')).toMatchObject({ exit: 2 })
+  })
+
   it('answers each line, and writes nothing but answers to the output', async () => {
     expect(await chat(['--echo'], 'one\ntwo\\\nthree\n')).toEqual({
       exit: 0,

@@ -106,6 +106,20 @@ describe('undertext compact', () => {
     expect(await view()).toEqual(before)
   })
 
+  it('writes an id that a shell would read in its own way so that it can be typed', async () => {
+    const text = 'some words of mine '.repeat(100)
+    await inStore(async (store) => {
+      await store.createSession({ id: '-x; y', provider: 'openai', model: 'gpt-4' })
+      for (let at = 1; at <= 6; at++)
+        await store.append('-x; y', [
+          { role: 'user', content: text },
+          { role: 'assistant', content: text },
+        ])
+    })
+    const { out } = await compact('--target-tokens', '900', '--', '-x; y')
+    expect(out).toMatch(/^Take it back: undertext undo -- '-x; y' [0-9a-f-]+$/m)
+  })
+
   it.each([
     ['talk', 'its history is within the target already'],
     ['empty', 'it has no messages'],
@@ -113,6 +127,8 @@ describe('undertext compact', () => {
     const { exit, out } = await compact(session)
     expect(exit).toBe(1)
     expect(out).toContain(`Nothing to compact in session ${session}: ${why}`)
+    expect((await compact(session, '--dry-run', '--json')).json).toMatchObject({ dryRun: true, run: null })
+    expect((await compact(session, '--json')).json).toMatchObject({ dryRun: false, run: null })
   })
 
   it.each([

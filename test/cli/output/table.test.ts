@@ -33,6 +33,13 @@ describe('table', () => {
     ])
   })
 
+  it('lays out a long table, as that of a plan, in one piece', () => {
+    const rows = Array.from({ length: 130_000 }, (_, at) => [String(at)])
+    const lines = table([{ title: 'NO', align: 'right' }], rows, sinkOf(), plain)
+    expect(lines.length).toBe(130_001)
+    for (const at of [0, 98, 99, 100, 129_999]) expect(lines[at + 1]).toBe(String(at).padStart(6))
+  })
+
   it('wraps what may be wrapped until it fits', () => {
     const rows = [['one', '1', 'some words that are too many']]
     expect(table(COLUMNS, rows, sinkOf(30), plain)).toEqual([

@@ -225,8 +225,10 @@ describe.skipIf(!(await hasTerminals()))('undertext chat on a terminal', () => {
     await shell.sees('> hello')
     shell.type('\x1a')
     await shell.sees(/Stopped|Suspended/i)
-    shell.type('fg\r')
+    // As bash and zsh do.
+    shell.type("printf '\\033[?2004l'; fg\r")
     await shell.sees(/fg\n(?:.*\n)*> hello$/)
+    expect(shell.marksPastes).toBe(true)
     shell.type(' again\r')
     await shell.sees(/> hello again\nhello again\n/)
     shell.type(`${CTRL_D}`)
