@@ -44,6 +44,12 @@ export async function examine(context: Context, version: string, deep: boolean):
   const found = await versions(version)
   const file = await fileFacts(location.path, deep)
   const sessions = file.exists ? await countSessions(context).catch(tell) : undefined
+  if (file.error !== null && problems.length === 0)
+    problems.push({
+      code: 'STORE_UNAVAILABLE',
+      message: file.error,
+      hint: 'Look again: it may have been for a moment.',
+    })
   const settings = await settingsIn(env).catch(tell)
   const integrity = file.database?.integrity ?? ['ok']
   if (integrity.join() !== 'ok')
