@@ -4,7 +4,7 @@ import type { CheckedConversation } from './check-file.ts'
 import type { ImportedCompactions, ImportedConversation } from './import-report.ts'
 
 /** Why nothing of a conversation is stored, for what the check found; `undefined` when it is. */
-export function refused(
+export function whyRefused(
   { messages, problemCount }: Pick<CheckedConversation, 'messages' | 'problemCount'>,
   skipBad: boolean,
 ): string | undefined {

@@ -1,3 +1,4 @@
+import { mergeRanges } from '../../core/expansion.ts'
 import type { PositionRange, StoredMessage } from '../../core/message.ts'
 import { isUndertextError } from '../../errors.ts'
 import type { ContextStats } from '../../stats.ts'
@@ -43,7 +44,7 @@ export async function readDocument(store: DocumentStore, sessionId: string): Pro
     number: index + 1,
     compaction,
     changes: changes.get(compaction.id) ?? [],
-    standsFor: mergedRanges(coveredBy(compaction, byOrdinal, new Set())),
+    standsFor: mergeRanges(coveredBy(compaction, byOrdinal, new Set())),
   }))
   return { session, stats, compactions, byId: new Map(compactions.map((one) => [one.compaction.id, one])) }
 }
@@ -107,14 +108,4 @@ function coveredBy(
     return inner === undefined ? [] : coveredBy(inner, byOrdinal, seen)
   })
   return [...coverage.hidden.positions, ...beneath]
-}
-
-function mergedRanges(ranges: readonly PositionRange[]): readonly PositionRange[] {
-  const merged: [number, number][] = []
-  for (const [from, to] of [...ranges].sort((a, b) => a[0] - b[0])) {
-    const last = merged.at(-1)
-    if (last !== undefined && from <= last[1] + 1) last[1] = Math.max(last[1], to)
-    else merged.push([from, to])
-  }
-  return merged
 }
