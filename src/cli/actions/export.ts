@@ -73,8 +73,7 @@ async function chosen(
     return [...ids]
   }
   const ids: string[] = []
-  for (const archived of [false, true])
-    for await (const { id } of allSessions(store, { archived })) ids.push(id)
+  for await (const { id } of allSessions(store)) ids.push(id)
   return ids
 }
 
@@ -88,8 +87,8 @@ function pieces(
   const { hidden, images, cutOutputs, lines, rendered, full } = options
   if (format === 'history') return historyLines(store.exportSession(session))
   const document = {
-    ...(hidden !== undefined && { hidden: hidden as 'omit' }),
-    ...(images !== undefined && { images: images as 'word' }),
+    ...(hidden !== undefined && { hidden }),
+    ...(images !== undefined && { images }),
     ...(cutOutputs !== undefined && { cutOutputs }),
   }
   if (format === 'markdown') return exportMarkdown(store, session, document)

@@ -23,8 +23,18 @@ Without --format the end of the file's name decides (.md, .html), else it is "hi
       .option('--lines', 'a JSON value a line instead of one document (formats of the view)')
       .option('--rendered [provider]', 'the view made valid for a provider; unsaid, for that of the format')
       .option('--full', 'all messages of the log, hidden ones included (formats of the view)')
-      .option('--hidden <omit|show>', 'hidden rows in documents (default: omit in markdown, show in html)')
-      .option('--images <inline|word>', 'pictures in documents (default: a word in markdown, inline in html)')
+      .addOption(
+        new Option(
+          '--hidden <how>',
+          'hidden rows in documents (default: omit in markdown, show in html)',
+        ).choices(['omit', 'show']),
+      )
+      .addOption(
+        new Option(
+          '--images <how>',
+          'pictures in documents (default: a word in markdown, inline in html)',
+        ).choices(['inline', 'word']),
+      )
       .option(
         '--cut-outputs <characters>',
         "leave out the rest of longer tools' outputs in documents",

@@ -4,6 +4,8 @@ import { isUndertextError } from '../../errors.ts'
 import type { ContextStats } from '../../stats.ts'
 import type { AuditEntry, Compaction } from '../../storage/storage.ts'
 import type { Store } from '../../store.ts'
+import { sessionRows } from '../session-rows.ts'
+import type { DocumentSettings } from './options.ts'
 
 /** What a document needs of a store. */
 export type DocumentStore = Pick<
@@ -58,16 +60,31 @@ async function statsOf(store: DocumentStore, session: Session): Promise<ContextS
   }
 }
 
-/** Messages that are read at once. */
-const PAGE = 100
+/** The rows of a session as it stood when the document was begun, with the texts they show. */
+export function rowsOf(store: DocumentStore, session: Session): AsyncGenerator<StoredMessage> {
+  return sessionRows(store, session, { shown: true })
+}
 
-/** The rows of a session as it stood when the document was begun, in order, page by page, with the texts they show. */
-export async function* rowsOf(
+/** What stands in a document's conversation: a row, or how many messages are left out there. */
+export type DocumentRow = StoredMessage | { readonly left: number }
+
+/** The rows a document shows, in order. Inserted rows that are left out are not counted: they are nobody's words. */
+export async function* shownRows(
   store: DocumentStore,
-  { id, messageCount }: Session,
-): AsyncGenerator<StoredMessage> {
-  for (let after = 0; after < messageCount; after += PAGE)
-    yield* await store.getMessages(id, { after, before: messageCount + 1, limit: PAGE, shown: true })
+  session: Session,
+  { hidden }: Pick<DocumentSettings, 'hidden'>,
+): AsyncGenerator<DocumentRow> {
+  let left = 0
+  for await (const row of rowsOf(store, session)) {
+    if (row.hidden && hidden === 'omit') {
+      if (row.kind === 'message') left++
+      continue
+    }
+    if (left > 0) yield { left }
+    left = 0
+    yield row
+  }
+  if (left > 0) yield { left }
 }
 
 /** Whether anything of a session was changed since the document was begun. */
