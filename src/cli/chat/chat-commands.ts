@@ -4,7 +4,7 @@ import { makePlan } from '../compact/make-plan.ts'
 import { planJson } from '../compact/plan-json.ts'
 import { shortPlanText } from '../compact/plan-text.ts'
 import { logLines } from '../log/log-lines.ts'
-import { timelineOf } from '../log/timeline.ts'
+import { readTimeline } from '../log/timeline.ts'
 import { share } from '../options.ts'
 import { count, counted, percent } from '../output/figures.ts'
 import { safeLine } from '../output/safe-text.ts'
@@ -27,8 +27,6 @@ export type ChatCommand = {
 
 /** Rows that `/show` and `/history` show when nobody says how many. */
 const FEW = 20
-/** Entries of the audit that `/log` reads. */
-const MOST_AUDITED = 10_000
 
 export const CHAT_COMMANDS: readonly ChatCommand[] = [
   { name: '/help', takes: '', does: 'this list', run: help },
@@ -114,7 +112,10 @@ async function stats({ store, conversation, reporter }: Chat): Promise<undefined
     ...(maxOutputTokens !== undefined && { maxTokens: maxOutputTokens }),
     ...(threshold !== undefined && { threshold }),
   })
-  if (stats === null) return reporter.note('There is nothing to count.') as undefined
+  if (stats === null) {
+    reporter.note('There is nothing to count.')
+    return
+  }
   const { estimatedInputTokens: tokens, availableInputTokens: available, breakdown, hidden } = stats
   const away = hidden.condensed + hidden.truncated + hidden.byHand
   reporter.result('/stats', stats, [
@@ -160,14 +161,20 @@ function targetOf(argument: string): number {
 async function undo(chat: Chat, argument: string): Promise<undefined> {
   const { store, conversation } = chat
   const target = await targetRun(chat, argument, 'active')
-  if (target === undefined) return chat.reporter.note('No compaction is in force.') as undefined
+  if (target === undefined) {
+    chat.reporter.note('No compaction is in force.')
+    return
+  }
   tellTurned(chat, '/undo', target, await store.undoCompaction(conversation.sessionId, target))
 }
 
 async function redo(chat: Chat, argument: string): Promise<undefined> {
   const { store, conversation } = chat
   const target = await targetRun(chat, argument, 'undone')
-  if (target === undefined) return chat.reporter.note('No compaction was undone.') as undefined
+  if (target === undefined) {
+    chat.reporter.note('No compaction was undone.')
+    return
+  }
   tellTurned(chat, '/redo', target, await store.redoCompaction(conversation.sessionId, target))
 }
 
@@ -202,7 +209,7 @@ function tellTurned(
 async function log({ context, store, conversation, reporter }: Chat): Promise<undefined> {
   const { sessionId } = conversation
   const compactions = await store.listCompactions(sessionId)
-  const timeline = timelineOf(compactions, await store.getAuditLog(sessionId, { limit: MOST_AUDITED }))
+  const timeline = await readTimeline(store, sessionId)
   reporter.result('/log', compactions, logLines(context, sessionId, timeline, timeline.runs.length))
 }
 

@@ -1,4 +1,4 @@
-import { unknownVariables, VARIABLES } from '../../config/environment.ts'
+import { knownVariables, unknownVariables, VARIABLES } from '../../config/environment.ts'
 import { SETTING_NAMES, type Settings } from '../../config/settings.ts'
 import { openStore } from '../../open.ts'
 import type { Context } from '../command.ts'
@@ -75,9 +75,7 @@ async function countSessions(context: Context): Promise<number> {
 
 /** The settings for all sessions. A store in memory reads them as any other does. */
 async function settingsIn(env: Context['env']): Promise<Setting[]> {
-  const unknown = new Set(unknownVariables(env))
-  const known = Object.fromEntries(Object.entries(env).filter(([name]) => !unknown.has(name)))
-  const store = await openStore(':memory:', { env: known })
+  const store = await openStore(':memory:', { env: knownVariables(env) })
   const { settings, sources } = await store.getConfig()
   await store.close()
   return SETTING_NAMES.flatMap((name: keyof Settings) => {
