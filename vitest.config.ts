@@ -10,6 +10,10 @@ const suitesIn = (...folders: string[]): string[] =>
 const PURE = suitesIn('test/{core,plain,importance,estimators,formats,files,strategies}')
 /** What starts no process and changes nothing global, as the pure: these share their modules, which halves their time. */
 const SHARING = suitesIn('test/{config,summarizers,stages,replays,seeds}')
+/** Readers of files, documents, and commands within this process: the same on every Node too, and they share their modules. */
+const FACES = suitesIn('test/transfer', 'test/cli')
+/** What of them runs the program, or other processes. */
+const PROGRAM = [...suitesIn('test/cli/pty'), 'test/cli/process.test.ts', 'test/cli/completion.test.ts']
 /** What runs pages and the demo. */
 const PAGES = ['test/readme.test.ts', 'test/**/docs.test.ts', ...suitesIn('test/demo')]
 
@@ -21,10 +25,19 @@ export default defineConfig({
     projects: [
       { extends: true, test: { name: 'pure', include: PURE, isolate: false } },
       { extends: true, test: { name: 'sharing', include: SHARING, exclude: PAGES, isolate: false } },
+      {
+        extends: true,
+        test: { name: 'faces', include: FACES, exclude: [...PROGRAM, ...PAGES], isolate: false },
+      },
+      { extends: true, test: { name: 'program', include: PROGRAM } },
       { extends: true, test: { name: 'pages', include: PAGES, exclude: PURE } },
       {
         extends: true,
-        test: { name: 'store', include: suitesIn('test'), exclude: [...PURE, ...SHARING, ...PAGES] },
+        test: {
+          name: 'store',
+          include: suitesIn('test'),
+          exclude: [...PURE, ...SHARING, ...FACES, ...PAGES],
+        },
       },
     ],
   },

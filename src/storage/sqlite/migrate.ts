@@ -4,9 +4,9 @@ import { fileURLToPath } from 'node:url'
 import { UndertextError } from '../../errors.ts'
 import type { Connection } from './connection.ts'
 
-/** Where drizzle-kit writes the SQL: beside `dist/index.js` when installed, beside `src` while developing. */
-const MIGRATIONS = ['../migrations/sqlite/', '../../../migrations/sqlite/'].map((folder) =>
-  fileURLToPath(new URL(folder, import.meta.url)),
+/** Where drizzle-kit writes the SQL, seen from `dist/index.js` and `dist/cli/main.js` when installed, from here while developing. */
+const MIGRATIONS = ['../migrations/sqlite/', '../../migrations/sqlite/', '../../../migrations/sqlite/'].map(
+  (folder) => fileURLToPath(new URL(folder, import.meta.url)),
 )
 
 type Journal = { readonly entries: readonly { readonly idx: number; readonly tag: string }[] }

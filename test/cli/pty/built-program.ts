@@ -19,18 +19,22 @@ export async function buildProgram(): Promise<BuiltProgram> {
   const folder = mkdtempSync(join(tmpdir(), 'undertext-program-'))
   for (const name of ['node_modules', 'migrations']) symlinkSync(join(REPOSITORY, name), join(folder, name))
   copyFileSync(join(REPOSITORY, 'package.json'), join(folder, 'package.json'))
-  await build({
-    entryPoints: [join(REPOSITORY, 'src/cli/main.ts'), join(REPOSITORY, 'src/index.ts')],
-    outbase: join(REPOSITORY, 'src'),
-    outdir: join(folder, 'dist'),
-    bundle: true,
-    splitting: true,
-    packages: 'external',
-    format: 'esm',
-    platform: 'node',
-    target: 'node20.19',
-    logLevel: 'error',
-  })
+  for (const [entry, out] of [
+    ['src/index.ts', 'dist'],
+    ['src/cli/main.ts', 'dist/cli'],
+  ] as const) {
+    await build({
+      entryPoints: [join(REPOSITORY, entry)],
+      outdir: join(folder, out),
+      bundle: true,
+      splitting: true,
+      packages: 'external',
+      format: 'esm',
+      platform: 'node',
+      target: 'node20.19',
+      logLevel: 'error',
+    })
+  }
   return {
     main: join(folder, 'dist', 'cli', 'main.js'),
     folder,
