@@ -1,8 +1,7 @@
 #!/usr/bin/env node
 import { spawn } from 'node:child_process'
-import { PACKAGE_VERSION } from '../version.ts'
+import { readFileSync } from 'node:fs'
 import type { Sink } from './command.ts'
-import { EXIT } from './exit-codes.ts'
 import type { Io } from './io.ts'
 import { runProgram } from './program.ts'
 
@@ -12,7 +11,7 @@ import { runProgram } from './program.ts'
 function interrupts(): AbortSignal {
   const controller = new AbortController()
   process.on('SIGINT', () => {
-    if (controller.signal.aborted) process.exit(EXIT.interrupted)
+    if (controller.signal.aborted) process.exit(130)
     controller.abort()
   })
   return controller.signal
@@ -21,8 +20,8 @@ function interrupts(): AbortSignal {
 /** Whoever reads a stream may leave before its end, as `head` does: that is no error. */
 function sinkOf(stream: NodeJS.WriteStream): Sink {
   stream.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code === 'EPIPE') process.exit(EXIT.done)
-    process.exit(EXIT.unusable)
+    if (error.code === 'EPIPE') process.exit(0)
+    process.exit(5)
   })
   return {
     isTerminal: stream.isTTY === true,
@@ -55,6 +54,10 @@ function page(command: string, text: string): Promise<boolean> {
   })
 }
 
+const VERSION = (
+  JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string }
+).version
+
 const io: Io = {
   out: sinkOf(process.stdout),
   err: sinkOf(process.stderr),
@@ -62,7 +65,7 @@ const io: Io = {
   env: process.env,
   cwd: process.cwd(),
   signal: interrupts(),
-  version: PACKAGE_VERSION,
+  version: VERSION,
   dataFolder: async () => (await import('env-paths')).default('undertext', { suffix: '' }).data,
   pour,
   page,

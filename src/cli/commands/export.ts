@@ -25,13 +25,13 @@ Without --format the end of the file's name decides (.md, .html), else it is "hi
       .option('--full', 'all messages of the log, hidden ones included (formats of the view)')
       .addOption(
         new Option(
-          '--hidden <how>',
+          '--hidden <omit|show>',
           'hidden rows in documents (default: omit in markdown, show in html)',
         ).choices(['omit', 'show']),
       )
       .addOption(
         new Option(
-          '--images <how>',
+          '--images <inline|word>',
           'pictures in documents (default: a word in markdown, inline in html)',
         ).choices(['inline', 'word']),
       )
