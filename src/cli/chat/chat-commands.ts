@@ -1,4 +1,3 @@
-import type { Compaction, UndoOutcome } from '../../storage/storage.ts'
 import { CliError } from '../cli-error.ts'
 import { makePlan } from '../compact/make-plan.ts'
 import { planJson } from '../compact/plan-json.ts'
@@ -8,10 +7,10 @@ import { readTimeline } from '../log/timeline.ts'
 import { share } from '../options.ts'
 import { count, counted, percent } from '../output/figures.ts'
 import { safeLine } from '../output/safe-text.ts'
-import { shortIds } from '../output/short-ids.ts'
 import { briefMessage } from './brief-message.ts'
 import type { Chat } from './chat.ts'
 import { chooseBackend } from './choose-backend.ts'
+import { redo, undo } from './undo-commands.ts'
 
 /** What can be said to the chat itself. */
 export type ChatCommand = {
@@ -156,54 +155,6 @@ function targetOf(argument: string): number {
   } catch {
     throw new CliError('WRONG_USE', 'The target must be a share from 0 to 1, or a percentage such as 40%.')
   }
-}
-
-async function undo(chat: Chat, argument: string): Promise<undefined> {
-  const { store, conversation } = chat
-  const target = await targetRun(chat, argument, 'active')
-  if (target === undefined) {
-    chat.reporter.note('No compaction is in force.')
-    return
-  }
-  tellTurned(chat, '/undo', target, await store.undoCompaction(conversation.sessionId, target))
-}
-
-async function redo(chat: Chat, argument: string): Promise<undefined> {
-  const { store, conversation } = chat
-  const target = await targetRun(chat, argument, 'undone')
-  if (target === undefined) {
-    chat.reporter.note('No compaction was undone.')
-    return
-  }
-  tellTurned(chat, '/redo', target, await store.redoCompaction(conversation.sessionId, target))
-}
-
-/** The run that is meant: the one named, else the newest in that state. */
-async function targetRun(
-  { context, store, conversation: { sessionId } }: Chat,
-  argument: string,
-  status: Compaction['status'],
-): Promise<string | undefined> {
-  if (argument !== '') return context.compaction(store, sessionId, argument)
-  const found = (await store.listCompactions(sessionId)).filter((one) => one.status === status)
-  const newest =
-    status === 'active' ? found.at(-1) : found.toSorted((a, b) => a.changedAt - b.changedAt).at(-1)
-  return newest?.runId
-}
-
-function tellTurned(
-  { reporter }: Chat,
-  command: '/undo' | '/redo',
-  target: string,
-  outcome: UndoOutcome,
-): void {
-  const name = shortIds([target, ...outcome.compactionIds]).get(target) ?? target
-  const [did, back] = command === '/undo' ? ['Undone', `/redo ${name}`] : ['Put back', `/undo ${name}`]
-  const what = `${counted(outcome.compactionIds.length, 'compaction')}: ${counted(outcome.rows, 'row')}, ${counted(outcome.parts, 'part')}`
-  const line = outcome.changed
-    ? `${did}: ${what}. The other way: ${back}`
-    : 'It is so already; nothing was changed.'
-  reporter.result(command, { target, ...outcome }, [line])
 }
 
 async function log({ context, store, conversation, reporter }: Chat): Promise<undefined> {
