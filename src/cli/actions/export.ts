@@ -73,7 +73,8 @@ async function chosen(
     return [...ids]
   }
   const ids: string[] = []
-  for await (const { id } of allSessions(store)) ids.push(id)
+  for (const archived of [false, true])
+    for await (const { id } of allSessions(store, { archived })) ids.push(id)
   return ids
 }
 
