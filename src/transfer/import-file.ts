@@ -14,7 +14,7 @@ import {
 import { type CheckedImportFile, type ImportFileOptions, importFileSchema } from './import-options.ts'
 import { Progress } from './import-progress.ts'
 import { type ImportedConversation, type ImportReport, reportOf } from './import-report.ts'
-import { type Done, outcomeOf, whyRefused } from './outcomes.ts'
+import { type Done, outcomeOf, refused } from './outcomes.ts'
 import { sessionNames } from './session-names.ts'
 import type { Source } from './source.ts'
 import { type ImportStore, writeFile } from './write-file.ts'
@@ -155,7 +155,7 @@ class FileImport {
     const { skipBad } = this.#options
     const done: ImportedConversation[] = []
     for (const [i, checked] of conversations.entries()) {
-      const would = await this.#wouldBe(names[i]!, checked.messages, whyRefused(checked, skipBad))
+      const would = await this.#wouldBe(names[i]!, checked.messages, refused(checked, skipBad))
       done.push(outcomeOf(names[i]!, checked, would, skipBad && would.status === 'checked'))
     }
     return done

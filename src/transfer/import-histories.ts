@@ -6,7 +6,7 @@ import { withCount } from './import-error.ts'
 import type { CheckedImportFile } from './import-options.ts'
 import { type ImportedConversation, TOLD } from './import-report.ts'
 import { type Line, readLines } from './lines.ts'
-import { type Done, outcomeOf, whyRefused } from './outcomes.ts'
+import { type Done, outcomeOf, refused } from './outcomes.ts'
 import { sessionNames } from './session-names.ts'
 import type { ImportStore } from './write-file.ts'
 
@@ -60,7 +60,7 @@ export function historyOutcome(
 
 /** Why nothing of a history is restored, for what the check found. There is no part of one: `skipBad` leaves it out whole. */
 export function historyRefused({ problem, counts }: CheckedHistory): string | undefined {
-  return whyRefused({ messages: counts.messages, problemCount: problem === undefined ? 0 : 1 }, false)
+  return refused({ messages: counts.messages, problemCount: problem === undefined ? 0 : 1 }, false)
 }
 
 /** Restores the histories of a file that were found good, one after the other, each by itself. */

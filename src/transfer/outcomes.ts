@@ -4,7 +4,7 @@ import type { CheckedConversation } from './check-file.ts'
 import type { ImportedCompactions, ImportedConversation } from './import-report.ts'
 
 /** Why nothing of a conversation is stored, for what the check found; `undefined` when it is. */
-export function whyRefused(
+export function refused(
   { messages, problemCount }: Pick<CheckedConversation, 'messages' | 'problemCount'>,
   skipBad: boolean,
 ): string | undefined {

@@ -7,7 +7,7 @@ import type { FileInput } from './file-input.ts'
 import { withCount } from './import-error.ts'
 import type { CheckedImportFile } from './import-options.ts'
 import type { ImportedConversation } from './import-report.ts'
-import { outcomeOf, whyRefused } from './outcomes.ts'
+import { outcomeOf, refused } from './outcomes.ts'
 import type { ReadOptions, Source, SourceEvent } from './source.ts'
 import { type StoredEvent, StoredEvents } from './stored-events.ts'
 
@@ -71,7 +71,7 @@ class FileWriter {
 
   async write(checked: CheckedConversation, name: string, isOnly: boolean): Promise<ImportedConversation> {
     const { skipBad } = this.#writing.options
-    const why = whyRefused(checked, skipBad)
+    const why = refused(checked, skipBad)
     if (why !== undefined || checked.messages === 0) {
       if (!isOnly) await this.#next()
       return outcomeOf(name, checked, why === undefined ? { status: 'empty' } : { status: 'refused', why })
