@@ -81,6 +81,12 @@ const WHY: { readonly [code: string]: string } = {
   EPERM: 'may not be used',
   EROFS: 'is on a disk that cannot be written to',
   ENOSPC: 'cannot be written: the disk is full',
+  EDQUOT: 'cannot be written: no more room is allowed',
+  EFBIG: 'cannot be written: it would be larger than files may be',
+  EIO: 'cannot be read or written: the disk or the network it is on fails',
+  ENAMETOOLONG: 'has a name that is too long',
+  ELOOP: 'is a link that leads to itself',
+  EPIPE: 'was left by whoever read it, before its end',
   EEXIST: 'is there already',
 }
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 import { spawn } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeSync } from 'node:fs'
 import type { Sink } from './command.ts'
 import type { Io } from './io.ts'
 import { runProgram } from './program.ts'
@@ -21,6 +21,8 @@ function interrupts(): AbortSignal {
 function sinkOf(stream: NodeJS.WriteStream): Sink {
   stream.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit(0)
+    if (stream !== process.stderr)
+      writeSync(2, `undertext: The output cannot be written (${error.code ?? error.name}).\n`)
     process.exit(5)
   })
   return {

@@ -120,8 +120,9 @@ class Restore {
   async write(given: HistoryHead): Promise<void> {
     const storage = this.#storage
     await discardDead(storage)
-    const taken = await this.#isTaken(given)
-    const names = taken ? namesWithin(this.#sessionId) : OWN_NAMES
+    // Under another id always others: the first may be on its way in at this moment, and nobody sees its names yet.
+    const isOther = this.#sessionId !== given.session.id || (await this.#isTaken(given))
+    const names = isOther ? namesWithin(this.#sessionId) : OWN_NAMES
     const head = renamedHead(given, this.#sessionId, names)
     const { estimator, incarnation, createdAt, updatedAt } = head.session
     await staged(storage, { fields: fieldsOf(head), estimator, incarnation }, async ({ id: stagedId }) => {

@@ -22,6 +22,7 @@ export class ImportedCompactions {
   readonly #storage: Storage
   readonly #run: ImportRun
   readonly outcomes: CompactionOutcome[] = []
+  #before: ReadonlyMap<unknown, Compaction> | undefined
 
   constructor(storage: Storage, run: ImportRun) {
     this.#storage = storage
@@ -43,11 +44,13 @@ export class ImportedCompactions {
       sessionId,
       resolveModel(undefined, undefined, undefined).key,
     ))!
-    const own = uuidv5(`${snapshot.session.incarnation}\n${this.#run.source}\n${id}`, NAMESPACE)
-    const [known] = await this.#storage.compactions(sessionId, { id: own })
+    // The session's own name too, for a copy restored under another id has the incarnation of the first.
+    const name = `${snapshot.session.incarnation}\n${sessionId}\n${this.#run.source}\n${id}`
+    const own = uuidv5(name, NAMESPACE)
+    const known = await this.#known(sessionId, id, own)
     if (known !== undefined) {
       const isTakenBack = compaction.undone === true && (await this.#takeBack(sessionId, known))
-      this.outcomes.push({ id, status: isTakenBack ? 'applied' : 'known', compactionId: own })
+      this.outcomes.push({ id, status: isTakenBack ? 'applied' : 'known', compactionId: known.id })
       return
     }
     const rows = rowsWithin(snapshot.view.rows, positionsOf(compaction.covers))
@@ -69,6 +72,22 @@ export class ImportedCompactions {
       }
     })
     await this.#commit(snapshot, compaction, steps, { id, compactionId: own, rowsLeft: planned.rowsLeft })
+  }
+
+  /** One that was imported already: by this import, or one before it. */
+  async #known(sessionId: string, importedId: string, own: string): Promise<Compaction | undefined> {
+    const [found] = await this.#storage.compactions(sessionId, { id: own })
+    if (found !== undefined) return found
+    this.#before ??= await this.#importedBefore(sessionId)
+    return this.#before.get(importedId)
+  }
+
+  /** By what their source calls them, not by id: a new session gets its id at the end, and a restored one may have others. */
+  async #importedBefore(sessionId: string): Promise<ReadonlyMap<unknown, Compaction>> {
+    const there = await this.#storage.compactions(sessionId, {})
+    const ofSource = there.filter(({ params }) => params.source === this.#run.source)
+    // Of a run of several steps the last one counts.
+    return new Map(ofSource.map((one) => [one.params.importedId, one]))
   }
 
   /**

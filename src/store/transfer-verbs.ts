@@ -58,8 +58,8 @@ export class TransferVerbs<S extends Storage> extends SessionVerbs<S> {
    * redone. Every record is checked, so they may come from anybody. It is written in batches, seen by nobody and in no list until all of it
    * is there and `verifySession` finds nothing; when something fails nothing of it is left.
    *
-   * With `id` it becomes a session of that name. Compactions have one name in the whole store: when theirs are taken, they and their
-   * runs get others, always the same for the same session. An attempt at a summary that was running when it was exported has expired.
+   * With `id` it becomes a session of that name. Compactions have one name in the whole store: under another id, and when theirs are
+   * taken, they and their runs get others, always the same for the same session. An attempt at a summary that was running when it was exported has expired.
    * When the session is there as this very history, nothing is written and the answer says `existing`.
    *
    * Throws `HISTORY_REFUSED` with the number of the record and why, `SESSION_EXISTS` for a session that is another one, or the same at

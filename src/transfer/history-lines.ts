@@ -62,10 +62,12 @@ export type RestoreFromOptions = Pick<RestoreOptions, 'signal'> & {
 /** Errors that say one history cannot be restored, and nothing of the others. */
 const OF_HISTORY = ['HISTORY_REFUSED', 'SESSION_EXISTS', 'ESTIMATOR_UNKNOWN'] as const
 
-/** Whether a file begins as a history does. */
+/** Whether a file begins as a history does, or as one that has lost its header: that is refused, and not taken for a file of somebody else. */
 export function recogniseHistory({ values }: Head): boolean {
   const [first] = values
-  return isObject(first) && first.type === 'header' && first.format === HISTORY_FORMAT
+  if (!isObject(first)) return false
+  if (first.type === 'session') return 'incarnation' in first && 'viewEpoch' in first
+  return first.type === 'header' && first.format === HISTORY_FORMAT
 }
 
 /** The lines of records, with the checksum in the last one. Throws what the records throw. */

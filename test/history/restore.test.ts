@@ -278,6 +278,15 @@ describe('under another id', () => {
     expect(await restoreLines(store, lines)).toMatchObject([{ restored: { existing: false } }])
   })
 
+  it('is restored at the same time as the first', async () => {
+    const [store, other] = [await openMemory(), await openMemory()]
+    await everyKind(store)
+    const lines = await linesOf(store, 's')
+    await Promise.all([restoreLines(other, lines), restoreLines(other, lines, { id: 't' })])
+    await restoreLines(store, lines, { id: 't' })
+    for (const id of ['s', 't']) expect(await everythingOf(other, id)).toEqual(await everythingOf(store, id))
+  })
+
   it('gets the same names in every store', async () => {
     const names = []
     for (const store of [await openMemory(), await openMemory()]) {
@@ -304,6 +313,36 @@ function withoutNames(value: object): unknown {
   expect(names.size).toBeGreaterThan(4)
   return JSON.parse(text)
 }
+
+describe('a copy of an imported session', () => {
+  const talk = (from: number, to: number): ImportEvent[] =>
+    Array.from({ length: to - from + 1 }, (_, i) => ({
+      ...{ type: 'message', at: {} },
+      message: { ...say('user', `m${from + i}`), idempotencyKey: `k${from + i}` },
+    }))
+  const condensed = (id: string, from: number, to: number): ImportEvent => ({
+    ...{ type: 'compaction', at: {} },
+    compaction: { id, kind: 'condense', covers: [[from, to]], text: `for ${id}` },
+  })
+  const statuses = async (store: SqliteStore, id: string, events: ImportEvent[]): Promise<unknown> =>
+    (await store.importSession(id, events, { source: 'elsewhere' })).compactions.map(({ status }) => status)
+
+  it('takes the same import again, and what has been added to it, beside the first', async () => {
+    const store = await openMemory()
+    const events = [...talk(1, 8), condensed('x', 1, 4)]
+    expect(await statuses(store, 's', events)).toEqual(['applied'])
+    await restoreLines(store, await linesOf(store, 's'), { id: 't' })
+    expect(await statuses(store, 't', events)).toEqual(['known'])
+    events.push(...talk(9, 10), condensed('y', 5, 8))
+    for (const id of ['s', 't']) {
+      expect(await statuses(store, id, events)).toEqual(['known', 'applied'])
+      expect(await statuses(store, id, events)).toEqual(['known', 'known'])
+      const view = await store.getEffectiveHistory(id)
+      expect(view.map(({ content }) => content)).toEqual(['for x', 'for y', 'm9', 'm10'])
+      expect((await store.verifySession(id)).findings).toEqual([])
+    }
+  })
+})
 
 describe('a store', () => {
   it('refuses a session counted by an estimator it was not given, before it writes anything', async () => {

@@ -13,6 +13,8 @@ export type RunOptions = {
   readonly typed?: string
   readonly signal?: AbortSignal
   readonly page?: NonNullable<Io['page']>
+  /** What is done before data are written to `out`. */
+  readonly beforePour?: () => Promise<void>
   readonly cwd?: string
   readonly dataFolder?: string
 }
@@ -50,6 +52,10 @@ export async function runCli(argv: readonly string[], options: RunOptions = {}):
     version: '9.8.7',
     dataFolder: async () => options.dataFolder ?? '/nowhere/undertext',
     ...(options.page !== undefined && { page: options.page }),
+    pour: async (text) => {
+      await options.beforePour?.()
+      texts.out += text
+    },
   })
   return {
     exit,

@@ -112,3 +112,17 @@ it('stops when that is asked for', async () => {
   await expect(work).rejects.toMatchObject({ code: 'IMPORT_ABORTED', facts: { imported: 0 } })
   expect(await sessionIds()).toEqual([])
 })
+
+it('knows a file that has lost its beginning for a history, and restores the others in it', async () => {
+  for (const id of ['a', 'b']) await talk(id, 2)
+  const path = await exported('a', 'b')
+  const lines = (await readFile(path, 'utf8')).split('\n')
+  await writeFile(path, lines.slice(1).join('\n'))
+  const { source, conversations } = await importFile(store, path, { skipBad: true })
+  expect(source).toBe('undertext')
+  expect(conversations).toMatchObject([
+    { status: 'refused', problems: [{ line: 1, why: 'a history begins with its header' }] },
+    { sessionId: 'b', status: 'imported' },
+  ])
+  expect(await sessionIds()).toEqual(['b'])
+})

@@ -16,6 +16,12 @@ export type ExportCommandOptions = Pick<DocumentOptions, 'hidden' | 'images' | '
   readonly full?: boolean
 }
 
+/** `-` is the standard output, as programs have it. */
+export function toOutput(options: ExportCommandOptions): ExportCommandOptions {
+  const { output, ...others } = options
+  return output === '-' ? others : options
+}
+
 /** The format that was named, or that the file's name tells. */
 export function formatOf({ format, output }: ExportCommandOptions): ExportFormat {
   if (format !== undefined) return format

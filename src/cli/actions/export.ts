@@ -1,3 +1,4 @@
+import { isUndertextError } from '../../errors.ts'
 import type { SqliteStore } from '../../open.ts'
 import { exportHtml } from '../../transfer/export-html.ts'
 import { exportMarkdown } from '../../transfer/export-markdown.ts'
@@ -8,15 +9,16 @@ import type { Context } from '../command.ts'
 import { EXIT } from '../exit-codes.ts'
 import { bytes, counted } from '../output/figures.ts'
 import { allSessions } from '../references.ts'
-import { type ExportCommandOptions, type ExportFormat, formatOf } from './export-format.ts'
-import { openTarget } from './export-target.ts'
+import { type ExportCommandOptions, type ExportFormat, formatOf, toOutput } from './export-format.ts'
+import { openTarget, type Target } from './export-target.ts'
 
 /** Writes sessions to a file or to the standard output. */
 export async function exportSessions(
   context: Context,
   given: readonly string[],
-  options: ExportCommandOptions,
+  asked: ExportCommandOptions,
 ): Promise<number> {
+  const options = toOutput(asked)
   const format = formatOf(options)
   refuseContradictions(context, given, options, format)
   const store = await context.open('read')
@@ -24,33 +26,55 @@ export async function exportSessions(
   const remarks = new Map<string, number>()
   const remark = (why: string): void => void remarks.set(why, (remarks.get(why) ?? 0) + 1)
   const target = await openTarget(context, options)
+  const written: string[] = []
   try {
-    for (const session of sessions)
-      for await (const piece of pieces(store, session, format, options, remark)) {
-        if (context.signal.aborted) throw new CliError('INTERRUPTED', 'Interrupted; no file was written.')
-        await target.write(piece)
-      }
+    for (const session of sessions) {
+      const isThere = await pour(context, target, pieces(store, session, format, options, remark), {
+        mayBeGone: options.all === true,
+      })
+      if (isThere) written.push(session)
+    }
     await target.finish()
   } catch (error) {
     await target.discard()
     throw error
   }
-  tell(context, { sessions, format, file: options.output ?? null, bytes: target.bytes, remarks })
+  tell(context, { sessions: written, format, file: options.output ?? null, bytes: target.bytes, remarks })
   return EXIT.done
+}
+
+/** Writes a session; answers false for one that was purged before anything of it was written, where that may be. */
+async function pour(
+  { signal }: Context,
+  target: Target,
+  session: AsyncIterable<string>,
+  { mayBeGone }: { readonly mayBeGone: boolean },
+): Promise<boolean> {
+  let isBegun = false
+  try {
+    for await (const piece of session) {
+      isBegun = true
+      if (signal.aborted) throw new CliError('INTERRUPTED', 'Interrupted; no file was written.')
+      await target.write(piece)
+    }
+    return true
+  } catch (error) {
+    if (mayBeGone && !isBegun && isUndertextError(error, 'SESSION_NOT_FOUND')) return false
+    throw error
+  }
 }
 
 function refuseContradictions(
   context: Context,
   given: readonly string[],
-  { all, output, lines, rendered, full }: ExportCommandOptions,
+  { all, output, lines, rendered, full, hidden, images, cutOutputs }: ExportCommandOptions,
   format: ExportFormat,
 ): void {
   const wrong = (sentence: string, hint?: string): never => {
     throw new CliError('WRONG_USE', sentence, hint === undefined ? {} : { hint })
   }
   if (all === true && given.length > 0) wrong('--all means every session, so none is named beside it.')
-  if (all !== true && given.length === 0)
-    wrong('There is no session to export.', 'Name one, or @ for the newest, or give --all.')
+  if (all !== true && given.length === 0) wrong('There is no session to export.', missing(rendered))
   const isOne = all !== true && given.length === 1
   if (!isOne && format !== 'history')
     wrong(`Several sessions can be exported as history only, not as ${format}.`, 'Export them one by one.')
@@ -59,6 +83,17 @@ function refuseContradictions(
   const ofView = Object.entries({ lines, rendered, full }).find(([, value]) => value !== undefined)
   if (ofView !== undefined && ['history', 'markdown', 'html'].includes(format))
     wrong(`--${ofView[0]} is of the formats of the view, and this is ${format}.`)
+  const ofDocument = Object.entries({ hidden, images, 'cut-outputs': cutOutputs }).find(
+    ([, value]) => value !== undefined,
+  )
+  if (ofDocument !== undefined && !['markdown', 'html'].includes(format))
+    wrong(`--${ofDocument[0]} is of documents (markdown, html), and this is ${format}.`)
+}
+
+/** `--rendered` takes the word behind it, so that may have been meant for the session. */
+function missing(rendered: ExportCommandOptions['rendered']): string {
+  if (typeof rendered !== 'string') return 'Name one, or @ for the newest, or give --all.'
+  return `--rendered took ${JSON.stringify(rendered)} for a provider; name the session before it.`
 }
 
 async function chosen(
@@ -75,6 +110,8 @@ async function chosen(
   const ids: string[] = []
   for (const archived of [false, true])
     for await (const { id } of allSessions(store, { archived })) ids.push(id)
+  // The oldest first: sessions are listed as they came in, and a copy of the store should list them as this one does.
+  ids.reverse()
   return ids
 }
 

@@ -18,7 +18,7 @@ Without --format the end of the file's name decides (.md, .html), else it is "hi
       .argument('[session...]', 'sessions to export')
       .option('--all', 'all sessions, archived ones too (format history)')
       .addOption(new Option('--format <format>', 'what is written').choices(EXPORT_FORMATS))
-      .option('-o, --output <file>', 'write to this file; without, to the standard output')
+      .option('-o, --output <file>', 'write to this file; without, or with -, to the standard output')
       .option('--force', 'replace the file when it is there')
       .option('--lines', 'a JSON value a line instead of one document (formats of the view)')
       .option('--rendered [provider]', 'the view made valid for a provider; unsaid, for that of the format')
