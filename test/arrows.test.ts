@@ -172,6 +172,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'tokenizers/tokenizer.ts',
     'transfer',
     'usage-totals.ts',
+    'version.ts',
   ],
   'errors.ts': [],
   'events.ts': ['core'],

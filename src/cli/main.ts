@@ -1,7 +1,9 @@
 #!/usr/bin/env node
 import { spawn } from 'node:child_process'
-import { readFileSync, writeSync } from 'node:fs'
+import { writeSync } from 'node:fs'
+import { PACKAGE_VERSION } from '../version.ts'
 import type { Sink } from './command.ts'
+import { EXIT } from './exit-codes.ts'
 import type { Io } from './io.ts'
 import { runProgram } from './program.ts'
 
@@ -11,7 +13,7 @@ import { runProgram } from './program.ts'
 function interrupts(): AbortSignal {
   const controller = new AbortController()
   process.on('SIGINT', () => {
-    if (controller.signal.aborted) process.exit(130)
+    if (controller.signal.aborted) process.exit(EXIT.interrupted)
     controller.abort()
   })
   return controller.signal
@@ -20,10 +22,10 @@ function interrupts(): AbortSignal {
 /** Whoever reads a stream may leave before its end, as `head` does: that is no error. */
 function sinkOf(stream: NodeJS.WriteStream): Sink {
   stream.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code === 'EPIPE') process.exit(0)
+    if (error.code === 'EPIPE') process.exit(EXIT.done)
     if (stream !== process.stderr)
       writeSync(2, `undertext: The output cannot be written (${error.code ?? error.name}).\n`)
-    process.exit(5)
+    process.exit(EXIT.unusable)
   })
   return {
     isTerminal: stream.isTTY === true,
@@ -56,10 +58,6 @@ function page(command: string, text: string): Promise<boolean> {
   })
 }
 
-const VERSION = (
-  JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string }
-).version
-
 const io: Io = {
   out: sinkOf(process.stdout),
   err: sinkOf(process.stderr),
@@ -67,7 +65,7 @@ const io: Io = {
   env: process.env,
   cwd: process.cwd(),
   signal: interrupts(),
-  version: VERSION,
+  version: PACKAGE_VERSION,
   dataFolder: async () => (await import('env-paths')).default('undertext', { suffix: '' }).data,
   pour,
   page,
