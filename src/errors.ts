@@ -190,7 +190,7 @@ const SENTENCES: { readonly [C in ErrorCode]: (facts: Failures[C]) => string } =
     `The import of ${JSON.stringify(file)} was aborted by its signal; ${conversations(imported)}. Import it again: what is there is not added twice.`,
   FILE_UNREADABLE: ({ file, detail }) => `${JSON.stringify(file)} cannot be read: ${detail}`,
   FILE_UNRECOGNISED: ({ file, looks }) =>
-    `${JSON.stringify(file)} is in no form that is known: it looks like ${looks}.`,
+    `${JSON.stringify(file)} is not recognised: it looks like ${looks}. docs/imports.md says what is recognised.`,
   FILE_CHANGED: ({ file, imported }) =>
     `${JSON.stringify(file)} was changed between the check and the writing; ${conversations(imported)}. Import it again when nobody writes to it.`,
   HISTORY_DIVERGED: ({ sessionId, position, why }) =>

@@ -15,7 +15,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   tokenizers: ['core'],
   compaction: ['core', 'events.ts', 'storage/storage.ts', 'summarizers', 'process.ts'],
   plain: ['core', 'summarizers', 'compaction'],
-  strategies: ['core', 'plain', 'compaction', 'summarizers'],
+  strategies: ['core', 'plain'],
   turn: [
     'core',
     'config',
@@ -44,11 +44,10 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'store.ts',
     'store-options.ts',
   ],
-  'claude-agent-sdk.ts': ['formats', 'claude-agent-sdk'],
+  'claude-agent-sdk.ts': ['claude-agent-sdk'],
   'claude-agent-sdk': ['core', 'formats', 'storage/storage.ts', 'store', 'store.ts'],
   'ai-sdk': [
     'core',
-    'compaction',
     'formats',
     'request',
     'storage/storage.ts',
@@ -56,7 +55,6 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'store.ts',
     'store-options.ts',
     'summarizers',
-    'turn',
   ],
   background: ['core', 'config', 'compaction', 'events.ts', 'stats.ts', 'storage/storage.ts', 'process.ts'],
   request: [
@@ -67,7 +65,6 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'files',
     'stats.ts',
     'store-options.ts',
-    'storage/storage.ts',
     'turn',
     'usage-result.ts',
   ],
@@ -135,7 +132,6 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'store-options.ts',
     'strategies',
     'summarizers',
-    'background',
     'request',
     'turn',
     'undo-if-fits.ts',
@@ -146,10 +142,9 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   transfer: [
     'core',
     'ai-sdk',
-    'claude-agent-sdk',
-    'claude-agent-sdk',
+    'claude-agent-sdk/entry.ts',
     'formats',
-    'history',
+    'history/restore-session.ts',
     'import/import-types.ts',
     'openai-agents',
     'stats.ts',
@@ -159,20 +154,25 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   ],
   cli: [
     'ai-sdk',
-    'core',
-    'transfer',
-    'compaction',
+    'compaction/preview.ts',
+    'compaction/result.ts',
     'config',
+    'core',
     'events.ts',
-    'formats',
+    'formats/to-openai.ts',
     'open.ts',
     'request',
     'stats.ts',
-    'storage',
+    // What `doctor` says of a file that is no store, and texts of replacements, which no verb of the store answers.
+    'storage/sqlite/driver.ts',
+    'storage/sqlite/row-codec.ts',
+    'storage/storage.ts',
     'store-options.ts',
     'summarizers',
-    'tokenizers',
+    'tokenizers/tokenizer.ts',
+    'transfer',
     'usage-totals.ts',
+    'version.ts',
   ],
   'errors.ts': [],
   'events.ts': ['core'],
@@ -209,6 +209,16 @@ it('imports only in the directions drawn', () => {
     return !(MAY_IMPORT[room] ?? []).some((allowed) => to === allowed || roomOf(to) === allowed)
   })
   expect(wrong).toEqual([])
+})
+
+it('draws no arrow that nobody goes', () => {
+  const idle = Object.entries(MAY_IMPORT).flatMap(([room, targets]) => {
+    const gone = imports.filter(({ from }) => roomOf(from) === room).map(({ to }) => to)
+    return targets
+      .filter((target) => !gone.some((to) => to === target || roomOf(to) === target))
+      .map((target) => `${room} → ${target}`)
+  })
+  expect(idle).toEqual([])
 })
 
 it('has a place for every room', () => {

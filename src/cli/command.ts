@@ -1,5 +1,4 @@
 import type { Command as Commander } from 'commander'
-import type { Settings } from '../config/settings.ts'
 import type { OpenOptions, SqliteStore } from '../open.ts'
 
 /*
@@ -86,8 +85,6 @@ export type Progress = {
   at(share: number, text: string): void
   end(text: string): void
 }
-
-export type { Settings }
 
 /** A command. `register` adds it to the program; `run` is wired by the program, which turns what it throws into an exit code. */
 export type CliCommand = {

@@ -11,7 +11,7 @@ import { purgeCommand } from './commands/purge.ts'
 import { sessionsCommand } from './commands/sessions.ts'
 import { showCommand } from './commands/show.ts'
 import { statsCommand } from './commands/stats.ts'
-import { redoCommand, undoCommand } from './commands/turn.ts'
+import { redoCommand, undoCommand } from './commands/undo.ts'
 import { verifyCommand } from './commands/verify.ts'
 
 /** All commands, in the order `--help` lists them. */

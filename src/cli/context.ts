@@ -1,8 +1,7 @@
-import { join, resolve } from 'node:path'
 import type { SqliteStore } from '../open.ts'
-import { CliError } from './cli-error.ts'
 import type { Context } from './command.ts'
 import type { Io } from './io.ts'
+import { locate } from './location.ts'
 import { printable } from './output/print-json.ts'
 import { createStyle, hasColours, sealed } from './output/style.ts'
 import { page } from './pager.ts'
@@ -76,13 +75,4 @@ export async function createContext(io: Io, options: GlobalOptions): Promise<Ope
     printJson: (value) => out.write(`${printable(value)}\n`),
   }
   return { context, close: async () => void (await Promise.all(stores.map((store) => store.close()))) }
-}
-
-/** Where the store is. An empty variable says nothing. */
-async function locate(io: Io, option: string | undefined): Promise<Context['location']> {
-  if (option === '') throw new CliError('WRONG_USE', '--db names no file.')
-  if (option !== undefined) return { path: resolve(io.cwd, option), from: 'option' }
-  const variable = io.env.UNDERTEXT_DB ?? ''
-  if (variable !== '') return { path: resolve(io.cwd, variable), from: 'environment' }
-  return { path: join(await io.dataFolder(), 'undertext.db'), from: 'default' }
 }

@@ -1,7 +1,9 @@
 #!/usr/bin/env node
 import { spawn } from 'node:child_process'
-import { readFileSync, writeSync } from 'node:fs'
+import { writeSync } from 'node:fs'
+import { PACKAGE_VERSION } from '../version.ts'
 import type { Sink } from './command.ts'
+import { EXIT } from './exit-codes.ts'
 import type { Io } from './io.ts'
 import { runProgram } from './program.ts'
 
@@ -12,7 +14,7 @@ function interrupts(): AbortSignal {
   const controller = new AbortController()
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.on(name, () => {
-      if (controller.signal.aborted) process.exit(130)
+      if (controller.signal.aborted) process.exit(EXIT.interrupted)
       controller.abort()
     })
   }
@@ -28,7 +30,7 @@ function sinkOf(stream: NodeJS.WriteStream): Sink {
   let isGone = false
   stream.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') cannotWrite(stream, error)
-    if (!isChanging) process.exit(0)
+    if (!isChanging) process.exit(EXIT.done)
     isGone = true
     if (stream === process.stdout) readerLeft.abort()
   })
@@ -54,7 +56,7 @@ function cannotWrite(stream: NodeJS.WriteStream, { code = 'EIO' }: NodeJS.ErrnoE
     } catch {
       // There is nobody to tell.
     }
-  process.exit(5)
+  process.exit(EXIT.unusable)
 }
 
 /** Writes and waits until there is room again. */
@@ -76,10 +78,6 @@ function page(command: string, text: string): Promise<boolean> {
   })
 }
 
-const VERSION = (
-  JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string }
-).version
-
 const io: Io = {
   out: sinkOf(process.stdout),
   err: sinkOf(process.stderr),
@@ -91,7 +89,7 @@ const io: Io = {
   changes: () => {
     isChanging = true
   },
-  version: VERSION,
+  version: PACKAGE_VERSION,
   dataFolder: async () => (await import('env-paths')).default('undertext', { suffix: '' }).data,
   pour,
   page,

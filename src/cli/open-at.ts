@@ -1,10 +1,11 @@
 import { existsSync } from 'node:fs'
 import { chmod, mkdir, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { unknownVariables } from '../config/environment.ts'
+import { knownVariables, unknownVariables } from '../config/environment.ts'
 import { type OpenOptions, openStore, type SqliteStore } from '../open.ts'
 import { CliError } from './cli-error.ts'
 import type { Context } from './command.ts'
+import { LOCATED_BY } from './location.ts'
 
 type Given = Pick<OpenOptions, 'config'> & Pick<Context, 'env' | 'err' | 'style'>
 
@@ -19,20 +20,17 @@ export async function openAt(
 ): Promise<SqliteStore> {
   if (access !== 'write' && !existsSync(path)) throw noStore(path, from)
   if (access === 'write' && from === 'default') await makeFolderOf(path)
-  const unknown = unknownVariables(env)
-  for (const name of unknown)
+  for (const name of unknownVariables(env))
     err.write(style.yellow(`undertext: nothing reads ${name}; docs/configuration.md has the variables.\n`))
-  const known = Object.fromEntries(Object.entries(env).filter(([name]) => !unknown.includes(name)))
   return openStore(path, {
-    env: known,
+    env: knownVariables(env),
     readonly: access === 'read',
     ...(config !== undefined && { config }),
   })
 }
 
 function noStore(path: string, from: Context['location']['from']): CliError {
-  const where = { option: '--db', environment: 'UNDERTEXT_DB', default: 'the default place' }[from]
-  return new CliError('NOT_THERE', `There is no store at ${path} (${where}).`, {
+  return new CliError('NOT_THERE', `There is no store at ${path} (${LOCATED_BY[from]}).`, {
     facts: { path, from },
     hint: 'Name one with --db PATH or UNDERTEXT_DB, or make one: undertext chat, undertext import FILE.',
   })

@@ -51,7 +51,7 @@ export async function runProgram(argv: readonly string[], io: Io): Promise<numbe
 }
 
 /** The program with all its commands. `run` runs an action in a context of its own. */
-export function createProgram(argv: readonly string[], io: Io, run: Runner): Commander {
+function createProgram(argv: readonly string[], io: Io, run: Runner): Commander {
   const isPlain = argv.includes('--no-color')
   const colours = { out: hasColours(io.out, io.env, isPlain), err: hasColours(io.err, io.env, isPlain) }
   const out = sealed(io.out, colours.out)

@@ -1,4 +1,7 @@
-/** Provider and model of a command line; `--model provider/model` says both, where `--provider` says nothing. */
+/**
+ * Provider and model of a command line: `--model provider/model` says both and `--model provider/` the provider alone, where `--provider`
+ * says nothing.
+ */
 export function providerAndModel({
   provider,
   model,
@@ -7,6 +10,7 @@ export function providerAndModel({
   readonly model?: string | undefined
 }): { readonly provider?: string; readonly model?: string } {
   const slash = provider === undefined && model !== undefined ? model.indexOf('/') : -1
-  if (slash > 0) return { provider: model!.slice(0, slash), model: model!.slice(slash + 1) }
-  return { ...(provider !== undefined && { provider }), ...(model !== undefined && { model }) }
+  const whose = slash > 0 ? model!.slice(0, slash) : provider
+  const which = slash > 0 ? model!.slice(slash + 1) || undefined : model
+  return { ...(whose !== undefined && { provider: whose }), ...(which !== undefined && { model: which }) }
 }

@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream'
 import { confirm as askConfirm, text as askText, isCancel } from '@clack/prompts'
 import { CliError } from './cli-error.ts'
 import type { Io } from './io.ts'
@@ -30,5 +31,5 @@ function plain(question: string): string {
 }
 
 function streams({ input, err, signal }: Io) {
-  return { input: input as never, output: terminalOf(err), signal }
+  return { input: input as Readable, output: terminalOf(err), signal }
 }

@@ -48,6 +48,12 @@ export function unknownVariables(environment: Environment): string[] {
   )
 }
 
+/** An environment without the variables under the prefix that nothing reads. */
+export function knownVariables(environment: Environment): Environment {
+  const unknown = new Set(unknownVariables(environment))
+  return Object.fromEntries(Object.entries(environment).filter(([name]) => !unknown.has(name)))
+}
+
 /** `enablePrune` as `UNDERTEXT_ENABLE_PRUNE`. */
 export function variableOf(setting: SettingName): string {
   return PREFIX + setting.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()

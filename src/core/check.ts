@@ -35,6 +35,12 @@ function describeIssues(error: z.ZodError): string {
   return [...lines, ...more].join('; ')
 }
 
+/** Whether something gives values, one after the other: a text is none. */
+export function isIterable<T>(value: unknown): value is AsyncIterable<T> | Iterable<T> {
+  if (typeof value !== 'object' || value === null) return false
+  return Symbol.asyncIterator in value || Symbol.iterator in value
+}
+
 /** Longest id, owner, title or key, in UTF-16 units. Indexes stay small, and errors can name it. */
 export const MAX_NAME_LENGTH = 1_000
 

@@ -1,19 +1,15 @@
 import { z } from 'zod'
 import { nameSchema } from '../core/check.ts'
-import { type HistoryHead, headRecords, recordId } from '../core/history/records.ts'
+import { type HistoryHead, headRecords, type ReplacementRecord, recordId } from '../core/history/records.ts'
 import { canonicalJson } from '../core/json.ts'
 import type { Finding } from '../core/verify.ts'
 import { isUndertextError, UndertextError } from '../errors.ts'
-import { lengthOf } from '../import/batch.ts'
+import { Batch, MOST_TOGETHER } from '../import/batch.ts'
 import { discardDead, othersFirst, staged } from '../import/staging.ts'
 import type { RestoredRow, Restoring, Session, SessionFields, Storage } from '../storage/storage.ts'
 import { CheckedRecords, type HistoryRecords, type NumberedRecord, refused } from './checked-records.ts'
 import { exportSession } from './export-session.ts'
 import { type Names, namesWithin, OWN_NAMES, renamedHead, renamedRow } from './renamed.ts'
-
-/** Most records written in one transaction, and about as many characters. */
-const MOST_RECORDS = 500
-const MOST_CHARACTERS = 4_000_000
 
 export const restoreSchema = z.strictObject({
   /** Restored under this id instead of its own. */
@@ -145,18 +141,18 @@ class Restore {
   }
 
   async #writeRows(restoring: Restoring, names: Names): Promise<void> {
-    const batch = new RowBatch()
+    const batch = new Batch<NumberedRecord>()
     for await (const { line, record } of this.#records.rows()) {
-      const isNewRow = record.type !== 'replacement'
-      if (isNewRow && batch.isFull) await this.#flush(restoring, batch)
+      // A row goes with what is shown in its place.
+      if (record.type !== 'replacement' && batch.isFull) await this.#flush(restoring, batch)
       batch.add({ line, record: renamedRow(record, names) })
     }
     await this.#flush(restoring, batch)
   }
 
-  async #flush(restoring: Restoring, batch: RowBatch): Promise<void> {
+  async #flush(restoring: Restoring, batch: Batch<NumberedRecord>): Promise<void> {
     if (this.#signal?.aborted === true) throw new UndertextError('ABORTED', { sessionId: this.#sessionId })
-    const rows = batch.take()
+    const rows = rowsOf(batch.take())
     try {
       await this.#storage.histories.writeRows(restoring, rows)
     } catch (error) {
@@ -171,12 +167,12 @@ class Restore {
     const { histories } = this.#storage
     const { audit, compactions } = restoring.head
     const numbers: number[] = []
-    for (let at = 0; at < audit.length; at += MOST_RECORDS) {
-      numbers.push(...(await histories.writeAudit(restoring, audit.slice(at, at + MOST_RECORDS))))
+    for (let at = 0; at < audit.length; at += MOST_TOGETHER) {
+      numbers.push(...(await histories.writeAudit(restoring, audit.slice(at, at + MOST_TOGETHER))))
       await othersFirst()
     }
-    for (let at = 0; at < compactions.length; at += MOST_RECORDS) {
-      await histories.writeCompactions(restoring, at, compactions.slice(at, at + MOST_RECORDS), numbers)
+    for (let at = 0; at < compactions.length; at += MOST_TOGETHER) {
+      await histories.writeCompactions(restoring, at, compactions.slice(at, at + MOST_TOGETHER), numbers)
       await othersFirst()
     }
     await histories.settle(restoring)
@@ -212,28 +208,12 @@ function twice(
 
 type NumberedRow = RestoredRow & { readonly line: number }
 
-/** Rows that are written together, each with what is shown in its place. */
-class RowBatch {
-  #rows: { line: number; row: RestoredRow['row']; replacements: RestoredRow['replacements'][number][] }[] = []
-  #records = 0
-  #characters = 0
-
-  get isFull(): boolean {
-    return this.#records >= MOST_RECORDS || this.#characters >= MOST_CHARACTERS
+/** Records as the rows they are of, each with what is shown in its place. They begin with a row. */
+function rowsOf(records: readonly NumberedRecord[]): NumberedRow[] {
+  const rows: (NumberedRow & { readonly replacements: ReplacementRecord[] })[] = []
+  for (const { line, record } of records) {
+    if (record.type === 'replacement') rows.at(-1)!.replacements.push(record)
+    else rows.push({ line, row: record, replacements: [] })
   }
-
-  add({ line, record }: NumberedRecord): void {
-    this.#records += 1
-    this.#characters += lengthOf(record)
-    if (record.type === 'replacement') this.#rows.at(-1)!.replacements.push(record)
-    else this.#rows.push({ line, row: record, replacements: [] })
-  }
-
-  take(): readonly NumberedRow[] {
-    const rows = this.#rows
-    this.#rows = []
-    this.#records = 0
-    this.#characters = 0
-    return rows
-  }
+  return rows
 }

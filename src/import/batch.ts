@@ -1,7 +1,5 @@
-import type { NewMessage } from '../core/message.ts'
-
-/** Most messages written in one transaction. */
-const MOST_MESSAGES = 500
+/** Most messages, or records, written in one transaction. */
+export const MOST_TOGETHER = 500
 /** About as many characters as are written in one transaction: it takes some tens of milliseconds. */
 const MOST_CHARACTERS = 4_000_000
 
@@ -11,13 +9,12 @@ export class Batch<T> {
   #characters = 0
 
   get isFull(): boolean {
-    return this.#things.length >= MOST_MESSAGES || this.#characters >= MOST_CHARACTERS
+    return this.#things.length >= MOST_TOGETHER || this.#characters >= MOST_CHARACTERS
   }
 
-  /** `message`: the one it is, or is about. */
-  add(thing: T, message: Partial<NewMessage>): void {
+  add(thing: T): void {
     this.#things.push(thing)
-    this.#characters += lengthOf(message.content) + lengthOf(message.metadata)
+    this.#characters += lengthOf(thing)
   }
 
   /** What was added since the last time. */
@@ -30,7 +27,7 @@ export class Batch<T> {
 }
 
 /** About how many characters a value has in JSON: what is long in a message stands in texts, inputs and data. */
-export function lengthOf(value: unknown): number {
+function lengthOf(value: unknown): number {
   if (typeof value === 'string') return value.length
   if (typeof value !== 'object' || value === null) return 8
   if (value instanceof Uint8Array) return value.length

@@ -1,7 +1,7 @@
-import { invalid } from '../core/check.ts'
+import { invalid, isIterable } from '../core/check.ts'
 import { isObject } from '../core/json.ts'
 import { checkMessages } from '../store/check-arguments.ts'
-import type { EventList, ImportEvent, ImportEvents } from './import-types.ts'
+import type { ImportEvent, ImportEvents } from './import-types.ts'
 
 /**
  * The events from their beginning, each looked at before it is handed on; what stands in a compaction and in fields is checked where they
@@ -9,7 +9,7 @@ import type { EventList, ImportEvent, ImportEvents } from './import-types.ts'
  */
 export async function* checkedEvents(events: ImportEvents): AsyncGenerator<ImportEvent> {
   const list: unknown = typeof events === 'function' ? events() : events
-  if (!isIterable(list)) throw invalid('importSession: events must be iterable')
+  if (!isIterable<ImportEvent>(list)) throw invalid('importSession: events must be iterable')
   for await (const event of list) {
     if (!isObject(event) || typeof event.type !== 'string')
       throw invalid('importSession: an event is no event')
@@ -18,9 +18,4 @@ export async function* checkedEvents(events: ImportEvents): AsyncGenerator<Impor
       throw invalid('importSession: an event has a type that is none')
     yield event
   }
-}
-
-function isIterable(list: unknown): list is EventList {
-  if (typeof list !== 'object' || list === null) return false
-  return Symbol.asyncIterator in list || Symbol.iterator in list
 }

@@ -53,7 +53,7 @@ async function settleAll(
     await known.settle(batch.take())
   }
   for await (const event of events) {
-    batch.add(event, event.type === 'message' ? event.message : {})
+    batch.add(event)
     if (batch.isFull) await settle()
   }
   await settle()

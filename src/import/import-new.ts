@@ -75,7 +75,7 @@ export class Writing {
   }
 
   async #add(message: NewMessage): Promise<void> {
-    this.#batch.add(message, message)
+    this.#batch.add(message)
     // What a provider compacted is noted right behind the block that says so.
     if (this.#batch.isFull || lastBlockOf(message.content) !== undefined) await this.flush()
   }

@@ -1,4 +1,4 @@
-import { check, invalid } from '../core/check.ts'
+import { check, invalid, isIterable } from '../core/check.ts'
 import type { HistoryRecord } from '../core/history/records.ts'
 import type { HistoryRecords } from '../history/checked-records.ts'
 import type { RestoreOptions, SessionRestore } from '../history/restore-session.ts'
@@ -78,9 +78,4 @@ export class TransferVerbs<S extends Storage> extends SessionVerbs<S> {
     }
     return restoreSession(host, records, checked)
   }
-}
-
-function isIterable(value: unknown): value is HistoryRecords {
-  if (typeof value !== 'object' || value === null) return false
-  return Symbol.asyncIterator in value || Symbol.iterator in value
 }

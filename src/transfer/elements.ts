@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { JsonSplitter, type Piece, type Raw } from './json-splitter.ts'
 import { ENDS_WITHIN, jsonOf, MAX_LINE_BYTES } from './lines.ts'
+import type { Place } from './source.ts'
 
 /**
  * What a file of one JSON value says, piece by piece: an element of its list, a field of its object, or what is wrong with a place. `list` is
@@ -31,21 +32,19 @@ export async function* readElements(
   options: ElementOptions = {},
 ): AsyncGenerator<JsonElement, void, undefined> {
   const { lists = [], fields = () => true, maxBytes = MAX_LINE_BYTES } = options
-  const splitter = new JsonSplitter({
-    isList: (key) => lists.includes(keyOf(key) ?? ''),
-    isWanted: (key) => {
-      const name = keyOf(key)
-      return name === undefined || fields(name)
-    },
-    maxBytes,
-  })
-  const wanted = (piece: Piece): boolean => {
-    if (piece.kind !== 'field') return true
-    const name = keyOf(piece.key)
+  // A field whose name is no JSON is told, as a problem.
+  const isWanted = (key: Raw): boolean => {
+    const name = keyOf(key)
     return name === undefined || fields(name)
   }
+  const splitter = new JsonSplitter({
+    isList: (key) => lists.includes(keyOf(key) ?? ''),
+    isWanted,
+    maxBytes,
+  })
+  const isTold = (piece: Piece): boolean => piece.kind !== 'field' || isWanted(piece.key)
   for await (const chunk of withoutMark(bytes))
-    for (const piece of splitter.push(chunk)) if (wanted(piece)) yield elementOf(piece, maxBytes)
+    for (const piece of splitter.push(chunk)) if (isTold(piece)) yield elementOf(piece, maxBytes)
   for (const piece of splitter.finish(ENDS_WITHIN)) yield elementOf(piece, maxBytes)
 }
 
@@ -69,7 +68,12 @@ function elementOf(piece: Piece, maxBytes: number): JsonElement {
   }
 }
 
-function elementIn(piece: Piece): { readonly element?: number } {
+/** Where a piece stands in its file. */
+export function placeOf(piece: JsonElement): Place {
+  return { line: piece.line, ...elementIn(piece) }
+}
+
+function elementIn(piece: Piece | JsonElement): { readonly element?: number } {
   return 'element' in piece && piece.element !== undefined ? { element: piece.element } : {}
 }
 

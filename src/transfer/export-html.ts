@@ -1,9 +1,8 @@
 import { detached, headOf } from '../core/characters.ts'
-import { check } from '../core/check.ts'
 import { partsOf, type StoredMessage } from '../core/message.ts'
 import { blocksOf } from './document/blocks.ts'
 import { counted, time } from './document/figures.ts'
-import { type DocumentOptions, type DocumentSettings, documentSchema } from './document/options.ts'
+import { type DocumentOptions, type DocumentSettings, documentSettings } from './document/options.ts'
 import { hiddenReason, insertedBy } from './document/reasons.ts'
 import {
   type DocumentCompaction,
@@ -12,6 +11,7 @@ import {
   readDocument,
   rowsOf,
   type SessionDocument,
+  shownRows,
 } from './document/session-document.ts'
 import { compactionName, rowName } from './document/summary-words.ts'
 import { blockHtml } from './html/block-html.ts'
@@ -36,14 +36,7 @@ export async function* exportHtml(
   sessionId: string,
   options: DocumentOptions = {},
 ): AsyncGenerator<string> {
-  const { hidden, images, cutOutputs, title, exportedAt } = check(documentSchema, options, 'exportHtml')
-  const settings: DocumentSettings = {
-    hidden: hidden ?? 'show',
-    images: images ?? 'inline',
-    cutOutputs,
-    title,
-    exportedAt,
-  }
+  const settings = documentSettings(options, { hidden: 'show', images: 'inline' }, 'exportHtml')
   const document = await readDocument(store, sessionId)
   yield pageHead(document, settings)
   for await (const row of rowsOf(store, document.session)) {
@@ -51,30 +44,13 @@ export async function* exportHtml(
     if (turn !== undefined) yield turn
   }
   yield PAGE_MIDDLE
-  yield* rowsHtml(store, document, settings)
+  for await (const row of shownRows(store, document.session, settings))
+    yield 'left' in row ? gapHtml(row.left) : rowHtml(row, document, settings)
   yield pageEnd((await hasChanged(store, document.session)) ? CHANGED : '')
 }
 
 const CHANGED =
   '<p class="gap">The session was changed while this page was written; it may be partly as before and partly as after.</p>\n'
-
-async function* rowsHtml(
-  store: DocumentStore,
-  document: SessionDocument,
-  settings: DocumentSettings,
-): AsyncGenerator<string> {
-  let left = 0
-  for await (const row of rowsOf(store, document.session)) {
-    if (row.hidden && settings.hidden === 'omit') {
-      if (row.kind === 'message') left++
-      continue
-    }
-    if (left > 0) yield gapHtml(left)
-    left = 0
-    yield rowHtml(row, document, settings)
-  }
-  if (left > 0) yield gapHtml(left)
-}
 
 function gapHtml(messages: number): string {
   return `<p class="gap">${counted(messages, 'message')} hidden here</p>\n`

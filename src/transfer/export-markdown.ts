@@ -1,15 +1,14 @@
-import { check } from '../core/check.ts'
 import type { StoredMessage } from '../core/message.ts'
 import { blocksOf } from './document/blocks.ts'
 import { counted, time } from './document/figures.ts'
-import { type DocumentOptions, type DocumentSettings, documentSchema } from './document/options.ts'
+import { type DocumentOptions, type DocumentSettings, documentSettings } from './document/options.ts'
 import { hiddenReason, insertedBy, statusWords } from './document/reasons.ts'
 import {
   type DocumentStore,
   hasChanged,
   readDocument,
-  rowsOf,
   type SessionDocument,
+  shownRows,
 } from './document/session-document.ts'
 import {
   compactionFacts,
@@ -39,27 +38,11 @@ export async function* exportMarkdown(
   sessionId: string,
   options: DocumentOptions = {},
 ): AsyncGenerator<string> {
-  const { hidden, images, cutOutputs, title, exportedAt } = check(documentSchema, options, 'exportMarkdown')
-  const settings: DocumentSettings = {
-    hidden: hidden ?? 'omit',
-    images: images ?? 'word',
-    cutOutputs,
-    title,
-    exportedAt,
-  }
+  const settings = documentSettings(options, { hidden: 'omit', images: 'word' }, 'exportMarkdown')
   const document = await readDocument(store, sessionId)
   yield headMarkdown(document, settings)
-  let left = 0
-  for await (const row of rowsOf(store, document.session)) {
-    if (row.hidden && settings.hidden === 'omit') {
-      if (row.kind === 'message') left++
-      continue
-    }
-    if (left > 0) yield leftOut(left)
-    left = 0
-    yield rowMarkdown(row, document, settings)
-  }
-  if (left > 0) yield leftOut(left)
+  for await (const row of shownRows(store, document.session, settings))
+    yield 'left' in row ? leftOut(row.left) : rowMarkdown(row, document, settings)
   if (await hasChanged(store, document.session))
     yield '\n*The session was changed while this document was written; it may be partly as before and partly as after.*\n'
 }

@@ -4,7 +4,9 @@ import { stringifyJson } from '../core/json.ts'
 import type { Mend } from '../core/render.ts'
 import type { ConversionNote, ConversionOptions } from '../formats/conversion.ts'
 import type { Store } from '../store.ts'
-import { type FormatWriter, VIEW_FORMATS, WRITERS, type Writable, type WrittenView } from './view-formats.ts'
+import { sessionRows } from './session-rows.ts'
+import { VIEW_FORMATS } from './view-formats.ts'
+import { type FormatWriter, WRITERS, type Writable, type WrittenView } from './view-writers.ts'
 
 /** What the export of a view needs of a store. */
 export type ViewStore = Pick<Store, 'getSession' | 'getEffectiveHistory' | 'getMessages' | 'renderHistory'>
@@ -53,7 +55,7 @@ export async function* exportView(
   const { format, lines, rendered, full, onNote, onMend } = check(viewSchema, options, 'exportView')
   const writer = WRITERS[format]
   if (full && format === 'neutral') {
-    yield* linesOf(allRows(store, sessionId), lines)
+    yield* linesOf(sessionRows(store, await store.getSession(sessionId)), lines)
     return
   }
   const messages = full
@@ -86,15 +88,6 @@ async function logOf(
 ): Promise<readonly Writable[]> {
   const rows = await store.getMessages(sessionId)
   return full === 'rows' ? rows : rows.filter(({ kind }) => kind === 'message')
-}
-
-/** Messages that are read at once. */
-const PAGE = 100
-
-async function* allRows(store: ViewStore, sessionId: string): AsyncGenerator<unknown> {
-  const { messageCount } = await store.getSession(sessionId)
-  for (let after = 0; after < messageCount; after += PAGE)
-    yield* await store.getMessages(sessionId, { after, before: messageCount + 1, limit: PAGE })
 }
 
 async function* documentOf(

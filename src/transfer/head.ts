@@ -4,7 +4,7 @@ import { partialJson } from './partial-json.ts'
 import type { Head, Input } from './source.ts'
 
 /** How much of a file its kind is told by, in bytes. */
-export const HEAD_BYTES: number = 256 * 1024
+const HEAD_BYTES = 256 * 1024
 
 /** Most values of a head. */
 const HEAD_VALUES = 200

@@ -10,6 +10,7 @@ import { isObject, stringifyJson } from '../core/json.ts'
 import { isUndertextError, UndertextError } from '../errors.ts'
 import type { RestoreOptions, SessionRestore } from '../history/restore-session.ts'
 import type { Store } from '../store.ts'
+import { ENDS_WITHIN } from './lines.ts'
 import type { Head } from './source.ts'
 
 /*
@@ -110,7 +111,7 @@ async function problemIn(cursor: Cursor, check: HistoryCheck): Promise<HistoryPr
       const why = check.take(record)
       if (why !== undefined) return { line: cursor.last, why }
     }
-    return check.isDone ? undefined : { line: cursor.last, why: CUT }
+    return check.isDone ? undefined : { line: cursor.last, why: ENDS_WITHIN }
   } catch (error) {
     if (isUndertextError(error, 'HISTORY_REFUSED')) return error.facts
     throw error
@@ -144,12 +145,6 @@ export async function* restoreFrom(
   }
 }
 
-const CUT = 'the file ends within it'
-
-function refused({ line, why }: HistoryProblem): UndertextError<'HISTORY_REFUSED'> {
-  return new UndertextError('HISTORY_REFUSED', { line, why })
-}
-
 /** A place in the lines, from which histories are read one after the other. */
 class Cursor {
   readonly #lines: AsyncIterator<HistoryLine> | Iterator<HistoryLine>
@@ -181,7 +176,7 @@ class Cursor {
     const sum = createHash('sha256')
     for (let count = 0; ; count++) {
       const line = await this.#next()
-      if (line === undefined) throw this.#refused(CUT)
+      if (line === undefined) throw this.#refused(ENDS_WITHIN)
       const value = this.#parsed(line)
       if (count > 0 && isHeader(value)) throw this.#cutBy(line)
       if (isEnd(value)) {
@@ -247,7 +242,7 @@ class Cursor {
   }
 
   #refused(why: string): UndertextError<'HISTORY_REFUSED'> {
-    const error = refused({ line: this.last, why })
+    const error = new UndertextError('HISTORY_REFUSED', { line: this.last, why })
     this.#own = error
     return error
   }

@@ -19,7 +19,7 @@ import { sessionNames } from './session-names.ts'
 import type { Source } from './source.ts'
 import { type ImportStore, writeFile } from './write-file.ts'
 
-const importStoreSchema = storeSchema<ImportStore>('importSession', 'getSession')
+const importStoreSchema = storeSchema<ImportStore>('importSession', 'restoreSession', 'getSession')
 
 /**
  * Brings the conversations of a file into a store: sessions of agents, exports of chats, transcripts. The kind of file is told by its content.

@@ -11,7 +11,7 @@ export type Piece = { readonly line: number } & (
       readonly element: number
       readonly bytes: Raw
     }
-  | { readonly kind: 'field'; readonly key: Raw; readonly bytes: Raw | undefined }
+  | { readonly kind: 'field'; readonly key: Raw; readonly bytes: Raw }
   | { readonly kind: 'problem'; readonly element?: number; readonly why: string }
 )
 

@@ -5,6 +5,7 @@ import { expect, it } from 'vitest'
 import { CHAT_COMMANDS } from '../../src/cli/chat/chat-commands.ts'
 import { chatCommand } from '../../src/cli/commands/chat.ts'
 import { compactCommand } from '../../src/cli/commands/compact.ts'
+import { COMMANDS } from '../../src/cli/commands.ts'
 
 const DOCS = join(import.meta.dirname, '..', '..', 'docs')
 
@@ -23,6 +24,21 @@ it.each([chatCommand, compactCommand])(
       [...options, '--json', '--yes'].filter((option) => !named.has(option) && option !== '--yes'),
     ).toEqual([])
     expect([...named].filter((option) => ![...options, '--json', '--yes'].includes(option))).toEqual([])
+  },
+)
+
+const SECTIONS = readFileSync(join(DOCS, 'cli.md'), 'utf8').split(/^### /m)
+
+it.each(COMMANDS.filter(({ name }) => name !== 'chat' && name !== 'compact'))(
+  'docs/cli.md names every option of $name',
+  (command) => {
+    const program = new Command()
+    command.register(program, async () => {})
+    const section = SECTIONS.find((part) =>
+      new RegExp(`(?:^|, )${command.name}(?: |$)`).test(part.split('\n')[0]!),
+    )
+    const options = program.commands[0]!.options.map(({ long }) => long!)
+    expect(options.filter((option) => !new RegExp(`${option}(?![\\w-])`).test(section ?? ''))).toEqual([])
   },
 )
 

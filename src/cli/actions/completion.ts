@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
 import type { Command as Commander } from 'commander'
 import type { SqliteStore } from '../../open.ts'
+import { statusWords } from '../../transfer/document/reasons.ts'
 import type { Context } from '../command.ts'
 import {
   type Candidate,
@@ -12,7 +13,7 @@ import {
 } from '../completion/candidates.ts'
 import { SCRIPTS } from '../completion/scripts.ts'
 import { EXIT } from '../exit-codes.ts'
-import { kindName, STATUS_WORDS } from '../log/compaction-words.ts'
+import { kindName } from '../log/compaction-words.ts'
 import { clipped } from '../output/layout.ts'
 import { safeLine } from '../output/safe-text.ts'
 import { allSessions } from '../references.ts'
@@ -88,7 +89,7 @@ async function compactionsOf(
   const compactions = (await store.listCompactions(session)).toReversed()
   const single = compactions.map((one) => ({
     value: one.id,
-    about: `${kindName(one)}, ${STATUS_WORDS[one.status]}`,
+    about: `${kindName(one)}, ${statusWords(one)}`,
   }))
   const runs = [...new Set(compactions.map(({ runId }) => runId))].map((value) => ({
     value,

@@ -1,7 +1,8 @@
 import type { Context } from '../command.ts'
-import { type Comparison, compare, counterOf, type TokenCounter, tokensOfRow } from '../diff/compare.ts'
+import { type Comparison, compare } from '../diff/compare.ts'
 import { diffLines } from '../diff/diff-lines.ts'
 import { EXIT } from '../exit-codes.ts'
+import { ownTokens, type TokenCounter, tokenCounter } from '../token-counter.ts'
 
 export type DiffOptions = { readonly now?: boolean; readonly full?: boolean }
 
@@ -14,8 +15,9 @@ export async function showDiff(
   const store = await context.open('read')
   const id = await context.session(store, givenSession)
   const target = await context.compaction(store, id, givenId)
-  const comparison = await compare(context.location.path, store, id, target, options.now === true)
-  const tokens = counterOf(await store.getSession(id))
+  const { estimator, provider = 'openai' } = await store.getSession(id)
+  const tokens = await tokenCounter(estimator, provider)
+  const comparison = await compare(context.location.path, store, id, target, options.now === true, tokens)
   if (context.json) context.printJson(jsonOf(id, comparison, tokens))
   else await context.page(`${diffLines(context, comparison, tokens, options.full === true).join('\n')}\n`)
   return EXIT.done
@@ -38,7 +40,7 @@ function jsonOf(session: string, comparison: Comparison, tokens: TokenCounter | 
         kind: one.seen.row.kind,
         role: one.seen.row.role,
         position: one.seen.row.position ?? null,
-        tokens: tokens === undefined ? null : tokensOfRow(one.seen, tokens),
+        tokens: tokens === undefined ? null : ownTokens(one.seen, tokens),
         parts: one.change === 'replaced' ? one.parts : [],
       })),
   }

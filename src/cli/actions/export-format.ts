@@ -1,24 +1,12 @@
 import { extname } from 'node:path'
+import type { DocumentOptions } from '../../transfer/document/options.ts'
+import { VIEW_FORMATS } from '../../transfer/view-formats.ts'
 
-/** What `export` can write. The forms of the view are those of `exportView`; a test holds the two lists together. */
-export const EXPORT_FORMATS = [
-  'history',
-  'markdown',
-  'html',
-  'neutral',
-  'flat',
-  'openai',
-  'openai-responses',
-  'anthropic',
-  'gemini',
-  'ai-sdk',
-  'ui',
-  'langchain',
-  'openai-agents',
-] as const
+/** What `export` can write: everything of a session, documents for people, and the forms of the view. */
+export const EXPORT_FORMATS = ['history', 'markdown', 'html', ...VIEW_FORMATS] as const
 export type ExportFormat = (typeof EXPORT_FORMATS)[number]
 
-export type ExportCommandOptions = {
+export type ExportCommandOptions = Pick<DocumentOptions, 'hidden' | 'images' | 'cutOutputs'> & {
   readonly all?: boolean
   readonly format?: ExportFormat
   readonly output?: string
@@ -26,9 +14,6 @@ export type ExportCommandOptions = {
   readonly lines?: boolean
   readonly rendered?: boolean | string
   readonly full?: boolean
-  readonly hidden?: string
-  readonly images?: string
-  readonly cutOutputs?: number
 }
 
 /** `-` is the standard output, as programs have it. */

@@ -125,8 +125,8 @@ function pieces(
   const { hidden, images, cutOutputs, lines, rendered, full } = options
   if (format === 'history') return historyLines(store.exportSession(session))
   const document = {
-    ...(hidden !== undefined && { hidden: hidden as 'omit' }),
-    ...(images !== undefined && { images: images as 'word' }),
+    ...(hidden !== undefined && { hidden }),
+    ...(images !== undefined && { images }),
     ...(cutOutputs !== undefined && { cutOutputs }),
   }
   if (format === 'markdown') return exportMarkdown(store, session, document)

@@ -1,24 +1,20 @@
-import type { SqliteStore } from '../../open.ts'
-import type { AuditEntry } from '../../storage/storage.ts'
 import type { Context } from '../command.ts'
 import { EXIT } from '../exit-codes.ts'
 import { logLines } from '../log/log-lines.ts'
 import {
   type LoggedCompaction,
   type LoggedRun,
+  readTimeline,
   type Timeline,
   type Transition,
-  timelineOf,
 } from '../log/timeline.ts'
 
 export type LogOptions = { readonly limit?: number }
 
-const PAGE = 10_000
-
 export async function showLog(context: Context, given: string, { limit }: LogOptions): Promise<number> {
   const store = await context.open('read')
   const id = await context.session(store, given)
-  const all = timelineOf(await store.listCompactions(id), await auditOf(store, id))
+  const all = await readTimeline(store, id)
   const timeline: Timeline = { runs: all.runs.slice(0, limit), events: limit === undefined ? all.events : [] }
   if (context.json)
     context.printJson({
@@ -28,15 +24,6 @@ export async function showLog(context: Context, given: string, { limit }: LogOpt
     })
   else await context.page(`${logLines(context, id, timeline, all.runs.length).join('\n')}\n`)
   return EXIT.done
-}
-
-async function auditOf(store: SqliteStore, id: string): Promise<AuditEntry[]> {
-  const entries: AuditEntry[] = []
-  for (;;) {
-    const page = await store.getAuditLog(id, { after: entries.at(-1)?.no ?? 0, limit: PAGE })
-    entries.push(...page)
-    if (page.length < PAGE) return entries
-  }
 }
 
 function runJson({ runId, at, compactions }: LoggedRun) {

@@ -53,7 +53,7 @@ async function tokensOf(store: SqliteStore, { id, messageCount }: Session): Prom
 }
 
 /** What `--json` tells of a session. */
-export function jsonOf(session: Listed) {
+function jsonOf(session: Listed) {
   const { id, title, owner, provider, model, createdAt, updatedAt, archivedAt } = session
   return {
     id,

@@ -5,6 +5,7 @@ import type { StatsOptions } from '../../store-options.ts'
 import { CliError } from '../cli-error.ts'
 import type { Context } from '../command.ts'
 import { EXIT } from '../exit-codes.ts'
+import { providerAndModel } from '../provider-and-model.ts'
 import { type RequestFigures, requestFigures } from '../stats/request-figures.ts'
 import { statsLines } from '../stats/stats-lines.ts'
 
@@ -27,7 +28,7 @@ export async function showStats(
   const { settings } = await store.getConfig(id)
   const models: RequestFigures[] = []
   for (const name of options.model ?? [undefined]) {
-    const { provider, model } = modelNamed(name)
+    const { provider, model } = providerAndModel({ model: name })
     const stats = await store.getContextStats(id, provider, model, request)
     if (stats !== null) models.push(requestFigures(stats, settings))
   }
@@ -73,15 +74,6 @@ function toolsIn(text: string, path: string): unknown[] {
   }
   if (Array.isArray(value)) return value
   throw new CliError('BAD_DATA', `${path} must hold a list of tool definitions.`, { facts: { path } })
-}
-
-/** `openai/gpt-4o`, `openai/` for a provider alone, `gpt-4o` for a model of the session's own provider. */
-function modelNamed(name: string | undefined): { provider?: string; model?: string } {
-  if (name === undefined) return {}
-  const at = name.indexOf('/')
-  if (at === -1) return { model: name }
-  const [provider, model] = [name.slice(0, at), name.slice(at + 1)]
-  return { ...(provider !== '' && { provider }), ...(model !== '' && { model }) }
 }
 
 function jsonOf({ stats, breakdown, free, target, due }: RequestFigures) {

@@ -1,17 +1,16 @@
-import type { Compaction, UndoOutcome } from '../../storage/storage.ts'
 import { CliError } from '../cli-error.ts'
 import { makePlan } from '../compact/make-plan.ts'
 import { planJson } from '../compact/plan-json.ts'
 import { shortPlanText } from '../compact/plan-text.ts'
 import { logLines } from '../log/log-lines.ts'
-import { timelineOf } from '../log/timeline.ts'
+import { readTimeline } from '../log/timeline.ts'
 import { share } from '../options.ts'
 import { count, counted, percent } from '../output/figures.ts'
 import { safeLine } from '../output/safe-text.ts'
-import { shortIds } from '../output/short-ids.ts'
 import { briefMessage } from './brief-message.ts'
 import type { Chat } from './chat.ts'
 import { chooseBackend } from './choose-backend.ts'
+import { redo, undo } from './undo-commands.ts'
 
 /** What can be said to the chat itself. */
 export type ChatCommand = {
@@ -27,8 +26,6 @@ export type ChatCommand = {
 
 /** Rows that `/show` and `/history` show when nobody says how many. */
 const FEW = 20
-/** Entries of the audit that `/log` reads. */
-const MOST_AUDITED = 10_000
 
 export const CHAT_COMMANDS: readonly ChatCommand[] = [
   { name: '/help', takes: '', does: 'this list', run: help },
@@ -115,7 +112,10 @@ async function stats({ store, conversation, reporter }: Chat): Promise<undefined
     ...(maxOutputTokens !== undefined && { maxTokens: maxOutputTokens }),
     ...(threshold !== undefined && { threshold }),
   })
-  if (stats === null) return reporter.note('There is nothing to count.') as undefined
+  if (stats === null) {
+    reporter.note('There is nothing to count.')
+    return
+  }
   const { estimatedInputTokens: tokens, availableInputTokens: available, breakdown, hidden } = stats
   const away = hidden.condensed + hidden.truncated + hidden.byHand
   reporter.result('/stats', stats, [
@@ -158,52 +158,10 @@ function targetOf(argument: string): number {
   }
 }
 
-async function undo(chat: Chat, argument: string): Promise<undefined> {
-  const { store, conversation } = chat
-  const target = await targetRun(chat, argument, 'active')
-  if (target === undefined) return chat.reporter.note('No compaction is in force.') as undefined
-  tellTurned(chat, '/undo', target, await store.undoCompaction(conversation.sessionId, target))
-}
-
-async function redo(chat: Chat, argument: string): Promise<undefined> {
-  const { store, conversation } = chat
-  const target = await targetRun(chat, argument, 'undone')
-  if (target === undefined) return chat.reporter.note('No compaction was undone.') as undefined
-  tellTurned(chat, '/redo', target, await store.redoCompaction(conversation.sessionId, target))
-}
-
-/** The run that is meant: the one named, else the newest in that state. */
-async function targetRun(
-  { context, store, conversation: { sessionId } }: Chat,
-  argument: string,
-  status: Compaction['status'],
-): Promise<string | undefined> {
-  if (argument !== '') return context.compaction(store, sessionId, argument)
-  const found = (await store.listCompactions(sessionId)).filter((one) => one.status === status)
-  const newest =
-    status === 'active' ? found.at(-1) : found.toSorted((a, b) => a.changedAt - b.changedAt).at(-1)
-  return newest?.runId
-}
-
-function tellTurned(
-  { reporter }: Chat,
-  command: '/undo' | '/redo',
-  target: string,
-  outcome: UndoOutcome,
-): void {
-  const name = shortIds([target, ...outcome.compactionIds]).get(target) ?? target
-  const [did, back] = command === '/undo' ? ['Undone', `/redo ${name}`] : ['Put back', `/undo ${name}`]
-  const what = `${counted(outcome.compactionIds.length, 'compaction')}: ${counted(outcome.rows, 'row')}, ${counted(outcome.parts, 'part')}`
-  const line = outcome.changed
-    ? `${did}: ${what}. The other way: ${back}`
-    : 'It is so already; nothing was changed.'
-  reporter.result(command, { target, ...outcome }, [line])
-}
-
 async function log({ context, store, conversation, reporter }: Chat): Promise<undefined> {
   const { sessionId } = conversation
   const compactions = await store.listCompactions(sessionId)
-  const timeline = timelineOf(compactions, await store.getAuditLog(sessionId, { limit: MOST_AUDITED }))
+  const timeline = await readTimeline(store, sessionId)
   reporter.result('/log', compactions, logLines(context, sessionId, timeline, timeline.runs.length))
 }
 

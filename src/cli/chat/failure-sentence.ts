@@ -1,9 +1,6 @@
 import { isContextOverflowError } from '../../core/overflow/overflow.ts'
 import { callFailure } from '../../summarizers/model/call-failure.ts'
-import { ServerError } from './backends/server-error.ts'
-
-/** Most characters of a provider's words that are shown. */
-const MOST_WORDS = 500
+import { MOST_WORDS, ServerError } from './backends/server-error.ts'
 
 /** What went wrong with a call of a model, as one sentence for the person at the terminal; nothing of it is stored. */
 export function failureSentence(error: unknown, title: string): string {

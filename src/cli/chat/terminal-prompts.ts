@@ -33,7 +33,7 @@ export function terminalPrompts(
   const keyboard = new Keyboard(input)
   const editor = createInterface({
     input: keyboard.keys,
-    output: editorOutput(err) as unknown as NodeJS.WritableStream,
+    output: editorOutput(err),
     terminal: true,
     history: options.history.map((line) => line.replaceAll('\n', LINE_BREAK)),
     removeHistoryDuplicates: true,

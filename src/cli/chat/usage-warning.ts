@@ -1,8 +1,9 @@
 import { percentOf } from '../../events.ts'
 import type { ContextStats } from '../../stats.ts'
+import { count } from '../output/figures.ts'
 
-/** Usage above which it is told how full the context is. Source: seed 003. */
-const TOLD_ABOVE = 0.6
+/** Usage above which it is told how full the context is. Source: seed 003's command line. */
+export const TOLD_ABOVE = 0.6
 
 /** How full the context is after a turn. `warning`: compaction is due. */
 export type UsageWarning = {
@@ -35,11 +36,7 @@ export function usageWarning(
 export function warningLines({ level, percent, tokens, availableTokens }: UsageWarning): readonly string[] {
   if (level === 'info') return [`Context: ${percent}% used`]
   return [
-    `Context usage: ${percent}% of window (${grouped(tokens)} / ${grouped(availableTokens)} tokens)`,
+    `Context usage: ${percent}% of window (${count(tokens)} / ${count(availableTokens)} tokens)`,
     'Auto-compaction will trigger to preserve conversation quality.',
   ]
-}
-
-function grouped(tokens: number): string {
-  return tokens.toLocaleString('en-US')
 }

@@ -1,12 +1,10 @@
-import { estimatorNamed } from '../../core/estimators/built-in.ts'
-import { partsOf } from '../../core/message.ts'
-import { addSizes, measureMessage, NO_SIZES, tokensOf } from '../../core/tokens.ts'
 import type { SqliteStore } from '../../open.ts'
-import type { Compaction, Session } from '../../storage/storage.ts'
+import type { Compaction } from '../../storage/storage.ts'
 import { CliError } from '../cli-error.ts'
+import type { TokenCounter } from '../token-counter.ts'
 import { type Difference, differences } from './differences.ts'
 import { replacementTexts } from './replacement-texts.ts'
-import { dependentsOf, type SeenRow, type StoredHistory, viewAt } from './view-at.ts'
+import { dependentsOf, type StoredHistory, viewAt } from './view-at.ts'
 
 /** Two views, and what they are. */
 export type Comparison = {
@@ -28,6 +26,7 @@ export async function compare(
   id: string,
   target: string,
   now: boolean,
+  tokens: TokenCounter | undefined,
 ): Promise<Comparison> {
   const compactions = await store.listCompactions(id)
   const history: StoredHistory = {
@@ -45,7 +44,6 @@ export async function compare(
   const without = inForce.length > 0 ? minus(active, new Set([...ids, ...dependents])) : active
   const before = viewAt(history, without)
   const after = viewAt(history, now && inForce.length > 0 ? active : new Set([...without, ...ids]))
-  const tokens = counterOf(await store.getSession(id))
   return {
     targets,
     after: inForce.length === 0 ? 'redone' : now ? 'now' : 'with',
@@ -73,24 +71,4 @@ function neverInForce(target: string): CliError {
       hint: '`undertext log SESSION` shows which did.',
     },
   )
-}
-
-/** Counts rows of a view as the session's estimator does; `undefined` for an estimator that is not ours. */
-export type TokenCounter = (rows: readonly SeenRow[]) => number
-
-/** Tokens of a row of a view without the framing of a conversation: what a second one like it would add. */
-export function tokensOfRow(seen: SeenRow, tokens: TokenCounter): number {
-  return tokens([seen, seen]) - tokens([seen])
-}
-
-export function counterOf({ estimator: name, provider = 'openai' }: Session): TokenCounter | undefined {
-  const estimator = estimatorNamed(name)
-  if (estimator === undefined) return undefined
-  return (rows) => {
-    const sizes = rows.reduce(
-      (sum, seen) => addSizes(sum, measureMessage({ content: partsOf(seen) }, estimator)),
-      NO_SIZES,
-    )
-    return tokensOf(sizes, rows.length, estimator, provider)
-  }
 }

@@ -1,11 +1,13 @@
 import { partsOf } from '../../core/message.ts'
+import { statusWords } from '../../transfer/document/reasons.ts'
 import type { Context } from '../command.ts'
-import { kindName, STATUS_WORDS } from '../log/compaction-words.ts'
+import { kindName } from '../log/compaction-words.ts'
 import { count, counted } from '../output/figures.ts'
 import { clipped, paragraph } from '../output/layout.ts'
 import { safeLine, safeText } from '../output/safe-text.ts'
+import { ownTokens, type TokenCounter } from '../token-counter.ts'
 import { folded, piecesOf } from '../transcript/part-lines.ts'
-import { type Comparison, type TokenCounter, tokensOfRow } from './compare.ts'
+import type { Comparison } from './compare.ts'
 import type { Difference } from './differences.ts'
 import type { SeenRow } from './view-at.ts'
 
@@ -48,7 +50,7 @@ export function diffLines(
 
 function headLines(comparison: Comparison, { out, style }: Shown): string[] {
   const { targets, after, dependents, rows, tokens } = comparison
-  const names = targets.map((one) => `${kindName(one)} ${one.id} (${STATUS_WORDS[one.status]})`)
+  const names = targets.map((one) => `${kindName(one)} ${one.id} (${statusWords(one)})`)
   const [first, second] = {
     with: ['the view without it', 'the view with it'],
     now: ['the view without it and what builds on it', 'the view as it is now'],
@@ -107,7 +109,7 @@ function cut(text: string, { full, out }: Shown): string {
 function rowLine(sign: string, seen: SeenRow, { out, tokens }: Shown, isBare = false): string {
   const { position, kind, role } = seen.row
   const name = kind === 'message' ? `#${position} ${role}` : kind
-  const size = tokens === undefined ? '' : ` (${count(tokensOfRow(seen, tokens))} tokens)`
+  const size = tokens === undefined ? '' : ` (${count(ownTokens(seen, tokens))} tokens)`
   const line = `${sign}${name}${size}`
   if (isBare) return line
   const text = `${line}: ${safeLine(beginningOf(seen))}`

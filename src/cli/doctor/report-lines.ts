@@ -1,11 +1,10 @@
 import type { Context } from '../command.ts'
+import { LOCATED_BY } from '../location.ts'
 import { bytes, count, counted } from '../output/figures.ts'
 import { clipped, paragraph } from '../output/layout.ts'
 import { safeLine } from '../output/safe-text.ts'
 import { table } from '../output/table.ts'
 import type { Report } from './report.ts'
-
-const FROM = { option: '--db', environment: 'UNDERTEXT_DB', default: 'the default place' } as const
 
 type Shown = Pick<Context, 'out' | 'err' | 'style'>
 
@@ -49,7 +48,7 @@ function plain({ out }: Shown, text: string): string[] {
 }
 
 function storeLines(context: Shown, { location, file, sessions }: Report): string[] {
-  const where = plain(context, `${location.path} (${FROM[location.from]})`)
+  const where = plain(context, `${location.path} (${LOCATED_BY[location.from]})`)
   if (!file.exists)
     return [...where, ...plain(context, 'There is no store yet; the first command that writes makes it.')]
   const wal = file.walSize === undefined ? '' : `, write-ahead log ${bytes(file.walSize)}`

@@ -1,4 +1,4 @@
-import { unknownVariables, VARIABLES } from '../../config/environment.ts'
+import { knownVariables, unknownVariables, VARIABLES } from '../../config/environment.ts'
 import { SETTING_NAMES, type Settings } from '../../config/settings.ts'
 import { openStore } from '../../open.ts'
 import type { Context } from '../command.ts'
@@ -44,10 +44,10 @@ export async function examine(context: Context, version: string, deep: boolean):
   const found = await versions(version)
   const file = await fileFacts(location.path, deep)
   const sessions = file.exists ? await countSessions(context).catch(tell) : undefined
-  if (file.error !== null && problems.length === 0)
+  if (file.error !== undefined && problems.length === 0)
     problems.push({
       code: 'STORE_UNAVAILABLE',
-      message: file.error,
+      message: `The file could not be looked at (${file.error}).`,
       hint: 'Look again: it may have been for a moment.',
     })
   const settings = await settingsIn(env).catch(tell)
@@ -81,9 +81,7 @@ async function countSessions(context: Context): Promise<number> {
 
 /** The settings for all sessions. A store in memory reads them as any other does. */
 async function settingsIn(env: Context['env']): Promise<Setting[]> {
-  const unknown = new Set(unknownVariables(env))
-  const known = Object.fromEntries(Object.entries(env).filter(([name]) => !unknown.has(name)))
-  const store = await openStore(':memory:', { env: known })
+  const store = await openStore(':memory:', { env: knownVariables(env) })
   const { settings, sources } = await store.getConfig()
   await store.close()
   return SETTING_NAMES.flatMap((name: keyof Settings) => {

@@ -1,17 +1,5 @@
-import type { CompactionStatus } from '../../core/nesting.ts'
 import type { Compaction } from '../../storage/storage.ts'
 import { counted, money } from '../output/figures.ts'
-
-/** What a status is called. */
-export const STATUS_WORDS: { readonly [status in CompactionStatus]: string } = {
-  running: 'running',
-  active: 'in force',
-  undone: 'undone',
-  failed: 'failed',
-  rejected: 'rejected',
-  aborted: 'aborted',
-  expired: 'expired',
-}
 
 /** Its kind, with the stage where that is another word. */
 export function kindName(compaction: Compaction): string {

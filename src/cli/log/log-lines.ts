@@ -1,10 +1,11 @@
 import type { Compaction } from '../../storage/storage.ts'
+import { statusWords } from '../../transfer/document/reasons.ts'
 import type { Context } from '../command.ts'
 import { count, counted, time } from '../output/figures.ts'
 import { paragraph } from '../output/layout.ts'
 import { safeLine } from '../output/safe-text.ts'
 import { shortIds } from '../output/short-ids.ts'
-import { kindName, STATUS_WORDS, workOf, writerOf } from './compaction-words.ts'
+import { kindName, workOf, writerOf } from './compaction-words.ts'
 import type { LoggedCompaction, LoggedRun, SessionEvent, Timeline, Transition } from './timeline.ts'
 
 type Shown = Pick<Context, 'out' | 'style'> & { readonly shortId: (id: string) => string }
@@ -70,7 +71,7 @@ function compactionLines(
     `${count(tokensBefore)} → ${count(tokensAfter)} tokens`,
     ...(writer === '' ? [] : [writer]),
   ].join(' · ')
-  const head = `${sign} ${kindName(compaction)} ${shortId(id)}  ${STATUS_WORDS[status]}`
+  const head = `${sign} ${kindName(compaction)} ${shortId(id)}  ${statusWords(compaction)}`
   const beneath = dependents.length === 0 ? [] : [`beneath ${dependents.map(shortId).join(', ')}`]
   const more = [figures, ...beneath, ...transitions.map((one) => transitionText(one, out))]
   return [

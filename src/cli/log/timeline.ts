@@ -1,4 +1,5 @@
 import { dependsOn } from '../../core/nesting.ts'
+import type { SqliteStore } from '../../open.ts'
 import type { AuditEntry, Compaction } from '../../storage/storage.ts'
 
 /** A change of a compaction's status: undone, redone, failed … */
@@ -32,6 +33,20 @@ export type Timeline = { readonly runs: readonly LoggedRun[]; readonly events: r
 
 /** Made by a compaction's first entry, which its own figures tell better. */
 const MAKING = new Set(['created', 'started'])
+
+/** Entries of the audit that are read at once. */
+const PAGE = 10_000
+
+/** The timeline of a session. Throws `SESSION_NOT_FOUND`. */
+export async function readTimeline(store: SqliteStore, sessionId: string): Promise<Timeline> {
+  const compactions = await store.listCompactions(sessionId)
+  const audit: AuditEntry[] = []
+  for (;;) {
+    const page = await store.getAuditLog(sessionId, { after: audit.at(-1)?.no ?? 0, limit: PAGE })
+    for (const entry of page) audit.push(entry)
+    if (page.length < PAGE) return timelineOf(compactions, audit)
+  }
+}
 
 /** Groups compactions by run, newest run first, each with what became of it. `compactions` in the order they came into force. */
 export function timelineOf(compactions: readonly Compaction[], audit: readonly AuditEntry[]): Timeline {

@@ -42,7 +42,7 @@ function countsOf({ messageCount, visibleCount, hidden, activeCompactions }: Ses
   return `${counted(messageCount, 'message')}, ${counted(visibleCount, 'row')} in the view, ${hiddenText}; ${counted(activeCompactions, 'compaction')} in force`
 }
 
-export function modelName({ stats: { provider, model } }: RequestFigures): string {
+function modelName({ stats: { provider, model } }: RequestFigures): string {
   return model === undefined ? provider : `${provider}/${model}`
 }
 

@@ -1,3 +1,4 @@
+import { TOLD_ABOVE } from '../chat/usage-warning.ts'
 import type { Style } from '../command.ts'
 import { percent } from '../output/figures.ts'
 import { shares } from '../output/shares.ts'
@@ -18,8 +19,6 @@ const LOOKS: { readonly [category in Category]: { readonly glyph: string; readon
 }
 const FREE = '·'
 const MARK = '▴'
-/** Where applications warn first. Source: seed 003's command line. */
-const WARNING = 0.6
 
 export function glyphOf(category: Category, style: Style): string {
   const { glyph, colour } = LOOKS[category]
@@ -49,7 +48,7 @@ export function usageBar(
   const targetShare = availableInputTokens > 0 ? target / availableInputTokens : 0
   const marks = [
     { share: targetShare, name: 'target' },
-    { share: WARNING, name: 'warning' },
+    { share: TOLD_ABOVE, name: 'warning' },
     { share: threshold, name: 'compaction due' },
   ].sort((a, b) => a.share - b.share)
   const line = Array.from({ length: width }, (_, at) =>

@@ -89,7 +89,7 @@ function mediaOf(output: ToolResultOutput): string[] {
 }
 
 /** `[image image/png, 12.3 KB]`, `[file report.pdf application/pdf, 1.2 MB]`, or where it is. */
-export function mediaLine(part: ImagePart | FilePart): string {
+function mediaLine(part: ImagePart | FilePart): string {
   const data = part.type === 'image' ? part.image : part.data
   const name = part.type === 'file' && part.filename !== undefined ? ` ${part.filename}` : ''
   const type = part.mediaType === undefined ? '' : ` ${part.mediaType}`

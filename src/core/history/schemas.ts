@@ -3,7 +3,7 @@ import { isStorableText, jsonObjectSchema, labelSchema, nameSchema, problemOf } 
 import { ROLES } from '../message.ts'
 import { COMPACTION_STATUSES } from '../nesting.ts'
 import { COMPACTION_KINDS } from '../plan.ts'
-import type { HistoryRecord } from './records.ts'
+import { HISTORY_FORMAT, HISTORY_VERSION, type HistoryRecord } from './records.ts'
 
 /*
  * What each record must look like by itself. Only looked at, never copied from: zod's copies would drop a `__proto__` key of what
@@ -42,8 +42,8 @@ function isAscending(ranges: readonly (readonly number[])[]): boolean {
 
 const header = z.strictObject({
   type: z.literal('header'),
-  format: z.string(),
-  version: z.literal(1),
+  format: z.literal(HISTORY_FORMAT),
+  version: z.literal(HISTORY_VERSION),
   package: labelSchema,
   exportedAt: time,
 })

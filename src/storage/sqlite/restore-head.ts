@@ -10,6 +10,7 @@ import { UndertextError } from '../../errors.ts'
 import type { Restoring } from '../storage.ts'
 import type { Connection } from './connection.ts'
 import { requireKey } from './pins.ts'
+import { unguarded } from './purge.ts'
 import { countAll } from './reestimate.ts'
 import { requireSession, type StoredSession } from './sessions.ts'
 import { requireStaged } from './staging.ts'
@@ -53,13 +54,19 @@ export function reserveCompactions(connection: Connection, stagedId: string, cou
   })
 }
 
+/** The numbers of compactions by their ids. */
+function numbersOf({ head, firstNo }: Restoring): ReadonlyMap<string, number> {
+  return new Map(head.compactions.map(({ id }, index) => [id, firstNo + index] as const))
+}
+
 /** Writes entries of the audit; answers their numbers. */
 export function restoreAudit(
   connection: Connection,
-  { stagedId, firstNo, head }: Restoring,
+  restoring: Restoring,
   entries: readonly AuditRecord[],
 ): number[] {
-  const byId = new Map(head.compactions.map(({ id }, index) => [id, firstNo + index] as const))
+  const { stagedId } = restoring
+  const byId = numbersOf(restoring)
   return connection.write('restoreSession', () => {
     const { no: session } = requireStaged(connection, stagedId)
     return entries.map(({ event, compaction, run, at, actor, detail }) =>
@@ -199,13 +206,12 @@ export function settleRestored(connection: Connection, restoring: Restoring): vo
 
 function releaseNumbers(connection: Connection, { stagedId, head, firstNo }: Restoring): void {
   if (head.compactions.length === 0) return
-  connection.run("insert into undertext_meta (key, value) values ('purging', ?)", stagedId)
   const sql = 'delete from undertext_compactions where no = ? and id = ?'
-  connection.run(sql, firstNo + head.compactions.length, stagedId)
-  connection.run("delete from undertext_meta where key = 'purging'")
+  unguarded(connection, stagedId, () => connection.run(sql, firstNo + head.compactions.length, stagedId))
 }
 
-function writeFigures(connection: Connection, session: number, { head, firstNo }: Restoring): void {
+function writeFigures(connection: Connection, session: number, restoring: Restoring): void {
+  const { head } = restoring
   for (const one of head.usage) {
     connection.run(
       `insert into undertext_usage (session, provider, model, requests, input_tokens, cache_read_tokens, cache_creation_tokens,
@@ -223,7 +229,7 @@ function writeFigures(connection: Connection, session: number, { head, firstNo }
       ...[one.standing, one.pending, one.firstTokens ?? null, one.firstEstimate, one.at],
     )
   }
-  const byId = new Map(head.compactions.map(({ id }, index) => [id, firstNo + index] as const))
+  const byId = numbersOf(restoring)
   for (const { id, digest, compaction, positions } of head.operations) {
     connection.run(
       'insert into undertext_operations (session, id, digest, compaction, positions) values (?, ?, ?, ?, ?)',

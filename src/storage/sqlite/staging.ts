@@ -3,6 +3,7 @@ import type { Session, Staged, StagedSession, StagedWith } from '../storage.ts'
 import { writeAudit } from './audit.ts'
 import { dropBlobsOf } from './blobs.ts'
 import type { Connection } from './connection.ts'
+import { unguarded } from './purge.ts'
 import { insertSession, readSession, requireSession, type StoredSession, updateFields } from './sessions.ts'
 
 /*
@@ -14,8 +15,7 @@ import { insertSession, readSession, requireSession, type StoredSession, updateF
 export function stageSession(connection: Connection, staged: StagedSession): StoredSession {
   return connection.write('stageSession', () => {
     const { id, fields, estimator, holder, incarnation } = staged
-    if (readSession(connection, id) !== undefined)
-      throw new UndertextError('SESSION_EXISTS', { sessionId: id })
+    refuseTaken(connection, id)
     const { no } = insertSession(connection, id, fields, estimator)
     connection.run(
       'update undertext_sessions set staged_by = ?, incarnation = ifnull(?, incarnation) where no = ?',
@@ -36,8 +36,7 @@ export function publishSession(
 ): Session {
   return connection.write('publishSession', () => {
     const { no } = requireStaged(connection, stagedId)
-    if (readSession(connection, id) !== undefined)
-      throw new UndertextError('SESSION_EXISTS', { sessionId: id })
+    refuseTaken(connection, id)
     const { fields, createdAt, updatedAt, audit } = published
     if (fields !== undefined) updateFields(connection, requireSession(connection, stagedId), fields)
     connection.run(
@@ -55,29 +54,34 @@ export function publishSession(
 
 /** Throws `SESSION_NOT_FOUND`. */
 export function requireStaged(connection: Connection, id: string): { readonly no: number } {
+  const no = stagedNo(connection, id)
+  if (no === undefined) throw new UndertextError('SESSION_NOT_FOUND', { sessionId: id })
+  return { no }
+}
+
+function stagedNo(connection: Connection, id: string): number | undefined {
   const row = connection.get('select no from undertext_sessions where id = ? and staged_by is not null', id)
-  if (row === undefined) throw new UndertextError('SESSION_NOT_FOUND', { sessionId: id })
-  return { no: row[0] as number }
+  return row?.[0] as number | undefined
+}
+
+function refuseTaken(connection: Connection, id: string): void {
+  if (readSession(connection, id) !== undefined) throw new UndertextError('SESSION_EXISTS', { sessionId: id })
 }
 
 /** Takes out some rows of a staged session, newest first; answers whether nothing of it is left. Does nothing for one that is published. */
 export function discardStaged(connection: Connection, id: string, rows: number): boolean {
   return connection.write('discardStaged', () => {
-    const found = connection.get(
-      'select no from undertext_sessions where id = ? and staged_by is not null',
-      id,
-    )
-    if (found === undefined) return true
-    const no = found[0] as number
-    connection.run("insert into undertext_meta (key, value) values ('purging', ?)", String(no))
-    const keys = connection
-      .all('select key from undertext_messages where session = ? order by key desc limit ?', no, rows)
-      .map(([key]) => key as number)
-    discardRows(connection, keys)
-    const isEmpty = keys.length < rows
-    if (isEmpty) discardRest(connection, no)
-    connection.run("delete from undertext_meta where key = 'purging'")
-    return isEmpty
+    const no = stagedNo(connection, id)
+    if (no === undefined) return true
+    return unguarded(connection, String(no), () => {
+      const keys = connection
+        .all('select key from undertext_messages where session = ? order by key desc limit ?', no, rows)
+        .map(([key]) => key as number)
+      discardRows(connection, keys)
+      const isEmpty = keys.length < rows
+      if (isEmpty) discardRest(connection, no)
+      return isEmpty
+    })
   })
 }
 

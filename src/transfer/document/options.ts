@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { nameSchema } from '../../core/check.ts'
+import { check, nameSchema } from '../../core/check.ts'
 
 /** What documents for people can be told. */
 export const documentSchema = z.strictObject({
@@ -24,4 +24,20 @@ export type DocumentSettings = {
   readonly cutOutputs: number | undefined
   readonly title: string | undefined
   readonly exportedAt: number | undefined
+}
+
+/** Checks options and applies the defaults of one kind of document. Throws `INVALID_INPUT`. */
+export function documentSettings(
+  options: DocumentOptions,
+  defaults: Pick<DocumentSettings, 'hidden' | 'images'>,
+  verb: string,
+): DocumentSettings {
+  const { hidden, images, cutOutputs, title, exportedAt } = check(documentSchema, options, verb)
+  return {
+    hidden: hidden ?? defaults.hidden,
+    images: images ?? defaults.images,
+    cutOutputs,
+    title,
+    exportedAt,
+  }
 }

@@ -1,8 +1,11 @@
+import { mergeRanges } from '../../core/expansion.ts'
 import type { PositionRange, StoredMessage } from '../../core/message.ts'
 import { isUndertextError } from '../../errors.ts'
 import type { ContextStats } from '../../stats.ts'
 import type { AuditEntry, Compaction } from '../../storage/storage.ts'
 import type { Store } from '../../store.ts'
+import { sessionRows } from '../session-rows.ts'
+import type { DocumentSettings } from './options.ts'
 
 /** What a document needs of a store. */
 export type DocumentStore = Pick<
@@ -43,7 +46,7 @@ export async function readDocument(store: DocumentStore, sessionId: string): Pro
     number: index + 1,
     compaction,
     changes: changes.get(compaction.id) ?? [],
-    standsFor: mergedRanges(coveredBy(compaction, byOrdinal, new Set())),
+    standsFor: mergeRanges(coveredBy(compaction, byOrdinal, new Set())),
   }))
   return { session, stats, compactions, byId: new Map(compactions.map((one) => [one.compaction.id, one])) }
 }
@@ -57,16 +60,31 @@ async function statsOf(store: DocumentStore, session: Session): Promise<ContextS
   }
 }
 
-/** Messages that are read at once. */
-const PAGE = 100
+/** The rows of a session as it stood when the document was begun, with the texts they show. */
+export function rowsOf(store: DocumentStore, session: Session): AsyncGenerator<StoredMessage> {
+  return sessionRows(store, session, { shown: true })
+}
 
-/** The rows of a session as it stood when the document was begun, in order, page by page, with the texts they show. */
-export async function* rowsOf(
+/** What stands in a document's conversation: a row, or how many messages are left out there. */
+export type DocumentRow = StoredMessage | { readonly left: number }
+
+/** The rows a document shows, in order. Inserted rows that are left out are not counted: they are nobody's words. */
+export async function* shownRows(
   store: DocumentStore,
-  { id, messageCount }: Session,
-): AsyncGenerator<StoredMessage> {
-  for (let after = 0; after < messageCount; after += PAGE)
-    yield* await store.getMessages(id, { after, before: messageCount + 1, limit: PAGE, shown: true })
+  session: Session,
+  { hidden }: Pick<DocumentSettings, 'hidden'>,
+): AsyncGenerator<DocumentRow> {
+  let left = 0
+  for await (const row of rowsOf(store, session)) {
+    if (row.hidden && hidden === 'omit') {
+      if (row.kind === 'message') left++
+      continue
+    }
+    if (left > 0) yield { left }
+    left = 0
+    yield row
+  }
+  if (left > 0) yield { left }
 }
 
 /** Whether anything of a session was changed since the document was begun. */
@@ -107,14 +125,4 @@ function coveredBy(
     return inner === undefined ? [] : coveredBy(inner, byOrdinal, seen)
   })
   return [...coverage.hidden.positions, ...beneath]
-}
-
-function mergedRanges(ranges: readonly PositionRange[]): readonly PositionRange[] {
-  const merged: [number, number][] = []
-  for (const [from, to] of [...ranges].sort((a, b) => a[0] - b[0])) {
-    const last = merged.at(-1)
-    if (last !== undefined && from <= last[1] + 1) last[1] = Math.max(last[1], to)
-    else merged.push([from, to])
-  }
-  return merged
 }

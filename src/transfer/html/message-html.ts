@@ -9,7 +9,7 @@ import { visibleLine, visibleText } from '../document/visible-text.ts'
  */
 
 /** Any text as the content of an element or of a quoted attribute, with nothing invisible in it. */
-export function escaped(text: string): string {
+function escaped(text: string): string {
   return entities(visibleText(text))
 }
 

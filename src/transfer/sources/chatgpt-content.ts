@@ -1,7 +1,8 @@
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import type { ProviderPart, ReasoningPart, TextPart } from '../../core/message.ts'
 
-const CHATGPT = 'chatgpt'
+/** The name under which everything of ChatGPT's is kept. */
+export const CHATGPT = 'chatgpt'
 
 /** What a message of ChatGPT's says. */
 export type ChatgptContent = {

@@ -1,11 +1,8 @@
 import { isObject, type Json, type JsonObject, jsonProblem } from '../../core/json.ts'
 import type { NewMessage, Part, Role, ToolResultOutput } from '../../core/message.ts'
 import type { NoteEvent, Place, SourceEvent } from '../source.ts'
-import { type ChatgptContent, contentOf } from './chatgpt-content.ts'
+import { CHATGPT, type ChatgptContent, contentOf } from './chatgpt-content.ts'
 import { moment } from './moment.ts'
-
-/** What ChatGPT's own is kept under. */
-const CHATGPT = 'chatgpt'
 
 const ROLES: ReadonlySet<unknown> = new Set<Role>(['system', 'user', 'assistant', 'tool'])
 

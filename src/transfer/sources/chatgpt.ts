@@ -1,5 +1,5 @@
 import { isJsonObject, isObject, type JsonObject } from '../../core/json.ts'
-import { readElements } from '../elements.ts'
+import { placeOf, readElements } from '../elements.ts'
 import { readHead } from '../head.ts'
 import { readJsonLines } from '../lines.ts'
 import type { Input, Place, ReadOptions, Source, SourceEvent } from '../source.ts'
@@ -45,10 +45,7 @@ async function* conversationsIn(input: Input): AsyncGenerator<Unit, void, undefi
   }
   const fields: (readonly [key: string, value: unknown])[] = []
   for await (const piece of readElements(input.bytes())) {
-    const at = {
-      line: piece.line,
-      ...('element' in piece && piece.element !== undefined && { element: piece.element }),
-    }
+    const at = placeOf(piece)
     if (piece.type === 'element') yield { at, value: piece.value }
     else if (piece.type === 'problem') yield { at, problem: piece.why }
     else fields.push([piece.key, piece.value])

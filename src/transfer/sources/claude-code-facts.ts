@@ -5,6 +5,7 @@
 import { isSpoken } from '../../claude-agent-sdk/entry.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
 import { useOfBlocks } from './block-facts.ts'
+import { textIn } from './entry-fields.ts'
 
 export type Facts = {
   readonly uuid: string
@@ -64,8 +65,4 @@ function preservedOf(metadata: unknown): Preserved | undefined {
   if (typeof anchorUuid !== 'string' || typeof headUuid !== 'string' || typeof tailUuid !== 'string')
     return undefined
   return { anchor: anchorUuid, uuids: [headUuid, tailUuid], isSegment: true }
-}
-
-function textIn(value: unknown): string | undefined {
-  return typeof value === 'string' && value !== '' ? value : undefined
 }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { messagesOf, silentMessageOf } from '../../claude-agent-sdk/entry.ts'
-import { isObject, type JsonObject, jsonProblem } from '../../core/json.ts'
+import { isObject, type JsonObject } from '../../core/json.ts'
 import type { NewMessage } from '../../core/message.ts'
 import { jsonOf, readLines } from '../lines.ts'
 import type { Head, Input, NoteEvent, Source, SourceEvent } from '../source.ts'
@@ -8,10 +8,7 @@ import { textOf } from './block-facts.ts'
 import { Branches, type Made, type Step } from './claude-code-branches.ts'
 import { type Facts, factsOf } from './claude-code-facts.ts'
 import { SessionFields } from './claude-code-fields.ts'
-import { timeOf } from './entry-fields.ts'
-
-/** How deep an entry lies in the metadata it is kept in. */
-const DEPTH_KEPT = 2
+import { entryOf, timeOf } from './entry-fields.ts'
 
 /**
  * Sessions of Claude Code. Every entry is a row, in the form the Claude Agent SDK's adapter keeps it in; most say nothing to a model. What was
@@ -73,20 +70,20 @@ async function* entriesOf(input: Input): AsyncGenerator<Line, void, undefined> {
   for await (const line of readLines(input.bytes())) {
     const { number } = line
     if ('problem' in line) yield { line: number, problem: line.problem }
-    else if (line.text.trim() !== '') yield { line: number, ...entryOf(line.text, line.ended) }
+    else if (line.text.trim() !== '') yield { line: number, ...hashedEntry(line.text, line.ended) }
   }
 }
 
-function entryOf(text: string, ended: boolean): { entry: JsonObject; hash: string } | { problem: string } {
+function hashedEntry(
+  text: string,
+  ended: boolean,
+): { readonly entry: JsonObject; readonly hash: string } | { readonly problem: string } {
   const read = jsonOf(text, ended)
   if ('problem' in read) return read
-  const { value } = read
-  if (!isObject(value) || typeof value.type !== 'string')
-    return { problem: 'an entry must be an object with a type' }
-  const problem = jsonProblem(value, DEPTH_KEPT)
-  if (problem !== undefined) return { problem: `it holds ${problem}` }
+  const made = entryOf(read.value)
+  if ('problem' in made) return made
   const hash = createHash('sha256').update(text.trim()).digest('base64url').slice(0, 22)
-  return { entry: value as JsonObject, hash }
+  return { ...made, hash }
 }
 
 /** What Claude Code had changed in what it sent, and the file does not say in full, by the type or subtype of the entry. */

@@ -1,6 +1,23 @@
 import { isStorableText, MAX_NAME_LENGTH } from '../../core/check.ts'
+import { isObject, type JsonObject, jsonProblem } from '../../core/json.ts'
 
 /* Fields that entries of several systems have, read as sessions and messages can hold them. */
+
+/** How deep an entry lies in the metadata it is kept in. */
+export const DEPTH_KEPT = 2
+
+/** A value of a file as an entry of an agent's session; or why it is none. */
+export function entryOf(value: unknown): { readonly entry: JsonObject } | { readonly problem: string } {
+  if (!isObject(value) || typeof value.type !== 'string')
+    return { problem: 'an entry must be an object with a type' }
+  const problem = jsonProblem(value, DEPTH_KEPT)
+  return problem === undefined ? { entry: value as JsonObject } : { problem: `it holds ${problem}` }
+}
+
+/** A text that says something; `undefined` for an empty one, and for what is none. */
+export function textIn(value: unknown): string | undefined {
+  return typeof value === 'string' && value !== '' ? value : undefined
+}
 
 /** A time, in milliseconds since 1970, of a number of such or a date as text; `undefined` for what is neither. */
 export function timeOf(value: unknown): number | undefined {

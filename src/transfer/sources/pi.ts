@@ -1,13 +1,10 @@
 import { keyOfUuid } from '../../claude-agent-sdk/entry.ts'
-import { isObject, type JsonObject, jsonProblem } from '../../core/json.ts'
+import { isObject, type JsonObject } from '../../core/json.ts'
 import { type JsonLine, readJsonLines } from '../lines.ts'
 import type { FieldsEvent, Input, MessageEvent, ReadOptions, Source, SourceEvent } from '../source.ts'
-import { nameOf, timeOf, titleOf } from './entry-fields.ts'
+import { entryOf, nameOf, timeOf, titleOf } from './entry-fields.ts'
 import { messageOfEntry, PI, silentEntry } from './pi-message.ts'
 import { type PiBranch, type PiCompaction, PiTree } from './pi-tree.ts'
-
-/** How deep an entry lies in the metadata it is kept in. */
-const DEPTH_KEPT = 2
 
 /**
  * Sessions of pi, the coding agent. The branch that the last entry ends is the session; the other branches are conversations of their own,
@@ -54,7 +51,7 @@ async function survey(input: Input): Promise<Survey | undefined> {
   let title: string | undefined
   const problems = new Map<number, string>()
   for await (const read of readJsonLines(input.bytes())) {
-    const entry = entryOf(read)
+    const entry = entryOn(read)
     if (head === undefined) {
       if (typeof entry === 'string' || entry.type !== 'session' || typeof entry.id !== 'string')
         return undefined
@@ -69,12 +66,9 @@ async function survey(input: Input): Promise<Survey | undefined> {
 }
 
 /** The entry on a line, or why there is none. */
-function entryOf(read: JsonLine): JsonObject | string {
-  if ('problem' in read) return read.problem
-  const { value } = read
-  if (!isObject(value) || typeof value.type !== 'string') return 'an entry must be an object with a type'
-  const problem = jsonProblem(value, DEPTH_KEPT)
-  return problem === undefined ? (value as JsonObject) : `it holds ${problem}`
+function entryOn(line: JsonLine): JsonObject | string {
+  const read = 'problem' in line ? line : entryOf(line.value)
+  return 'problem' in read ? read.problem : read.entry
 }
 
 async function* tellBranch(
@@ -110,7 +104,7 @@ async function* tellBranch(
     }
     index += 1
     if (!onPath.has(index)) continue
-    const entry = entryOf(read) as JsonObject
+    const entry = entryOn(read) as JsonObject
     ordinal += 1
     if (tree.orphans.has(index)) yield orphanNote(read.line)
     yield* tellEntry(entry, read.line)

@@ -1,8 +1,8 @@
 import { isObject, type JsonObject, jsonProblem } from '../../core/json.ts'
-import { type JsonElement, readElements } from '../elements.ts'
+import { type JsonElement, placeOf, readElements } from '../elements.ts'
 import type { Head, Input, Source, SourceEvent } from '../source.ts'
 import { textOf, useOfBlocks } from './block-facts.ts'
-import { timeOf } from './entry-fields.ts'
+import { DEPTH_KEPT, textIn, timeOf } from './entry-fields.ts'
 import { messageOfElement, ROO, type ToolNames } from './roo-message.ts'
 import { planOfRoo, type RooCompaction, type RooElement, type RooPlan } from './roo-plan.ts'
 
@@ -10,9 +10,6 @@ import { planOfRoo, type RooCompaction, type RooElement, type RooPlan } from './
 const HISTORY = 'api_conversation_history.json'
 const EARLIER = 'claude_messages.json'
 const SHOWN = 'ui_messages.json'
-
-/** How deep an element's fields lie in the metadata they are kept in. */
-const DEPTH_KEPT = 2
 
 const TAGS = [
   'condenseId',
@@ -129,16 +126,12 @@ function elementOf(value: JsonObject): RooElement {
   const use = useOfBlocks(value.content)
   return {
     kind,
-    id: nameIn(kind === 'summary' ? value.condenseId : kind === 'marker' ? value.truncationId : undefined),
-    condenseParent: nameIn(value.condenseParent),
-    truncationParent: nameIn(value.truncationParent),
+    id: textIn(kind === 'summary' ? value.condenseId : kind === 'marker' ? value.truncationId : undefined),
+    condenseParent: textIn(value.condenseParent),
+    truncationParent: textIn(value.truncationParent),
     use,
     onlyResults: use !== undefined && use.results.length === (value.content as readonly unknown[]).length,
   }
-}
-
-function nameIn(value: unknown): string | undefined {
-  return typeof value === 'string' && value !== '' ? value : undefined
 }
 
 /**
@@ -169,11 +162,6 @@ async function* tell(input: Input, plan: RooPlan): AsyncGenerator<SourceEvent, v
 
 type Element = Extract<JsonElement, { type: 'element' }>
 
-function placeOf(read: JsonElement): { readonly element?: number; readonly line: number } {
-  const { line } = read
-  return 'element' in read && read.element !== undefined ? { element: read.element, line } : { line }
-}
-
 function messageEvent(
   value: JsonObject,
   read: Element,
@@ -197,7 +185,7 @@ function compactionEvent(
 ): SourceEvent {
   const text = textOf(value.content)
   const createdAt = timeOf(value.ts)
-  const given = nameIn(kind === 'condense' ? value.condenseId : value.truncationId)
+  const given = textIn(kind === 'condense' ? value.condenseId : value.truncationId)
   const name = given ?? `${kind}-${createdAt ?? covers.at(-1)![1]}`
   const id = ids.has(name) ? `${name}-${covers.at(-1)![1]}` : name
   ids.add(id)

@@ -1,6 +1,6 @@
 import { isJsonObject, isObject, type JsonObject } from '../../core/json.ts'
 import type { NewMessage } from '../../core/message.ts'
-import { type JsonElement, readElements } from '../elements.ts'
+import { type JsonElement, placeOf, readElements } from '../elements.ts'
 import { readHead } from '../head.ts'
 import { readJsonLines } from '../lines.ts'
 import type { FieldsEvent, Input, Place, SourceEvent, SourceName } from '../source.ts'
@@ -59,11 +59,9 @@ async function* unitsIn(input: Input, lists: readonly string[]): AsyncGenerator<
 }
 
 function unitOf(piece: JsonElement): Unit | undefined {
-  const { line } = piece
-  if (piece.type === 'element') return { at: { line, element: piece.element }, value: piece.value }
   if (piece.type === 'field') return undefined
-  const at = { line, ...(piece.element !== undefined && { element: piece.element }) }
-  return { at, problem: piece.why }
+  const at = placeOf(piece)
+  return piece.type === 'element' ? { at, value: piece.value } : { at, problem: piece.why }
 }
 
 /** One object: its fields are read first, for what they say stands before the messages. */

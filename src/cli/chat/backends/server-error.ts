@@ -1,7 +1,7 @@
 import { isObject } from '../../../core/json.ts'
 
 /** Most characters of a server's words that are shown. */
-const MOST_WORDS = 500
+export const MOST_WORDS = 500
 
 /**
  * What a server said instead of an answer. `status` and `message` are what `isContextOverflowError` reads. The words are for the person

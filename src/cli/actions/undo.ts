@@ -7,15 +7,15 @@ import { count, counted } from '../output/figures.ts'
 import { paragraph } from '../output/layout.ts'
 import { safeLine } from '../output/safe-text.ts'
 
-export type TurnOptions = { readonly cascade?: boolean; readonly reason?: string; readonly actor?: string }
+export type UndoOptions = { readonly cascade?: boolean; readonly reason?: string; readonly actor?: string }
 
 /** Undoes or redoes, and shows what came of it. */
-export async function turn(
+export async function undoOrRedo(
   context: Context,
   verb: 'undo' | 'redo',
   givenSession: string,
   givenId: string,
-  { cascade = false, reason, actor }: TurnOptions,
+  { cascade = false, reason, actor }: UndoOptions,
 ): Promise<number> {
   const store = await context.open('change')
   const session = await context.session(store, givenSession)
@@ -44,7 +44,7 @@ async function figuresOf(store: SqliteStore, session: string): Promise<Figures> 
   return { visible: stats?.messageCount ?? 0, tokens: stats?.estimatedInputTokens ?? 0 }
 }
 
-type Turned = {
+type Outcome = {
   readonly changed: boolean
   readonly compactions: readonly Compaction[]
   /** Where nothing was changed: members of the run that are out of force. */
@@ -56,7 +56,7 @@ async function undoneOf(store: SqliteStore, session: string, run: string): Promi
   return members.filter(({ status }) => status === 'undone').map(({ id }) => id)
 }
 
-/** In the order they were turned. */
+/** In the order in which it happened. */
 async function namedIn(store: SqliteStore, session: string, ids: readonly string[]): Promise<Compaction[]> {
   const byId = new Map((await store.listCompactions(session)).map((one) => [one.id, one] as const))
   return ids.flatMap((id) => byId.get(id) ?? [])
@@ -65,7 +65,7 @@ async function namedIn(store: SqliteStore, session: string, ids: readonly string
 function write(
   { out, style }: Context,
   verb: 'undo' | 'redo',
-  { changed, compactions, undone }: Turned,
+  { changed, compactions, undone }: Outcome,
   before: Figures,
   after: Figures,
 ): void {

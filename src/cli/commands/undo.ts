@@ -1,5 +1,5 @@
 import type { Command as Commander } from 'commander'
-import type { TurnOptions } from '../actions/turn.ts'
+import type { UndoOptions } from '../actions/undo.ts'
 import type { CliCommand, Runner } from '../command.ts'
 import { examples } from '../examples.ts'
 
@@ -49,7 +49,9 @@ function withOptions(command: Commander, after: string, verb: 'undo' | 'redo', r
     .option('--reason <text>', 'why, for the audit')
     .option('--actor <name>', 'who, for the audit')
     .addHelpText('after', after)
-    .action((session: string, id: string, options: TurnOptions) =>
-      run(async (context) => (await import('../actions/turn.ts')).turn(context, verb, session, id, options)),
+    .action((session: string, id: string, options: UndoOptions) =>
+      run(async (context) =>
+        (await import('../actions/undo.ts')).undoOrRedo(context, verb, session, id, options),
+      ),
     )
 }
