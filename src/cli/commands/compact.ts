@@ -26,7 +26,11 @@ export const compactCommand: CliCommand = {
           .argParser(wholeNumber())
           .conflicts('target'),
       )
-      .option('--stage <name>', 'only these stages, in this order (several with commas, or again)', listed)
+      .option(
+        '--stage <name>',
+        'only these stages, in this order (several with commas, or again): prune, deduplicate, summarize, truncate, cut, or a strategy by name',
+        listed,
+      )
       .option('--model <provider/model>', 'the model whose window counts (default: the session\u2019s)')
       .option('--provider <name>', 'the provider whose window counts')
       .option(

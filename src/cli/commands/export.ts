@@ -21,7 +21,10 @@ Without --format the end of the file's name decides (.md, .html), else it is "hi
       .option('-o, --output <file>', 'write to this file; without, or with -, to the standard output')
       .option('--force', 'replace the file when it is there')
       .option('--lines', 'a JSON value a line instead of one document (formats of the view)')
-      .option('--rendered [provider]', 'the view made valid for a provider; unsaid, for that of the format')
+      .option(
+        '--rendered [provider]',
+        'the view made valid for a provider, or for that of the format; name the session before it',
+      )
       .option('--full', 'all messages of the log, hidden ones included (formats of the view)')
       .addOption(
         new Option(
