@@ -11,13 +11,14 @@ import { createStyle, hasColours, sealed } from './output/style.ts'
 
 const GUIDE = `
 Start here:
+  $ undertext import FILE...           conversations from files, such as those of an agent
   $ undertext sessions                 what is stored
   $ undertext show @                   the newest session, as a model would get it
   $ undertext stats @                  how full its context is
   $ undertext compact @ --dry-run      what a compaction would do
   $ undertext undo @ @                 take the newest compaction back
 
-A session is named by its id, by a beginning of it that only one has, or by @ for the newest.
+A session is named by its id, by a beginning of it that only one has, or by @ for the one changed last.
 \`undertext help COMMAND\` tells more of each, with examples.
 `
 

@@ -4,6 +4,7 @@ import { expect, it } from 'vitest'
 import { RECORD_SCHEMAS } from '../../src/core/history/schemas.ts'
 import { openStore } from '../../src/index.ts'
 import { TRIGGERS } from '../../src/storage/storage.ts'
+import { examplesOf, runAsUser } from '../support/run-as-user.ts'
 import { linesOf, restoreLines } from './support.ts'
 
 const PAGE = readFileSync(join(import.meta.dirname, '..', '..', 'docs', 'history-format.md'), 'utf8')
@@ -22,6 +23,11 @@ it('has an example that is a history: restored, it is as the page says, and its 
   await store.undoCompaction('session-1', compaction!.id)
   expect((await store.getEffectiveHistory('session-1')).map(({ position }) => position)).toEqual([1, 2, 3, 4])
   await store.close()
+})
+
+it('has an example of a file, out and in, that runs', async () => {
+  const [, example = ''] = examplesOf(PAGE)
+  expect((await runAsUser(example)).trim().split('\n')).toEqual(['session-1 2 undefined', '2'])
 })
 
 it.each(Object.entries(RECORD_SCHEMAS))(

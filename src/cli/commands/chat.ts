@@ -1,5 +1,6 @@
 import { Option } from 'commander'
 import type { ChatOptions } from '../actions/chat.ts'
+import { SESSION } from '../argument-words.ts'
 import type { CliCommand } from '../command.ts'
 import { examples } from '../examples.ts'
 import { share, wholeNumber } from '../options.ts'
@@ -13,7 +14,7 @@ export const chatCommand: CliCommand = {
       .description(
         'A conversation at the terminal, kept in the store and held within the window. Without a session a new one begins; with one it goes on. Where nobody types, each line of the input is a prompt (a backslash at its end joins the next line) and the answers are written to the output. Without --provider, --url or --model the offline echo answers.',
       )
-      .argument('[session]', 'the session to go on with: an id, a beginning of one, or @ for the newest')
+      .argument('[session]', `the session to go on with: ${SESSION}`)
       .option('--provider <name>', 'ask a provider of the AI SDK: anthropic, openai, google, mistral …')
       .option('--model <name>', 'which model; PROVIDER/MODEL says both')
       .option('--provider-package <name>', 'the package of that provider, if it is not @ai-sdk/PROVIDER')

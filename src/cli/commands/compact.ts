@@ -1,5 +1,6 @@
 import { Option } from 'commander'
 import type { CompactActionOptions } from '../actions/compact.ts'
+import { SESSION } from '../argument-words.ts'
 import type { CliCommand } from '../command.ts'
 import { examples } from '../examples.ts'
 import { listed, share, wholeNumber } from '../options.ts'
@@ -13,7 +14,7 @@ export const compactCommand: CliCommand = {
       .description(
         'Makes room: prunes old tool outputs, deduplicates file reads, summarizes, truncates, each only while the history is over the target. Nothing is destroyed, and all of it can be undone. On a terminal the plan is shown and you are asked before anything is written; elsewhere it is done and told.',
       )
-      .argument('<session>', 'an id, a beginning of one, or @ for the newest')
+      .argument('<session>', SESSION)
       .option('--dry-run', 'show the plan row by row and write nothing')
       .option('--full', 'with --dry-run on a terminal: the whole text of a summary too')
       .option(
@@ -26,7 +27,11 @@ export const compactCommand: CliCommand = {
           .argParser(wholeNumber())
           .conflicts('target'),
       )
-      .option('--stage <name>', 'only these stages, in this order (several with commas, or again)', listed)
+      .option(
+        '--stage <name>',
+        'only these stages, in this order (several with commas, or again): prune, deduplicate, summarize, truncate, cut, or a strategy by name',
+        listed,
+      )
       .option('--model <provider/model>', 'the model whose window counts (default: the session\u2019s)')
       .option('--provider <name>', 'the provider whose window counts')
       .option(

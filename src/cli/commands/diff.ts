@@ -1,4 +1,5 @@
 import type { DiffOptions } from '../actions/diff.ts'
+import { COMPACTION, SESSION } from '../argument-words.ts'
 import type { CliCommand } from '../command.ts'
 import { examples } from '../examples.ts'
 
@@ -6,8 +7,10 @@ export const diffCommand: CliCommand = {
   name: 'diff',
   register: (program, run) =>
     program
-      .command('diff <session> <id>')
+      .command('diff')
       .summary('show what a compaction changed in the view')
+      .argument('<session>', SESSION)
+      .argument('<id>', COMPACTION)
       .description(
         'Compares the view without a compaction (or a run) and with it: rows that went with -, rows that came with +, replaced texts with both. Of one in force, what others in force built on it is left out of both sides, so that it alone is seen; --now takes them in. Of one that is undone: the view as it is, and as a redo would make it.',
       )

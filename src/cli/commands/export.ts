@@ -1,5 +1,6 @@
 import { Option } from 'commander'
 import { EXPORT_FORMATS, type ExportCommandOptions } from '../actions/export-format.ts'
+import { SESSION } from '../argument-words.ts'
 import type { CliCommand } from '../command.ts'
 import { examples } from '../examples.ts'
 import { wholeNumber } from '../options.ts'
@@ -15,13 +16,16 @@ export const exportCommand: CliCommand = {
 
 Without --format the end of the file's name decides (.md, .html), else it is "history".`,
       )
-      .argument('[session...]', 'sessions to export')
+      .argument('[session...]', `sessions to export, each by ${SESSION}`)
       .option('--all', 'all sessions, archived ones too (format history)')
       .addOption(new Option('--format <format>', 'what is written').choices(EXPORT_FORMATS))
       .option('-o, --output <file>', 'write to this file; without, or with -, to the standard output')
       .option('--force', 'replace the file when it is there')
       .option('--lines', 'a JSON value a line instead of one document (formats of the view)')
-      .option('--rendered [provider]', 'the view made valid for a provider; unsaid, for that of the format')
+      .option(
+        '--rendered [provider]',
+        'the view made valid for a provider, or for that of the format; name the session before it',
+      )
       .option('--full', 'all messages of the log, hidden ones included (formats of the view)')
       .addOption(
         new Option(

@@ -17,11 +17,14 @@ Each file is checked as a whole first; a conversation with a bad place is not st
       )
       .argument('<file...>', 'files to import')
       .addOption(new Option('--from <kind>', 'what the files are, instead of looking').choices(SOURCE_NAMES))
-      .option('--session <id>', 'what the session is called, for a file with one conversation')
-      .option('--prefix <text>', 'stands before what sessions are called otherwise')
+      .option(
+        '--session <id>',
+        'what the session is called, for a file with one conversation; also to import it beside one that says something else by now',
+      )
+      .option('--prefix <text>', 'stands before what sessions are called without it')
       .option('--skip-bad', 'store conversations without the places that cannot be read')
       .option('--branches', 'branches that a conversation has left become sessions of their own')
-      .option('--dry-run', 'check the files and say what would be stored')
+      .option('--dry-run', 'read and check the files, and store nothing')
       .option('--owner <owner>', 'whose the sessions are')
       .option('--reason <text>', 'why, for the audit')
       .addHelpText(
@@ -29,7 +32,7 @@ Each file is checked as a whole first; a conversation with a bad place is not st
         examples([
           ['import ~/.claude/projects/*/*.jsonl', 'all sessions of Claude Code'],
           ['import conversations.json --branches', 'an export of ChatGPT, abandoned branches as well'],
-          ['import run.jsonl --session nightly-7 --dry-run', 'what would become of one transcript'],
+          ['import run.jsonl --session nightly-7 --dry-run', 'is this transcript read whole?'],
           ['import broken.jsonl --skip-bad', 'all of it but the bad lines'],
         ]),
       )

@@ -1,4 +1,5 @@
 import type { LogOptions } from '../actions/log.ts'
+import { SESSION } from '../argument-words.ts'
 import type { CliCommand } from '../command.ts'
 import { examples } from '../examples.ts'
 import { wholeNumber } from '../options.ts'
@@ -7,8 +8,9 @@ export const logCommand: CliCommand = {
   name: 'log',
   register: (program, run) =>
     program
-      .command('log <session>')
+      .command('log')
       .summary('show what was done to a session, by whom and why')
+      .argument('<session>', SESSION)
       .description(
         'Shows the audit as a timeline, newest run first: each compaction with its kind, what it hid and replaced, tokens before and after, who asked and why, what a summary cost, and when it was undone and put back. A compaction that others in force build on is indented beneath them.',
       )

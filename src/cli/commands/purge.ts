@@ -1,4 +1,5 @@
 import type { PurgeOptions } from '../actions/purge.ts'
+import { SESSION } from '../argument-words.ts'
 import type { CliCommand } from '../command.ts'
 import { examples } from '../examples.ts'
 
@@ -6,8 +7,9 @@ export const purgeCommand: CliCommand = {
   name: 'purge',
   register: (program, run) =>
     program
-      .command('purge <session>')
+      .command('purge')
       .summary('remove a session for good')
+      .argument('<session>', SESSION)
       .description(
         'Removes a session and all it holds for good, the one command that destroys: messages, compactions, and images nobody else refers to. A receipt of numbers stays. On a terminal the id of the session must be typed; elsewhere --yes is needed, and with it the whole id, or @.',
       )

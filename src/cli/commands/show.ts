@@ -1,5 +1,6 @@
 import { Option } from 'commander'
 import type { ShowOptions } from '../actions/show.ts'
+import { SESSION } from '../argument-words.ts'
 import type { CliCommand } from '../command.ts'
 import { examples } from '../examples.ts'
 import { wholeNumber } from '../options.ts'
@@ -8,8 +9,9 @@ export const showCommand: CliCommand = {
   name: 'show',
   register: (program, run) =>
     program
-      .command('show <session>')
+      .command('show')
       .summary('show the messages of a session')
+      .argument('<session>', SESSION)
       .description(
         'Shows what a model would be sent now: the view, with summaries, markers and replacements in place. With --full everything that is stored, hidden messages dimmed with the compaction that hides each.',
       )

@@ -1,4 +1,5 @@
 import type { StatsCommandOptions } from '../actions/stats.ts'
+import { SESSION } from '../argument-words.ts'
 import type { CliCommand } from '../command.ts'
 import { examples } from '../examples.ts'
 import { listed, wholeNumber } from '../options.ts'
@@ -7,8 +8,9 @@ export const statsCommand: CliCommand = {
   name: 'stats',
   register: (program, run) =>
     program
-      .command('stats <session>')
+      .command('stats')
       .summary('show how full the context of a session is')
+      .argument('<session>', SESSION)
       .description(
         'Shows the tokens of the next request by category, beside what its model takes: a bar with marks at the target of a compaction, at 60 % and where compaction is due, and where each figure comes from. With --model for other models, several side by side.',
       )

@@ -1,5 +1,6 @@
 import type { Command as Commander } from 'commander'
 import type { UndoOptions } from '../actions/undo.ts'
+import { COMPACTION, SESSION } from '../argument-words.ts'
 import type { CliCommand, Runner } from '../command.ts'
 import { examples } from '../examples.ts'
 
@@ -8,8 +9,10 @@ export const undoCommand: CliCommand = {
   register: (program, run) =>
     withOptions(
       program
-        .command('undo <session> <id>')
+        .command('undo')
         .summary('take a compaction, or a whole run, out of force')
+        .argument('<session>', SESSION)
+        .argument('<id>', COMPACTION)
         .description(
           'Takes a compaction out of force: what it hid shows again, byte for byte, and what it inserted is hidden. The id of a run undoes all of it, and @ is the newest run. Where others in force build on it they are named, and nothing is done (exit 4) unless --cascade says that they go too.',
         )
@@ -29,8 +32,10 @@ export const redoCommand: CliCommand = {
   register: (program, run) =>
     withOptions(
       program
-        .command('redo <session> <id>')
+        .command('redo')
         .summary('put a compaction back that was undone')
+        .argument('<session>', SESSION)
+        .argument('<id>', COMPACTION)
         .description(
           'Puts a compaction back in force, or exactly those of a run that its last undo took down: the same rows, the stored summary, no model. Where what it covers is not there to be covered nothing is done (exit 4); --cascade first puts back what it builds on.',
         )

@@ -1,4 +1,5 @@
 import type { VerifyCommandOptions } from '../actions/verify.ts'
+import { SESSION } from '../argument-words.ts'
 import type { CliCommand } from '../command.ts'
 import { examples } from '../examples.ts'
 
@@ -6,8 +7,9 @@ export const verifyCommand: CliCommand = {
   name: 'verify',
   register: (program, run) =>
     program
-      .command('verify [session]')
+      .command('verify')
       .summary('hold sessions to what must be true of them')
+      .argument('[session]', `${SESSION}; all when none is named`)
       .description(
         'Checks tags, counters, sizes, pairs, contents and guards of a session, or of all of them. Exits with 1 when something is found. With --repair what can be worked out anew is rebuilt; contents are never touched.',
       )
