@@ -39,6 +39,19 @@ const SENTENCES: { readonly [code in string]?: (facts: never) => string } = {
     `The store is busy: another program did not let go of it for ${waitedMs} ms, and nothing was written.`,
   STORE_CORRUPT: ({ detail }: { detail: string }) =>
     `The store is damaged (${detail}). Restore a copy of it.`,
+  // The name of a function in front of it says nothing here.
+  INVALID_INPUT: ({ problems }: { problems: string }) =>
+    `This cannot be: ${problems.replaceAll(/^[a-z][A-Za-z]+: /gm, '')}`,
+  INPUT_NOT_VISIBLE: ({
+    compactionId,
+    why,
+    missing,
+  }: {
+    compactionId: string
+    why: string
+    missing: readonly string[]
+  }) =>
+    `Compaction ${compactionId} cannot be put back now (${why})${missing.length > 0 ? `: ${missing.join(', ')}` : ''}.`,
   HAS_ACTIVE_DEPENDENTS: ({
     compactionId,
     dependents,

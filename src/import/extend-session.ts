@@ -42,6 +42,33 @@ export async function extendSession(
   }
 }
 
+/**
+ * What an import would do, with nothing written. Throws what it would throw for what is there already.
+ */
+export async function lookThrough(
+  host: ImportHost,
+  sessionId: string,
+  events: ImportEvents,
+  options: CheckedImport,
+): Promise<SessionImport> {
+  const session = await host.storage.session(sessionId)
+  const told = { sessionId, compactions: [] }
+  if (session === undefined) {
+    let messages = 0
+    for await (const event of checkedEvents(events)) {
+      if (options.signal?.aborted) throw new UndertextError('ABORTED', { sessionId })
+      if (event.type === 'message') messages += 1
+    }
+    await options.beforePublish?.()
+    return { ...told, status: 'imported', messages, existing: 0 }
+  }
+  const known = new KnownBeginning(host, session)
+  await settleAll(known, checkedEvents(events), options)
+  await options.beforePublish?.()
+  const { fresh, existing } = known
+  return { ...told, status: fresh > 0 ? 'extended' : 'unchanged', messages: fresh, existing }
+}
+
 async function settleAll(
   known: KnownBeginning,
   events: AsyncIterable<ImportEvent>,
@@ -67,8 +94,9 @@ class KnownBeginning {
   #last = 0
   #isPast = false
   #hasCompactions = false
-  /** Messages that are stored. */
+  /** Messages that are stored, and that are not. */
   existing = 0
+  fresh = 0
 
   constructor(host: ImportHost, session: Session, writing?: Writing) {
     this.#host = host
@@ -116,7 +144,8 @@ class KnownBeginning {
     if (!this.#isPast && this.#last < messageCount)
       throw this.#diverged(this.#last + 1, 'other messages were appended behind what was imported')
     this.#isPast = true
-    await this.#writing?.take({ type: 'message', at: {}, message })
+    this.fresh += 1
+    await this.#writing?.take({ type: 'message', message })
   }
 
   #diverged(position: number, why: string): UndertextError<'IMPORT_DIVERGED'> {

@@ -23,7 +23,12 @@ export function importNew(
     await writing.flush()
     await beforePublish?.()
     const { messages, existing, compactions, fields } = writing
-    const detail = { source, messages, compactions: compactions.outcomes.length }
+    const detail = {
+      source,
+      messages,
+      compactions: compactions.outcomes.length,
+      ...(options.reason !== undefined && { reason: options.reason }),
+    }
     await storage.publishSession(id, sessionId, {
       fields: fields.fieldsFor(source),
       createdAt: fields.createdAt,

@@ -1,6 +1,6 @@
 import { check } from '../core/check.ts'
 import { isUndertextError } from '../errors.ts'
-import { extendSession } from './extend-session.ts'
+import { extendSession, lookThrough } from './extend-session.ts'
 import { importNew } from './import-new.ts'
 import {
   type ImportEvents,
@@ -19,6 +19,7 @@ export async function importSession(
   options: ImportOptions,
 ): Promise<SessionImport> {
   const checked = check(importSchema, options, 'importSession')
+  if (checked.dryRun) return lookThrough(host, sessionId, events, checked)
   await discardDead(host.storage)
   const there = await host.storage.session(sessionId)
   if (there !== undefined) return extendSession(host, there, events, checked)

@@ -2,10 +2,13 @@ import { z } from 'zod'
 import { jsonObjectSchema, labelSchema, nameSchema } from '../core/check.ts'
 import type { NewMessage } from '../core/message.ts'
 import type { AppendedMessage, Storage, Trigger } from '../storage/storage.ts'
-import type { CompactionEvent, FieldsEvent, MessageEvent } from '../transfer/source.ts'
+import type { CompactionEvent, FieldsEvent, MessageEvent, Place } from '../transfer/source.ts'
 
 /** What an import is told, in order: a conversation's messages, what is known of it, and the compactions it had. */
-export type ImportEvent = FieldsEvent | MessageEvent | CompactionEvent
+export type ImportEvent = FieldsEvent | Placeless<MessageEvent> | Placeless<CompactionEvent>
+
+/** Where something stood is for those who read files. */
+type Placeless<E> = Omit<E, 'at'> & { readonly at?: Place }
 
 const rangeSchema = z
   .tuple([z.int().positive(), z.int().positive()])
@@ -37,6 +40,8 @@ export const importSchema = z.strictObject({
   owner: labelSchema.optional(),
   actor: nameSchema.optional(),
   reason: labelSchema.optional(),
+  /** Whether it is only looked what would be done: nothing is written, and compactions are not tried. */
+  dryRun: z.boolean().default(false),
   signal: z.instanceof(AbortSignal).optional(),
   /** Called when everything is written and before anybody can see it; what it throws discards the session. */
   beforePublish: z

@@ -14,7 +14,7 @@ import {
 import { type CheckedImportFile, type ImportFileOptions, importFileSchema } from './import-options.ts'
 import { Progress } from './import-progress.ts'
 import { type ImportedConversation, type ImportReport, reportOf } from './import-report.ts'
-import { type Done, outcomeOf, refused } from './outcomes.ts'
+import type { Done } from './outcomes.ts'
 import { sessionNames } from './session-names.ts'
 import type { Source } from './source.ts'
 import { type ImportStore, writeFile } from './write-file.ts'
@@ -77,7 +77,7 @@ class FileImport {
   async #conversations(source: Source): Promise<ImportedConversation[]> {
     const checked = await checkFile(this.#input, source, this.#reading, this.#onMessages)
     const names = sessionNames(checked, this.#input.name, this.#options)
-    return this.#options.dryRun ? this.#checked(checked, names) : this.#written(source, checked, names)
+    return this.#written(source, checked, names)
   }
 
   async #histories(): Promise<ImportedConversation[]> {
@@ -145,20 +145,6 @@ class FileImport {
       options: this.#options,
       onMessages: this.#onMessages,
     })
-  }
-
-  /** What would be stored. */
-  async #checked(
-    conversations: readonly CheckedConversation[],
-    names: readonly string[],
-  ): Promise<ImportedConversation[]> {
-    const { skipBad } = this.#options
-    const done: ImportedConversation[] = []
-    for (const [i, checked] of conversations.entries()) {
-      const would = await this.#wouldBe(names[i]!, checked.messages, refused(checked, skipBad))
-      done.push(outcomeOf(names[i]!, checked, would, skipBad && would.status === 'checked'))
-    }
-    return done
   }
 
   async #wouldBe(name: string, messages: number, why: string | undefined): Promise<Done> {

@@ -30,7 +30,7 @@ export const importFileSchema = z.strictObject({
   skipBad: z.boolean().default(false),
   /** Whether branches that a conversation does not stand on become sessions of their own. Default: they are counted. */
   branches: z.boolean().default(false),
-  /** Whether the file is only checked. */
+  /** Whether it is only looked what would be stored. */
   dryRun: z.boolean().default(false),
   /** Whose the sessions are. */
   owner: labelSchema.optional(),

@@ -34,9 +34,9 @@ export type ImportedConversation = {
   /** Of a branch: what the conversation it parted from is called in its own system. */
   readonly branchOf?: string
   readonly status: ImportStatus
-  /** Messages that were stored now; of a conversation that was only checked, those it has. */
+  /** Messages that were stored now; with `dryRun` those that would be. */
   readonly messages: number
-  /** Messages of it that were stored before; of one that was only checked, those of the session there is. */
+  /** Messages of it that were stored before. */
   readonly existing: number
   readonly compactions: ImportedCompactions
   /** Bad places that were left out (`skipBad`). */

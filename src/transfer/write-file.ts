@@ -75,7 +75,7 @@ class FileWriter {
   }
 
   async write(checked: CheckedConversation, name: string, isOnly: boolean): Promise<ImportedConversation> {
-    const { skipBad } = this.#writing.options
+    const { skipBad, dryRun } = this.#writing.options
     const why = refused(checked, skipBad)
     if (why !== undefined || checked.messages === 0) {
       if (!isOnly) await this.#next()
@@ -84,7 +84,9 @@ class FileWriter {
     const events = isOnly ? () => this.#afresh() : await this.#held()
     try {
       const done = await this.#import(name, checked, events)
-      return outcomeOf(name, checked, done, skipBad)
+      const { messages, existing } = done
+      const told = dryRun ? ({ status: 'checked', messages, existing } as const) : done
+      return outcomeOf(name, checked, told, skipBad)
     } catch (error) {
       if (!isUndertextError(error) || !OF_CONVERSATION.has(error.code)) throw error
       return outcomeOf(name, checked, { status: 'refused', why: whyOf(error), code: error.code })
@@ -101,9 +103,10 @@ class FileWriter {
     events: AsyncIterable<StoredEvent> | (() => AsyncIterable<StoredEvent> | readonly StoredEvent[]),
   ): Promise<SessionImport> {
     const { store, source, options } = this.#writing
-    const { owner, actor, reason, signal } = options
+    const { owner, actor, reason, signal, dryRun } = options
     return store.importSession(name, events, {
       source: source.name,
+      dryRun,
       ...(owner !== undefined && { owner }),
       ...(actor !== undefined && { actor }),
       ...(reason !== undefined && { reason }),

@@ -25,10 +25,16 @@ it('imports what it can of several files, and its exit code tells the worst', as
   const { exit, lines, err } = await run('none.jsonl', good, bad)
   expect({ exit, err }).toEqual({ exit: 6, err: '' })
   expect(lines.join('\n')).not.toContain('secret')
-  expect(lines).toContain('✓ good.jsonl: plain messages, 2 messages stored in 1 session')
+  expect(lines).toContain('✓ good.jsonl: plain messages, 2 messages stored as good')
   expect(lines).toContain('  line 2: the file ends within it')
+  expect(lines).toContain(
+    '✗ bad.jsonl: plain messages, refused as bad: one place cannot be read; --skip-bad stores the rest',
+  )
+  expect(lines.at(-1)).toBe('3 files: 2 messages in 1 session, 1 conversation refused, 1 file not read')
   expect((await run('none.jsonl', good)).exit).toBe(3)
-  expect((await run(good)).lines[0]).toBe('✓ good.jsonl: plain messages, nothing new')
+  expect((await run(good)).lines[0]).toBe(
+    '✓ good.jsonl: plain messages, nothing new in good, 2 there already',
+  )
   expect((await run(bad, '--skip-bad')).exit).toBe(0)
 })
 

@@ -103,5 +103,5 @@ it.skipIf(!existsSync('/dev/full'))('says when its output cannot be written', as
   })
   const code = await new Promise((resolve) => child.on('close', resolve))
   closeSync(full)
-  expect([code, stderr]).toEqual([5, 'undertext: the output cannot be written (ENOSPC).\n'])
+  expect([code, stderr]).toEqual([5, 'undertext: The output cannot be written (ENOSPC).\n'])
 })

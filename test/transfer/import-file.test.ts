@@ -106,10 +106,10 @@ describe('a file with one conversation', () => {
 
   it('goes under the name, for the owner and with the actor that are given', async () => {
     const path = await fileWith('chat.jsonl', turns(1))
-    await load(path, { session: 'mine', owner: 'ann', actor: 'cli' })
+    await load(path, { session: 'mine', owner: 'ann', actor: 'cli', reason: 'to keep' })
     expect(await store.getSession('mine')).toMatchObject({ owner: 'ann' })
     const [entry] = await store.getAuditLog('mine')
-    expect(entry).toMatchObject({ event: 'imported', actor: 'cli' })
+    expect(entry).toMatchObject({ event: 'imported', actor: 'cli', detail: { reason: 'to keep' } })
   })
 
   it('is only checked when that is asked for', async () => {
@@ -119,7 +119,15 @@ describe('a file with one conversation', () => {
     expect(conversations[0]).toMatchObject({ status: 'checked', messages: 4, existing: 0 })
     expect(await sessionIds()).toEqual([])
     await load(path)
-    expect((await load(path, { dryRun: true })).conversations[0]).toMatchObject({ messages: 4, existing: 4 })
+    const stored = await load(path, { dryRun: true })
+    expect(stored.conversations[0]).toMatchObject({ status: 'checked', messages: 0, existing: 4 })
+    await writeFile(path, turns(3).map((line) => JSON.stringify(line)).join('\n'))
+    const grown = await load(path, { dryRun: true })
+    expect(grown.conversations[0]).toMatchObject({ status: 'checked', messages: 2, existing: 4 })
+    await store.append('chat', [{ role: 'user', content: 'something else' }])
+    const refused = await load(path, { dryRun: true })
+    expect(refused.conversations[0]).toMatchObject({ status: 'refused', code: 'IMPORT_DIVERGED' })
+    expect((await store.getSession('chat')).messageCount).toBe(5)
   })
 })
 

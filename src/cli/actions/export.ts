@@ -78,6 +78,11 @@ function refuseContradictions(
   const isOne = all !== true && given.length === 1
   if (!isOne && format !== 'history')
     wrong(`Several sessions can be exported as history only, not as ${format}.`, 'Export them one by one.')
+  if (output === undefined && context.out.isTerminal && (format === 'history' || format === 'html'))
+    wrong(
+      `As ${format} a session is written for a file or a program, not for a screen.`,
+      'Give -o FILE, or send it on with |.',
+    )
   if (context.json && output === undefined)
     wrong('With --json it is told what was written, so what is written needs a file.', 'Give -o FILE.')
   const ofView = Object.entries({ lines, rendered, full }).find(([, value]) => value !== undefined)

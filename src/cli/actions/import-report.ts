@@ -16,12 +16,29 @@ export function writeImport(context: Context, outcome: FileOutcome): void {
     return
   }
   const { path, report } = outcome
-  const isBad = report.totals.refused > 0
-  out.write(
-    `${isBad ? style.red('✗') : style.green('✓')} ${path}: ${TITLES[report.source]}, ${sentence(report)}\n`,
-  )
-  if (report.conversations.length > 0) out.write(`${conversationTable(context, report).join('\n')}\n`)
+  const mark = report.totals.refused > 0 ? style.red('✗') : style.green('✓')
+  const [only, ...others] = report.conversations
+  const isOne = only !== undefined && others.length === 0
+  out.write(`${mark} ${path}: ${TITLES[report.source]}, ${isOne ? oneSentence(only) : sentence(report)}\n`)
+  if (!isOne && only !== undefined) out.write(`${conversationTable(context, report).join('\n')}\n`)
   for (const line of remarks(report)) out.write(`  ${style.dim(line)}\n`)
+}
+
+/** Tells what became of several files together. */
+export function writeImports({ out, style }: Context, outcomes: readonly FileOutcome[]): void {
+  const reports = outcomes.flatMap((outcome) => ('report' in outcome ? [outcome.report] : []))
+  const sum = (of: (report: ImportReport) => number): number =>
+    reports.reduce((total, report) => total + of(report), 0)
+  const sessions = sum(({ totals }) => totals.imported + totals.extended + totals.checked)
+  const messages = sum(({ totals }) => totals.messages)
+  const refused = sum(({ totals }) => totals.refused)
+  const unread = outcomes.length - reports.length
+  const parts = [
+    messages === 0 ? 'nothing new' : `${counted(messages, 'message')} in ${counted(sessions, 'session')}`,
+    ...(refused > 0 ? [`${counted(refused, 'conversation')} refused`] : []),
+    ...(unread > 0 ? [`${counted(unread, 'file')} not read`] : []),
+  ]
+  out.write(`${style.bold(`${counted(outcomes.length, 'file')}: ${parts.join(', ')}`)}\n`)
 }
 
 const TITLES: { readonly [source in ImportReport['source']]: string } = {
@@ -35,17 +52,33 @@ const TITLES: { readonly [source in ImportReport['source']]: string } = {
   messages: 'plain messages',
 }
 
-function sentence({ totals, conversations, dryRun }: ImportReport): string {
-  const { messages, existing, imported, extended, refused, compactionsApplied } = totals
-  const stored = imported + extended
+/** Of a file with one conversation: what it is called stands in the sentence, and no table behind it. */
+function oneSentence(one: ImportedConversation): string {
+  const { sessionId, status, messages, existing, skipped, why = '', code, compactions } = one
+  if (status === 'refused') {
+    const hint =
+      code === undefined && messages + existing + one.problemCount > 0 ? '; --skip-bad stores the rest' : ''
+    return `refused as ${sessionId}: ${why}${hint}`
+  }
+  if (status === 'empty') return 'no messages in it'
+  const { applied } = compactions
   const parts = [
-    dryRun
-      ? `${counted(messages, 'message')} would be looked at, ${count(existing)} stored already; nothing was written`
-      : messages === 0
-        ? refused === conversations.length && refused > 0
-          ? 'nothing was stored'
-          : 'nothing new'
-        : `${counted(messages, 'message')} stored in ${counted(stored, 'session')}`,
+    messages === 0
+      ? `nothing new in ${sessionId}`
+      : `${counted(messages, 'message')} ${status === 'checked' ? 'would be stored' : 'stored'} as ${sessionId}`,
+    ...(existing > 0 ? [`${count(existing)} there already`] : []),
+    ...(applied > 0 ? [`${counted(applied, 'compaction')} that can be undone`] : []),
+    ...(skipped > 0 ? [`${counted(skipped, 'bad place')} left out`] : []),
+  ]
+  return parts.join(', ')
+}
+
+function sentence({ totals, dryRun }: ImportReport): string {
+  const { messages, existing, imported, extended, checked, refused, compactionsApplied } = totals
+  const where = `${dryRun ? 'would be stored' : 'stored'} in ${counted(imported + extended + checked, 'session')}`
+  const parts = [
+    messages === 0 ? 'nothing new' : `${counted(messages, 'message')} ${where}`,
+    ...(existing > 0 ? [`${count(existing)} there already`] : []),
     ...(compactionsApplied > 0 ? [`${counted(compactionsApplied, 'compaction')} that can be undone`] : []),
     ...(refused > 0 ? [`${counted(refused, 'conversation')} refused`] : []),
   ]

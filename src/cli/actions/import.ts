@@ -10,7 +10,7 @@ import type { Context, Progress } from '../command.ts'
 import { EXIT, EXIT_OF, type ExitCode } from '../exit-codes.ts'
 import { type Failure, failureOf } from '../failure.ts'
 import { bytes, count } from '../output/figures.ts'
-import { writeImport } from './import-report.ts'
+import { writeImport, writeImports } from './import-report.ts'
 
 export type ImportCommandOptions = {
   readonly from?: SourceName
@@ -55,6 +55,7 @@ export async function importFiles(
     if ('failure' in outcome && !OF_FILE.has(outcome.failure.code)) break
   }
   if (context.json) context.printJson({ files: outcomes.map(jsonOf) })
+  else if (files.length > 1) writeImports(context, outcomes)
   return worst(outcomes)
 }
 
@@ -76,7 +77,7 @@ async function importOne(
       ...options,
       ...(from !== undefined && { source: from }),
       signal: context.signal,
-      onProgress: (now) => show(progress, path, now, options.dryRun === true),
+      onProgress: (now) => show(progress, path, now),
     })
     progress.end(`${path}: ${bytes(report.size)} read`)
     return { path, report }
@@ -89,12 +90,11 @@ async function importOne(
 }
 
 /** A file is read twice: the check is the first half of the bar. */
-function show(progress: Progress, path: string, now: ImportProgress, isDry: boolean): void {
-  const share = now.size === 0 ? 1 : now.bytes / now.size
-  const half = isDry ? share : share / 2
-  const doing = now.phase === 'check' ? 'checking' : 'storing'
+function show(progress: Progress, path: string, { phase, ...now }: ImportProgress): void {
+  const half = (now.size === 0 ? 1 : now.bytes / now.size) / 2
+  const doing = phase === 'check' ? 'checking' : 'storing'
   const text = `${path}: ${doing}, ${bytes(now.bytes)} of ${bytes(now.size)}, ${count(now.messages)} messages`
-  progress.at(now.phase === 'check' ? half : 0.5 + half, text)
+  progress.at(phase === 'check' ? half : 0.5 + half, text)
 }
 
 function jsonOf(outcome: FileOutcome): object {

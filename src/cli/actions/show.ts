@@ -133,9 +133,14 @@ async function linesOf(
     ...paragraph(safeLine(name), out).map((line) => style.bold(line)),
     ...paragraph(`${figures}; shown: ${what}`, out).map((line) => style.dim(line)),
   ]
-  if (entries.length === 0) return [...head, '', 'No row is like that.']
+  if (entries.length === 0) return [...head, '', noneOf(messageCount, full)]
   const short = shortIds([...compactions.values()].flatMap((one) => [one.id, one.runId]))
   const shortId = (one: string): string => (out.isTerminal ? (short.get(one) ?? one) : one)
   const manner = { out, style, fold: fold && out.isTerminal, shortId }
   return [...head, ...entries.flatMap((entry) => ['', ...entryLines(entry, manner)])]
+}
+
+function noneOf(messages: number, full: boolean): string {
+  if (messages === 0) return 'It has no messages yet.'
+  return full ? 'No row is like that.' : 'No row of the view is like that; --full shows what is hidden too.'
 }

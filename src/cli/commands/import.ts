@@ -24,7 +24,7 @@ Each file is checked as a whole first; a conversation with a bad place is not st
       .option('--prefix <text>', 'stands before what sessions are called without it')
       .option('--skip-bad', 'store conversations without the places that cannot be read')
       .option('--branches', 'branches that a conversation has left become sessions of their own')
-      .option('--dry-run', 'read and check the files, and store nothing')
+      .option('--dry-run', 'say what would be stored, and store nothing')
       .option('--owner <owner>', 'whose the sessions are')
       .option('--reason <text>', 'why, for the audit')
       .addHelpText(
@@ -32,7 +32,7 @@ Each file is checked as a whole first; a conversation with a bad place is not st
         examples([
           ['import ~/.claude/projects/*/*.jsonl', 'all sessions of Claude Code'],
           ['import conversations.json --branches', 'an export of ChatGPT, abandoned branches as well'],
-          ['import run.jsonl --session nightly-7 --dry-run', 'is this transcript read whole?'],
+          ['import run.jsonl --session nightly-7 --dry-run', 'what would become of one transcript'],
           ['import broken.jsonl --skip-bad', 'all of it but the bad lines'],
         ]),
       )

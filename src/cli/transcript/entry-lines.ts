@@ -19,12 +19,13 @@ export type Manner = {
 export function entryLines(entry: Entry, manner: Manner): string[] {
   const { style, out } = manner
   const pieces = piecesOf(partsOf(entry), manner.fold)
+  const nothing = pieces.length === 0 ? [`${INDENT}(nothing that a model is sent)`] : []
   if (entry.hidden !== undefined) {
     const body = pieces.flatMap((piece) => pieceLines(piece, out, undefined))
-    return [...paragraph(headingOf(entry, manner), out), ...body].map((line) => style.dim(line))
+    return [...paragraph(headingOf(entry, manner), out), ...nothing, ...body].map((line) => style.dim(line))
   }
   const heading = paragraph(headingOf(entry, manner), out).map((line) => headingStyle(entry, style)(line))
-  return [...heading, ...pieces.flatMap((piece) => pieceLines(piece, out, style))]
+  return [...heading, ...nothing.map(style.dim), ...pieces.flatMap((piece) => pieceLines(piece, out, style))]
 }
 
 function headingStyle({ kind, role }: Entry, style: Style): (text: string) => string {

@@ -31,7 +31,7 @@ const VERBS: { readonly [kind in CompactionKind]: string } = {
   condense: 'condensed',
   truncate: 'truncated',
   cut: 'cut in an emergency',
-  manual: 'hidden by hand',
+  manual: 'taken out',
   provider: 'compacted by its provider',
   preview: 'shown as a preview',
 }
