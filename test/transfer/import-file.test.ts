@@ -121,7 +121,12 @@ describe('a file with one conversation', () => {
     await load(path)
     const stored = await load(path, { dryRun: true })
     expect(stored.conversations[0]).toMatchObject({ status: 'checked', messages: 0, existing: 4 })
-    await writeFile(path, turns(3).map((line) => JSON.stringify(line)).join('\n'))
+    await writeFile(
+      path,
+      turns(3)
+        .map((line) => JSON.stringify(line))
+        .join('\n'),
+    )
     const grown = await load(path, { dryRun: true })
     expect(grown.conversations[0]).toMatchObject({ status: 'checked', messages: 2, existing: 4 })
     await store.append('chat', [{ role: 'user', content: 'something else' }])
