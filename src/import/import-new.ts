@@ -61,7 +61,7 @@ export class Writing {
     this.#position = position
     this.#options = options
     const { source, actor, reason } = options
-    this.compactions = new ImportedCompactions(host.storage, { source, trigger: 'import', actor, reason })
+    this.compactions = new ImportedCompactions(host.storage, { source, actor, reason })
   }
 
   /** The next event. Throws `INVALID_INPUT`, `ABORTED` and what the storage throws. */

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { jsonObjectSchema, labelSchema, nameSchema } from '../core/check.ts'
 import type { NewMessage } from '../core/message.ts'
-import type { AppendedMessage, Storage, Trigger } from '../storage/storage.ts'
+import type { AppendedMessage, Storage } from '../storage/storage.ts'
 import type { CompactionEvent, FieldsEvent, MessageEvent, Place } from '../transfer/source.ts'
 
 /** What an import is told, in order: a conversation's messages, what is known of it, and the compactions it had. */
@@ -76,7 +76,6 @@ export type SessionImport = {
 /** Who imports, and what compactions of an import are noted with. */
 export type ImportRun = {
   readonly source: string
-  readonly trigger: Trigger
   readonly actor: string | undefined
   readonly reason: string | undefined
 }

@@ -40,12 +40,9 @@ export class ImportedCompactions {
   ): Promise<void> {
     const compaction = check(importedCompactionSchema, given, 'compaction') as ImportedCompaction
     const { id } = compaction
-    const snapshot = (await this.#storage.snapshot(
-      sessionId,
-      resolveModel(undefined, undefined, undefined).key,
-    ))!
+    const { incarnation } = (await this.#storage.session(sessionId))!
     // The session's own name too, for a copy restored under another id has the incarnation of the first.
-    const name = `${snapshot.session.incarnation}\n${sessionId}\n${this.#run.source}\n${id}`
+    const name = `${incarnation}\n${sessionId}\n${this.#run.source}\n${id}`
     const own = uuidv5(name, NAMESPACE)
     const known = await this.#known(sessionId, id, own)
     if (known !== undefined) {
@@ -53,6 +50,8 @@ export class ImportedCompactions {
       this.outcomes.push({ id, status: isTakenBack ? 'applied' : 'known', compactionId: known.id })
       return
     }
+    const { key } = resolveModel(undefined, undefined, undefined)
+    const snapshot = (await this.#storage.snapshot(sessionId, key))!
     const rows = rowsWithin(snapshot.view.rows, positionsOf(compaction.covers))
     const params = { source: this.#run.source, importedId: id }
     const planned = planImported(snapshot.view, rows, compaction, params, snapshot.nextOrdinal)
@@ -118,7 +117,7 @@ export class ImportedCompactions {
   ): Promise<void> {
     const sessionId = snapshot.session.id
     const { id, compactionId, rowsLeft } = told
-    const { trigger, actor } = this.#run
+    const { actor } = this.#run
     const authorship = { actor, reason: labelOf(reason) ?? this.#run.reason }
     try {
       for (const step of steps) checkLaws(sessionId, step.before, step.plan)
@@ -129,7 +128,11 @@ export class ImportedCompactions {
       return
     }
     const runId = uuidv7()
-    await this.#storage.commit(snapshot, { runId, trigger, ...authorship, steps, failed: [] }, undefined)
+    await this.#storage.commit(
+      snapshot,
+      { runId, trigger: 'import', ...authorship, steps, failed: [] },
+      undefined,
+    )
     if (undone === true) await this.#storage.undo(sessionId, runId, { ...authorship, cascade: false })
     this.outcomes.push({ id, status: 'applied', compactionId, ...(rowsLeft > 0 && { rowsLeft }) })
   }

@@ -22,13 +22,7 @@ export function purgeSession(
       connection.run(`delete from undertext_replacements where message ${inSession}`, no)
       connection.run(`delete from undertext_contents where key ${inSession}`, no)
       connection.run('delete from undertext_messages where session = ?', no)
-      const compactions = connection.run('delete from undertext_compactions where session = ?', no)
-      connection.run('delete from undertext_measurements where session = ?', no)
-      for (const table of ['usage', 'jobs', 'circuits', 'operations'])
-        connection.run(`delete from undertext_${table} where session = ?`, no)
-      connection.run('delete from undertext_audit where session = ?', no)
-      connection.run('delete from undertext_sessions where no = ?', no)
-      return { blobs, compactions }
+      return { blobs, compactions: dropSession(connection, no) }
     })
     const removed = { messages: session.messageCount, compactions, blobs }
     writeAudit(connection, 0, {
@@ -38,6 +32,15 @@ export function purgeSession(
     })
     return removed
   })
+}
+
+/** Removes what is left of a session without messages, itself last; answers how many compactions that were. Within `unguarded`. */
+export function dropSession(connection: Connection, no: number): number {
+  const compactions = connection.run('delete from undertext_compactions where session = ?', no)
+  for (const table of ['measurements', 'usage', 'jobs', 'circuits', 'operations', 'audit'])
+    connection.run(`delete from undertext_${table} where session = ?`, no)
+  connection.run('delete from undertext_sessions where no = ?', no)
+  return compactions
 }
 
 /** Lifts the guards, which let nothing stored go, for one piece of work within the caller's transaction. `what` is for whoever looks. */

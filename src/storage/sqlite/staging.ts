@@ -3,7 +3,7 @@ import type { Session, Staged, StagedSession, StagedWith } from '../storage.ts'
 import { writeAudit } from './audit.ts'
 import { dropBlobsOf } from './blobs.ts'
 import type { Connection } from './connection.ts'
-import { unguarded } from './purge.ts'
+import { dropSession, unguarded } from './purge.ts'
 import { insertSession, readSession, requireSession, type StoredSession, updateFields } from './sessions.ts'
 
 /*
@@ -79,7 +79,7 @@ export function discardStaged(connection: Connection, id: string, rows: number):
         .map(([key]) => key as number)
       discardRows(connection, keys)
       const isEmpty = keys.length < rows
-      if (isEmpty) discardRest(connection, no)
+      if (isEmpty) dropSession(connection, no)
       return isEmpty
     })
   })
@@ -92,12 +92,6 @@ function discardRows(connection: Connection, keys: readonly number[]): void {
   connection.run(`delete from undertext_replacements where message ${among}`, list)
   connection.run(`delete from undertext_contents where key ${among}`, list)
   connection.run(`delete from undertext_messages where key ${among}`, list)
-}
-
-function discardRest(connection: Connection, no: number): void {
-  for (const table of ['compactions', 'measurements', 'usage', 'jobs', 'circuits', 'operations', 'audit'])
-    connection.run(`delete from undertext_${table} where session = ?`, no)
-  connection.run('delete from undertext_sessions where no = ?', no)
 }
 
 /** The sessions that are on their way. */
