@@ -31,6 +31,16 @@ describe('export writes', () => {
     expect(readdirSync(small.folder)).not.toContain('-')
   })
 
+  it('a history and HTML to no screen, and other forms to it', async () => {
+    const onScreen = (...argv: string[]): Promise<Ran> =>
+      runCli(['export', 'older', ...argv, '--db', small.path], { cwd: small.folder, columns: 80 })
+    const history = await onScreen()
+    expect([history.exit, history.out]).toEqual([2, ''])
+    expect(history.err).toContain('Give -o FILE')
+    expect((await onScreen('--format', 'html')).exit).toBe(2)
+    expect((await onScreen('--format', 'openai', '--lines')).out).toBe(HELLO)
+  })
+
   it('over a file that is there only with --force, and through a link to what it points at', async () => {
     writeFileSync(at('there.jsonl'), 'before')
     symlinkSync('there.jsonl', at('link.jsonl'))
