@@ -163,3 +163,25 @@ describe('the pager', () => {
     expect((await paged(5, { PAGER: 'broken' })).out).toContain('It boils.')
   })
 })
+
+it('says of rows with nothing in them, of none at all, and of what was taken back, what they are', async () => {
+  const createdAt = minute(1)
+  await small.change(async (store) => {
+    await store.createSession({ id: 'bare' })
+    await store.append('quiet', [
+      { role: 'tool', content: [], createdAt },
+      { role: 'user', content: 'Hello', createdAt },
+    ])
+    await store.rewind('quiet', { from: 'start' })
+  })
+  expect((await show('bare')).lines.at(-1)).toBe('It has no messages yet.')
+  expect((await show('quiet')).lines.at(-1)).toBe(
+    'No row of the view is like that; --full shows what is hidden too.',
+  )
+  const [taken] = await small.change((store) => store.listCompactions('quiet'))
+  const { lines } = await show('quiet', '--full', '--to', '1')
+  expect(lines.slice(-2)).toEqual([
+    `#1 tool · ${iso(createdAt)} · hidden: taken out by ${taken!.id}, ${iso(taken!.createdAt)}`,
+    '  (nothing that a model is sent)',
+  ])
+})
