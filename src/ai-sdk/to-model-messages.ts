@@ -3,7 +3,7 @@ import type { JsonObject } from '../core/json.ts'
 import { isObject } from '../core/json.ts'
 import { type Message, type Part, type ProviderPart, partsOf } from '../core/message.ts'
 import { checkMessageList } from '../core/message-list.ts'
-import { Conversion, type ConversionOptions, UNREAD } from '../formats/conversion.ts'
+import { Conversion, type ConversionOptions, isSilent, UNREAD } from '../formats/conversion.ts'
 import { ownOfMessage, withKeptFields } from './checks.ts'
 import { keptPartTo, mediaTo } from './model-media.ts'
 import { modelOutputTo } from './model-output.ts'
@@ -34,7 +34,7 @@ type Writing = {
  * was, messages of other origins as the AI SDK writes them. Results that stand beside words of a user become a message of their own.
  *
  * What has no place is left out and noted: parts of other providers, unread parts, what a version cannot say. A message of which nothing
- * is left is left out. Give it what `renderHistory` or `prepareRequest` made of a view, so that calls and results are paired;
+ * is left, or reasoning alone, is left out. Give it what `renderHistory` or `prepareRequest` made of a view, so that calls and results are paired;
  * with `alsoReads: ['ai-sdk']` there, so that approvals of tools are in it.
  *
  * Throws `INVALID_INPUT` for a list that is none and for options that are none.
@@ -70,10 +70,13 @@ function messageTo(message: Message, place: string, writing: Writing): readonly 
   }
   if (content.length === 0) return [finish({ role, content: [] })]
   const hasReasoning = hasReasoningItem(content)
-  const parts = content.flatMap((part, index) =>
+  const written = content.map((part, index) =>
     modelPartTo(part, `${place}.content[${index}]`, role, hasReasoning, writing),
   )
+  const parts = written.flat()
   if (parts.length === 0) return []
+  // Providers refuse reasoning alone; here it led to what was left out.
+  if (written.some(({ length }) => length === 0) && parts.every(isSilent)) return []
   if (role === 'assistant') return [finish({ role, content: parts })]
   return runsOf(parts).map(finish)
 }

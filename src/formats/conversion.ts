@@ -44,6 +44,11 @@ export type ConversionOptions = {
 
 export { UNREAD }
 
+/** Whether a written part, alone, is no message a provider takes: reasoning, or a text of white space. */
+export function isSilent({ type, text }: { readonly type: string; readonly text?: unknown }): boolean {
+  return type === 'reasoning' || (type === 'text' && typeof text === 'string' && text.trim() === '')
+}
+
 /** Why a part that was kept whole is not sent: the same words in every form. `own` is the provider the form is of. */
 export function whyNotSent(provider: string, own: string): string {
   if (provider === UNREAD) return 'it could not be read, so nothing sends it'

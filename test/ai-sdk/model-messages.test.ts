@@ -265,6 +265,27 @@ describe('notes of what is written', () => {
       ['not-sent [0].content[0]'],
     ],
     [
+      'reasoning that led to such a part alone',
+      {
+        role: 'assistant',
+        content: [
+          { type: 'reasoning', text: 'Hm.' },
+          { type: 'provider', provider: 'openai', data: { type: 'x' } },
+          { type: 'text', text: ' ' },
+        ],
+      },
+      'v3',
+      [],
+      ['not-sent [0].content[1]'],
+    ],
+    [
+      'reasoning alone, as it was stored',
+      { role: 'assistant', content: [{ type: 'reasoning', text: 'Hm.' }] },
+      'v3',
+      [{ role: 'assistant', content: [{ type: 'reasoning', text: 'Hm.' }] }],
+      [],
+    ],
+    [
       'a picture of an assistant',
       { role: 'assistant', content: [{ type: 'image', image: PNG }] },
       'v3',

@@ -1,7 +1,8 @@
 import BetterSqlite3 from 'better-sqlite3'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openStore } from '../../src/index.ts'
-import { randomFrom, seedOf } from './kills.ts'
+import { SEED } from '../support/seed.ts'
+import { randomFrom } from './kills.ts'
 import { courseOf, killedWhilePaying, NOTING, Payers, paidFor, wordsOf } from './payers.ts'
 import { COST, OPENING, PAYING, pay, SESSION } from './paying.ts'
 
@@ -9,8 +10,6 @@ import { COST, OPENING, PAYING, pay, SESSION } from './paying.ts'
  * The moments between a model's answer and the commit. Here some of them; the long mode kills before every statement. Most runs
  * have twenty to thirty statements behind the answer, the commit in their second half.
  */
-
-const SEED = seedOf()
 
 let payers: Payers
 beforeAll(async () => {

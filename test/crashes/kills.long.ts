@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { SEED } from '../support/seed.ts'
 import { Children } from './children.ts'
 import { creationRound } from './creation.ts'
-import { killRound, seedOf, shuffled, Tally, VICTIMS } from './kills.ts'
+import { killRound, shuffled, Tally, VICTIMS } from './kills.ts'
 
 const children = new Children()
 beforeAll(() => children.build())
 afterAll(() => children.remove())
 
-const SEED = seedOf()
 const KILLS = Number(process.env.KILLS ?? 1_000)
 const CREATIONS = 60
 /** How many verbs are done to one file before a new one is begun. */

@@ -1,15 +1,14 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { SEED } from '../support/seed.ts'
 import { Children } from './children.ts'
 import { creationRound } from './creation.ts'
-import { killRound, seedOf, Tally, VICTIMS } from './kills.ts'
+import { killRound, Tally, VICTIMS } from './kills.ts'
 
 /* Processes killed at random moments. The long mode kills 1,000 and holds every verb to have been in flight. */
 
 const children = new Children()
 beforeAll(() => children.build())
 afterAll(() => children.remove())
-
-const SEED = seedOf()
 
 it(`a killed process loses nothing it was told of, and leaves nothing half done (seed ${SEED})`, async () => {
   const tally = new Tally()

@@ -32,11 +32,6 @@ export class Tally extends Map<string, { before: number; after: number; worked: 
 /** What processes are killed in. */
 export const VICTIMS: readonly (KilledVerb | 'opening')[] = [...KILLED_VERBS, 'opening']
 
-/** A seed of this run; `SEED` repeats another one's. What is done is repeated, the very moment of a kill is not. */
-export function seedOf(): number {
-  return process.env.SEED === undefined ? Date.now() % 1_000_000 : Number(process.env.SEED)
-}
-
 /** The same in another order. */
 export function shuffled<T>(all: readonly T[], seed: number): T[] {
   const random = randomFrom(seed)

@@ -492,6 +492,16 @@ describe('toLangChain', () => {
     expect(notes).toEqual(['changed [2].content[3]', 'not-sent [4].content[0]'])
   })
 
+  it('leaves reasoning out that led to nothing but what was left out', () => {
+    const foreign: Part = { type: 'provider', provider: 'google', data: {} }
+    const reasoning: Part = { type: 'reasoning', text: 'Hm.' }
+    const typesOf = (content: Part[]): string[] =>
+      toLangChainStored([{ role: 'assistant', content }]).map(({ type }) => type)
+    expect(typesOf([reasoning, foreign])).toEqual([])
+    expect(typesOf([reasoning])).toEqual(['ai'])
+    expect(typesOf([reasoning, foreign, { type: 'text', text: 'So.' }])).toEqual(['ai'])
+  })
+
   it('names the place of a part that stands twice, also behind a result', () => {
     const foreign: Part = { type: 'provider', provider: 'google', data: {} }
     const answer: Part = { type: 'tool-result', toolCallId: 'c', output: { type: 'text', value: '4' } }

@@ -1,11 +1,10 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { seedOf } from '../crashes/kills.ts'
+import { SEED } from '../support/seed.ts'
 import { type Crew, startCrew } from './crew.ts'
 import { type Load, underLoad } from './load.ts'
 
 /* The whole load of load.test.ts: four processes, 200 turns each, a model that takes up to 400 ms. */
 
-const SEED = seedOf()
 const WHOLE: Omit<Load, 'loops' | 'inBackground'> = {
   processes: 4,
   turns: Number(process.env.TURNS ?? 200),

@@ -1,11 +1,10 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { seedOf } from '../crashes/kills.ts'
+import { SEED } from '../support/seed.ts'
 import { type Crew, startCrew } from './crew.ts'
 import { type Load, underLoad } from './load.ts'
 
 /* Four processes on one session, briefly. The long mode does it with 200 turns each and a slower model. */
 
-const SEED = seedOf()
 const BRIEF: Omit<Load, 'loops' | 'inBackground' | 'turns'> = {
   processes: 4,
   seed: SEED,

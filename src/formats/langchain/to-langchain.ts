@@ -2,9 +2,9 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Json, JsonObject } from '../../core/json.ts'
 import { isFailed, type Message, outputText, type Part, type ToolResultPart } from '../../core/message.ts'
 import { checkMessageList } from '../../core/message-list.ts'
-import { Conversion, type ConversionOptions, unknownPart, whyNotSent } from '../conversion.ts'
+import { Conversion, type ConversionOptions, isSilent, unknownPart, whyNotSent } from '../conversion.ts'
 import { runsOf } from '../runs.ts'
-import { isEmpty, isObject, isResult, keptFor, textBlocks } from '../wire.ts'
+import { isObject, isResult, keptFor, textBlocks } from '../wire.ts'
 import { noBlockOf, reasoningBlock, textBlock } from './blocks.ts'
 import { mediaBlock } from './media.ts'
 import {
@@ -28,7 +28,8 @@ export type WrittenMessage = LangChainStoredMessage & { readonly className?: str
  * whatever else its message says, with status `error` where it failed; JSON is sent as text; a result within an assistant
  * message parts it in two, save those of tools its provider ran. Reasoning, images and files become standard blocks of
  * version 1, and a message with such blocks says so (`output_version` in its `response_metadata`), as LangChain's own
- * constructors do. Not written, and noted: parts of other providers, unread parts, messages left with nothing; changed,
+ * constructors do. Not written, and noted: parts of other providers, unread parts, messages left with nothing or with
+ * reasoning alone; changed,
  * and noted: arguments that are no object (`{ arguments }` around them).
  *
  * Throws `INVALID_INPUT` for a list that is none and for a part of an unknown type.
@@ -112,14 +113,17 @@ class Writer {
   ): WrittenMessage[] {
     const calls = new CallWriter(this.#conversion, own, this.#renewed)
     const isStandard = own === undefined && parts.some(isStandardOnly)
+    const leftOut = new Set<Part>()
     const blocks = parts.flatMap((part, i): LangChainBlock[] => {
       if (part.type === 'tool-call' && !isServed(part)) return calls.write(part, placeOf(i), isStandard)
       if (part.type === 'provider' && calls.writeUnread(part)) return []
-      return this.#block(part, placeOf(i))
+      const block = this.#block(part, placeOf(i))
+      if (block.length === 0) leftOut.add(part)
+      return block
     })
+    // Providers refuse reasoning alone; here it led to what was left out.
+    if (leftOut.size > 0 && parts.every((part) => isSilent(part) || leftOut.has(part))) return []
     const fields = calls.fields()
-    const isNothing = blocks.length === 0 && isEmpty(fields) && !calls.hasWritten
-    if (isNothing && parts.length > 0) return []
     return [this.#message(message, own, blocks, Object.entries(fields))]
   }
 

@@ -18,17 +18,11 @@ export class CallWriter {
   readonly #renewed: Set<string>
   readonly #listed: JsonObject[] = []
   readonly #unread: JsonObject[] = []
-  #hasWritten = false
 
   constructor(conversion: Conversion, own: JsonObject | undefined, renewed: Set<string>) {
     this.#conversion = conversion
     this.#own = own
     this.#renewed = renewed
-  }
-
-  /** Whether a call was written that no field tells of: it stands in `additional_kwargs`, which is kept whole. */
-  get hasWritten(): boolean {
-    return this.#hasWritten
   }
 
   /**
@@ -37,10 +31,8 @@ export class CallWriter {
    */
   write(part: ToolCallPart, place: string, isStandard: boolean): LangChainBlock[] {
     const options = keptFor(LANGCHAIN, part.providerOptions) ?? {}
-    if (options.from === 'additional_kwargs' && isObject(this.#own?.additional_kwargs)) {
-      this.#hasWritten = true
-      return []
-    }
+    // It stands in `additional_kwargs`, which is kept whole.
+    if (options.from === 'additional_kwargs' && isObject(this.#own?.additional_kwargs)) return []
     if (options.from === 'additional_kwargs') this.#renewed.add(part.toolCallId)
     const isWritten = isObject(part.input) || options.call !== undefined || options.from === 'content'
     if (!isWritten)
