@@ -1,21 +1,15 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll } from 'vitest'
+import { onTestFinished } from 'vitest'
 import { detectSource } from '../../../src/transfer/detect.ts'
 import { FileInput } from '../../../src/transfer/file-input.ts'
 import type { SourceEvent, SourceName } from '../../../src/transfer/source.ts'
 
-const folders: string[] = []
-
-afterAll(async () => {
-  for (const folder of folders) await rm(folder, { recursive: true, force: true })
-})
-
-/** A folder that is taken away at the end. */
+/** A folder that is taken away when the test that asks for it is over. */
 export async function folder(): Promise<string> {
   const made = await mkdtemp(join(tmpdir(), 'undertext-transfer-'))
-  folders.push(made)
+  onTestFinished(() => rm(made, { recursive: true, force: true }))
   return made
 }
 
