@@ -162,7 +162,7 @@ async function holdsFor(store: SqliteStore, id: string): Promise<void> {
   const read = async () => ({
     rows: await store.getMessages(id),
     compactions: await store.listCompactions(id),
-    replacements: await replacementTexts(small.path, id),
+    replacements: await replacementTexts(store, id),
   })
   const history = await read()
   const active = history.compactions.filter(({ status }) => status === 'active').map((one) => one.id)

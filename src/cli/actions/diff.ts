@@ -17,7 +17,7 @@ export async function showDiff(
   const target = await context.compaction(store, id, givenId)
   const { estimator, provider = 'openai' } = await store.getSession(id)
   const tokens = await tokenCounter(estimator, provider)
-  const comparison = await compare(context.location.path, store, id, target, options.now === true, tokens)
+  const comparison = await compare(store, id, target, options.now === true, tokens)
   if (context.json) context.printJson(jsonOf(id, comparison, tokens))
   else await context.page(`${diffLines(context, comparison, tokens, options.full === true).join('\n')}\n`)
   return EXIT.done

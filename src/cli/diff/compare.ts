@@ -19,9 +19,8 @@ export type Comparison = {
   readonly differences: readonly Difference[]
 }
 
-/** Compares the views of a session without a compaction, or all of a run, and with it. `path`: the store's file. */
+/** Compares the views of a session without a compaction, or all of a run, and with it. */
 export async function compare(
-  path: string,
   store: SqliteStore,
   id: string,
   target: string,
@@ -32,7 +31,7 @@ export async function compare(
   const history: StoredHistory = {
     rows: await store.getMessages(id),
     compactions,
-    replacements: await replacementTexts(path, id),
+    replacements: await replacementTexts(store, id),
   }
   const members = compactions.filter((one) => one.id === target || one.runId === target)
   const active = new Set(compactions.filter(({ status }) => status === 'active').map((one) => one.id))
