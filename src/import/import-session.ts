@@ -3,6 +3,7 @@ import { isUndertextError } from '../errors.ts'
 import { extendSession, lookThrough } from './extend-session.ts'
 import { importNew } from './import-new.ts'
 import {
+  type ImportEvent,
   type ImportEvents,
   type ImportHost,
   type ImportOptions,
@@ -15,9 +16,11 @@ import { discardDead } from './staging.ts'
 export async function importSession(
   host: ImportHost,
   sessionId: string,
-  events: ImportEvents,
+  given: ImportEvents,
   options: ImportOptions,
 ): Promise<SessionImport> {
+  // A list can be gone through twice, too.
+  const events = Array.isArray(given) ? () => given as readonly ImportEvent[] : given
   const checked = check(importSchema, options, 'importSession')
   if (checked.dryRun) return lookThrough(host, sessionId, events, checked)
   await discardDead(host.storage)
