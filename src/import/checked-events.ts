@@ -1,7 +1,7 @@
 import { invalid, isIterable } from '../core/check.ts'
+import { checkMessages } from '../core/check-messages.ts'
 import { isObject } from '../core/json.ts'
-import { checkMessages } from '../store/check-arguments.ts'
-import type { ImportEvent, ImportEvents } from './import-types.ts'
+import type { ImportEvent, ImportEvents } from './import-event.ts'
 
 /**
  * The events from their beginning, each looked at before it is handed on; what stands in a compaction and in fields is checked where they

@@ -3,8 +3,9 @@ import { UndertextError } from '../errors.ts'
 import type { Session } from '../storage/storage.ts'
 import { Batch } from './batch.ts'
 import { checkedEvents } from './checked-events.ts'
+import type { ImportEvent, ImportEvents } from './import-event.ts'
 import { Writing } from './import-new.ts'
-import type { CheckedImport, ImportEvent, ImportEvents, ImportHost, SessionImport } from './import-types.ts'
+import type { CheckedImport, ImportHost, SessionImport } from './import-types.ts'
 
 /**
  * Brings in what is new of a conversation that was imported before. What is there must be its beginning, word for word; what is new goes

@@ -7,7 +7,7 @@ import type { PositionRange } from '../core/message.ts'
 import type { ViewRow } from '../core/view.ts'
 import { isUndertextError } from '../errors.ts'
 import type { CommitStep, Compaction, Snapshot, Storage } from '../storage/storage.ts'
-import type { ImportedCompaction } from '../transfer/source.ts'
+import type { ImportedCompaction } from './import-event.ts'
 import { type CompactionOutcome, type ImportRun, importedCompactionSchema } from './import-types.ts'
 import { planImported } from './imported-plan.ts'
 

@@ -1,7 +1,7 @@
 import { check } from '../core/check.ts'
 import type { JsonObject } from '../core/json.ts'
 import type { SessionFields } from '../storage/storage.ts'
-import type { FieldsEvent } from '../transfer/source.ts'
+import type { FieldsEvent } from './import-event.ts'
 import { fieldsEventSchema } from './import-types.ts'
 import { labelOf } from './imported-compactions.ts'
 

@@ -1,14 +1,13 @@
 import { describe, expect, it } from 'vitest'
-import type { ImportEvent } from '../../src/import/import-types.ts'
+import type { ImportEvent, ImportedCompaction } from '../../src/import/import-event.ts'
 import { type NewMessage, neurolinkEstimator, openStore, Store } from '../../src/index.ts'
-import type { ImportedCompaction } from '../../src/transfer/source.ts'
 import { call, result, say } from '../support/conversation.ts'
 import { ModelStorage } from '../support/model-storage.ts'
 
 const SOURCE = { source: 'elsewhere' }
 
 function message(message: NewMessage, key: string): ImportEvent {
-  return { type: 'message', at: {}, message: { ...message, idempotencyKey: key } }
+  return { type: 'message', message: { ...message, idempotencyKey: key } }
 }
 
 /** User and assistant in turn: "m1", "m2" … */
@@ -20,7 +19,7 @@ function talk(from: number, to: number): ImportEvent[] {
 }
 
 function compaction(given: ImportedCompaction): ImportEvent {
-  return { type: 'compaction', at: {}, compaction: given }
+  return { type: 'compaction', compaction: given }
 }
 
 /** Stores that keep an audit and can be verified; the pure model does neither. */
@@ -271,10 +270,7 @@ describe.each(Object.entries(OVER))('an import over %s', (_, open) => {
     })
     await expect(late).rejects.toThrow('the file was changed')
     await expect(store.getSession('s')).rejects.toMatchObject({ code: 'SESSION_NOT_FOUND' })
-    const bad = [
-      ...talk(1, 2),
-      { type: 'message', at: {}, message: { role: 'nobody' } } as unknown as ImportEvent,
-    ]
+    const bad = [...talk(1, 2), { type: 'message', message: { role: 'nobody' } } as unknown as ImportEvent]
     await expect(store.importSession('s', bad, SOURCE)).rejects.toMatchObject({ code: 'INVALID_INPUT' })
     const aborted = store.importSession('s', talk(1, 2), { ...SOURCE, signal: AbortSignal.abort() })
     await expect(aborted).rejects.toMatchObject({ code: 'ABORTED' })
