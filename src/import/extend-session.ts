@@ -20,16 +20,17 @@ export async function extendSession(
   options: CheckedImport,
 ): Promise<SessionImport> {
   const { id: sessionId, messageCount } = session
+  const checked = () => checkedEvents(events, sessionId, options)
   if (typeof events === 'function') {
     const known = new KnownBeginning(host, session)
-    await settleAll(known, checkedEvents(events), options)
+    await settleAll(known, checked())
     if (!known.isSomethingNew) {
       await options.beforePublish?.()
       return { sessionId, status: 'unchanged', messages: 0, existing: known.existing, compactions: [] }
     }
   }
   const writing = new Writing(host, sessionId, messageCount, options)
-  await settleAll(new KnownBeginning(host, session, writing), checkedEvents(events), options)
+  await settleAll(new KnownBeginning(host, session, writing), checked())
   await options.beforePublish?.()
   await writing.flush()
   const { outcomes } = writing.compactions
@@ -54,37 +55,27 @@ export async function lookThrough(
 ): Promise<SessionImport> {
   const session = await host.storage.session(sessionId)
   const told = { sessionId, compactions: [] }
+  const checked = checkedEvents(events, sessionId, options)
   if (session === undefined) {
     let messages = 0
-    for await (const event of checkedEvents(events)) {
-      if (options.signal?.aborted) throw new UndertextError('ABORTED', { sessionId })
-      if (event.type === 'message') messages += 1
-    }
+    for await (const event of checked) if (event.type === 'message') messages += 1
     await options.beforePublish?.()
     return { ...told, status: 'imported', messages, existing: 0 }
   }
   const known = new KnownBeginning(host, session)
-  await settleAll(known, checkedEvents(events), options)
+  await settleAll(known, checked)
   await options.beforePublish?.()
   const { fresh, existing } = known
   return { ...told, status: fresh > 0 ? 'extended' : 'unchanged', messages: fresh, existing }
 }
 
-async function settleAll(
-  known: KnownBeginning,
-  events: AsyncIterable<ImportEvent>,
-  { signal }: CheckedImport,
-): Promise<void> {
+async function settleAll(known: KnownBeginning, events: AsyncIterable<ImportEvent>): Promise<void> {
   const batch = new Batch<ImportEvent>()
-  const settle = async (): Promise<void> => {
-    known.refuseAborted(signal)
-    await known.settle(batch.take())
-  }
   for await (const event of events) {
     batch.add(event)
-    if (batch.isFull) await settle()
+    if (batch.isFull) await known.settle(batch.take())
   }
-  await settle()
+  await known.settle(batch.take())
 }
 
 /** Passes events on, if to anybody, and knows where what is stored ends and what is new begins. */
@@ -108,10 +99,6 @@ class KnownBeginning {
   /** Whether there is anything that may have to be written. */
   get isSomethingNew(): boolean {
     return this.#isPast || this.#hasCompactions
-  }
-
-  refuseAborted(signal: AbortSignal | undefined): void {
-    if (signal?.aborted) throw new UndertextError('ABORTED', { sessionId: this.#session.id })
   }
 
   async settle(events: readonly ImportEvent[]): Promise<void> {

@@ -1,6 +1,5 @@
 import { lastBlockOf } from '../core/compaction-block.ts'
 import type { NewMessage, PositionRange } from '../core/message.ts'
-import { UndertextError } from '../errors.ts'
 import { Batch } from './batch.ts'
 import { checkedEvents } from './checked-events.ts'
 import type { ImportEvent, ImportEvents } from './import-event.ts'
@@ -20,7 +19,7 @@ export function importNew(
   const { storage, estimator } = host
   return staged(storage, { estimator, fields: owner === undefined ? {} : { owner } }, async ({ id }) => {
     const writing = new Writing(host, id, 0, options)
-    for await (const event of checkedEvents(events)) await writing.take(event)
+    for await (const event of checkedEvents(events, sessionId, options)) await writing.take(event)
     await writing.flush()
     await beforePublish?.()
     const { messages, existing, compactions, fields } = writing
@@ -43,7 +42,6 @@ export function importNew(
 export class Writing {
   readonly #host: ImportHost
   readonly #sessionId: string
-  readonly #options: CheckedImport
   readonly #batch = new Batch<NewMessage>()
   /** The positions of the conversation's messages, by ordinal less 1. */
   readonly #positions: number[] = []
@@ -60,12 +58,11 @@ export class Writing {
     this.#host = host
     this.#sessionId = sessionId
     this.#position = position
-    this.#options = options
     const { source, actor, reason } = options
     this.compactions = new ImportedCompactions(host.storage, { source, actor, reason })
   }
 
-  /** The next event. Throws `INVALID_INPUT`, `ABORTED` and what the storage throws. */
+  /** Takes the next event. Throws `INVALID_INPUT` and what the storage throws. */
   async take(event: ImportEvent): Promise<void> {
     if (event.type === 'fields') this.fields.add(event)
     else if (event.type === 'compaction') {
@@ -88,8 +85,6 @@ export class Writing {
 
   /** Writes what is waiting. */
   async flush(): Promise<void> {
-    const { signal } = this.#options
-    if (signal?.aborted) throw new UndertextError('ABORTED', { sessionId: this.#sessionId })
     const messages = this.#batch.take()
     if (messages.length === 0) return
     const { messages: appended } = await this.#host.storage.append(this.#sessionId, messages, this.#position)
