@@ -13,7 +13,7 @@ export type Fact = {
   readonly words: string
   /** Somebody's: an id, the name of a model. */
   readonly given?: string
-  /** Where the words lead to. */
+  /** The position the words lead to. */
   readonly position?: number
 }
 
