@@ -1,10 +1,10 @@
 import { lastBlockOf } from '../core/compaction-block.ts'
 import type { NewMessage, PositionRange } from '../core/message.ts'
+import { AppliedCompactions } from './applied-compactions.ts'
 import { Batch } from './batch.ts'
 import { checkedEvents } from './checked-events.ts'
 import type { ImportEvent, ImportEvents } from './import-event.ts'
 import type { CheckedImport, ImportHost, SessionImport } from './import-types.ts'
-import { ImportedCompactions } from './imported-compactions.ts'
 import { ToldFields } from './session-fields.ts'
 import { othersFirst, staged } from './staging.ts'
 
@@ -46,7 +46,7 @@ export class Writing {
   /** The positions of the conversation's messages, by ordinal less 1. */
   readonly #positions: number[] = []
   #position: number
-  readonly compactions: ImportedCompactions
+  readonly compactions: AppliedCompactions
   readonly fields = new ToldFields()
   /** Messages that were written. */
   messages = 0
@@ -59,7 +59,7 @@ export class Writing {
     this.#sessionId = sessionId
     this.#position = position
     const { source, actor, reason } = options
-    this.compactions = new ImportedCompactions(host.storage, { source, actor, reason })
+    this.compactions = new AppliedCompactions(host.storage, { source, actor, reason })
   }
 
   /** Takes the next event. Throws `INVALID_INPUT` and what the storage throws. */
