@@ -2,11 +2,11 @@ import { isObject } from '../core/json.ts'
 import type { NewMessage } from '../core/message.ts'
 import { UndertextError } from '../errors.ts'
 import type { Session } from '../storage/storage.ts'
-import type { ImportedCompaction } from '../transfer/source.ts'
 import { Batch } from './batch.ts'
 import { checkedEvents } from './checked-events.ts'
+import type { ImportEvent, ImportEvents, ImportedCompaction } from './import-event.ts'
 import { Writing } from './import-new.ts'
-import type { CheckedImport, ImportEvent, ImportEvents, ImportHost, SessionImport } from './import-types.ts'
+import type { CheckedImport, ImportHost, SessionImport } from './import-types.ts'
 
 /**
  * Brings in what is new of a conversation that was imported before. What is there must be its beginning, word for word; what is new goes
@@ -22,9 +22,10 @@ export async function extendSession(
 ): Promise<SessionImport> {
   const { id: sessionId, messageCount } = session
   const takenBack: ImportedCompaction[] = []
+  const checked = () => checkedEvents(events, sessionId, options)
   if (typeof events === 'function') {
     const known = new KnownBeginning(host, session)
-    await settleAll(known, checkedEvents(events), options)
+    await settleAll(known, checked())
     if (!known.isSomethingNew) {
       await options.beforePublish?.()
       return { sessionId, status: 'unchanged', messages: 0, existing: known.existing, compactions: [] }
@@ -33,7 +34,7 @@ export async function extendSession(
   }
   const writing = new Writing(host, sessionId, messageCount, options)
   await writing.compactions.takeBack(sessionId, takenBack)
-  await settleAll(new KnownBeginning(host, session, writing), checkedEvents(events), options)
+  await settleAll(new KnownBeginning(host, session, writing), checked())
   await options.beforePublish?.()
   await writing.finish()
   const { outcomes } = writing.compactions
@@ -58,37 +59,27 @@ export async function lookThrough(
 ): Promise<SessionImport> {
   const session = await host.storage.session(sessionId)
   const told = { sessionId, compactions: [] }
+  const checked = checkedEvents(events, sessionId, options)
   if (session === undefined) {
     let messages = 0
-    for await (const event of checkedEvents(events)) {
-      if (options.signal?.aborted) throw new UndertextError('ABORTED', { sessionId })
-      if (event.type === 'message') messages += 1
-    }
+    for await (const event of checked) if (event.type === 'message') messages += 1
     await options.beforePublish?.()
     return { ...told, status: 'imported', messages, existing: 0 }
   }
   const known = new KnownBeginning(host, session)
-  await settleAll(known, checkedEvents(events), options)
+  await settleAll(known, checked)
   await options.beforePublish?.()
   const { fresh, existing } = known
   return { ...told, status: fresh > 0 ? 'extended' : 'unchanged', messages: fresh, existing }
 }
 
-async function settleAll(
-  known: KnownBeginning,
-  events: AsyncIterable<ImportEvent>,
-  { signal }: CheckedImport,
-): Promise<void> {
+async function settleAll(known: KnownBeginning, events: AsyncIterable<ImportEvent>): Promise<void> {
   const batch = new Batch<ImportEvent>()
-  const settle = async (): Promise<void> => {
-    known.refuseAborted(signal)
-    await known.settle(batch.take())
-  }
   for await (const event of events) {
     batch.add(event)
-    if (batch.isFull) await settle()
+    if (batch.isFull) await known.settle(batch.take())
   }
-  await settle()
+  await known.settle(batch.take())
 }
 
 /** Passes events on, if to anybody, and knows where what is stored ends and what is new begins. */
@@ -114,10 +105,6 @@ class KnownBeginning {
   /** Whether there is anything that may have to be written. */
   get isSomethingNew(): boolean {
     return this.#isPast || this.#hasCompactions
-  }
-
-  refuseAborted(signal: AbortSignal | undefined): void {
-    if (signal?.aborted) throw new UndertextError('ABORTED', { sessionId: this.#session.id })
   }
 
   async settle(events: readonly ImportEvent[]): Promise<void> {

@@ -1,15 +1,9 @@
 import { check } from '../core/check.ts'
 import { isUndertextError } from '../errors.ts'
 import { extendSession, lookThrough } from './extend-session.ts'
+import type { ImportEvent, ImportEvents } from './import-event.ts'
 import { importNew } from './import-new.ts'
-import {
-  type ImportEvent,
-  type ImportEvents,
-  type ImportHost,
-  type ImportOptions,
-  importSchema,
-  type SessionImport,
-} from './import-types.ts'
+import { type ImportHost, type ImportOptions, importSchema, type SessionImport } from './import-types.ts'
 import { discardDead } from './staging.ts'
 
 /** See `importSession` of the store. */

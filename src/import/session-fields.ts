@@ -1,9 +1,9 @@
 import { check } from '../core/check.ts'
 import type { JsonObject } from '../core/json.ts'
 import type { SessionFields } from '../storage/storage.ts'
-import type { FieldsEvent } from '../transfer/source.ts'
+import type { FieldsEvent } from './import-event.ts'
 import { fieldsEventSchema } from './import-types.ts'
-import { labelOf } from './imported-compactions.ts'
+import { labelOf } from './label-of.ts'
 
 /** What is told of a conversation on the way: the last word counts, metadata is put together. */
 export class ToldFields {

@@ -49,6 +49,12 @@ describe('help', () => {
   it('tells the version', async () => {
     expect(await runCli(['--version'])).toMatchObject({ exit: 0, out: '9.8.7\n' })
   })
+
+  it('is text with --json too', async () => {
+    expect(await runCli(['--json', '--version'])).toMatchObject({ exit: 0, out: '9.8.7\n' })
+    for (const argv of [['--help'], ['help', 'log'], ['log', '--help'], []])
+      expect((await runCli([...argv, '--json'])).out, argv.join(' ')).toBe((await runCli(argv)).out)
+  })
 })
 
 describe('wrong use', () => {

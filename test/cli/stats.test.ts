@@ -92,10 +92,22 @@ describe('what is sent besides', () => {
     const tools = join(small.folder, 'tools.json')
     writeFileSync(system, 'Be brief. '.repeat(40))
     writeFileSync(tools, JSON.stringify([{ name: 'look', description: 'Looks at a thing.' }]))
-    const { json } = await stats('talk', '--system', system, '--tools', tools, '--json')
+    const { json } = await stats('talk', '--system-file', system, '--tools', tools, '--json')
     const [{ breakdown }] = (json as { models: [{ breakdown: Record<string, number> }] }).models
     expect(breakdown.system).toBeGreaterThan(80)
     expect(breakdown.tools).toBeGreaterThan(0)
+  })
+
+  it('counts a system prompt that is given as text the same, and takes one of the two', async () => {
+    const system = join(small.folder, 'system.txt')
+    writeFileSync(system, 'Be brief.')
+    const [byText, byFile] = [
+      await stats('talk', '--system', 'Be brief.', '--json'),
+      await stats('talk', '--system-file', system, '--json'),
+    ]
+    expect(byText.json).toEqual(byFile.json)
+    expect(byText.json).not.toEqual((await stats('talk', '--json')).json)
+    expect(await stats('talk', '--system', 'Be brief.', '--system-file', system)).toMatchObject({ exit: 2 })
   })
 
   it('is refused where a file is not what it must be', async () => {
@@ -107,7 +119,7 @@ describe('what is sent besides', () => {
       exit: 6,
       err: `undertext: ${bad} is not JSON.\n`,
     })
-    const missing = await stats('talk', '--system', join(small.folder, 'none.txt'))
+    const missing = await stats('talk', '--system-file', join(small.folder, 'none.txt'))
     expect(missing).toMatchObject({
       exit: 3,
       err: `undertext: ${join(small.folder, 'none.txt')} is not there.\n`,

@@ -1,14 +1,13 @@
 import { describe, expect, it } from 'vitest'
-import type { ImportEvent } from '../../src/import/import-types.ts'
+import type { ImportEvent, ImportedCompaction } from '../../src/import/import-event.ts'
 import { type NewMessage, neurolinkEstimator, openStore, Store } from '../../src/index.ts'
-import type { ImportedCompaction } from '../../src/transfer/source.ts'
 import { call, result, say } from '../support/conversation.ts'
 import { ModelStorage } from '../support/model-storage.ts'
 
 const SOURCE = { source: 'elsewhere' }
 
 function message(message: NewMessage, key: string): ImportEvent {
-  return { type: 'message', at: {}, message: { ...message, idempotencyKey: key } }
+  return { type: 'message', message: { ...message, idempotencyKey: key } }
 }
 
 /** User and assistant in turn: "m1", "m2" … */
@@ -20,7 +19,7 @@ function talk(from: number, to: number): ImportEvent[] {
 }
 
 function compaction(given: ImportedCompaction): ImportEvent {
-  return { type: 'compaction', at: {}, compaction: given }
+  return { type: 'compaction', compaction: given }
 }
 
 /** Stores that keep an audit and can be verified; the pure model does neither. */
@@ -271,14 +270,39 @@ describe.each(Object.entries(OVER))('an import over %s', (_, open) => {
     })
     await expect(late).rejects.toThrow('the file was changed')
     await expect(store.getSession('s')).rejects.toMatchObject({ code: 'SESSION_NOT_FOUND' })
-    const bad = [
-      ...talk(1, 2),
-      { type: 'message', at: {}, message: { role: 'nobody' } } as unknown as ImportEvent,
-    ]
+    const bad = [...talk(1, 2), { type: 'message', message: { role: 'nobody' } } as unknown as ImportEvent]
     await expect(store.importSession('s', bad, SOURCE)).rejects.toMatchObject({ code: 'INVALID_INPUT' })
-    const aborted = store.importSession('s', talk(1, 2), { ...SOURCE, signal: AbortSignal.abort() })
-    await expect(aborted).rejects.toMatchObject({ code: 'ABORTED' })
     expect(await store.importSession('s', talk(1, 3), SOURCE)).toMatchObject({ messages: 3 })
+  })
+
+  it('is given up at any moment, as a new session, as an extension and as a dry run', async () => {
+    const store = await open()
+    await store.importSession('there', talk(1, 3), SOURCE)
+    for (const id of ['new', 'there'])
+      for (const dryRun of [false, true])
+        for (const [from, to, abortedAt] of [
+          [1, 0, 0],
+          [1, 3, 0],
+          [1, 5, 4],
+          [1, 5, 5],
+        ] as const) {
+          const controller = new AbortController()
+          async function* events(): AsyncGenerator<ImportEvent> {
+            if (abortedAt === 0) controller.abort()
+            for (const [i, event] of talk(from, to).entries()) {
+              yield event
+              if (i + 1 === abortedAt) controller.abort()
+            }
+          }
+          const options = { ...SOURCE, dryRun, signal: controller.signal }
+          await expect(
+            store.importSession(id, events(), options),
+            `${id}, dry ${dryRun}, at ${abortedAt} of ${to}`,
+          ).rejects.toMatchObject({ code: 'ABORTED', facts: { sessionId: id } })
+        }
+    expect((await store.listSessions()).map(({ id, messageCount }) => [id, messageCount])).toEqual([
+      ['there', 3],
+    ])
   })
 
   it('goes without what a label cannot hold', async () => {

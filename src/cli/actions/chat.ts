@@ -1,5 +1,3 @@
-import { readFile } from 'node:fs/promises'
-import { resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import { v7 as uuidv7 } from 'uuid'
 import type { Settings } from '../../config/settings.ts'
@@ -21,18 +19,18 @@ import type { Context } from '../command.ts'
 import { shellWord } from '../output/command-line.ts'
 import { counted } from '../output/figures.ts'
 import { safeLine } from '../output/safe-text.ts'
+import { type SystemPromptOptions, systemPromptOf } from '../system-prompt.ts'
 
-export type ChatOptions = BackendChoice & {
-  readonly contextWindow?: number
-  readonly compactThreshold?: number
-  readonly disableCompaction?: boolean
-  readonly summaryModel?: string
-  readonly system?: string
-  readonly systemFile?: string
-  readonly maxTokens?: number
-  readonly title?: string
-  readonly message?: string
-}
+export type ChatOptions = BackendChoice &
+  SystemPromptOptions & {
+    readonly contextWindow?: number
+    readonly compactThreshold?: number
+    readonly disableCompaction?: boolean
+    readonly summaryModel?: string
+    readonly maxTokens?: number
+    readonly title?: string
+    readonly message?: string
+  }
 
 /** Messages that are shown when a session goes on. */
 const SHOWN_AT_RESUME = 4
@@ -110,13 +108,13 @@ async function conversationOf(
   backend: Backend,
   known: Session | undefined,
 ): Promise<Chat['conversation']> {
-  const { systemFile, system, title, maxTokens, compactThreshold, disableCompaction } = options
+  const { title, maxTokens, compactThreshold, disableCompaction } = options
   return {
     sessionId: known?.id ?? uuidv7(),
     isStored: known !== undefined,
     title,
     backend,
-    system: systemFile === undefined ? system : await readFile(resolve(cwd, systemFile), 'utf8'),
+    system: await systemPromptOf(options, cwd),
     maxOutputTokens: maxTokens,
     threshold: compactThreshold,
     autoCompact: disableCompaction !== true,

@@ -8,10 +8,10 @@ import { EXIT } from '../exit-codes.ts'
 import { providerAndModel } from '../provider-and-model.ts'
 import { type RequestFigures, requestFigures } from '../stats/request-figures.ts'
 import { statsLines } from '../stats/stats-lines.ts'
+import { type SystemPromptOptions, systemPromptOf } from '../system-prompt.ts'
 
-export type StatsCommandOptions = {
+export type StatsCommandOptions = SystemPromptOptions & {
   readonly model?: readonly string[]
-  readonly system?: string
   readonly prompt?: string
   readonly tools?: string
   readonly maxTokens?: number
@@ -53,10 +53,11 @@ export async function showStats(
 
 async function requestOf(
   { cwd }: Context,
-  { system, prompt, tools, maxTokens }: StatsCommandOptions,
+  { prompt, tools, maxTokens, ...options }: StatsCommandOptions,
 ): Promise<StatsOptions> {
+  const systemPrompt = await systemPromptOf(options, cwd)
   return {
-    ...(system !== undefined && { systemPrompt: await readFile(resolve(cwd, system), 'utf8') }),
+    ...(systemPrompt !== undefined && { systemPrompt }),
     ...(prompt !== undefined && { currentPrompt: prompt }),
     ...(tools !== undefined && {
       toolDefinitions: toolsIn(await readFile(resolve(cwd, tools), 'utf8'), tools),

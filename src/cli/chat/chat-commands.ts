@@ -2,6 +2,7 @@ import { CliError } from '../cli-error.ts'
 import { makePlan } from '../compact/make-plan.ts'
 import { planJson } from '../compact/plan-json.ts'
 import { shortPlanText } from '../compact/plan-text.ts'
+import { WHY_NOTHING } from '../compact/why-nothing.ts'
 import { logLines } from '../log/log-lines.ts'
 import { readTimeline } from '../log/timeline.ts'
 import { share } from '../options.ts'
@@ -139,9 +140,9 @@ async function compact(
     signal: context.signal,
   })
   if (shown === undefined || !shown.preview.compacted) {
-    const reason = shown?.preview.reason ?? 'NOTHING_TO_COMPACT'
+    const reason = shown === undefined ? 'NO_MESSAGES' : (shown.preview.reason ?? 'NOTHING_TO_COMPACT')
     reporter.result('/compact', shown === undefined ? null : planJson(shown), [
-      `Nothing to compact (${reason}).`,
+      `Nothing to compact: ${WHY_NOTHING[reason]}.`,
     ])
     return
   }

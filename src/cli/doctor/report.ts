@@ -48,7 +48,7 @@ export async function examine(context: Context, version: string, deep: boolean):
     problems.push({
       code: 'STORE_UNAVAILABLE',
       message: `The file could not be looked at (${file.error}).`,
-      hint: 'Look again: it may have been for a moment.',
+      hint: 'Try again: another program may have held it for a moment.',
     })
   const settings = await settingsIn(env).catch(tell)
   const integrity = file.database?.integrity ?? ['ok']

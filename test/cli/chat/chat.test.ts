@@ -73,6 +73,9 @@ describe('undertext chat without a terminal', () => {
     expect(exit).toBe(0)
     expect(out).toBe('hello\n   2  assistant  hello\n')
     expect(await chat(['--echo'], '/Nothing\n')).toMatchObject({ exit: 2 })
+    expect((await chat(['--echo'], 'hello\n/compact\n')).out).toBe(
+      'hello\nNothing to compact: the history is within the target already.\n',
+    )
   })
 
   it('answers each line, and writes nothing but answers to the output', async () => {

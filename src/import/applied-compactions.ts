@@ -1,15 +1,15 @@
 import { v5 as uuidv5, v7 as uuidv7 } from 'uuid'
 import { resolveModel } from '../compaction/model.ts'
-import { headOf } from '../core/characters.ts'
-import { check, MAX_NAME_LENGTH } from '../core/check.ts'
+import { check } from '../core/check.ts'
 import { checkLaws } from '../core/laws.ts'
 import type { PositionRange } from '../core/message.ts'
 import type { ViewRow } from '../core/view.ts'
 import { isUndertextError } from '../errors.ts'
 import type { CommitStep, Compaction, Snapshot, Storage, UndoRequest } from '../storage/storage.ts'
-import type { ImportedCompaction } from '../transfer/source.ts'
+import type { ImportedCompaction } from './import-event.ts'
 import { type CompactionOutcome, type ImportRun, importedCompactionSchema } from './import-types.ts'
 import { planImported } from './imported-plan.ts'
+import { labelOf } from './label-of.ts'
 
 /** The namespace of ids made of a session and the name another system gave a compaction. */
 const NAMESPACE = 'b1cf9f5f-52f1-4a44-9a0e-7d2f5b8e6c11'
@@ -18,7 +18,7 @@ const NAMESPACE = 'b1cf9f5f-52f1-4a44-9a0e-7d2f5b8e6c11'
 const AUDIT_PAGE = 500
 
 /** Puts the compactions of a conversation in force, one by one, as it is written. */
-export class ImportedCompactions {
+export class AppliedCompactions {
   readonly #storage: Storage
   readonly #run: ImportRun
   readonly outcomes: CompactionOutcome[] = []
@@ -208,11 +208,4 @@ function rowsWithin(rows: readonly ViewRow[], ranges: readonly PositionRange[]):
     if (range !== undefined && range[0] <= row.anchor) within.push(row)
   }
   return within
-}
-
-/** A text of a file as a label: short, and nothing a database cannot hold. */
-export function labelOf(text: string | undefined): string | undefined {
-  if (text === undefined) return undefined
-  const label = headOf(text.replaceAll('\0', ' ').toWellFormed(), MAX_NAME_LENGTH).trim()
-  return label === '' ? undefined : label
 }
