@@ -79,8 +79,10 @@ describe('purge', () => {
     expect(wrong.err).toContain(
       '8 messages and 2 compactions of session talk (The kettle) will be removed for good.',
     )
-    const interrupted = await typed('\x03')
-    expect([interrupted.exit, await isThere()]).toEqual([130, true])
+    for (const key of ['\x03', '\x04']) {
+      const interrupted = await typed(key)
+      expect([interrupted.exit, await isThere()]).toEqual([130, true])
+    }
     expect((await typed('talk\r')).exit).toBe(0)
     expect(await isThere()).toBe(false)
   })
