@@ -26,7 +26,7 @@ export async function chatLoop(chat: Chat, prompts: Prompts, options: LoopOption
     if (said === undefined || signal.aborted || readerLeft?.aborted === true)
       return signal.aborted ? EXIT.interrupted : EXIT.done
     try {
-      const ran = options.hasCommands ? await runChatCommand(chat, said) : undefined
+      const ran = options.hasCommands ? await command(chat, said, prompts) : undefined
       if (ran?.ends === true) return EXIT.done
       if (ran !== undefined) continue
       const text = options.hasCommands && said.startsWith('//') ? said.slice(1) : said
@@ -40,6 +40,16 @@ export async function chatLoop(chat: Chat, prompts: Prompts, options: LoopOption
       if (!options.isTyped) return failure.exit
     }
   }
+}
+
+/** A command, where it is one; Ctrl-C ends it as it ends an answer. */
+function command(chat: Chat, said: string, prompts: Prompts): ReturnType<typeof runChatCommand> {
+  const own = new AbortController()
+  const signal = AbortSignal.any([chat.context.signal, own.signal])
+  return prompts.during(
+    () => own.abort(),
+    () => runChatCommand(chat, said, signal),
+  )
 }
 
 function isTellable(error: unknown): boolean {

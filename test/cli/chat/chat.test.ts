@@ -91,6 +91,17 @@ describe('undertext chat without a terminal', () => {
     expect(await inStore(async (store) => (await store.listSessions()).length)).toBe(0)
   })
 
+  it('makes room with /compact for what --max-tokens leaves', async () => {
+    const input = `${`${'word '.repeat(60)}\n`.repeat(8)}/compact 0.5\n`
+    const { out } = await chat(
+      ['--echo', '--context-window', '4000', '--max-tokens', '2400', '--json'],
+      input,
+    )
+    // Half of the 1,600 tokens that the answer leaves.
+    const result = eventsIn(out).find(({ event }) => event === 'result')
+    expect(result?.value).toMatchObject({ targetTokens: 800 })
+  })
+
   it('asks nobody when nothing is said', async () => {
     expect(await chat(atServer('--message', ' '), '')).toMatchObject({
       exit: 2,
