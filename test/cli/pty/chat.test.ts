@@ -290,6 +290,17 @@ describe.skipIf(!(await hasTerminals()))('undertext chat on a terminal', () => {
     expect(chat.answers).toEqual([])
   })
 
+  it('shows emoji and scripts with joiners as they are typed', async () => {
+    fresh()
+    const chat = start(['chat', '--echo'])
+    await chat.sees('> ')
+    chat.type('\u{1f469}\u200d\u{1f4bb} \u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645 \u2764\ufe0f so\r')
+    await chat.sees(/so\n(?:.*\n)*.* so\n/)
+    chat.type(CTRL_D)
+    expect(await chat.exit()).toBe(0)
+    expect(chat.text()).not.toMatch(/\\u(?:200|fe0)/)
+  })
+
   it('is readable on a narrow terminal, also when that changes', async () => {
     fresh()
     const chat = start(['chat', '--echo'], { columns: 40, rows: 12 })
