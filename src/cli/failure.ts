@@ -40,9 +40,9 @@ const SENTENCES: { readonly [code in string]?: (facts: never) => string } = {
   STORE_CORRUPT: ({ detail }: { detail: string }) =>
     `The store is damaged (${detail}). Restore a copy of it.`,
   ABORTED: () => 'Interrupted; nothing was changed.',
-  // The name of a function in front of it says nothing here.
+  // The name of a function in front of it says nothing here; that of a field does.
   INVALID_INPUT: ({ problems }: { problems: string }) =>
-    `This cannot be: ${problems.replaceAll(/^[a-z][A-Za-z]+: /gm, '')}`,
+    `This cannot be: ${problems.replaceAll(/^[a-z][A-Za-z]+: (?!must )/gm, '')}`,
   INPUT_NOT_VISIBLE: ({
     compactionId,
     why,

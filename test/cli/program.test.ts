@@ -64,6 +64,8 @@ describe('wrong use', () => {
     [['show', 'talk', '--role', 'robot'], 'Allowed choices are system, user, assistant, tool.', ''],
     [['verify', 'talk', '--all'], 'not both', ''],
     [['sessions', '--db', ''], '--db names no file.', ''],
+    [['compact', 'talk', '--dry-run', '--provider', ''], 'provider: must not be empty', ''],
+    [['compact', 'talk', '--dry-run', '--stage', ''], "'--stage <name>' argument '' is invalid", ''],
   ])('%j exits with 2 and says why', async (argv, why, hint) => {
     const { exit, out, err } = await runCli(argv, { env: { UNDERTEXT_DB: small.path } })
     expect([exit, out]).toEqual([2, ''])

@@ -1,5 +1,3 @@
-import { readFile } from 'node:fs/promises'
-import { resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import { v7 as uuidv7 } from 'uuid'
 import type { Settings } from '../../config/settings.ts'
@@ -22,6 +20,7 @@ import type { Context } from '../command.ts'
 import { shellWord } from '../output/command-line.ts'
 import { counted } from '../output/figures.ts'
 import { safeLine } from '../output/safe-text.ts'
+import { readTextFile } from '../text-file.ts'
 
 export type ChatOptions = BackendChoice & {
   readonly contextWindow?: number
@@ -118,7 +117,7 @@ async function conversationOf(
     isStored: known !== undefined,
     title,
     backend,
-    system: systemFile === undefined ? system : await readFile(resolve(cwd, systemFile), 'utf8'),
+    system: systemFile === undefined ? system : await readTextFile(cwd, systemFile),
     maxOutputTokens: maxTokens,
     threshold: compactThreshold,
     autoCompact: disableCompaction !== true,

@@ -1,5 +1,3 @@
-import { readFile } from 'node:fs/promises'
-import { resolve } from 'node:path'
 import type { ContextStats } from '../../stats.ts'
 import type { StatsOptions } from '../../store-options.ts'
 import { CliError } from '../cli-error.ts'
@@ -8,6 +6,7 @@ import { EXIT } from '../exit-codes.ts'
 import { providerAndModel } from '../provider-and-model.ts'
 import { type RequestFigures, requestFigures } from '../stats/request-figures.ts'
 import { statsLines } from '../stats/stats-lines.ts'
+import { readTextFile } from '../text-file.ts'
 
 export type StatsCommandOptions = {
   readonly model?: readonly string[]
@@ -56,10 +55,10 @@ async function requestOf(
   { system, prompt, tools, maxTokens }: StatsCommandOptions,
 ): Promise<StatsOptions> {
   return {
-    ...(system !== undefined && { systemPrompt: await readFile(resolve(cwd, system), 'utf8') }),
+    ...(system !== undefined && { systemPrompt: await readTextFile(cwd, system) }),
     ...(prompt !== undefined && { currentPrompt: prompt }),
     ...(tools !== undefined && {
-      toolDefinitions: toolsIn(await readFile(resolve(cwd, tools), 'utf8'), tools),
+      toolDefinitions: toolsIn(await readTextFile(cwd, tools), tools),
     }),
     ...(maxTokens !== undefined && { maxTokens }),
   }
