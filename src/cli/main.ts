@@ -29,10 +29,12 @@ const readerLeft = new AbortController()
 function sinkOf(stream: NodeJS.WriteStream): Sink {
   let isGone = false
   stream.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE') cannotWrite(stream, error)
-    if (!isChanging) process.exit(EXIT.done)
     isGone = true
-    if (stream === process.stdout) readerLeft.abort()
+    // Remarks and errors that nobody reads change nothing: the exit code is all that is left to say it.
+    if (stream !== process.stdout) return
+    if (error.code !== 'EPIPE') cannotWrite(error)
+    if (!isChanging) process.exit(EXIT.done)
+    readerLeft.abort()
   })
   return {
     isTerminal: stream.isTTY === true,
@@ -49,13 +51,12 @@ function sinkOf(stream: NodeJS.WriteStream): Sink {
 }
 
 /** A disk that is full, say. */
-function cannotWrite(stream: NodeJS.WriteStream, { code = 'EIO' }: NodeJS.ErrnoException): never {
-  if (stream === process.stdout)
-    try {
-      writeSync(process.stderr.fd, `undertext: The output cannot be written (${code}).\n`)
-    } catch {
-      // There is nobody to tell.
-    }
+function cannotWrite({ code = 'EIO' }: NodeJS.ErrnoException): never {
+  try {
+    writeSync(process.stderr.fd, `undertext: The output cannot be written (${code}).\n`)
+  } catch {
+    // There is nobody to tell.
+  }
   process.exit(EXIT.unusable)
 }
 

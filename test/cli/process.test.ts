@@ -91,6 +91,24 @@ it('stores what it was asked to store, though nobody reads what it tells', async
   expect((JSON.parse(stdout) as { runs: unknown[] }).runs.length).toBe(1)
 })
 
+it('keeps its exit code when nobody reads its errors', async () => {
+  const child = spawn(process.execPath, [bundled.script, 'show', 'nobody'], {
+    env: { ...process.env, UNDERTEXT_DB: small.path },
+  })
+  child.stderr.destroy()
+  expect(await new Promise((resolve) => child.on('close', resolve))).toBe(3)
+})
+
+it.skipIf(!existsSync('/dev/full'))('keeps its exit code when its errors cannot be written', async () => {
+  const full = openSync('/dev/full', 'w')
+  const child = spawn(process.execPath, [bundled.script, 'show', 'nobody'], {
+    env: { ...process.env, UNDERTEXT_DB: small.path },
+    stdio: ['ignore', 'ignore', full],
+  })
+  expect(await new Promise((resolve) => child.on('close', resolve))).toBe(3)
+  closeSync(full)
+})
+
 it.skipIf(!existsSync('/dev/full'))('says when its output cannot be written', async () => {
   const full = openSync('/dev/full', 'w')
   const child = spawn(process.execPath, [bundled.script, 'show', 'talk'], {
