@@ -176,6 +176,14 @@ describe('an OpenAI-compatible address', () => {
     )
   })
 
+  it('says what the AI SDK passes on as it came: an object, a text, a key', () => {
+    expect(failureSentence({ message: 'Overloaded', type: 'server_error' }, 'm')).toBe('m failed: Overloaded')
+    expect(failureSentence('Overloaded', 'm')).toBe('m failed: Overloaded')
+    expect(failureSentence(null, 'm')).toBe('m failed: no reason given')
+    const wrong = Object.assign(new Error(`Incorrect API key provided: ${KEY}.`), { statusCode: 401 })
+    expect(failureSentence(wrong, 'm')).toMatch(/\(status 401\): Incorrect API key provided: \[key\]$/)
+  })
+
   it('says that nobody is there', async () => {
     const gone = await startModelServer()
     const { openaiUrl: url } = gone
