@@ -1,6 +1,8 @@
 #!/usr/bin/env node
 import { spawn } from 'node:child_process'
 import { writeSync } from 'node:fs'
+import { userInfo } from 'node:os'
+import { isAbsolute, join } from 'node:path'
 import { PACKAGE_VERSION } from '../version.ts'
 import type { Sink } from './command.ts'
 import { EXIT } from './exit-codes.ts'
@@ -79,6 +81,12 @@ function page(command: string, text: string): Promise<boolean> {
   })
 }
 
+/** Of an empty HOME, or an XDG_DATA_HOME that is no whole path, the store would be wherever one happens to be: then it is the account's own folder. */
+async function dataFolder(): Promise<string> {
+  const { data } = (await import('env-paths')).default('undertext', { suffix: '' })
+  return isAbsolute(data) ? data : join(userInfo().homedir, '.local', 'share', 'undertext')
+}
+
 const io: Io = {
   out: sinkOf(process.stdout),
   err: sinkOf(process.stderr),
@@ -91,7 +99,7 @@ const io: Io = {
     isChanging = true
   },
   version: PACKAGE_VERSION,
-  dataFolder: async () => (await import('env-paths')).default('undertext', { suffix: '' }).data,
+  dataFolder,
   pour,
   page,
 }

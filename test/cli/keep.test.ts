@@ -144,6 +144,16 @@ describe('doctor', () => {
     expect(out).not.toContain('secret')
   })
 
+  it('tells once of a setting that cannot be read', async () => {
+    const { exit, json } = await runCli(['doctor', '--json', '--db', small.path], {
+      env: { UNDERTEXT_THRESHOLD: 'abc' },
+    })
+    expect(exit).toBe(1)
+    expect(json).toMatchObject({
+      problems: [{ code: 'INVALID_INPUT', message: 'This cannot be: UNDERTEXT_THRESHOLD: must be a number' }],
+    })
+  })
+
   it('brings a store of an older version up with --upgrade, which reading does not', async () => {
     const path = join(small.folder, 'old.db')
     makeOlderStore(path)

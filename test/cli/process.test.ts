@@ -1,5 +1,6 @@
 import { execFile, spawn } from 'node:child_process'
 import { closeSync, existsSync, openSync } from 'node:fs'
+import { userInfo } from 'node:os'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Bundled } from '../support/bundled.ts'
@@ -48,6 +49,19 @@ it('finds the default store in the data folder of the user', async () => {
   if (process.platform === 'linux')
     expect((failed as { stderr: string }).stderr).toContain(`${small.folder}/undertext/undertext.db`)
 })
+
+it.skipIf(process.platform !== 'linux')(
+  "is in the account's own folder where the variables name no whole path",
+  async () => {
+    const { homedir } = userInfo()
+    for (const more of [{ XDG_DATA_HOME: 'here' }, { XDG_DATA_HOME: '', HOME: '' }]) {
+      const { stdout } = await start(['doctor', '--json'], { UNDERTEXT_DB: '', ...more }).catch(
+        (error) => error as { stdout: string },
+      )
+      expect(JSON.parse(stdout).store.path).toBe(`${homedir}/.local/share/undertext/undertext.db`)
+    }
+  },
+)
 
 it('ends quietly when whoever reads goes away', async () => {
   await small.change((store) =>
