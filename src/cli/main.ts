@@ -1,6 +1,8 @@
 #!/usr/bin/env node
 import { spawn } from 'node:child_process'
 import { writeSync } from 'node:fs'
+import { userInfo } from 'node:os'
+import { isAbsolute, join } from 'node:path'
 import { PACKAGE_VERSION } from '../version.ts'
 import type { Sink } from './command.ts'
 import { EXIT } from './exit-codes.ts'
@@ -29,10 +31,12 @@ const readerLeft = new AbortController()
 function sinkOf(stream: NodeJS.WriteStream): Sink {
   let isGone = false
   stream.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE') cannotWrite(stream, error)
-    if (!isChanging) process.exit(EXIT.done)
     isGone = true
-    if (stream === process.stdout) readerLeft.abort()
+    // Remarks and errors that nobody reads change nothing: the exit code is all that is left to say it.
+    if (stream !== process.stdout) return
+    if (error.code !== 'EPIPE') cannotWrite(error)
+    if (!isChanging) process.exit(EXIT.done)
+    readerLeft.abort()
   })
   return {
     isTerminal: stream.isTTY === true,
@@ -49,13 +53,12 @@ function sinkOf(stream: NodeJS.WriteStream): Sink {
 }
 
 /** A disk that is full, say. */
-function cannotWrite(stream: NodeJS.WriteStream, { code = 'EIO' }: NodeJS.ErrnoException): never {
-  if (stream === process.stdout)
-    try {
-      writeSync(process.stderr.fd, `undertext: The output cannot be written (${code}).\n`)
-    } catch {
-      // There is nobody to tell.
-    }
+function cannotWrite({ code = 'EIO' }: NodeJS.ErrnoException): never {
+  try {
+    writeSync(process.stderr.fd, `undertext: The output cannot be written (${code}).\n`)
+  } catch {
+    // There is nobody to tell.
+  }
   process.exit(EXIT.unusable)
 }
 
@@ -78,6 +81,12 @@ function page(command: string, text: string): Promise<boolean> {
   })
 }
 
+/** Of an empty HOME, or an XDG_DATA_HOME that is no whole path, the store would be wherever one happens to be: then it is the account's own folder. */
+async function dataFolder(): Promise<string> {
+  const { data } = (await import('env-paths')).default('undertext', { suffix: '' })
+  return isAbsolute(data) ? data : join(userInfo().homedir, '.local', 'share', 'undertext')
+}
+
 const io: Io = {
   out: sinkOf(process.stdout),
   err: sinkOf(process.stderr),
@@ -90,7 +99,7 @@ const io: Io = {
     isChanging = true
   },
   version: PACKAGE_VERSION,
-  dataFolder: async () => (await import('env-paths')).default('undertext', { suffix: '' }).data,
+  dataFolder,
   pour,
   page,
 }

@@ -1,6 +1,5 @@
-import { readFile } from 'node:fs/promises'
-import { resolve } from 'node:path'
 import { Option } from 'commander'
+import { readTextFile } from './text-file.ts'
 
 export type SystemPromptOptions = { readonly system?: string; readonly systemFile?: string }
 
@@ -19,5 +18,5 @@ export async function systemPromptOf(
   { system, systemFile }: SystemPromptOptions,
   cwd: string,
 ): Promise<string | undefined> {
-  return systemFile === undefined ? system : readFile(resolve(cwd, systemFile), 'utf8')
+  return systemFile === undefined ? system : readTextFile(cwd, systemFile)
 }

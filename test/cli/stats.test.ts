@@ -142,3 +142,27 @@ it('fits a narrow terminal', async () => {
   const { lines } = await runCli(['stats', 'talk', '--db', small.path], { columns: 40 })
   for (const line of lines) expect(line.length, line).toBeLessThanOrEqual(40)
 })
+
+it('refuses a list of models that names none, and a folder for a file', async () => {
+  for (const none of ['', ',']) {
+    const { exit, err } = await stats('talk', '--model', none)
+    expect([exit, err.split('\n')[0]]).toEqual([
+      2,
+      `undertext: Option '--model <provider/model>' argument '${none}' is invalid. It names nothing.`,
+    ])
+  }
+  const folder = await stats('talk', '--system', small.folder)
+  expect([folder.exit, folder.err]).toEqual([5, `undertext: ${small.folder} is a folder.\n`])
+})
+
+it('leaves no room, not less than none, beneath an answer longer than the window', async () => {
+  const { lines } = await stats('talk', '--model', 'openai/gpt-4', '--max-tokens', '10000')
+  expect(lines[3]).toMatch(/^openai\/gpt-4: [\d,]+ of 0 tokens, 100 % · too large$/)
+  expect(lines).toContain('Compaction: due at 0 tokens, then down to 0.')
+})
+
+it('takes tools from a file that begins with a mark of byte order', async () => {
+  const path = join(small.folder, 'marked.json')
+  writeFileSync(path, '\ufeff[]')
+  expect((await stats('talk', '--tools', path)).exit).toBe(0)
+})

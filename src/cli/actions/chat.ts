@@ -15,6 +15,7 @@ import { chatLoop } from '../chat/loop.ts'
 import { summarizerBy } from '../chat/model-summaries.ts'
 import { terminalPrompts } from '../chat/terminal-prompts.ts'
 import { textReporter } from '../chat/text-reporter.ts'
+import { CliError } from '../cli-error.ts'
 import type { Context } from '../command.ts'
 import { shellWord } from '../output/command-line.ts'
 import { counted } from '../output/figures.ts'
@@ -43,6 +44,7 @@ export async function chat(
   given: string | undefined,
   options: ChatOptions,
 ): Promise<number> {
+  if (options.message?.trim() === '') throw new CliError('WRONG_USE', '--message says nothing.')
   const isTyped =
     options.message === undefined && context.input.isTTY === true && context.err.isTerminal && !context.json
   const known = given === undefined ? undefined : await knownSession(context, given)

@@ -43,6 +43,7 @@ export async function compact(
   const store = await context.open(options.dryRun === true && options.summarize !== true ? 'read' : 'change')
   const id = await context.session(store, session)
   const config = await configOf(context, options)
+  if (options.summarize === true) tellOfAsking(context)
   const shown = await makePlan(store, id, config)
   if (shown === undefined) return tellNothing(context, options, id, 'NO_MESSAGES')
   const { preview } = shown
@@ -56,10 +57,16 @@ export async function compact(
   if (!context.json) context.out.write(shortPlanText(shown, context))
   if (!context.yes && !(await context.confirm('Do it? It can be undone.')))
     throw new CliError('DECLINED', 'Nothing was written.')
+  if (preview.summaryPending !== undefined) tellOfAsking(context)
   const result = await store.compactSession(id, preview)
   if (result === null) return tellNothing(context, options, id, 'NO_MESSAGES')
   tell(context, shown, result, await undoName(context, store, id, result.runId))
   return result.compacted ? EXIT.done : EXIT.no
+}
+
+/** A model may think for a minute, in which nothing else is seen. */
+function tellOfAsking({ err, style, json }: Context): void {
+  if (err.isTerminal && !json) err.write(style.dim('A model is asked for the summary; Ctrl-C stops it.\n'))
 }
 
 async function configOf(context: Context, options: CompactActionOptions): Promise<PreviewOptions> {

@@ -1,5 +1,3 @@
-import { readFile } from 'node:fs/promises'
-import { resolve } from 'node:path'
 import type { ContextStats } from '../../stats.ts'
 import type { StatsOptions } from '../../store-options.ts'
 import { CliError } from '../cli-error.ts'
@@ -9,6 +7,7 @@ import { providerAndModel } from '../provider-and-model.ts'
 import { type RequestFigures, requestFigures } from '../stats/request-figures.ts'
 import { statsLines } from '../stats/stats-lines.ts'
 import { type SystemPromptOptions, systemPromptOf } from '../system-prompt.ts'
+import { readTextFile } from '../text-file.ts'
 
 export type StatsCommandOptions = SystemPromptOptions & {
   readonly model?: readonly string[]
@@ -60,7 +59,7 @@ async function requestOf(
     ...(systemPrompt !== undefined && { systemPrompt }),
     ...(prompt !== undefined && { currentPrompt: prompt }),
     ...(tools !== undefined && {
-      toolDefinitions: toolsIn(await readFile(resolve(cwd, tools), 'utf8'), tools),
+      toolDefinitions: toolsIn(await readTextFile(cwd, tools), tools),
     }),
     ...(maxTokens !== undefined && { maxTokens }),
   }

@@ -21,8 +21,8 @@ export type ChatCommand = {
   readonly does: string
   /** Whether there must be a stored session. */
   readonly needsSession?: true
-  /** `'end'` ends the chat. */
-  run(chat: Chat, argument: string): Promise<'end' | undefined>
+  /** `'end'` ends the chat. The signal is aborted by Ctrl-C while the command is at work. */
+  run(chat: Chat, argument: string, signal: AbortSignal): Promise<'end' | undefined>
 }
 
 /** Rows that `/show` and `/history` show when nobody says how many. */
@@ -78,6 +78,7 @@ export const CHAT_COMMANDS: readonly ChatCommand[] = [
 export async function runChatCommand(
   chat: Chat,
   said: string,
+  signal: AbortSignal,
 ): Promise<{ readonly ends: boolean } | undefined> {
   const [, typed, argument = ''] = /^(\/[a-z]+)(?:\s+([\s\S]*))?$/i.exec(said.trim()) ?? []
   if (typed === undefined) return undefined
@@ -91,7 +92,7 @@ export async function runChatCommand(
     chat.reporter.note('Nothing is stored yet.')
     return { ends: false }
   }
-  return { ends: (await command.run(chat, argument.trim())) === 'end' }
+  return { ends: (await command.run(chat, argument.trim(), signal)) === 'end' }
 }
 
 async function help({ reporter }: Chat): Promise<undefined> {
@@ -129,15 +130,17 @@ async function stats({ store, conversation, reporter }: Chat): Promise<undefined
 async function compact(
   { context, store, conversation, reporter }: Chat,
   argument: string,
+  signal: AbortSignal,
 ): Promise<undefined> {
-  const { sessionId, backend, system } = conversation
+  const { sessionId, backend, system, maxOutputTokens } = conversation
   const shown = await makePlan(store, sessionId, {
     ...(backend.provider !== undefined && { provider: backend.provider }),
     ...(backend.model !== undefined && { model: backend.model }),
     ...(system !== undefined && { systemPrompt: system }),
+    ...(maxOutputTokens !== undefined && { maxTokens: maxOutputTokens }),
     ...(argument !== '' && { target: targetOf(argument) }),
     reason: 'asked for in the chat',
-    signal: context.signal,
+    signal,
   })
   if (shown === undefined || !shown.preview.compacted) {
     const reason = shown === undefined ? 'NO_MESSAGES' : (shown.preview.reason ?? 'NOTHING_TO_COMPACT')

@@ -38,7 +38,8 @@ export async function examine(context: Context, version: string, deep: boolean):
   const problems: Problem[] = []
   const tell = (error: unknown): void => {
     const { code, message, hint = null } = failureOf(error, false)
-    problems.push({ code, message, hint })
+    // Settings that cannot be read keep the store from opening as well.
+    if (!problems.some((one) => one.message === message)) problems.push({ code, message, hint })
   }
   const { location, env } = context
   const found = await versions(version)
