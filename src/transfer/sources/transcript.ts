@@ -1,9 +1,10 @@
-import { isJsonObject, isObject, type JsonObject } from '../../core/json.ts'
+import { isObject, type JsonObject } from '../../core/json.ts'
 import type { NewMessage } from '../../core/message.ts'
 import { type JsonElement, placeOf, readElements } from '../elements.ts'
 import { readHead } from '../head.ts'
 import { readJsonLines } from '../lines.ts'
 import type { FieldsEvent, Input, Place, SourceEvent, SourceName } from '../source.ts'
+import { fieldsBeside } from './entry-fields.ts'
 import type { Given, MessageReader, Told } from './message-reader.ts'
 import { momentOf } from './moment.ts'
 import { CONVERSATION_LIST, MESSAGE_LISTS, messagesOf, transcriptShape } from './transcript-shape.ts'
@@ -68,11 +69,15 @@ function unitOf(piece: JsonElement): Unit | undefined {
 async function* objectOf(input: Input, form: TranscriptForm): AsyncGenerator<SourceEvent, void, undefined> {
   const fields: (readonly [key: string, value: unknown])[] = []
   const sample: unknown[] = []
+  const bad: SourceEvent[] = []
   for await (const piece of readElements(input.bytes(), { lists: MESSAGE_LISTS })) {
     if (piece.type === 'field') fields.push([piece.key, piece.value])
     else if (piece.type === 'element' && sample.length < 100) sample.push(piece.value)
+    else if (piece.type === 'problem' && piece.isField)
+      bad.push({ type: 'problem', at: placeOf(piece), why: piece.why })
   }
   const first = yield* beginning(Object.fromEntries(fields), {}, form)
+  yield* bad
   const reader = form.reader(sample)
   const count = yield* leadingOf(first, form, reader, {})
   yield* messagesIn(unitsIn(input, MESSAGE_LISTS), form, reader, count)
@@ -110,11 +115,15 @@ function* beginning(
   at: Place,
   form: TranscriptForm,
 ): Generator<SourceEvent, JsonObject, undefined> {
-  const fields = isJsonObject(given) ? given : {}
+  const { fields, problems } = fieldsBeside(
+    given,
+    MESSAGE_LISTS.filter((name) => Array.isArray(given[name])),
+  )
   const id = [fields.id, fields.conversation_id, fields.session_id, fields.sessionId].find(
     (value) => typeof value === 'string' && value !== '',
   )
   yield { type: 'conversation', at, ...(typeof id === 'string' && { id }) }
+  for (const why of problems) yield { type: 'problem', at, why }
   yield fieldsOf(fields, form)
   return fields
 }

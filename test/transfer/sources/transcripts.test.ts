@@ -68,6 +68,35 @@ it('reads Chat Completions as one list', async () => {
   ])
 })
 
+it('keeps name and system prompt of a conversation in which a message cannot be kept', async () => {
+  const good = JSON.stringify({ id: 'first', system: 'Be brief.', messages: [hello, hello] })
+  const bad = good.replace('"hello"}]', '"hello","score":1e999}]')
+  const { source, events } = await readFile(await fileWith('talks.jsonl', `${bad}\n${good}\n`))
+  expect(source).toBe('anthropic')
+  expect(events[0]).toEqual({ type: 'conversation', at: { line: 1 }, id: 'first' })
+  expect(messagesOf(events).slice(0, 2)).toEqual([
+    keyed('anthropic', 1, { role: 'system', content: 'Be brief.' }),
+    keyed('anthropic', 2, hello),
+  ])
+  const why = 'message: holds a number that is not finite in an object'
+  expect(events.filter(({ type }) => type === 'problem')).toEqual([
+    { type: 'problem', at: { line: 1, element: 2 }, why },
+  ])
+})
+
+it('says which fields beside the messages cannot be kept, whatever stands before them', async () => {
+  const messages = [{ ...hello, content: 'x'.repeat(300_000) }]
+  const given = JSON.stringify({ messages, id: 'first' })
+  const path = await fileWith('talk.json', given.replace(/}$/, ',\n"system":nope,\n"weight":1e999}'))
+  const { events } = await readFile(path)
+  expect(events[0]).toEqual({ type: 'conversation', at: {}, id: 'first' })
+  expect(events.filter(({ type }) => type === 'problem')).toEqual([
+    { type: 'problem', at: {}, why: 'a field holds a number that is not finite' },
+    { type: 'problem', at: { line: 2 }, why: expect.stringMatching(/^it is no JSON/) },
+  ])
+  expect(messagesOf(events)).toEqual([keyed('messages', 1, messages[0]!)])
+})
+
 it('reads files for fine-tuning, a conversation a line, with what else they say as metadata', async () => {
   const path = await fileWith('tuning.jsonl', [
     { messages: [hello, toolCall], tools: [{ type: 'function' }] },
