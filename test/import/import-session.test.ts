@@ -219,6 +219,33 @@ describe.each(Object.entries(OVER))('an import over %s', (_, open) => {
     await isClean(store)
   })
 
+  it('learns with the end what a conversation had not said of itself, and changes nothing it had', async () => {
+    const store = await open()
+    const first: ImportEvent = { type: 'fields', provider: 'anthropic', metadata: { cwd: '/home' } }
+    const then: ImportEvent = {
+      type: 'fields',
+      title: 'A trip',
+      provider: 'anthropic',
+      model: 'claude-x',
+      metadata: { cwd: '/tmp', branch: 'main' },
+    }
+    await store.importSession('s', [...talk(1, 2), first], SOURCE)
+    await store.importSession('s', [...talk(1, 2), then], SOURCE)
+    expect(await store.getSession('s')).toMatchObject({ title: undefined, model: undefined })
+    await store.importSession('s', [...talk(1, 3), then], SOURCE)
+    expect(await store.getSession('s')).toMatchObject({
+      title: 'A trip',
+      provider: 'anthropic',
+      model: 'claude-x',
+      metadata: { elsewhere: { cwd: '/home', branch: 'main' } },
+    })
+    await store.updateSession('s', { title: 'Mine', provider: 'openai', model: null })
+    await store.importSession('s', [...talk(1, 4), then], SOURCE)
+    const { title, provider, model } = await store.getSession('s')
+    expect([title, provider, model]).toEqual(['Mine', 'openai', undefined])
+    await isClean(store)
+  })
+
   it('finds what somebody else imported of the same meanwhile', async () => {
     const store = await open()
     let isFirst = true
