@@ -219,6 +219,18 @@ describe.each(Object.entries(OVER))('an import over %s', (_, open) => {
     await isClean(store)
   })
 
+  it('is called what it was to be called in what it throws', async () => {
+    const store = await open()
+    const twice = [
+      message({ ...say('user', 'a'), id: 'x' }, '1'),
+      message({ ...say('user', 'b'), id: 'x' }, '2'),
+    ]
+    await expect(store.importSession('s', twice, SOURCE)).rejects.toMatchObject({
+      code: 'MESSAGE_ID_TAKEN',
+      facts: { sessionId: 's', messageId: 'x' },
+    })
+  })
+
   it('learns with the end what a conversation had not said of itself, and changes nothing it had', async () => {
     const store = await open()
     const first: ImportEvent = { type: 'fields', provider: 'anthropic', metadata: { cwd: '/home' } }

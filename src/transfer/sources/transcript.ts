@@ -7,6 +7,7 @@ import type { FieldsEvent, Input, Place, SourceEvent, SourceName } from '../sour
 import { fieldsBeside } from './entry-fields.ts'
 import type { Given, MessageReader, Told } from './message-reader.ts'
 import { momentOf } from './moment.ts'
+import { OwnNames } from './own-names.ts'
 import { CONVERSATION_LIST, MESSAGE_LISTS, messagesOf, transcriptShape } from './transcript-shape.ts'
 
 /** What the sources of transcripts do not have in common. */
@@ -160,23 +161,29 @@ async function* messagesIn(
   reader: MessageReader,
   before: number,
 ): AsyncGenerator<SourceEvent, void, undefined> {
+  const names = new OwnNames()
   let ordinal = before
   for await (const unit of units) {
     ordinal += 1
-    if ('value' in unit) yield* events(reader.push({ at: unit.at, ordinal, value: unit.value }), form)
+    if ('value' in unit) yield* events(reader.push({ at: unit.at, ordinal, value: unit.value }), form, names)
     else {
-      yield* events(reader.flush(), form)
+      yield* events(reader.flush(), form, names)
       yield { type: 'problem', at: unit.at, why: unit.problem }
     }
   }
-  yield* events(reader.flush(), form)
+  yield* events(reader.flush(), form, names)
 }
 
-function* events(told: readonly Told[], form: TranscriptForm): Generator<SourceEvent, void, undefined> {
+function* events(
+  told: readonly Told[],
+  form: TranscriptForm,
+  names: OwnNames = new OwnNames(),
+): Generator<SourceEvent, void, undefined> {
   for (const each of told) {
     const { given } = each
-    if ('why' in each) yield { type: 'problem', at: given.at, why: each.why }
-    else {
+    const why = 'why' in each ? each.why : names.take(each.message)
+    if (why !== undefined) yield { type: 'problem', at: given.at, why }
+    else if ('message' in each) {
       yield { type: 'message', at: given.at, message: stored(each.message, given, form) }
       yield* each.notes
     }

@@ -97,6 +97,26 @@ it('says which fields beside the messages cannot be kept, whatever stands before
   expect(messagesOf(events)).toEqual([keyed('messages', 1, messages[0]!)])
 })
 
+it('says which message brings a name that another before it has', async () => {
+  const [a, b] = [
+    { ...hello, id: 'a' },
+    { ...hello, idempotencyKey: 'b' },
+  ]
+  const path = await fileWith('own.jsonl', [a, b, { ...a, content: 'again' }, { ...b, content: 'again' }, b])
+  const { source, events } = await readFile(path)
+  expect(source).toBe('messages')
+  expect(events.filter(({ type }) => type === 'problem')).toEqual([
+    { type: 'problem', at: { line: 3 }, why: 'message.id: another message before it has this id' },
+    {
+      type: 'problem',
+      at: { line: 4 },
+      why: 'message.idempotencyKey: another message before it has this key',
+    },
+  ])
+  // The same message under the same key is one; the store knows it.
+  expect(placesOf(events)).toEqual([{ line: 1 }, { line: 2 }, { line: 5 }])
+})
+
 it('reads files for fine-tuning, a conversation a line, with what else they say as metadata', async () => {
   const path = await fileWith('tuning.jsonl', [
     { messages: [hello, toolCall], tools: [{ type: 'function' }] },
