@@ -165,7 +165,6 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'stats.ts',
     // What `doctor` says of a file that is no store, and texts of replacements, which no verb of the store answers.
     'storage/sqlite/driver.ts',
-    'storage/sqlite/row-codec.ts',
     'storage/storage.ts',
     'store-options.ts',
     'summarizers',
