@@ -231,6 +231,21 @@ describe.each(Object.entries(OVER))('an import over %s', (_, open) => {
     })
   })
 
+  it('knows a message by what it says, and one that says nothing by what is kept with it', async () => {
+    const store = await open()
+    const first = message({ ...say('user', 'a'), metadata: { seen: 1 } }, '1')
+    const silent = (kept: number) => message({ role: 'tool', content: [], metadata: { kept } }, '2')
+    await store.importSession('s', [first, silent(1)], SOURCE)
+    const then = message({ ...say('user', 'a'), metadata: { seen: 2, more: true } }, '1')
+    const done = await store.importSession('s', [then, silent(1), ...talk(3, 4)], SOURCE)
+    expect(done).toMatchObject({ status: 'extended', messages: 2, existing: 2 })
+    expect((await store.getMessages('s'))[0]).toMatchObject({ metadata: { seen: 1 } })
+    await expect(store.importSession('s', [first, silent(2)], SOURCE)).rejects.toMatchObject({
+      code: 'IMPORT_DIVERGED',
+      facts: { position: 2 },
+    })
+  })
+
   it('learns with the end what a conversation had not said of itself, and changes nothing it had', async () => {
     const store = await open()
     const first: ImportEvent = { type: 'fields', provider: 'anthropic', metadata: { cwd: '/home' } }
