@@ -97,6 +97,20 @@ it('says which fields beside the messages cannot be kept, whatever stands before
   expect(messagesOf(events)).toEqual([keyed('messages', 1, messages[0]!)])
 })
 
+it('is told by its messages, however much stands before them', async () => {
+  const system = 's'.repeat(300_000)
+  const request = await readFile(await fileWith('a.json', { model: 'claude-x', system, messages: [hello] }))
+  expect(request.source).toBe('anthropic')
+  expect(messagesOf(request.events)).toEqual([
+    keyed('anthropic', 1, { role: 'system', content: system }),
+    keyed('anthropic', 2, hello),
+  ])
+  const tools = [{ type: 'function', function: { name: 'read', description: system } }]
+  const messages = [hello, toolCall, toolAnswer]
+  const chat = await readFile(await fileWith('b.json', { model: 'gpt-5', tools, messages }))
+  expect([chat.source, messagesOf(chat.events).length]).toEqual(['openai', 3])
+})
+
 it('says which message brings a name that another before it has', async () => {
   const [a, b] = [
     { ...hello, id: 'a' },
