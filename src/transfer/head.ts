@@ -27,7 +27,12 @@ export async function readHead(input: Input): Promise<HeadRead> {
     return { looks: input.size > bytes.length ? 'blanks' : 'an empty file', isText: false }
   const isCut = input.size > bytes.length
   const lines = await linesOf(bytes, isCut, input.name)
-  if (lines !== undefined) return { head: { name: input.name, shape: 'lines', values: lines } }
+  if (lines !== undefined) {
+    const [only, second] = lines
+    const isPart = isCut && second === undefined && isObject(only)
+    const values = isPart ? [await withMessages(only, input)] : lines
+    return { head: { name: input.name, shape: 'lines', values } }
+  }
   const first = text.trimStart()[0]
   if (first === '{') {
     const partial = partialJson(text)
@@ -43,7 +48,7 @@ export async function readHead(input: Input): Promise<HeadRead> {
 
 const LISTS = [...MESSAGE_LISTS, CONVERSATION_LIST]
 
-/** An object with the beginning of its messages, where these do not begin within the first bytes. */
+/** The first object of a file with the beginning of its messages, where these do not begin within the first bytes. */
 async function withMessages(
   value: { readonly [field: string]: unknown },
   input: Input,
@@ -60,6 +65,8 @@ async function withMessages(
   }
   const lists: { [name: string]: unknown[] } = {}
   for await (const piece of readElements(bytes(), { lists: LISTS, fields: () => false })) {
+    // Behind the first line's object.
+    if (piece.type === 'problem' && piece.element === undefined) break
     if (piece.type !== 'element' || piece.list === undefined) continue
     const list = lists[piece.list] ?? []
     lists[piece.list] = list

@@ -109,6 +109,12 @@ it('is told by its messages, however much stands before them', async () => {
   const messages = [hello, toolCall, toolAnswer]
   const chat = await readFile(await fileWith('b.json', { model: 'gpt-5', tools, messages }))
   expect([chat.source, messagesOf(chat.events).length]).toEqual(['openai', 3])
+  const tuning = [
+    { tools, messages },
+    { tools, messages: [hello] },
+  ]
+  const many = await readFile(await fileWith('c.jsonl', tuning))
+  expect([many.source, messagesOf(many.events).length]).toEqual(['openai', 4])
 })
 
 it('says which message brings a name that another before it has', async () => {
