@@ -117,6 +117,17 @@ it('is told by its messages, however much stands before them', async () => {
   expect([many.source, messagesOf(many.events).length]).toEqual(['openai', 4])
 })
 
+it('takes no message for an empty one that says what it says in a way not known here', async () => {
+  const parts = [{ type: 'text', text: 'hello' }]
+  const path = await fileWith('ui.json', JSON.stringify([{ id: 'a', role: 'user', parts }]))
+  await expect(readFile(path)).rejects.toThrow('not recognised')
+  const one = await readFile(await fileWith('one.jsonl', [hello, { role: 'assistant', parts }, toolCall]))
+  expect(one.events.filter(({ type }) => type === 'problem')).toEqual([
+    { type: 'problem', at: { line: 2 }, why: 'message.content: must be there' },
+  ])
+  expect(placesOf(one.events)).toEqual([{ line: 1 }, { line: 3 }])
+})
+
 it('says which message brings a name that another before it has', async () => {
   const [a, b] = [
     { ...hello, id: 'a' },
