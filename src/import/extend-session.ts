@@ -10,7 +10,8 @@ import type { CheckedImport, ImportHost, SessionImport } from './import-types.ts
 
 /**
  * Brings in what is new of a conversation that was imported before. What is there must be its beginning, word for word; what is new goes
- * behind it. Where the events can be had again, all of them are looked at before anything is written.
+ * behind it, and so is what the session does not say of itself yet. Where the events can be had again, all of them are looked at before
+ * anything is written.
  *
  * Throws `SESSION_EXISTS` for a session that is another conversation, `IMPORT_DIVERGED`.
  */
@@ -39,6 +40,7 @@ export async function extendSession(
   await writing.finish()
   const { outcomes } = writing.compactions
   const isChanged = writing.messages > 0 || outcomes.some(({ status }) => status === 'applied')
+  if (isChanged) await learn(host, sessionId, writing, options)
   return {
     sessionId,
     status: isChanged ? 'extended' : 'unchanged',
@@ -46,6 +48,18 @@ export async function extendSession(
     existing: writing.existing,
     compactions: outcomes,
   }
+}
+
+/** Titles and models are often known only when a conversation has gone on for a while. */
+async function learn(
+  { storage }: ImportHost,
+  sessionId: string,
+  { fields }: Writing,
+  { source }: CheckedImport,
+): Promise<void> {
+  const session = await storage.session(sessionId)
+  const fresh = session && fields.newTo(session, source)
+  if (fresh !== undefined) await storage.updateSession(sessionId, fresh)
 }
 
 /**

@@ -129,7 +129,10 @@ export type StagedWith = {
   }
 }
 
-/** A message of a session that came with an idempotency key, and whether it says the same. */
+/**
+ * A message of a session that came with an idempotency key, and whether it says the same: by role and content, and one without any content
+ * by its metadata too.
+ */
 export type KnownMessage = { readonly position: number; readonly same: boolean }
 
 export type SessionQuery = {

@@ -78,7 +78,10 @@ export type ReadOptions = {
   readonly branches: boolean
 }
 
-/** The beginning of a file, by which its kind is told: the first JSON values in it that are whole within the first 256 KB. */
+/**
+ * The beginning of a file, by which its kind is told: the first JSON values in it that are whole within the first 256 KB. Of an object whose
+ * messages begin behind that, their beginning as well.
+ */
 export type Head = {
   /** The file's name without its folder. */
   readonly name: string

@@ -218,6 +218,60 @@ describe.each(Object.entries(OVER))('an import over %s', (_, open) => {
     await isClean(store)
   })
 
+  it('is called what it was to be called in what it throws', async () => {
+    const store = await open()
+    const twice = [
+      message({ ...say('user', 'a'), id: 'x' }, '1'),
+      message({ ...say('user', 'b'), id: 'x' }, '2'),
+    ]
+    await expect(store.importSession('s', twice, SOURCE)).rejects.toMatchObject({
+      code: 'MESSAGE_ID_TAKEN',
+      facts: { sessionId: 's', messageId: 'x' },
+    })
+  })
+
+  it('knows a message by what it says, and one that says nothing by what is kept with it', async () => {
+    const store = await open()
+    const first = message({ ...say('user', 'a'), metadata: { seen: 1 } }, '1')
+    const silent = (kept: number) => message({ role: 'tool', content: [], metadata: { kept } }, '2')
+    await store.importSession('s', [first, silent(1)], SOURCE)
+    const then = message({ ...say('user', 'a'), metadata: { seen: 2, more: true } }, '1')
+    const done = await store.importSession('s', [then, silent(1), ...talk(3, 4)], SOURCE)
+    expect(done).toMatchObject({ status: 'extended', messages: 2, existing: 2 })
+    expect((await store.getMessages('s'))[0]).toMatchObject({ metadata: { seen: 1 } })
+    await expect(store.importSession('s', [first, silent(2)], SOURCE)).rejects.toMatchObject({
+      code: 'IMPORT_DIVERGED',
+      facts: { position: 2 },
+    })
+  })
+
+  it('learns with the end what a conversation had not said of itself, and changes nothing it had', async () => {
+    const store = await open()
+    const first: ImportEvent = { type: 'fields', provider: 'anthropic', metadata: { cwd: '/home' } }
+    const then: ImportEvent = {
+      type: 'fields',
+      title: 'A trip',
+      provider: 'anthropic',
+      model: 'claude-x',
+      metadata: { cwd: '/tmp', branch: 'main' },
+    }
+    await store.importSession('s', [...talk(1, 2), first], SOURCE)
+    await store.importSession('s', [...talk(1, 2), then], SOURCE)
+    expect(await store.getSession('s')).toMatchObject({ title: undefined, model: undefined })
+    await store.importSession('s', [...talk(1, 3), then], SOURCE)
+    expect(await store.getSession('s')).toMatchObject({
+      title: 'A trip',
+      provider: 'anthropic',
+      model: 'claude-x',
+      metadata: { elsewhere: { cwd: '/home', branch: 'main' } },
+    })
+    await store.updateSession('s', { title: 'Mine', provider: 'openai', model: null })
+    await store.importSession('s', [...talk(1, 4), then], SOURCE)
+    const { title, provider, model } = await store.getSession('s')
+    expect([title, provider, model]).toEqual(['Mine', 'openai', undefined])
+    await isClean(store)
+  })
+
   it('finds what somebody else imported of the same meanwhile', async () => {
     const store = await open()
     let isFirst = true
