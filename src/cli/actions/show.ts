@@ -1,5 +1,4 @@
 import type { Role, StoredMessage } from '../../core/message.ts'
-import { withReplacements } from '../../core/overlay.ts'
 import type { SqliteStore } from '../../open.ts'
 import type { Compaction, Session } from '../../storage/storage.ts'
 import { sessionRows } from '../../transfer/session-rows.ts'
@@ -14,6 +13,7 @@ import { shortIds } from '../output/short-ids.ts'
 import type { Entry } from '../transcript/entry.ts'
 import { entryLines } from '../transcript/entry-lines.ts'
 import { hiddenBy } from '../transcript/hidden-by.ts'
+import { viewContent } from '../transcript/view-content.ts'
 
 export type ShowOptions = {
   readonly full?: boolean
@@ -109,19 +109,12 @@ function entryReader(compactions: readonly Compaction[], original: boolean): (ro
       createdAt,
       pinned,
       replacedParts,
-      content: original ? row.content : shownContent(row),
+      content: original ? row.content : viewContent(row),
       hidden: hiddenBy(row, byId),
       standsFor: by === undefined ? [] : positionsOf(by),
       insertedBy,
     }
   }
-}
-
-/** What the view has of a row; of one that is hidden the original. */
-function shownContent({ content, hidden, shown }: StoredMessage): StoredMessage['content'] {
-  if (hidden || shown === undefined) return content
-  const texts = new Map(shown.map(({ part, text }) => [part, text] as const))
-  return withReplacements(content, (part) => texts.get(part))
 }
 
 /** What `--json` tells of a row. */
