@@ -73,6 +73,8 @@ export const messagesSchema = z.strictObject({
   order: z.enum(['forward', 'backward']).default('forward'),
   /** Whether rows come with the texts they show in place of parts (`shown`). */
   shown: z.boolean().default(false),
+  /** Only the rows of the view; `limit` counts hidden messages too. */
+  visible: z.boolean().default(false),
 })
 /** A call's id is whatever the provider made it, so any text will do. */
 export const callIdSchema = z.string()

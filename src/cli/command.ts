@@ -73,11 +73,19 @@ export type Context = {
   pour(text: string): Promise<void>
   /** A bar on the terminal while something takes long; nothing where nobody watches, or with `--json`. */
   progress(text: string): Promise<Progress>
-  /** Writes a text that may be longer than the screen: through the pager on a terminal, else to `out`. */
-  page(text: string): Promise<void>
+  /**
+   * Writes a text that may be longer than the screen: through the pager on a terminal, else to `out`. Where it comes in pieces of whole lines,
+   * each is written as it comes.
+   */
+  page(text: string | AsyncIterable<string>): Promise<void>
   /** One JSON value, for `--json`: bytes as base64, undefined left out. */
   printJson(value: unknown): void
+  /** The same for an object that may be large. A field whose value is an async iterable is a list. Written when all of it could be made. */
+  pourJson(value: JsonFields): Promise<void>
 }
+
+/** An object to be told as JSON; fields that are async iterables are lists. */
+export type JsonFields = { readonly [name: string]: unknown }
 
 /** A bar under way. */
 export type Progress = {

@@ -2,6 +2,7 @@ import type { SqliteStore } from '../open.ts'
 import type { Context } from './command.ts'
 import type { Io } from './io.ts'
 import { locate } from './location.ts'
+import { jsonPieces } from './output/json-pieces.ts'
 import { printable } from './output/print-json.ts'
 import { createStyle, hasColours, sealed } from './output/style.ts'
 import { page } from './pager.ts'
@@ -71,8 +72,14 @@ export async function createContext(io: Io, options: GlobalOptions): Promise<Ope
       const isShown = io.err.isTerminal && options.json !== true && env.TERM !== 'dumb'
       return (await import('./progress.ts')).startProgress(io, isShown, text)
     },
-    page: (text) => page(io, out, colours.out, text, options.pager && options.json !== true),
+    page: (text) => page(io, context, colours.out, text, options.pager && options.json !== true),
     printJson: (value) => out.write(`${printable(value)}\n`),
+    pourJson: async (value) => {
+      // All of it before any of it: where something goes wrong, that is the one value.
+      const whole: Uint8Array[] = []
+      for await (const piece of jsonPieces(value)) whole.push(Buffer.from(piece))
+      for (const piece of whole) await context.pour(Buffer.from(piece).toString())
+    },
   }
   return { context, close: async () => void (await Promise.all(stores.map((store) => store.close()))) }
 }

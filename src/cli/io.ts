@@ -13,6 +13,6 @@ export type Io = Pick<Context, 'input' | 'env' | 'cwd' | 'signal' | 'readerLeft'
   changes?(): void
   /** Writes to the standard output and waits until it can take more. */
   pour?(text: string): Promise<void>
-  /** Shows a long text by a program of the user's; false when there is none, and nothing was shown. */
-  page?(command: string, text: string): Promise<boolean>
+  /** Shows a long text by a program of the user's, in pieces as it takes them; false when there is none, and nothing was shown. */
+  page?(command: string, pieces: AsyncIterable<string>): Promise<boolean>
 }

@@ -1,8 +1,10 @@
 #!/usr/bin/env node
 import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { writeSync } from 'node:fs'
 import { userInfo } from 'node:os'
 import { isAbsolute, join } from 'node:path'
+import type { Writable } from 'node:stream'
 import { PACKAGE_VERSION } from '../version.ts'
 import type { Sink } from './command.ts'
 import { EXIT } from './exit-codes.ts'
@@ -62,23 +64,41 @@ function cannotWrite({ code = 'EIO' }: NodeJS.ErrnoException): never {
   process.exit(EXIT.unusable)
 }
 
-/** Writes and waits until there is room again. */
-function pour(text: string): Promise<void> {
-  if (process.stdout.write(text)) return Promise.resolve()
-  return new Promise((resolve) => process.stdout.once('drain', resolve))
+/** Writes and waits until there is room again, or nobody left to read. */
+async function pour(text: string): Promise<void> {
+  if (readerLeft.signal.aborted || process.stdout.write(text)) return
+  await room(process.stdout, readerLeft.signal)
 }
 
-/** Runs a pager on the terminal and waits for its end. */
-function page(command: string, text: string): Promise<boolean> {
-  return new Promise((resolve) => {
-    const env = { LESS: 'FRX', LV: '-c', ...process.env }
-    const child = spawn(command, { shell: true, stdio: ['pipe', 'inherit', 'inherit'], env })
+async function room(stream: Writable, gone: AbortSignal): Promise<void> {
+  try {
+    await once(stream, 'drain', { signal: gone })
+  } catch (error) {
+    if (!gone.aborted) throw error
+  }
+}
+
+/** Runs a pager on the terminal, gives it pieces as it takes them, and waits for its end. */
+async function page(command: string, pieces: AsyncIterable<string>): Promise<boolean> {
+  const env = { LESS: 'FRX', LV: '-c', ...process.env }
+  const child = spawn(command, { shell: true, stdio: ['pipe', 'inherit', 'inherit'], env })
+  const gone = new AbortController()
+  const exit = new Promise<boolean>((resolve) => {
     child.on('error', () => resolve(false))
     // 126 and 127 are the shell's: it could not start it, and nothing was shown.
     child.on('close', (code) => resolve(code !== 126 && code !== 127))
-    child.stdin.on('error', () => {})
-    child.stdin.end(text)
-  })
+  }).finally(() => gone.abort())
+  child.stdin.on('error', () => gone.abort())
+  try {
+    for await (const piece of pieces) {
+      if (gone.signal.aborted) break
+      if (!child.stdin.write(piece)) await room(child.stdin, gone.signal)
+    }
+  } finally {
+    child.stdin.end()
+    await exit
+  }
+  return exit
 }
 
 /** Of an empty HOME, or an XDG_DATA_HOME that is no whole path, the store would be wherever one happens to be: then it is the account's own folder. */

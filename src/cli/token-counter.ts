@@ -6,16 +6,29 @@ import { isTokenizerName, tokenizerEstimator } from '../tokenizers/tokenizer.ts'
 
 type Content = Pick<Message, 'content'>
 
-/** Tokens of rows together, as their session counts them. */
-export type TokenCounter = (rows: readonly Content[]) => number
+/** How a session counts. */
+export type TokenCounter = {
+  /** Tokens of rows together. */
+  of(rows: readonly Content[]): number
+  /** A row's own tokens, without what a conversation takes as such: what a second one like it would add. */
+  own(row: Content): number
+}
 
 /** The counter of an estimator's name; `undefined` for one that is not ours, or whose tokenizer is not installed. */
 export async function tokenCounter(name: string, provider: string): Promise<TokenCounter | undefined> {
   const estimator = isTokenizerName(name) ? await installed(name) : estimatorNamed(name)
   if (estimator === undefined) return undefined
-  return (rows) => {
-    const sizes = rows.reduce((sum, row) => addSizes(sum, measureMessage(row, estimator)), NO_SIZES)
-    return tokensOf(sizes, rows.length, estimator, provider)
+  return {
+    of: (rows) => {
+      const sizes = rows.reduce((sum, row) => addSizes(sum, measureMessage(row, estimator)), NO_SIZES)
+      return tokensOf(sizes, rows.length, estimator, provider)
+    },
+    own: (row) => {
+      const sizes = measureMessage(row, estimator)
+      return (
+        tokensOf(addSizes(sizes, sizes), 2, estimator, provider) - tokensOf(sizes, 1, estimator, provider)
+      )
+    },
   }
 }
 
@@ -26,9 +39,4 @@ async function installed(name: string) {
     if (isUndertextError(error, 'TOKENIZER_UNAVAILABLE')) return undefined
     throw error
   }
-}
-
-/** A row's own tokens, without what a conversation takes as such: what a second one like it would add. */
-export function ownTokens(row: Content, tokens: TokenCounter): number {
-  return tokens([row, row]) - tokens([row])
 }

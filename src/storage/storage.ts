@@ -221,6 +221,8 @@ export type MessageQuery = {
   readonly order: 'forward' | 'backward'
   /** Whether rows come with the texts they show in place of parts. */
   readonly shown?: boolean | undefined
+  /** Only rows of the view. A page is made of the same positions, and hidden rows among them are not read. */
+  readonly visible?: boolean | undefined
 }
 
 export type ToolCallQuery = {

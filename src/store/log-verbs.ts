@@ -154,10 +154,11 @@ export class LogVerbs<S extends Storage> extends CompactionVerbs<S> {
    * The rows as they are stored, hidden ones included, with their tags. `limit` counts messages of the log;
    * summaries and markers come with the message they stand behind. For the next page pass the last position as
    * `after` (or, backward, the first as `before`). With `shown` each row that shows other texts in place of parts says which.
+   * With `visible` hidden rows are left out of the pages and not read.
    */
   async getMessages(sessionId: string, options: GetMessagesOptions = {}): Promise<StoredMessage[]> {
-    const { after, before, limit, order, shown } = check(messagesSchema, options, 'getMessages')
-    return this.storage.messages(checkId(sessionId), { after, before, limit, order, shown })
+    const { after, before, limit, order, shown, visible } = check(messagesSchema, options, 'getMessages')
+    return this.storage.messages(checkId(sessionId), { after, before, limit, order, shown, visible })
   }
 
   /**

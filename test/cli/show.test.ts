@@ -140,7 +140,9 @@ describe('the pager', () => {
       columns: 80,
       rows,
       env,
-      page: async (command, text) => {
+      page: async (command, pieces) => {
+        let text = ''
+        for await (const piece of pieces) text += piece
         calls.push([command, text])
         return command !== 'broken'
       },

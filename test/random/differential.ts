@@ -491,6 +491,8 @@ async function stateOf(store: Store): Promise<unknown> {
   const name = (id: string | undefined): string | undefined => (id === undefined ? undefined : nameOf.get(id))
   const view = await store.getEffectiveHistory(SESSION, { provenance: true })
   const rows = await store.getMessages(SESSION, { shown: true })
+  const visible = await store.getMessages(SESSION, { shown: true, visible: true })
+  expect(visible).toEqual(rows.filter(({ hidden }) => !hidden))
   return {
     stats: withoutTime(await store.getContextStats(SESSION)),
     view: view.map(({ id, createdAt, condenseId, truncationId, ...rest }) => ({

@@ -563,7 +563,7 @@ export class ModelStorage implements Storage {
 
   messages(
     id: string,
-    { after, before, limit, order, shown }: Parameters<Storage['messages']>[1],
+    { after, before, limit, order, shown, visible }: Parameters<Storage['messages']>[1],
   ): StoredMessage[] {
     const { log, keyOf } = this.#require(id)
     let positions = log.rows.flatMap(({ position }) => position ?? [])
@@ -574,7 +574,7 @@ export class ModelStorage implements Storage {
     const idOf = (no: number | undefined): string | undefined =>
       log.compactions.find((compaction) => compaction.no === no)?.id
     const stored = [...log.rows]
-      .filter((row) => page.has(row.anchor))
+      .filter((row) => page.has(row.anchor) && (visible !== true || isVisible(tagsOf(log, row))))
       .sort((a, b) => a.anchor - b.anchor || a.ordinal - b.ordinal)
       .map((row) => {
         const tags = tagsOf(log, row)

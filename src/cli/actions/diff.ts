@@ -2,7 +2,7 @@ import type { Context } from '../command.ts'
 import { type Comparison, compare } from '../diff/compare.ts'
 import { diffLines } from '../diff/diff-lines.ts'
 import { EXIT } from '../exit-codes.ts'
-import { ownTokens, type TokenCounter, tokenCounter } from '../token-counter.ts'
+import { type TokenCounter, tokenCounter } from '../token-counter.ts'
 
 export type DiffOptions = { readonly now?: boolean; readonly full?: boolean }
 
@@ -40,7 +40,7 @@ function jsonOf(session: string, comparison: Comparison, tokens: TokenCounter | 
         kind: one.seen.row.kind,
         role: one.seen.row.role,
         position: one.seen.row.position ?? null,
-        tokens: tokens === undefined ? null : ownTokens(one.seen, tokens),
+        tokens: tokens === undefined ? null : tokens.own(one.seen),
         parts: one.change === 'replaced' ? one.parts : [],
       })),
   }

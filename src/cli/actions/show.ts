@@ -1,6 +1,8 @@
-import type { Role, StoredMessage, ViewMessage } from '../../core/message.ts'
+import type { Role, StoredMessage } from '../../core/message.ts'
 import type { SqliteStore } from '../../open.ts'
-import type { Compaction } from '../../storage/storage.ts'
+import type { Compaction, Session } from '../../storage/storage.ts'
+import { sessionRows } from '../../transfer/session-rows.ts'
+import { standsFor } from '../../transfer/stands-for.ts'
 import { CliError } from '../cli-error.ts'
 import type { Context } from '../command.ts'
 import { EXIT } from '../exit-codes.ts'
@@ -11,6 +13,7 @@ import { shortIds } from '../output/short-ids.ts'
 import type { Entry } from '../transcript/entry.ts'
 import { entryLines } from '../transcript/entry-lines.ts'
 import { hiddenBy } from '../transcript/hidden-by.ts'
+import { viewContent } from '../transcript/view-content.ts'
 
 export type ShowOptions = {
   readonly full?: boolean
@@ -27,16 +30,22 @@ export async function showSession(context: Context, given: string, options: Show
   checkRange(options)
   const store = await context.open('read')
   const id = await context.session(store, given)
-  const compactions = new Map((await store.listCompactions(id)).map((one) => [one.id, one] as const))
-  const entries = chosen(await read(store, id, options, compactions), options)
+  const session = await store.getSession(id)
+  const compactions = await store.listCompactions(id)
+  const entries = chosen(store, session, compactions, options)
   if (context.json) {
     const view = options.full === true ? 'full' : 'effective'
-    context.printJson({ session: id, view, messages: entries.map(jsonOf) })
+    await context.pourJson({ session: id, view, messages: mapped(entries, jsonOf) })
   } else {
-    await context.page(`${(await linesOf(context, store, id, entries, compactions, options)).join('\n')}\n`)
+    await context.page(textOf(context, session, entries, compactions, options))
   }
+  const { viewEpoch } = await store.getSession(id)
+  if (viewEpoch !== session.viewEpoch) context.err.write(context.style.yellow(CHANGED))
   return EXIT.done
 }
+
+const CHANGED =
+  'undertext: the session was changed while it was read; what is shown may be partly as before and partly as after.\n'
 
 function checkRange({ from, to, limit, tail }: ShowOptions): void {
   if (from !== undefined && to !== undefined && from > to)
@@ -45,50 +54,67 @@ function checkRange({ from, to, limit, tail }: ShowOptions): void {
     throw new CliError('WRONG_USE', '--limit and --tail exclude each other.')
 }
 
-/** The rows in order. The view knows what a summary stands for, the stored rows their tags and originals. */
-async function read(
+/** The rows that are wanted, in order, read as they are taken. */
+async function* chosen(
   store: SqliteStore,
-  id: string,
-  { full = false, original = false, from, to }: ShowOptions,
-  compactions: ReadonlyMap<string, Compaction>,
-): Promise<Entry[]> {
-  const view = new Map(
-    (await store.getEffectiveHistory(id, { provenance: true })).map((row) => [row.id, row] as const),
-  )
-  const stored = await store.getMessages(id, {
-    ...(from !== undefined && { after: from - 1 }),
-    ...(to !== undefined && { before: to + 1 }),
-  })
-  const rows = full ? stored : stored.filter((row) => view.has(row.id))
-  return rows.map((row) => entryOf(row, view.get(row.id), original, compactions))
+  session: Session,
+  compactions: readonly Compaction[],
+  { full = false, original = false, from, to, role, limit, tail }: ShowOptions,
+): AsyncGenerator<Entry> {
+  const entryOf = entryReader(compactions, original)
+  const asked = { visible: !full, shown: !original, from, to }
+  const isWanted = (row: StoredMessage): boolean => role === undefined || row.role === role
+  if (tail === undefined) {
+    for await (const row of first(sessionRows(store, session, asked), isWanted, limit)) yield entryOf(row)
+    return
+  }
+  const last: StoredMessage[] = []
+  for await (const row of first(sessionRows(store, session, { ...asked, order: 'backward' }), isWanted, tail))
+    last.push(row)
+  for (const row of last.reverse()) yield entryOf(row)
 }
 
-function entryOf(
-  row: StoredMessage,
-  shown: ViewMessage | undefined,
-  original: boolean,
-  compactions: ReadonlyMap<string, Compaction>,
-): Entry {
-  const { id, kind, role, position, createdAt, pinned, replacedParts = [], condenseId, truncationId } = row
-  return {
-    id,
-    kind,
-    role,
-    position,
-    createdAt,
-    pinned,
-    replacedParts,
-    content: original || shown === undefined ? row.content : shown.content,
-    hidden: hiddenBy(row, compactions),
-    standsFor: kind === 'message' ? [] : (shown?.standsFor ?? []),
-    insertedBy: condenseId ?? truncationId,
+/** The first so many rows that are wanted; none behind them are read. */
+async function* first(
+  rows: AsyncIterable<StoredMessage>,
+  isWanted: (row: StoredMessage) => boolean,
+  most = Number.POSITIVE_INFINITY,
+): AsyncGenerator<StoredMessage> {
+  let taken = 0
+  for await (const row of rows) {
+    if (!isWanted(row)) continue
+    yield row
+    taken += 1
+    if (taken === most) return
   }
 }
 
-function chosen(entries: readonly Entry[], { role, limit, tail }: ShowOptions): readonly Entry[] {
-  const wanted = role === undefined ? entries : entries.filter((entry) => entry.role === role)
-  if (limit !== undefined) return wanted.slice(0, limit)
-  return tail === undefined ? wanted : wanted.slice(-tail)
+async function* mapped<T, U>(values: AsyncIterable<T>, change: (value: T) => U): AsyncGenerator<U> {
+  for await (const value of values) yield change(value)
+}
+
+/** A function that makes a stored row ready to be shown: as the view has it, or with its original. */
+function entryReader(compactions: readonly Compaction[], original: boolean): (row: StoredMessage) => Entry {
+  const byId = new Map(compactions.map((one) => [one.id, one] as const))
+  const positionsOf = standsFor(compactions)
+  return (row) => {
+    const { id, kind, role, position, createdAt, pinned, replacedParts = [] } = row
+    const insertedBy = row.condenseId ?? row.truncationId
+    const by = insertedBy === undefined || row.hidden ? undefined : byId.get(insertedBy)
+    return {
+      id,
+      kind,
+      role,
+      position,
+      createdAt,
+      pinned,
+      replacedParts,
+      content: original ? row.content : viewContent(row),
+      hidden: hiddenBy(row, byId),
+      standsFor: by === undefined ? [] : positionsOf(by),
+      insertedBy,
+    }
+  }
 }
 
 /** What `--json` tells of a row. */
@@ -116,16 +142,17 @@ function jsonOf({ hidden, ...entry }: Entry) {
   }
 }
 
-async function linesOf(
+/** Letters that make a piece of the text. */
+const ENOUGH = 65_536
+
+async function* textOf(
   context: Context,
-  store: SqliteStore,
-  id: string,
-  entries: readonly Entry[],
-  compactions: ReadonlyMap<string, Compaction>,
+  { id, title, messageCount, visibleCount }: Session,
+  entries: AsyncIterable<Entry>,
+  compactions: readonly Compaction[],
   { full = false, fold }: ShowOptions,
-): Promise<string[]> {
+): AsyncGenerator<string> {
   const { out, style } = context
-  const { title, messageCount, visibleCount } = await store.getSession(id)
   const name = title === undefined ? id : `${id} · ${title}`
   const figures = `${counted(messageCount, 'message')} stored, ${counted(visibleCount, 'row')} in the view`
   const what = full ? 'everything stored' : 'the view'
@@ -133,11 +160,19 @@ async function linesOf(
     ...paragraph(safeLine(name), out).map((line) => style.bold(line)),
     ...paragraph(`${figures}; shown: ${what}`, out).map((line) => style.dim(line)),
   ]
-  if (entries.length === 0) return [...head, '', noneOf(messageCount, full)]
-  const short = shortIds([...compactions.values()].flatMap((one) => [one.id, one.runId]))
+  let text = `${head.join('\n')}\n`
+  let isEmpty = true
+  const short = shortIds(compactions.flatMap((one) => [one.id, one.runId]))
   const shortId = (one: string): string => (out.isTerminal ? (short.get(one) ?? one) : one)
   const manner = { out, style, fold: fold && out.isTerminal, shortId }
-  return [...head, ...entries.flatMap((entry) => ['', ...entryLines(entry, manner)])]
+  for await (const entry of entries) {
+    isEmpty = false
+    text += `\n${entryLines(entry, manner).join('\n')}\n`
+    if (text.length < ENOUGH) continue
+    yield text
+    text = ''
+  }
+  yield isEmpty ? `${text}\n${noneOf(messageCount, full)}\n` : text
 }
 
 function noneOf(messages: number, full: boolean): string {

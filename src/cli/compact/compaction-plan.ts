@@ -41,32 +41,45 @@ export type CompactionPlan = {
 /** Tokens of one message. */
 type Measure = (message: Pick<Message, 'content'>) => number
 
-/** What is known of a row while a plan is read, stage after stage. */
-type Shown = { readonly message: ViewMessage; readonly tools: readonly string[]; content: Message['content'] }
+/** A tool by its name, or by the id of its call. */
+type Tool = { readonly name: string } | { readonly callId: string }
+
+/** What a compaction of the plan does to one row. */
+type Touch = { readonly at: number; readonly texts: Map<number, string>; isHidden: boolean }
+
+/** A row before all names of tools are known. */
+type Draft = Omit<PlannedRow, 'tools'> & { readonly named: readonly Tool[] }
 
 /**
- * A preview row by row. `view` is the view as it is; `pending` says that a model is still to write what summaries say. Pure.
+ * A preview row by row. `view` is the view as it is, of which one row at a time is held; `pending` says that a model is still to write what
+ * summaries say. Pure.
  */
-export function compactionPlan(
+export async function compactionPlan(
   compactions: readonly PlannedCompaction[],
-  view: readonly ViewMessage[],
+  view: Iterable<ViewMessage> | AsyncIterable<ViewMessage>,
   measure: Measure,
   pending: boolean,
-): CompactionPlan {
-  const names = toolNames(view)
-  const rows = new Map<string, Shown>(
-    view.map((message) => [
-      message.id,
-      { message, tools: toolsOf(message, names), content: message.content },
-    ]),
-  )
-  const order = new Map(view.map(({ id }, at) => [id, at] as const))
-  const touched = new Set<string>()
-  const stages = compactions.map((compaction): PlannedStage => {
-    const replaced = replacedRows(compaction, rows, measure)
-    const hidden = hiddenRows(compaction, rows, measure)
-    const planned = [...replaced, ...hidden].sort((a, b) => order.get(a.messageId)! - order.get(b.messageId)!)
-    for (const { messageId } of planned) touched.add(messageId)
+): Promise<CompactionPlan> {
+  const touches = touchesOf(compactions)
+  const names = new Map<string, string>()
+  const planned: Draft[][] = compactions.map(() => [])
+  const kept: Draft[] = []
+  for await (const message of view) {
+    for (const part of partsOf(message))
+      if (part.type === 'tool-call') names.set(part.toolCallId, part.toolName)
+    const touched = touches.get(message.id)
+    if (touched === undefined) kept.push(keptRow(message, measure))
+    else
+      for (const [at, draft] of touchedRows(message, touched, compactions, measure)) planned[at]!.push(draft)
+  }
+  const rowOf = ({ messageId, kind, role, named, ...rest }: Draft): PlannedRow => ({
+    messageId,
+    kind,
+    role,
+    tools: toolNames(named, names),
+    ...rest,
+  })
+  const stages = compactions.map((compaction, at): PlannedStage => {
     const { id: compactionId, stage, kind, tokensBefore, tokensAfter, inserts } = compaction
     return {
       compactionId,
@@ -74,58 +87,74 @@ export function compactionPlan(
       kind,
       tokensBefore,
       tokensAfter,
-      rows: planned,
+      rows: planned[at]!.map(rowOf),
       ...(inserts && { inserts: { ...inserts, pending: pending && inserts.kind === 'summary' } }),
     }
   })
-  const kept = view.filter(({ id }) => !touched.has(id)).map(({ id }) => keptRow(rows.get(id)!, measure))
-  return { stages, kept }
+  return { stages, kept: kept.map(rowOf) }
 }
 
-function keptRow({ message, tools }: Shown, measure: Measure): PlannedRow {
-  const tokens = measure(message)
-  return { ...rowOf(message, tools), action: 'kept', why: '', tokensBefore: tokens, tokensAfter: tokens }
-}
-
-function rowOf({ id, position, kind, role }: ViewMessage, tools: readonly string[]) {
-  return { messageId: id, kind, role, tools, ...(position !== undefined && { position }) }
-}
-
-/** Rows that show other texts, each once however many of its parts do. */
-function replacedRows(
-  { stage, kind, replaces }: PlannedCompaction,
-  rows: ReadonlyMap<string, Shown>,
-  measure: Measure,
-): PlannedRow[] {
-  const texts = new Map<string, Map<number, string>>()
-  for (const { messageId, part, text } of replaces) {
-    const parts = texts.get(messageId) ?? new Map<number, string>()
-    texts.set(messageId, parts.set(part, text))
+/** By row what is done to it, in the order in which it is done. */
+function touchesOf(compactions: readonly PlannedCompaction[]): ReadonlyMap<string, readonly Touch[]> {
+  const touches = new Map<string, Touch[]>()
+  const touch = (id: string, at: number): Touch => {
+    const known = touches.get(id) ?? []
+    const last = known.at(-1)
+    if (last?.at === at) return last
+    const added: Touch = { at, texts: new Map(), isHidden: false }
+    touches.set(id, known)
+    known.push(added)
+    return added
   }
-  return [...texts].flatMap(([id, parts]) => {
-    const row = rows.get(id)
-    if (row === undefined) return []
-    const tokensBefore = measure(row)
-    row.content = withReplacements(row.content, (part) => parts.get(part))
-    const action = kind === 'prune' ? ('pruned' as const) : ('shortened' as const)
-    const why = REASONS[stage] ?? REASONS[kind] ?? stage
-    return [{ ...rowOf(row.message, row.tools), action, why, tokensBefore, tokensAfter: measure(row) }]
-  })
+  for (const [at, { replaces, hides }] of compactions.entries()) {
+    for (const { messageId, part, text } of replaces) touch(messageId, at).texts.set(part, text)
+    for (const id of hides) touch(id, at).isHidden = true
+  }
+  return touches
 }
 
-/** Rows that go. One that an earlier stage of the same run inserts is no row of the view, and has no line. */
-function hiddenRows(
-  { stage, kind, hides, inserts }: PlannedCompaction,
-  rows: ReadonlyMap<string, Shown>,
+function keptRow(message: ViewMessage, measure: Measure): Draft {
+  const tokens = measure(message)
+  return { ...placeOf(message), action: 'kept', why: '', tokensBefore: tokens, tokensAfter: tokens }
+}
+
+function placeOf(message: ViewMessage) {
+  const { id, position, kind, role } = message
+  return { messageId: id, kind, role, named: toolsOf(message), ...(position !== undefined && { position }) }
+}
+
+/**
+ * A row by each compaction that does something to it: first it shows other texts, once however many of its parts do, then it goes. One that an
+ * earlier stage of the same run inserts is no row of the view, and has no line.
+ */
+function touchedRows(
+  message: ViewMessage,
+  touched: readonly Touch[],
+  compactions: readonly PlannedCompaction[],
   measure: Measure,
-): PlannedRow[] {
-  const isSummarized = inserts?.kind === 'summary'
-  return hides.flatMap((id) => {
-    const row = rows.get(id)
-    if (row === undefined) return []
-    const why = isSummarized ? 'stands in the summary' : (REASONS[stage] ?? REASONS[kind] ?? stage)
-    const action = isSummarized ? ('summarized' as const) : ('hidden' as const)
-    return [{ ...rowOf(row.message, row.tools), action, why, tokensBefore: measure(row), tokensAfter: 0 }]
+): [number, Draft][] {
+  const place = placeOf(message)
+  let { content } = message
+  let tokens = measure(message)
+  return touched.flatMap(({ at, texts, isHidden }) => {
+    const { stage, kind, inserts } = compactions[at]!
+    const drafts: [number, Draft][] = []
+    const why = REASONS[stage] ?? REASONS[kind] ?? stage
+    if (texts.size > 0) {
+      const tokensBefore = tokens
+      content = withReplacements(content, (part) => texts.get(part))
+      tokens = measure({ content })
+      const action = kind === 'prune' ? ('pruned' as const) : ('shortened' as const)
+      drafts.push([at, { ...place, action, why, tokensBefore, tokensAfter: tokens }])
+    }
+    if (isHidden) {
+      const isSummarized = inserts?.kind === 'summary'
+      const what = isSummarized
+        ? ({ action: 'summarized', why: 'stands in the summary' } as const)
+        : ({ action: 'hidden', why } as const)
+      drafts.push([at, { ...place, ...what, tokensBefore: tokens, tokensAfter: 0 }])
+    }
+    return drafts
   })
 }
 
@@ -140,20 +169,15 @@ const REASONS: { readonly [stageOrKind: string]: string } = {
   cut: 'too long for what is left',
 }
 
-/** Names of tools by the ids of their calls. */
-function toolNames(view: readonly ViewMessage[]): ReadonlyMap<string, string> {
-  const names = new Map<string, string>()
-  for (const message of view)
-    for (const part of partsOf(message))
-      if (part.type === 'tool-call') names.set(part.toolCallId, part.toolName)
-  return names
+/** The tools whose calls or results a row holds. */
+function toolsOf(message: ViewMessage): Tool[] {
+  return partsOf(message).flatMap((part): Tool | readonly Tool[] => {
+    if (part.type === 'tool-call') return { name: part.toolName }
+    if (part.type !== 'tool-result') return []
+    return part.toolName === undefined ? { callId: part.toolCallId } : { name: part.toolName }
+  })
 }
 
-function toolsOf(message: ViewMessage, names: ReadonlyMap<string, string>): string[] {
-  const tools = partsOf(message).flatMap((part) => {
-    if (part.type === 'tool-call') return [part.toolName]
-    if (part.type !== 'tool-result') return []
-    return [part.toolName ?? names.get(part.toolCallId) ?? 'a tool']
-  })
-  return [...new Set(tools)]
+function toolNames(tools: readonly Tool[], names: ReadonlyMap<string, string>): string[] {
+  return [...new Set(tools.map((one) => ('name' in one ? one.name : (names.get(one.callId) ?? 'a tool'))))]
 }

@@ -1,7 +1,10 @@
 import type { CompactionPreview } from '../../compaction/preview.ts'
+import type { ViewMessage } from '../../core/message.ts'
 import type { SqliteStore } from '../../open.ts'
 import type { PreviewOptions } from '../../store-options.ts'
-import { ownTokens, tokenCounter } from '../token-counter.ts'
+import { sessionRows } from '../../transfer/session-rows.ts'
+import { tokenCounter } from '../token-counter.ts'
+import { viewContent } from '../transcript/view-content.ts'
 import { compactionPlan } from './compaction-plan.ts'
 import type { ShownPlan } from './plan-text.ts'
 
@@ -11,7 +14,6 @@ export async function makePlan(
   sessionId: string,
   config: PreviewOptions,
 ): Promise<ShownPlan | undefined> {
-  const view = await store.getEffectiveHistory(sessionId)
   const preview = await store.previewCompaction(sessionId, config)
   const stats = await store.getContextStats(sessionId, config.provider, config.model)
   if (preview === null || stats === null) return undefined
@@ -22,8 +24,22 @@ export async function makePlan(
     provider: stats.provider,
     model: stats.model,
     preview,
-    plan: compactionPlan(preview.compactions, view, (row) => ownTokens(row, tokens), isPending(preview)),
+    plan: await compactionPlan(
+      preview.compactions,
+      await viewOf(store, sessionId),
+      tokens.own,
+      isPending(preview),
+    ),
   }
+}
+
+/** The view as it is, a page at a time: of a long one its texts are much more than its plan. */
+async function viewOf(store: SqliteStore, sessionId: string): Promise<AsyncIterable<ViewMessage>> {
+  const session = await store.getSession(sessionId)
+  return (async function* () {
+    for await (const row of sessionRows(store, session, { visible: true, shown: true }))
+      yield { ...row, content: viewContent(row) }
+  })()
 }
 
 function isPending({ summaryPending = [] }: CompactionPreview): boolean {

@@ -48,7 +48,7 @@ export async function compare(
     after: inForce.length === 0 ? 'redone' : now ? 'now' : 'with',
     dependents,
     rows: { before: before.length, after: after.length },
-    tokens: { before: tokens?.(before), after: tokens?.(after) },
+    tokens: { before: tokens?.of(before), after: tokens?.of(after) },
     differences: differences(
       before,
       after,

@@ -5,7 +5,7 @@ import { kindName } from '../log/compaction-words.ts'
 import { count, counted } from '../output/figures.ts'
 import { clipped, paragraph } from '../output/layout.ts'
 import { safeLine, safeText } from '../output/safe-text.ts'
-import { ownTokens, type TokenCounter } from '../token-counter.ts'
+import type { TokenCounter } from '../token-counter.ts'
 import { folded, piecesOf } from '../transcript/part-lines.ts'
 import type { Comparison } from './compare.ts'
 import type { Difference } from './differences.ts'
@@ -109,7 +109,7 @@ function cut(text: string, { full, out }: Shown): string {
 function rowLine(sign: string, seen: SeenRow, { out, tokens }: Shown, isBare = false): string {
   const { position, kind, role } = seen.row
   const name = kind === 'message' ? `${position} · ${role}` : kind
-  const size = tokens === undefined ? '' : ` (${count(ownTokens(seen, tokens))} tokens)`
+  const size = tokens === undefined ? '' : ` (${count(tokens.own(seen))} tokens)`
   const line = `${sign}${name}${size}`
   if (isBare) return line
   const text = `${line}: ${safeLine(beginningOf(seen))}`

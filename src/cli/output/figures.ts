@@ -2,8 +2,13 @@ import type { Sink } from '../command.ts'
 
 /** `1,234,567`. */
 export function count(value: number): string {
-  return value.toLocaleString('en-US', { maximumFractionDigits: 0 })
+  // Most figures are small, and making a form of numbers takes longer than all else in a row of a table.
+  if (Number.isInteger(value) && value > 0 && value < 1_000) return String(value)
+  form ??= new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 })
+  return form.format(value)
 }
+
+let form: Intl.NumberFormat | undefined
 
 /** `1 message`, `2 messages`. */
 export function counted(value: number, one: string, many = `${one}s`): string {

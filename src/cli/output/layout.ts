@@ -5,8 +5,11 @@ import { safeText } from './safe-text.ts'
 
 /** Columns a text takes on a terminal. Stored text must be made safe first. */
 export function widthOf(text: string): number {
-  return stringWidth(text)
+  return PRINTABLE.test(text) ? text.length : stringWidth(text)
 }
+
+/** Each of these takes a column. */
+const PRINTABLE = /^[\x20-\x7e]*$/
 
 /** Pads with blanks to a width; a longer text stays as it is. */
 export function padEnd(text: string, width: number): string {

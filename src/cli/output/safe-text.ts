@@ -1,4 +1,4 @@
-import { onOneLine, UNSEEN, withUnseenShown } from '../../core/unseen.ts'
+import { isAllSeen, onOneLine, UNSEEN, withUnseenShown } from '../../core/unseen.ts'
 import { TRUSTED } from './trusted-codes.ts'
 
 /*
@@ -8,6 +8,7 @@ import { TRUSTED } from './trusted-codes.ts'
 
 /** A text of several lines: line breaks and tabs stay. */
 export function safeText(text: string): string {
+  if (isAllSeen(text)) return text
   // Our own sequences stand between the pieces; `split` would give their groups as well.
   let safe = ''
   let from = 0
@@ -25,6 +26,7 @@ export function safeLine(text: string): string {
 
 /** JSON text whose value is the same and which no terminal obeys: what is not seen is written as its number. */
 export function safeJson(json: string): string {
+  if (isAllSeen(json) && !json.includes('\t')) return json
   return json.replace(UNSEEN, (found) =>
     found === '\n'
       ? found

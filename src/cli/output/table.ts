@@ -41,11 +41,7 @@ export function table(
       return typeof cell === 'string' ? lines : lines.map(cell.style)
     }),
   )
-  const all = [titles, ...body]
-  const batches = Array.from({ length: Math.ceil(all.length / BATCH) }, (_, at) =>
-    all.slice(at * BATCH, (at + 1) * BATCH),
-  )
-  return batches.flatMap((batch) => laidOut(columns, widths, batch))
+  return laidOut(columns, widths, [titles, ...body])
 }
 
 /** The widths that fit into a terminal; `undefined` when none do. */
@@ -67,34 +63,49 @@ function fitted(columns: readonly Column[], natural: readonly number[], most: nu
 
 /*
  * cli-table3 measures text by rules of its own, so it lays out fillers of the right width, and the lines are put in afterwards, in the
- * order in which they stand.
+ * order in which they stand. How a row is laid out depends on the widths of its lines alone, so rows that are alike in them are laid out
+ * once: a plan may have 100,000, of a few hundred kinds.
  */
 const FILLER = '\ue000'
-/** Rows that are laid out at once: it holds each row against all before it, and a plan may have 100,000. */
-const BATCH = 100
+const FILLERS = new RegExp(`${FILLER}+`, 'g')
 
-function laidOut(
+type Cells = readonly (readonly string[])[]
+
+function laidOut(columns: readonly Column[], widths: readonly number[], rows: readonly Cells[]): string[] {
+  const layouts = new Map<string, string>()
+  return rows.flatMap((row) => {
+    const taken = row.map((lines) => lines.map(widthOf))
+    const kind = taken.map((one) => one.join(' ')).join()
+    const layout = layouts.get(kind) ?? layoutOf(columns, widths, taken)
+    layouts.set(kind, layout)
+    return filled(layout, row, taken)
+  })
+}
+
+/** A row of lines that are so wide, with fillers in their places. */
+function layoutOf(
   columns: readonly Column[],
   widths: readonly number[],
-  rows: readonly (readonly string[])[][],
-): string[] {
+  taken: readonly (readonly number[])[],
+): string {
   const grid = new Table({
     colWidths: widths.map((width) => width + GAP),
     colAligns: columns.map(({ align = 'left' }) => align),
     style: { head: [], border: [], 'padding-left': 0, 'padding-right': GAP },
     chars: Object.fromEntries(BORDERS.map((name) => [name, ''])),
   })
-  for (const row of rows)
-    grid.push(row.map((lines) => lines.map((line) => FILLER.repeat(widthOf(line))).join('\n')))
-  const waiting = rows.flatMap((row) => {
-    const height = Math.max(...row.map((lines) => lines.length))
-    return Array.from({ length: height }, (_, at) => row.map((lines) => lines[at] ?? '')).flat()
-  })
-  const queue = waiting.filter((line) => widthOf(line) > 0)
+  grid.push(taken.map((lines) => lines.map((width) => FILLER.repeat(width)).join('\n')))
+  return grid.toString()
+}
+
+function filled(layout: string, row: Cells, taken: readonly (readonly number[])[]): string[] {
+  const height = Math.max(...row.map((lines) => lines.length))
+  const queue: string[] = []
+  for (let at = 0; at < height; at += 1)
+    for (const [column, lines] of row.entries()) if ((taken[column]![at] ?? 0) > 0) queue.push(lines[at]!)
   let next = 0
-  return grid
-    .toString()
-    .replace(new RegExp(`${FILLER}+`, 'g'), () => queue[next++] ?? '')
+  return layout
+    .replace(FILLERS, () => queue[next++] ?? '')
     .split('\n')
     .map((line) => line.trimEnd())
 }

@@ -196,30 +196,49 @@ export function readMessages(connection: Connection, id: string, query: MessageQ
     const session = requireHead(connection, id)
     const range = pageOf(session.messageCount, query)
     if (range === undefined) return []
-    const rows = connection.all(
-      `select ${STORED_COLUMNS} from undertext_messages m join undertext_contents c on c.key = m.key
-       where m.session = ? and m.position between ? and ?`,
-      session.no,
-      range[0],
-      range[1],
-    )
-    const inserted = connection.all(
-      `select ${STORED_COLUMNS} from undertext_messages m join undertext_contents c on c.key = m.key
-       where m.session = ? and m.position is null and m.anchor between ? and ?`,
-      session.no,
-      range[0],
-      range[1],
-    )
+    const rows =
+      query.visible === true ? visibleRows(connection, session, range) : allRows(connection, session, range)
     const ids = compactionIds(connection, session.no)
     const blobOf = blobReader(connection)
-    const messages = [...rows, ...inserted]
-      .sort((a, b) => (a[12] as number) - (b[12] as number) || (a[4] as number) - (b[4] as number))
-      .map((row) => {
-        const message = decodeStored(session, row, ids, blobOf)
-        return query.shown === true ? withShown(connection, message, row, ids) : message
-      })
+    const messages = rows.map((row) => {
+      const message = decodeStored(session, row, ids, blobOf)
+      return query.shown === true ? withShown(connection, message, row, ids) : message
+    })
     return query.order === 'forward' ? messages : messages.reverse()
   })
+}
+
+/** The rows of some positions, hidden or not, in the order of the view. */
+function allRows(connection: Connection, { no }: SessionHead, [from, to]: PositionRange): Row[] {
+  const rows = connection.all(
+    `select ${STORED_COLUMNS} from undertext_messages m join undertext_contents c on c.key = m.key
+     where m.session = ? and m.position between ? and ?`,
+    no,
+    from,
+    to,
+  )
+  const inserted = connection.all(
+    `select ${STORED_COLUMNS} from undertext_messages m join undertext_contents c on c.key = m.key
+     where m.session = ? and m.position is null and m.anchor between ? and ?`,
+    no,
+    from,
+    to,
+  )
+  return [...rows, ...inserted].sort(
+    (a, b) => (a[12] as number) - (b[12] as number) || (a[4] as number) - (b[4] as number),
+  )
+}
+
+/** Those of the view alone. */
+function visibleRows(connection: Connection, { no }: SessionHead, [from, to]: PositionRange): Row[] {
+  return connection.all(
+    `select ${STORED_COLUMNS} from undertext_messages m indexed by undertext_visible
+       join undertext_contents c on c.key = m.key
+     where m.session = ? and ${M_VISIBLE} and m.anchor between ? and ? order by m.anchor, m.ordinal`,
+    no,
+    from,
+    to,
+  )
 }
 
 /** A row with the texts it shows in place of parts. */
@@ -227,7 +246,7 @@ function withShown(
   connection: Connection,
   message: StoredMessage,
   row: Row,
-  ids: ReadonlyMap<unknown, string>,
+  ids: CompactionIds,
 ): StoredMessage {
   if (row[7] === null) return message
   const shown = shownOf(row[7], message.id).map(({ part, compaction }): ShownText => {
@@ -280,15 +299,30 @@ function pageOf(last: number, { after, before, limit, order }: MessageQuery): Po
   return from > to ? undefined : [from, to]
 }
 
-function compactionIds(connection: Connection, session: number): ReadonlyMap<unknown, string> {
-  const rows = connection.all('select no, id from undertext_compactions where session = ?', session)
-  return new Map(rows.map(([no, id]) => [no, id as string] as const))
+/** Ids of a session's compactions by their numbers. */
+type CompactionIds = { get(no: unknown): string | undefined }
+
+/** Looked up as they are met: a page names few, and a session may have had thousands. */
+function compactionIds(connection: Connection, session: number): CompactionIds {
+  const known = new Map<unknown, string | undefined>()
+  return {
+    get: (no) => {
+      if (known.has(no)) return known.get(no)
+      const row = connection.get(
+        'select id from undertext_compactions where no = ? and session = ?',
+        no,
+        session,
+      )
+      known.set(no, row?.[0] as string | undefined)
+      return known.get(no)
+    },
+  }
 }
 
 function decodeStored(
   session: SessionHead,
   row: Row,
-  ids: ReadonlyMap<unknown, string>,
+  ids: CompactionIds,
   blobOf: ReturnType<typeof blobReader>,
 ): StoredMessage {
   const kind = decodeKind(row[1])

@@ -11,7 +11,7 @@ import {
 } from '../../core/tokens.ts'
 import { isUndertextError, type UndertextError } from '../../errors.ts'
 import { blobReader } from './blobs.ts'
-import type { Connection } from './connection.ts'
+import type { Connection, Row } from './connection.ts'
 import { decodeContent, parseReplacement, parseStoredObject } from './content-codec.ts'
 import { encodeShown } from './row-codec.ts'
 
@@ -37,6 +37,8 @@ export type Recounted = {
   readonly replacements: readonly RecountedReplacement[]
   readonly shown: string | null
   readonly shownSizes: Sizes
+  /** Where blobs belong in its content, as it is stored. */
+  readonly blobs: string | null
 }
 
 /**
@@ -47,68 +49,79 @@ export function* recountRows(
   connection: Connection,
   session: number,
   estimator: Estimator,
-  onDamaged?: (key: number, error: UndertextError<'STORE_CORRUPT'>) => void,
+  onDamaged?: (key: number, error: UndertextError<'STORE_CORRUPT'>, blobs: string | null) => void,
 ): Generator<Recounted> {
   const blobOf = blobReader(connection)
-  for (let after = 0; ; ) {
+  const all = connection.all('select key from undertext_messages where session = ? order by key', session)
+  for (let at = 0; at < all.length; at += BATCH) {
+    const keys = JSON.stringify(all.slice(at, at + BATCH).map(([key]) => key))
     const rows = connection.all(
-      `select m.key, c.content, c.blobs, c.metadata from undertext_messages m join undertext_contents c on c.key = m.key
-       where m.session = ? and m.key > ? order by m.key limit ?`,
-      session,
-      after,
-      BATCH,
+      `select c.key, c.content, c.blobs, c.metadata from json_each(?) k
+       cross join undertext_contents c on c.key = k.value order by c.key`,
+      keys,
     )
-    for (const [key, content, blobs, metadata] of rows) {
-      after = key as number
+    const replacements = replacementsOf(connection, keys)
+    for (const [contentKey, content, places, metadata] of rows) {
+      const key = contentKey as number
+      const blobs = places as string | null
       let recounted: Recounted
       try {
-        const decoded = decodeContent(content as string, blobs as string | null, blobOf, after)
-        if (onDamaged !== undefined && metadata !== null) parseStoredObject(metadata, 'metadata', after)
-        recounted = recount(connection, after, decoded, estimator)
+        const decoded = decodeContent(content as string, blobs, blobOf, key)
+        if (onDamaged !== undefined && metadata !== null) parseStoredObject(metadata, 'metadata', key)
+        recounted = { ...recount(key, decoded, replacements.get(key) ?? [], estimator), blobs }
       } catch (error) {
         if (onDamaged === undefined || !isUndertextError(error, 'STORE_CORRUPT')) throw error
-        onDamaged(after, error)
+        onDamaged(key, error, blobs)
         continue
       }
       yield recounted
     }
-    if (rows.length < BATCH) return
   }
 }
 
+/** The replacements of some rows, by row, in order of parts and compactions. `keys` are JSON. */
+function replacementsOf(connection: Connection, keys: string): ReadonlyMap<number, Row[]> {
+  const found = connection.all(
+    `select r.message, r.compaction, r.part, r.text, c.status, r.saved_text, r.saved_reasoning, r.saved_results,
+       r.saved_media
+     from json_each(?) k cross join undertext_replacements r on r.message = k.value
+     left join undertext_compactions c on c.no = r.compaction order by r.message, r.part, r.compaction`,
+    keys,
+  )
+  const byRow = new Map<number, Row[]>()
+  for (const row of found) {
+    const known = byRow.get(row[0] as number)
+    if (known === undefined) byRow.set(row[0] as number, [row])
+    else known.push(row)
+  }
+  return byRow
+}
+
 function recount(
-  connection: Connection,
   key: number,
   content: Parameters<typeof partsOf>[0]['content'],
+  rows: readonly Row[],
   estimator: Estimator,
-): Recounted {
+): Omit<Recounted, 'blobs'> {
   const index = indexMessage({ content }, estimator)
   const parts = partsOf({ content })
-  const replacements = connection
-    .all(
-      `select r.compaction, r.part, r.text, c.status, r.saved_text, r.saved_reasoning, r.saved_results,
-         r.saved_media
-       from undertext_replacements r
-       left join undertext_compactions c on c.no = r.compaction where r.message = ? order by r.part, r.compaction`,
-      key,
-    )
-    .map(([compaction, part, text, status, ...stored]): RecountedReplacement => {
-      const shownText = parseReplacement(text, key)
-      const saved = savedOf(parts[part as number], shownText, estimator)
-      const isRight =
-        stored[0] === saved.text &&
-        stored[1] === saved.reasoning &&
-        stored[2] === saved.toolResults &&
-        stored[3] === saved.media
-      return {
-        compaction: compaction as number,
-        part: part as number,
-        saved,
-        active: status === 'active',
-        isOriginal: shownText === null,
-        isRight,
-      }
-    })
+  const replacements = rows.map(([, compaction, part, text, status, ...stored]): RecountedReplacement => {
+    const shownText = parseReplacement(text, key)
+    const saved = savedOf(parts[part as number], shownText, estimator)
+    const isRight =
+      stored[0] === saved.text &&
+      stored[1] === saved.reasoning &&
+      stored[2] === saved.toolResults &&
+      stored[3] === saved.media
+    return {
+      compaction: compaction as number,
+      part: part as number,
+      saved,
+      active: status === 'active',
+      isOriginal: shownText === null,
+      isRight,
+    }
+  })
   return { key, index, replacements, ...showing(index, replacements) }
 }
 

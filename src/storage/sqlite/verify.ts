@@ -268,8 +268,8 @@ class Check {
     const stored = new Map<number, Row>(
       this.#connection
         .all(
-          `select m.key, m.tools, m.shown, m.size_text, m.size_reasoning, m.size_calls, m.size_results, m.size_media, c.blobs
-           from undertext_messages m left join undertext_contents c on c.key = m.key where m.session = ?`,
+          `select key, tools, shown, size_text, size_reasoning, size_calls, size_results, size_media
+           from undertext_messages where session = ?`,
           this.#session.no,
         )
         .map((row) => [row[0] as number, row] as const),
@@ -277,18 +277,26 @@ class Check {
     const ids = new Map(this.#rows.map(({ key, id }) => [key, id] as const))
     const present = new Set<number>()
     const damaged = new Map<number, string>()
-    const recountedRows = recountRows(this.#connection, this.#session.no, this.#estimator, (key, error) =>
-      damaged.set(key, error.facts.detail),
+    const blobs = new Map<number, string>()
+    const recountedRows = recountRows(
+      this.#connection,
+      this.#session.no,
+      this.#estimator,
+      (key, error, places) => {
+        damaged.set(key, error.facts.detail)
+        if (places !== null) blobs.set(key, places)
+      },
     )
     for (const recounted of recountedRows) {
       this.#recounted.push(recounted)
+      if (recounted.blobs !== null) blobs.set(recounted.key, recounted.blobs)
       present.add(recounted.key)
       this.#row(ids.get(recounted.key)!, stored.get(recounted.key)!, recounted)
     }
     for (const { key, id } of this.#rows)
       if (!present.has(key) && !damaged.has(key))
         this.#found('CONTENT_MISSING', 'its content is gone', false, id)
-    const lacking = this.#blobs(stored, ids, damaged)
+    const lacking = this.#blobs(blobs, ids, damaged)
     for (const [key, detail] of damaged)
       if (!lacking.has(key)) this.#found('CONTENT_DAMAGED', detail, false, ids.get(key))
   }
@@ -316,14 +324,14 @@ class Check {
 
   /** Answers the rows that lack a blob: that they cannot be read is said by that. */
   #blobs(
-    stored: ReadonlyMap<number, Row>,
+    blobs: ReadonlyMap<number, string>,
     ids: ReadonlyMap<number, string>,
     damaged: ReadonlyMap<number, string>,
   ): ReadonlySet<number> {
     const known = new Map<string, BlobState>()
     const lacking = new Set<number>()
-    for (const [key, row] of stored) {
-      for (const hash of this.#hashesOf(key, row[8], damaged)) {
+    for (const [key, places] of blobs) {
+      for (const hash of this.#hashesOf(key, places, damaged)) {
         const state = known.get(hash) ?? this.#blob(hash)
         known.set(hash, state)
         const id = ids.get(key)
@@ -341,10 +349,9 @@ class Check {
   }
 
   /** A list of blobs that cannot be read was found damaged with its row. */
-  #hashesOf(key: number, blobs: unknown, damaged: ReadonlyMap<number, string>): ReadonlySet<string> {
-    if (blobs === null) return new Set()
+  #hashesOf(key: number, blobs: string, damaged: ReadonlyMap<number, string>): ReadonlySet<string> {
     try {
-      return new Set(blobPlaces(blobs as string, key).map(([, , hash]) => hash))
+      return new Set(blobPlaces(blobs, key).map(([, , hash]) => hash))
     } catch (error) {
       if (damaged.has(key)) return new Set()
       throw error

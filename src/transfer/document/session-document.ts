@@ -1,10 +1,10 @@
-import { mergeRanges } from '../../core/expansion.ts'
 import type { PositionRange, StoredMessage } from '../../core/message.ts'
 import { isUndertextError } from '../../errors.ts'
 import type { ContextStats } from '../../stats.ts'
 import type { AuditEntry, Compaction } from '../../storage/storage.ts'
 import type { Store } from '../../store.ts'
 import { sessionRows } from '../session-rows.ts'
+import { standsFor } from '../stands-for.ts'
 import type { DocumentSettings } from './options.ts'
 
 /** What a document needs of a store. */
@@ -41,12 +41,12 @@ export async function readDocument(store: DocumentStore, sessionId: string): Pro
   const stats = await statsOf(store, session)
   const listed = await store.listCompactions(sessionId)
   const changes = listed.length === 0 ? new Map<string, never>() : await changesOf(store, sessionId)
-  const byOrdinal = new Map(listed.map((one) => [one.coverage.inserted?.ordinal, one]))
+  const positionsOf = standsFor(listed)
   const compactions = listed.map((compaction, index) => ({
     number: index + 1,
     compaction,
     changes: changes.get(compaction.id) ?? [],
-    standsFor: mergeRanges(coveredBy(compaction, byOrdinal, new Set())),
+    standsFor: positionsOf(compaction),
   }))
   return { session, stats, compactions, byId: new Map(compactions.map((one) => [one.compaction.id, one])) }
 }
@@ -111,18 +111,4 @@ async function changesOf(
     if (entries.length < AUDIT_PAGE) return changes
     after = entries.at(-1)!.no
   }
-}
-
-function coveredBy(
-  { id, coverage }: Compaction,
-  byOrdinal: ReadonlyMap<number | undefined, Compaction>,
-  seen: Set<string>,
-): PositionRange[] {
-  if (seen.has(id)) return []
-  seen.add(id)
-  const beneath = coverage.hidden.inserted.flatMap(({ ordinal }) => {
-    const inner = byOrdinal.get(ordinal)
-    return inner === undefined ? [] : coveredBy(inner, byOrdinal, seen)
-  })
-  return [...coverage.hidden.positions, ...beneath]
 }

@@ -45,8 +45,8 @@ const CONDENSE: PlannedCompaction = {
 }
 
 describe('a plan row by row', () => {
-  it('follows a row from stage to stage', () => {
-    const { stages, kept } = compactionPlan([PRUNE, CONDENSE], VIEW, measure, false)
+  it('follows a row from stage to stage', async () => {
+    const { stages, kept } = await compactionPlan([PRUNE, CONDENSE], VIEW, measure, false)
     expect(stages.map(({ stage, rows }) => [stage, rows.map(({ position }) => position)])).toEqual([
       ['prune', [3]],
       ['summarize', [1, 2, 3]],
@@ -76,7 +76,7 @@ describe('a plan row by row', () => {
     ])
   })
 
-  it('tells apart what is hidden and what is shown shorter', () => {
+  it('tells apart what is hidden and what is shown shorter', async () => {
     const truncate: PlannedCompaction = {
       ...figures,
       id: 't',
@@ -93,7 +93,9 @@ describe('a plan row by row', () => {
       hides: [],
       replaces: [{ messageId: 'm4', part: 0, text: 'an…' }],
     }
-    const rows = compactionPlan([truncate, cut], VIEW, measure, false).stages.flatMap(({ rows }) => rows)
+    const rows = (await compactionPlan([truncate, cut], VIEW, measure, false)).stages.flatMap(
+      ({ rows }) => rows,
+    )
     expect(rows.map(({ action, why }) => [action, why])).toEqual([
       ['hidden', 'among the oldest turns'],
       ['shortened', 'too long for what is left'],
@@ -101,9 +103,9 @@ describe('a plan row by row', () => {
     expect(rows[1]).toMatchObject({ tokensBefore: 6, tokensAfter: 3 })
   })
 
-  it('has no line for a summary that an earlier stage of the run brings', () => {
+  it('has no line for a summary that an earlier stage of the run brings', async () => {
     const again: PlannedCompaction = { ...CONDENSE, id: 'd', hides: ['provisional', 'm4'] }
-    const { stages } = compactionPlan([CONDENSE, again], VIEW, measure, true)
+    const { stages } = await compactionPlan([CONDENSE, again], VIEW, measure, true)
     expect(stages[1]?.rows.map(({ messageId }) => messageId)).toEqual(['m4'])
     expect(stages[1]?.inserts?.pending).toBe(true)
   })

@@ -1,0 +1,9 @@
+import type { StoredMessage } from '../../core/message.ts'
+import { withReplacements } from '../../core/overlay.ts'
+
+/** What the view has of a row that was read with the texts it shows; of one that is hidden the original. */
+export function viewContent({ content, hidden, shown }: StoredMessage): StoredMessage['content'] {
+  if (hidden || shown === undefined) return content
+  const texts = new Map(shown.map(({ part, text }) => [part, text] as const))
+  return withReplacements(content, (part) => texts.get(part))
+}
