@@ -1,9 +1,10 @@
+import { isObject } from '../core/json.ts'
 import type { NewMessage } from '../core/message.ts'
 import { UndertextError } from '../errors.ts'
 import type { Session } from '../storage/storage.ts'
 import { Batch } from './batch.ts'
 import { checkedEvents } from './checked-events.ts'
-import type { ImportEvent, ImportEvents } from './import-event.ts'
+import type { ImportEvent, ImportEvents, ImportedCompaction } from './import-event.ts'
 import { Writing } from './import-new.ts'
 import type { CheckedImport, ImportHost, SessionImport } from './import-types.ts'
 
@@ -20,6 +21,7 @@ export async function extendSession(
   options: CheckedImport,
 ): Promise<SessionImport> {
   const { id: sessionId, messageCount } = session
+  const takenBack: ImportedCompaction[] = []
   const checked = () => checkedEvents(events, sessionId, options)
   if (typeof events === 'function') {
     const known = new KnownBeginning(host, session)
@@ -28,11 +30,13 @@ export async function extendSession(
       await options.beforePublish?.()
       return { sessionId, status: 'unchanged', messages: 0, existing: known.existing, compactions: [] }
     }
+    takenBack.push(...known.takenBack)
   }
   const writing = new Writing(host, sessionId, messageCount, options)
+  await writing.compactions.takeBack(sessionId, takenBack)
   await settleAll(new KnownBeginning(host, session, writing), checked())
   await options.beforePublish?.()
-  await writing.flush()
+  await writing.finish()
   const { outcomes } = writing.compactions
   const isChanged = writing.messages > 0 || outcomes.some(({ status }) => status === 'applied')
   return {
@@ -86,6 +90,8 @@ class KnownBeginning {
   #last = 0
   #isPast = false
   #hasCompactions = false
+  /** Compactions their own system has undone. */
+  readonly takenBack: ImportedCompaction[] = []
   /** Messages that are stored, and that are not. */
   existing = 0
   fresh = 0
@@ -106,7 +112,11 @@ class KnownBeginning {
     const found = await this.#host.storage.knownMessages(this.#session.id, messages)
     let next = 0
     for (const event of events) {
-      if (event.type === 'compaction') this.#hasCompactions = true
+      if (event.type === 'compaction') {
+        this.#hasCompactions = true
+        if (isObject(event.compaction) && event.compaction.undone === true)
+          this.takenBack.push(event.compaction)
+      }
       if (event.type !== 'message') {
         await this.#writing?.take(event)
         continue

@@ -20,7 +20,7 @@ export function importNew(
   return staged(storage, { estimator, fields: owner === undefined ? {} : { owner } }, async ({ id }) => {
     const writing = new Writing(host, id, 0, options)
     for await (const event of checkedEvents(events, sessionId, options)) await writing.take(event)
-    await writing.flush()
+    await writing.finish()
     await beforePublish?.()
     const { messages, existing, compactions, fields } = writing
     const detail = {
@@ -83,10 +83,19 @@ export class Writing {
     if (this.#batch.isFull || lastBlockOf(message.content) !== undefined) await this.flush()
   }
 
+  /** Writes the last of it. */
+  async finish(): Promise<void> {
+    await this.flush()
+    await this.compactions.settle(this.#sessionId)
+  }
+
   /** Writes what is waiting. */
   async flush(): Promise<void> {
     const messages = this.#batch.take()
     if (messages.length === 0) return
+    // A block stands for what is visible.
+    if (messages.some(({ content }) => lastBlockOf(content) !== undefined))
+      await this.compactions.settle(this.#sessionId)
     const { messages: appended } = await this.#host.storage.append(this.#sessionId, messages, this.#position)
     for (const { position, existing } of appended) {
       this.#positions.push(position)

@@ -1,7 +1,7 @@
 import { check } from '../core/check.ts'
 import { isUndertextError } from '../errors.ts'
 import { extendSession, lookThrough } from './extend-session.ts'
-import type { ImportEvents } from './import-event.ts'
+import type { ImportEvent, ImportEvents } from './import-event.ts'
 import { importNew } from './import-new.ts'
 import { type ImportHost, type ImportOptions, importSchema, type SessionImport } from './import-types.ts'
 import { discardDead } from './staging.ts'
@@ -10,9 +10,11 @@ import { discardDead } from './staging.ts'
 export async function importSession(
   host: ImportHost,
   sessionId: string,
-  events: ImportEvents,
+  given: ImportEvents,
   options: ImportOptions,
 ): Promise<SessionImport> {
+  // A list can be gone through twice, too.
+  const events = Array.isArray(given) ? () => given as readonly ImportEvent[] : given
   const checked = check(importSchema, options, 'importSession')
   if (checked.dryRun) return lookThrough(host, sessionId, events, checked)
   await discardDead(host.storage)

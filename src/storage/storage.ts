@@ -341,7 +341,11 @@ export type AuditEntry = {
   readonly detail: JsonObject | undefined
 }
 
-export type UndoRequest = Authorship & { readonly cascade: boolean }
+export type UndoRequest = Authorship & {
+  readonly cascade: boolean
+  /** The import that asks for it, since its source's system did the same; the audit's detail says so. */
+  readonly source?: string
+}
 
 /** What an undo or a redo did. */
 export type UndoOutcome = {

@@ -315,6 +315,50 @@ describe.each(Object.entries(OVER))('an import over %s', (_, open) => {
     expect(session.model).toBeUndefined()
   })
 
+  it('follows what its own system undoes and puts back, nested as it was, until people say otherwise', async () => {
+    const store = await open()
+    const file = (inner: boolean, outer: boolean, rewound: boolean): ImportEvent[] => [
+      ...talk(1, 2),
+      compaction({ id: 'in', kind: 'condense', covers: [[1, 2]], text: 'I', undone: !inner }),
+      ...talk(3, 4),
+      compaction({ id: 'out', kind: 'condense', covers: [[1, 3]], text: 'O', undone: !outer }),
+      compaction({ id: 'back', kind: 'manual', covers: [[1, 4]], undone: !rewound }),
+      ...talk(5, 5),
+    ]
+    await store.importSession('s', file(false, false, true), SOURCE)
+    expect(await view(store)).toEqual(['m5'])
+    const back = await store.importSession('s', file(true, true, false), SOURCE)
+    expect(back.compactions.map(({ status }) => status)).toEqual(['applied', 'applied', 'applied'])
+    expect(await view(store)).toEqual(['O', 'm4', 'm5'])
+    const [, outer] = await store.listCompactions('s')
+    await store.importSession('s', file(true, false, false), SOURCE)
+    expect(await view(store)).toEqual(['I', 'm3', 'm4', 'm5'])
+    await store.importSession('s', file(true, true, false), SOURCE)
+    expect(await view(store)).toEqual(['O', 'm4', 'm5'])
+    await isClean(store)
+    if (!keeps.has(store)) return
+    await store.undoCompaction('s', outer!.id)
+    const same = await store.importSession('s', file(true, true, false), SOURCE)
+    expect(same.status).toBe('unchanged')
+    expect(await view(store)).toEqual(['I', 'm3', 'm4', 'm5'])
+  })
+
+  it('says what it could not put back', async () => {
+    const store = await open()
+    const file = (undone: boolean): ImportEvent[] => [
+      ...talk(1, 3),
+      compaction({ id: 'c', kind: 'condense', covers: [[1, 2]], text: 'S', undone }),
+    ]
+    await store.importSession('s', file(true), SOURCE)
+    const others = compaction({ id: 'x', kind: 'condense', covers: [[1, 1]], text: 'theirs' })
+    await store.importSession('s', [...talk(1, 3), others], { source: 'another' })
+    expect((await store.importSession('s', file(false), SOURCE)).compactions).toMatchObject([
+      { id: 'c', status: 'refused', why: 'INPUT_NOT_VISIBLE' },
+    ])
+    expect(await view(store)).toEqual(['theirs', 'm2', 'm3'])
+    await isClean(store)
+  })
+
   it('takes back what its own system has undone since, once', async () => {
     const store = await open()
     const made: ImportedCompaction = { id: 'c', kind: 'condense', covers: [[1, 2]], text: 'S' }
