@@ -151,7 +151,7 @@ it('refuses a list of models that names none, and a folder for a file', async ()
       `undertext: Option '--model <provider/model>' argument '${none}' is invalid. It names nothing.`,
     ])
   }
-  const folder = await stats('talk', '--system', small.folder)
+  const folder = await stats('talk', '--system-file', small.folder)
   expect([folder.exit, folder.err]).toEqual([5, `undertext: ${small.folder} is a folder.\n`])
 })
 
