@@ -163,9 +163,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'open.ts',
     'request',
     'stats.ts',
-    // What `doctor` says of a file that is no store, and texts of replacements, which no verb of the store answers.
+    // What `doctor` says of a file that is no store.
     'storage/sqlite/driver.ts',
-    'storage/sqlite/row-codec.ts',
     'storage/storage.ts',
     'store-options.ts',
     'summarizers',
