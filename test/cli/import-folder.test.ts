@@ -1,6 +1,7 @@
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import BetterSqlite3 from 'better-sqlite3'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { TextTelling } from '../../src/cli/import/telling.ts'
 import { createStyle } from '../../src/cli/output/style.ts'
@@ -171,6 +172,30 @@ describe('a folder', () => {
       exit: 130,
       json: { error: { code: 'INTERRUPTED' } },
     })
+  })
+
+  it('ends when the store cannot be used any more, with what was done before', async () => {
+    put('logs/a.jsonl', user('a'))
+    await run('logs')
+    put('logs/b.jsonl', user('b'))
+    put('logs/c.jsonl', user('c'))
+    const database = new BetterSqlite3(join(home, '.chats.db'))
+    database.exec(
+      "create trigger broken before insert on undertext_messages begin select raise(abort, 'no'); end",
+    )
+    database.close()
+    const { json, exit } = await run('logs', 'logs/c.jsonl', '--json')
+    expect(exit).toBe(5)
+    expect(json).toMatchObject({
+      files: [
+        { path: 'logs/a.jsonl', error: null, totals: { unchanged: 1 } },
+        { path: 'logs/b.jsonl', error: { code: 'STORE_CORRUPT' } },
+      ],
+      folders: [{ path: 'logs', files: 2, unrecognised: 0 }],
+    })
+    const { lines, err } = await run('logs', 'logs/c.jsonl')
+    expect(lines).toEqual(['✗ logs: 2 files: nothing new, and there it ended'])
+    expect(err).toContain('The store is damaged')
   })
 
   it('of hundreds of files lists two hundred', async () => {

@@ -6,6 +6,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import type { Bundled } from '../support/bundled.ts'
 import { bundleCli } from '../support/cli-bundle.ts'
 import { runCli } from '../support/cli-run.ts'
+import { hasTerminals, Terminal } from './pty/terminal.ts'
 
 let folder: string
 beforeEach(() => {
@@ -92,13 +93,38 @@ describe('import -', () => {
   })
 })
 
-describe('the temporary file', () => {
-  let bundled: Bundled
-  beforeAll(async () => {
-    bundled = await bundleCli()
-  })
-  afterAll(() => bundled.remove())
+let bundled: Bundled
+beforeAll(async () => {
+  bundled = await bundleCli()
+})
+afterAll(() => bundled.remove())
 
+const isTerminalHere = await hasTerminals()
+describe.skipIf(!isTerminalHere)('with a terminal to look at', () => {
+  const onTerminal = async (script: string): Promise<string[]> => {
+    const env = { UNDERTEXT_DB: join(folder, 'chats.db'), PROGRAM: `${process.execPath} ${bundled.script}` }
+    const terminal = new Terminal('sh', ['-c', script], { cwd: folder, env })
+    await terminal.exit()
+    return terminal.lines()
+  }
+
+  it('what is piped in is all imported: no bar reads it', async () => {
+    writeFileSync(join(folder, 'a.jsonl'), line('a'))
+    writeFileSync(join(folder, 'b.jsonl'), line('b').repeat(3))
+    const screen = await onTerminal('cat b.jsonl | $PROGRAM import a.jsonl -')
+    expect(screen).toContain('✓ a.jsonl: plain messages, 1 message stored as a')
+    expect(screen).toContain('✓ -: plain messages, 3 messages stored as stdin')
+  })
+
+  it('nor the list that a loop goes through', async () => {
+    for (const name of ['a', 'b', 'c']) writeFileSync(join(folder, `${name}.jsonl`), line(name))
+    const screen = await onTerminal('ls *.jsonl | while read file; do $PROGRAM import "$file"; done')
+    for (const name of ['a', 'b', 'c'])
+      expect(screen).toContain(`✓ ${name}.jsonl: plain messages, 1 message stored as ${name}`)
+  })
+})
+
+describe('the temporary file', () => {
   const start = () => {
     const temporary = join(folder, 'tmp')
     mkdirSync(temporary)

@@ -52,16 +52,16 @@ export function wantedAt(program: Commander, words: readonly string[]): Wanted {
   const before = readBefore(program, words.slice(0, -1))
   const { command, pending, isOperands } = before
   // bash takes the equals sign for a word of its own.
-  if (pending !== undefined) return { ...valueOf(pending, current.replace(/^=$/, '')), before: '' }
+  if (pending !== undefined) return { ...valuesOf(pending, current.replace(/^=$/, '')), before: '' }
   const [, name = '', value = ''] = /^(--[^=]+)=(.*)$/s.exec(current) ?? []
   const option = optionNamed(program, command, name)
-  if (option?.required === true) return { ...valueOf(option, value), before: `${name}=` }
+  if (option?.required === true) return { ...valuesOf(option, value), before: `${name}=` }
   if (current.startsWith('-') && !isOperands)
     return { ...known(optionsOf(program, command), current), before: '' }
   return { ...operandOf(program, before, current), before: '' }
 }
 
-function valueOf(option: Option, current: string): Kind {
+function valuesOf(option: Option, current: string): Kind {
   if (/<(?:file|path)>/.test(option.flags)) return { kind: 'files' }
   if (option.flags.includes('<session>')) return { kind: 'session', beginning: current }
   return known(choicesOf(option), current)
