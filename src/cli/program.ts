@@ -11,7 +11,7 @@ import { createStyle, hasColours, sealed } from './output/style.ts'
 
 const GUIDE = `
 Start here:
-  $ undertext import FILE...           conversations from files, such as those of an agent
+  $ undertext import FILE...           conversations from files and folders, as of an agent
   $ undertext sessions                 what is stored
   $ undertext show @                   the newest session, as a model would get it
   $ undertext stats @                  how full its context is

@@ -7,6 +7,7 @@ import { storable } from './storable.ts'
 /** What the check found of one conversation. */
 export type CheckedConversation = {
   readonly id: string | undefined
+  readonly otherwise: string | undefined
   readonly branchOf: string | undefined
   /** Messages that can be stored. */
   readonly messages: number
@@ -63,10 +64,11 @@ class Conversations {
     return this.#done
   }
 
-  #begin({ id, branchOf }: ConversationEvent): void {
+  #begin({ id, otherwise, branchOf }: ConversationEvent): void {
     if (this.#open !== undefined) this.#close()
     this.#open = {
       id,
+      otherwise,
       branchOf,
       messages: 0,
       problemCount: 0,

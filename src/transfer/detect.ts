@@ -14,18 +14,40 @@ export type Detected =
 
 /**
  * Finds the source of a file by its first 256 KB: the first one that knows it. A source that is named is taken without asking it, for all
- * that is text.
+ * that is text; with `isAsked` it must know the file, though another would come before it.
  */
-export async function detectSource(input: Input, named?: SourceName): Promise<Detected> {
+export async function detectSource(input: Input, named?: SourceName, isAsked = false): Promise<Detected> {
   const read = await readHead(input)
-  if ('looks' in read && !(read.isText && named !== undefined)) return { looks: read.looks }
-  const isHistory = named === undefined && 'head' in read && recogniseHistory(read.head)
-  if (named === 'undertext' || isHistory) return { source: 'history' }
-  const source = SOURCES.find(({ name, recognises }) =>
-    named !== undefined ? name === named : 'head' in read && recognises(read.head),
+  const trusted = isAsked ? undefined : named
+  if ('looks' in read)
+    return trusted !== undefined && read.isText ? sourceNamed(trusted) : { looks: read.looks }
+  if (trusted !== undefined) return sourceNamed(trusted)
+  const beside = besideOf(read.head)
+  if (beside !== undefined) return { looks: beside }
+  return sourceKnowing(read.head, named) ?? { looks: lookOf(read.head) }
+}
+
+function sourceNamed(named: SourceName): Detected {
+  if (named === 'undertext') return { source: 'history' }
+  return { source: SOURCES.find(({ name }) => name === named)! }
+}
+
+/** The first source that knows a head, of all or of the one that is named. */
+function sourceKnowing(head: Head, named: SourceName | undefined): Detected | undefined {
+  if (recogniseHistory(head))
+    return named === undefined || named === 'undertext' ? { source: 'history' } : undefined
+  const source = SOURCES.find(
+    ({ name, recognises }) => (named === undefined || name === named) && recognises(head),
   )
-  if (source !== undefined) return { source }
-  return { looks: 'head' in read ? lookOf(read.head) : read.looks }
+  return source && { source }
+}
+
+function besideOf(head: Head): string | undefined {
+  for (const { isBeside } of SOURCES) {
+    const looks = isBeside?.(head)
+    if (looks !== undefined) return looks
+  }
+  return undefined
 }
 
 const SHAPES = {

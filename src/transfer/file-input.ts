@@ -24,13 +24,18 @@ export class FileInput implements Input {
   #offset = 0
   #hash: Hash = createHash('sha256')
 
-  private constructor(path: string, handle: FileHandle, size: number) {
-    const whole = resolve(path)
+  private constructor(path: string, handle: FileHandle, size: number, whole: string) {
     this.#path = path
     this.#handle = handle
     this.name = basename(whole)
     this.folder = basename(dirname(whole))
     this.size = size
+  }
+
+  /** A file that is open and whose name says nothing; errors call it `called`. It is closed with this. */
+  static async nameless(handle: FileHandle, called: string): Promise<FileInput> {
+    const { size } = await handle.stat()
+    return new FileInput(called, handle, size, '')
   }
 
   /** Throws `FILE_UNREADABLE`. */
@@ -41,7 +46,7 @@ export class FileInput implements Input {
       const stats = await handle.stat()
       if (!stats.isFile())
         throw unreadable(path, stats.isDirectory() ? 'it is a folder.' : 'it is no regular file.')
-      return new FileInput(path, handle, stats.size)
+      return new FileInput(path, handle, stats.size, resolve(path))
     } catch (error) {
       await handle?.close()
       throw error instanceof UndertextError ? error : unreadable(path, whyOf(error))

@@ -133,8 +133,13 @@ async function linesOf(bytes: Buffer, isCut: boolean, name: string): Promise<unk
     const value = isNamed && first !== undefined ? partialJson(first) : undefined
     return value === undefined ? undefined : [value]
   }
-  if (lines === 1 && !isCut) return isNamed ? values : undefined
+  if (lines === 1 && !isCut) return isNamed || (name === '' && isEntry(values[0])) ? values : undefined
   return isNamed || isFirstWhole || values.length * 2 >= lines ? values : undefined
+}
+
+/** Whether one line of what comes from no file, and has no ending that says so, is a line by itself: a message, or an entry of an agent. */
+function isEntry(value: unknown): boolean {
+  return isObject(value) && (typeof value.role === 'string' || typeof value.type === 'string')
 }
 
 /** The first elements of a list; of the first one as much as there is, where it is longer than the head. */

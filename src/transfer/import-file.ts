@@ -39,9 +39,18 @@ export async function importFile(
 ): Promise<ImportReport> {
   check(importStoreSchema, store, 'importFile: store')
   const checked = check(importFileSchema, options, 'importFile')
-  const input = await FileInput.open(path)
+  return importInput(store, path, await FileInput.open(path), checked)
+}
+
+/** Imports what is open, and closes it. Errors and the report call it `path`. Throws what `importFile` throws. */
+export async function importInput(
+  store: ImportStore,
+  path: string,
+  input: FileInput,
+  options: CheckedImportFile,
+): Promise<ImportReport> {
   try {
-    return await new FileImport(store, path, input, checked).run()
+    return await new FileImport(store, path, input, options).run()
   } finally {
     await input.close()
   }
@@ -69,7 +78,8 @@ class FileImport {
     this.#progress.begin('check')
     const conversations = await (isHistory ? this.#histories() : this.#conversations(source))
     this.#progress.end()
-    const { name: file, size } = this.#input
+    const { name, size } = this.#input
+    const file = name === '' ? this.#path : name
     const { dryRun } = this.#options
     return reportOf({ file, size, source: isHistory ? 'undertext' : source.name, dryRun, conversations })
   }
@@ -125,7 +135,8 @@ class FileImport {
   }
 
   async #source(): Promise<Source | 'history'> {
-    const found = await detectSource(this.#input, this.#options.source)
+    const { source, checkSource } = this.#options
+    const found = await detectSource(this.#input, source, checkSource)
     if ('source' in found) return found.source
     throw new UndertextError('FILE_UNRECOGNISED', { file: this.#path, looks: found.looks })
   }

@@ -22,8 +22,12 @@ const progressSchema = z.custom<(progress: ImportProgress) => void>(
 export const importFileSchema = z.strictObject({
   /** The kind of file it is. Default: told by its content. */
   source: z.enum(SOURCE_NAMES).optional(),
+  /** Whether the file must be recognised as of that kind, and any other be refused. Default: `source` is taken at its word. */
+  checkSource: z.boolean().default(false),
   /** What the session is to be called, for a file with one conversation. Default: the conversation's own id, else the file's name. */
   session: nameSchema.optional(),
+  /** What conversations without an id of their own are called, with an ordinal where there are several. Default: the file's name without its ending. */
+  name: nameSchema.optional(),
   /** Stands before what sessions are called otherwise. */
   prefix: labelSchema.default(''),
   /** Whether a conversation is stored without the places that cannot be read. Default: nothing of it is stored. */

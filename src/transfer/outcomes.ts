@@ -24,7 +24,7 @@ export type Done =
 /** An entry of the report. */
 export function outcomeOf(
   sessionId: string,
-  checked: Omit<CheckedConversation, 'mark' | 'id'>,
+  checked: Omit<CheckedConversation, 'mark' | 'id' | 'otherwise'>,
   done: Done,
   skipBad = false,
 ): ImportedConversation {

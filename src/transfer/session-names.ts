@@ -3,22 +3,36 @@ import type { CheckedConversation } from './check-file.ts'
 import type { CheckedImportFile } from './import-options.ts'
 
 /**
- * What the conversations of a file are called, in their order: their own ids, else the file's name without its ending, with an ordinal where
- * there are several. Throws `INVALID_INPUT` when one name is given for several.
+ * What the conversations of a file are called, in their order: their own ids, else `name`, else the file's name without its ending, with an
+ * ordinal where there are several. Throws `INVALID_INPUT` when one name is given for several.
  */
 export function sessionNames(
   conversations: readonly Pick<CheckedConversation, 'id'>[],
   fileName: string,
-  { session, prefix }: Pick<CheckedImportFile, 'session' | 'prefix'>,
+  { session, name, prefix }: Pick<CheckedImportFile, 'session' | 'name' | 'prefix'>,
 ): string[] {
   if (session !== undefined && conversations.length > 1)
     throw invalid(`importFile: session names one, and the file has ${conversations.length} (use prefix)`)
-  const stem = fileName.replace(/(?<=.)\.[^.]*$/, '')
+  const stem = name ?? stemOf(fileName)
   return conversations.map(({ id }, i) => {
     if (session !== undefined) return session
     const own = id !== undefined && nameSchema.safeParse(prefix + id).success ? id : undefined
     return prefix + (own ?? (conversations.length === 1 ? stem : `${stem}-${i + 1}`))
   })
+}
+
+/** A file's name, or its path, without its ending. */
+export function stemOf(path: string): string {
+  return path.replace(/(?<=[^/])\.[^./]*$/, '')
+}
+
+/** What a conversation is called where its name is another's: nothing else where a name was asked for, or it cannot be one. */
+export function otherName(
+  { otherwise }: Pick<CheckedConversation, 'otherwise'>,
+  { session, prefix }: Pick<CheckedImportFile, 'session' | 'prefix'>,
+): string | undefined {
+  if (session !== undefined || otherwise === undefined) return undefined
+  return nameSchema.safeParse(prefix + otherwise).data
 }
 
 /** Why a conversation cannot have a name. */

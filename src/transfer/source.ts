@@ -32,6 +32,8 @@ export type ConversationEvent = {
   readonly at: Place
   /** What its own system calls it. Absent: it is called after its file. */
   readonly id?: string
+  /** What it is called where a session of that id is another conversation: for ids that are short, or told by the name of a file. */
+  readonly otherwise?: string
   /** For a branch that its own system had left: the id of the conversation it parted from. */
   readonly branchOf?: string
 }
@@ -64,7 +66,10 @@ export type SourceEvent =
 
 /** The bytes of a file, to be read from the beginning as often as asked. */
 export type Input = {
-  /** The file's name without its folder, and the folder's own name: some systems keep what a conversation is called there. */
+  /**
+   * The file's name without its folder, and the folder's own name: some systems keep what a conversation is called there. Both are empty for
+   * bytes that come from no file.
+   */
   readonly name: string
   readonly folder: string
   /** Bytes there are, as far as they are read. */
@@ -83,7 +88,7 @@ export type ReadOptions = {
  * messages begin behind that, their beginning as well.
  */
 export type Head = {
-  /** The file's name without its folder. */
+  /** The file's name without its folder; empty for bytes that come from no file. */
   readonly name: string
   /** `lines`: a JSON value a line. `list`: one list. `object`: one object. */
   readonly shape: 'lines' | 'list' | 'object'
@@ -96,5 +101,7 @@ export type Source = {
   /** For people: "a session of Claude Code". */
   readonly title: string
   recognises(head: Head): boolean
+  /** What it is, for a file of the same system that holds no conversation; `undefined` for any other. */
+  isBeside?(head: Head): string | undefined
   read(input: Input, options: ReadOptions): AsyncIterable<SourceEvent>
 }

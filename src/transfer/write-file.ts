@@ -9,7 +9,7 @@ import { withCount } from './import-error.ts'
 import type { CheckedImportFile } from './import-options.ts'
 import type { ImportedConversation } from './import-report.ts'
 import { outcomeOf, refused } from './outcomes.ts'
-import { nameTaken } from './session-names.ts'
+import { nameTaken, otherName } from './session-names.ts'
 import type { ReadOptions, Source, SourceEvent } from './source.ts'
 import { StoredEvents } from './stored-events.ts'
 
@@ -35,6 +35,9 @@ const OF_CONVERSATION: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'MESSAGE_ID_TAKEN',
   'POSITION_CONFLICT',
 ])
+
+/** Events that are had once, or as often as asked. */
+type Events = AsyncIterable<ImportEvent> | (() => AsyncIterable<ImportEvent> | readonly ImportEvent[])
 
 /** Most events of a conversation that are held, so that the store can look at them before it writes to a session there is. */
 const HELD_EVENTS = 20_000
@@ -84,10 +87,10 @@ class FileWriter {
     }
     const events = isOnly ? () => this.#afresh() : await this.#held()
     try {
-      const done = await this.#import(name, checked, events)
-      const { messages, existing } = done
+      const done = await this.#importAs(name, checked, events)
+      const { sessionId, messages, existing } = done
       const told = dryRun ? ({ status: 'checked', messages, existing } as const) : done
-      return outcomeOf(name, checked, told, skipBad)
+      return outcomeOf(sessionId, checked, told, skipBad)
     } catch (error) {
       if (!isUndertextError(error) || !OF_CONVERSATION.has(error.code)) throw error
       return outcomeOf(name, checked, { status: 'refused', why: whyOf(error), code: error.code })
@@ -98,11 +101,19 @@ class FileWriter {
     return this.#cursor.close()
   }
 
-  #import(
-    name: string,
-    { mark }: CheckedConversation,
-    events: AsyncIterable<ImportEvent> | (() => AsyncIterable<ImportEvent> | readonly ImportEvent[]),
-  ): Promise<SessionImport> {
+  /** Under its name, or where that is another conversation's under the other one it has. */
+  async #importAs(name: string, checked: CheckedConversation, events: Events): Promise<SessionImport> {
+    const other = otherName(checked, this.#writing.options)
+    try {
+      return await this.#import(name, checked, events)
+    } catch (error) {
+      const isTaken = isUndertextError(error, 'SESSION_EXISTS') && typeof events === 'function'
+      if (other === undefined || !isTaken) throw error
+      return this.#import(other, checked, events)
+    }
+  }
+
+  #import(name: string, { mark }: CheckedConversation, events: Events): Promise<SessionImport> {
     const { store, source, options } = this.#writing
     const { owner, actor, reason, signal, dryRun } = options
     return store.importSession(name, events, {

@@ -1,6 +1,6 @@
 import { execFile, execFileSync } from 'node:child_process'
-import { chmodSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { COMMANDS } from '../../src/cli/commands.ts'
@@ -9,8 +9,12 @@ import type { Bundled } from '../support/bundled.ts'
 import { bundleCli } from '../support/cli-bundle.ts'
 import { runCli } from '../support/cli-run.ts'
 import { type SmallStore, smallStore } from '../support/cli-store.ts'
+import { hasTerminals, Terminal } from './pty/terminal.ts'
 
 const run = promisify(execFile)
+/** What a shell could take for its own. */
+const ODD_TITLE = 'It: 50% \\n `x` $(y)'
+const ODD = ['odd-1', 'odd-2']
 let small: SmallStore
 let bundled: Bundled
 beforeAll(async () => {
@@ -18,6 +22,7 @@ beforeAll(async () => {
   await small.change(async (store) => {
     await store.createSession({ id: 'odd; rm -rf $HOME' })
     await store.createSession({ id: '--json' })
+    for (const id of ODD.toReversed()) await store.createSession({ id, title: ODD_TITLE })
     await store.createSession({ id: 'tall-1', title: 'A tall one' })
   })
   bundled = await bundleCli()
@@ -54,6 +59,34 @@ describe('candidates', () => {
     expect(await candidates('help', 'lo')).toEqual(['log'])
   })
 
+  it('are files where a file is meant', async () => {
+    for (const words of [
+      ['import', ''],
+      ['import', 'a', 'b'],
+      ['--db', ''],
+      ['--db=x'],
+      ['export', '@', '-o', 'x'],
+    ])
+      expect(await candidates(...words), words.join(' ')).toEqual([':files'])
+    expect(await candidates('import', 'a', '--fro')).toEqual(['--from'])
+  })
+
+  it('are values behind an equals sign, in one word or as bash has it', async () => {
+    expect(await candidates('show', '@', '--role=as')).toEqual(['--role=assistant'])
+    expect(await candidates('show', '@', '--role', '=', 'as')).toEqual(['assistant'])
+    expect(await candidates('completion', '--json', '')).toEqual(['bash', 'zsh', 'fish'])
+    expect(await candidates('show', '@', '--role', '=')).toEqual(['system', 'user', 'assistant', 'tool'])
+    expect(await candidates('sessions', '--after=ol')).toEqual(['--after=older'])
+    expect(await candidates('sessions', '--after', 'ol')).toEqual(['older'])
+  })
+
+  it('are of each of several, of what is quoted, and none of options behind --', async () => {
+    expect(await candidates('export', 'talk', 'ol')).toEqual(['older'])
+    expect(await candidates('show', '"ol')).toEqual(['older'])
+    expect(await candidates('show', '--', '--f')).toEqual([])
+    expect(await candidates('show', '--', 'ol')).toEqual(['older'])
+  })
+
   it('are of the store that is written in quotes, from home, or behind an equals sign', async () => {
     const folder = small.path.slice(0, small.path.lastIndexOf('/'))
     const name = small.path.slice(folder.length + 1)
@@ -73,7 +106,16 @@ describe('candidates', () => {
   })
 
   it('are ids, but none that a shell would take apart', async () => {
-    expect(await candidates('show', '')).toEqual(['@', 'tall-1', 'talk', 'older', 'empty', 'gone'])
+    expect(await candidates('show', '')).toEqual([
+      '@',
+      'tall-1',
+      'odd-1',
+      'odd-2',
+      'talk',
+      'older',
+      'empty',
+      'gone',
+    ])
     expect(await candidates('show', '--full', 'ta')).toEqual(['tall-1', 'talk'])
     expect(await candidates('export', 'older', 'talk', 'ta')).toEqual(['tall-1', 'talk'])
     expect(await candidates('show', 'older', 'ta')).toEqual([])
@@ -93,7 +135,7 @@ describe('candidates', () => {
     expect(out).toBe('older\tRounding of invoices\n')
     expect(await runCli(['__complete', '--', 'show', ''])).toMatchObject({ exit: 0, out: '', err: '' })
     expect(await candidates('undo', 'nobody', '')).toEqual([])
-    expect(await candidates('show', '--db', '')).toEqual([])
+    expect(await candidates('sessions', '')).toEqual([])
     expect(await candidates('nothing', '')).toEqual([])
   })
 })
@@ -111,7 +153,7 @@ complete_words() { COMP_WORDS=("$@"); COMP_CWORD=$(( $# - 1 )); _undertext; prin
 complete_words undertext sess
 complete_words undertext show ta
 complete_words undertext undo talk ${small.compactions[0]!.id.slice(0, -1)}
-complete_words undertext show o`
+complete_words undertext show ol`
     const { stdout, stderr } = await run('bash', ['-c', script], { env: env() })
     expect([stdout.trim().split('\n'), stderr]).toEqual([
       ['sessions', 'tall-1', 'talk', small.compactions[0]!.id, 'older'],
@@ -119,22 +161,112 @@ complete_words undertext show o`
     ])
   })
 
-  for (const shell of ['zsh', 'fish'] as const) {
-    const isThere = installed(shell)
-    if (!isThere) console.warn(`${shell} is not installed: its completion script is not tried`)
-    it.skipIf(!isThere)(`is accepted by ${shell}`, async () => {
-      const file = join(bundled.folder, `script.${shell}`)
-      writeFileSync(file, SCRIPTS[shell])
-      await run(shell, ['-n', file], { env: env() })
-      if (shell === 'fish') {
-        const { stdout } = await run('fish', ['-c', `source ${file}; complete -C 'undertext sess'`], {
-          env: env(),
-        })
-        expect(stdout).toContain('sessions')
-      }
-    })
-  }
+  it('leaves files to bash only where files are wanted', async () => {
+    await onTerminal('bash', ['--norc', '--noprofile'], `source ${scriptOf('bash')}`, [
+      ['undertext sess', 'undertext sessions '],
+      ['undertext show tall', 'undertext show tall-1 '],
+      ['undertext show "old', 'undertext show "older" '],
+      ['undertext show @ --role=ass', '--role=assistant '],
+      ['undertext import alp', 'undertext import alpha.jsonl '],
+      ['undertext export @ -o be', 'undertext export @ -o beta/'],
+      // Nothing is completed here, or the letter would not stand where it does.
+      ['undertext show alp\tX', 'undertext show alpX'],
+    ])
+  })
+
+  itWith('zsh')('complete in zsh', async () => {
+    const start = `fpath=(${dirname(scriptOf('zsh', 'functions/_undertext'))} $fpath); autoload -U compinit; compinit -u -D`
+    await onTerminal('zsh', ['-f'], start, [
+      ['undertext sess', 'undertext sessions '],
+      ['undertext show tall', 'undertext show tall-1 '],
+      ['undertext show "old', 'undertext show "older" '],
+      ['undertext log odd-', /^(?:odd-[12] +){2}-- It: 50% \\n `x` \$\(y\) *$/m],
+      ['undertext show @ --ful', 'undertext show @ --full '],
+      ['undertext show @ --role=ass', '--role=assistant '],
+      ['undertext import alp', 'undertext import alpha.jsonl '],
+      ['undertext --db=be', 'undertext --db=beta/'],
+      ['undertext show alp\tX', 'undertext show alpX'],
+    ])
+  })
+
+  itWith('zsh')('can be sourced by zsh', async () => {
+    const start = `autoload -U compinit; compinit -u -D; source ${scriptOf('zsh')}`
+    await onTerminal('zsh', ['-f'], start, [['undertext show tall', 'undertext show tall-1 ']])
+  })
+
+  itWith('fish')('complete in fish', async () => {
+    const completed = async (line: string): Promise<string[]> => {
+      const command = `source ${scriptOf('fish')}; complete -C $argv[1]`
+      const { stdout } = await run('fish', ['--no-config', '-c', command, line], { env: env(), cwd: work() })
+      return stdout.split('\n').slice(0, -1)
+    }
+    expect(await completed('undertext sess')).toEqual(['sessions\tlist the sessions of the store'])
+    expect(await completed('undertext show tal')).toEqual(['tall-1\tA tall one', 'talk\tThe kettle'])
+    expect(await completed('undertext show "old')).toEqual(['older\tRounding of invoices'])
+    expect(await completed('undertext log odd')).toEqual(ODD.map((id) => `${id}\t${ODD_TITLE}`))
+    expect(await completed('undertext show @ --ful')).toEqual([
+      '--full\teverything that is stored, hidden rows too',
+    ])
+    expect(await completed('undertext show @ --role=ass')).toEqual([
+      '--role=assistant\tonly rows of this role',
+    ])
+    expect(await completed('undertext import ')).toEqual(['alpha.jsonl', 'beta/'])
+    expect(await completed('undertext import alpha.jsonl be')).toEqual(['beta/'])
+    expect(await completed('undertext --db=be')).toEqual(['--db=beta/'])
+    for (const line of ['undertext show alp', 'undertext sessions ', 'undertext undo nobody '])
+      expect(await completed(line), line).toEqual([])
+  })
 })
+
+/** A test of a shell that may not be there, which is told. */
+function itWith(shell: string): typeof it | typeof it.skip {
+  const isThere = installed(shell)
+  if (!isThere) console.warn(`${shell} is not installed: its completion script is not tried`)
+  return isThere ? it : it.skip
+}
+
+/** The script of a shell in a file. */
+function scriptOf(shell: keyof typeof SCRIPTS, name = `script.${shell}`): string {
+  const path = join(bundled.folder, name)
+  mkdirSync(dirname(path), { recursive: true })
+  writeFileSync(path, SCRIPTS[shell])
+  return path
+}
+
+/** A folder with a file and a folder, to complete their names in. */
+function work(): string {
+  const folder = join(bundled.folder, 'work')
+  mkdirSync(join(folder, 'beta'), { recursive: true })
+  writeFileSync(join(folder, 'alpha.jsonl'), '')
+  return folder
+}
+
+/** Types each text and the Tab key into a shell on a terminal, and waits for what it makes of it. */
+async function onTerminal(
+  shell: string,
+  args: readonly string[],
+  start: string,
+  typed: readonly (readonly [text: string, seen: string | RegExp])[],
+): Promise<void> {
+  const { PATH = '', UNDERTEXT_DB = '' } = env()
+  if (!(await hasTerminals())) return
+  const terminal = new Terminal(shell, args, {
+    cwd: work(),
+    env: { PATH, UNDERTEXT_DB, HOME: bundled.folder, PS1: '% ' },
+  })
+  try {
+    terminal.type(`${start}; clear; echo rea""dy\r`)
+    await terminal.sees(/^ready$/m)
+    for (const [text, seen] of typed) {
+      terminal.type(`${text}\t`)
+      await terminal.sees(seen)
+      // Ctrl-U takes the line away.
+      terminal.type('\x15')
+    }
+  } finally {
+    terminal.kill()
+  }
+}
 
 function installed(shell: string): boolean {
   try {

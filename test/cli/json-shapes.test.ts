@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import BetterSqlite3 from 'better-sqlite3'
 import { afterAll, beforeAll, expect, it } from 'vitest'
@@ -77,7 +77,10 @@ const CASES: Readonly<Record<string, (store: SmallStore) => Promise<readonly str
   import: async ({ folder }) => {
     const path = join(folder, 'bad.jsonl')
     writeFileSync(path, '{"role":"user","content":"Hello."}\n{"role":"user","con\n')
-    return [path]
+    const logs = join(folder, 'logs')
+    mkdirSync(logs)
+    writeFileSync(join(logs, 'notes.txt'), 'words')
+    return [path, logs]
   },
   export: async ({ folder }) => ['talk', '--format', 'gemini', '--full', '-o', join(folder, 'talk.json')],
   verify: async () => ['spoilt'],

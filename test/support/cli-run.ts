@@ -11,6 +11,8 @@ export type RunOptions = {
   readonly env?: { readonly [name: string]: string }
   /** What is typed, when asked; absent: nobody can be. */
   readonly typed?: string
+  /** What is piped in. */
+  readonly piped?: string
   readonly signal?: AbortSignal
   readonly page?: NonNullable<Io['page']>
   /** What is done before data are written to `out`. */
@@ -41,6 +43,7 @@ export async function runCli(argv: readonly string[], options: RunOptions = {}):
     },
   })
   const input = Object.assign(new PassThrough(), { isTTY: typed !== undefined, setRawMode: () => input })
+  if (options.piped !== undefined) input.end(options.piped)
   if (typed !== undefined) setTimeout(() => input.write(typed), 20)
   const exit = await runProgram(argv, {
     out: sink('out'),

@@ -332,6 +332,35 @@ describe('a file with several conversations', () => {
   })
 })
 
+describe('a file whose name says nothing', () => {
+  it('may be called otherwise, but for what has an id of its own', async () => {
+    const path = await fileWith('chat.jsonl', turns(1))
+    expect((await load(path, { name: 'a/b', prefix: 'p-' })).conversations).toMatchObject([
+      { sessionId: 'p-a/b' },
+    ])
+    const many = await fileWith('many.jsonl', [{ messages: turns(1) }, { id: 'own', messages: turns(1) }])
+    expect((await load(many, { name: 'n' })).conversations).toMatchObject([
+      { sessionId: 'n-1' },
+      { sessionId: 'own' },
+    ])
+  })
+
+  it('may have to be of the kind that is named', async () => {
+    const path = await fileWith('chat.jsonl', turns(1))
+    const error = await failure(load(path, { source: 'pi', checkSource: true }))
+    expect(error).toMatchObject({
+      code: 'FILE_UNRECOGNISED',
+      facts: { looks: expect.stringContaining('a value a line') },
+    })
+    expect(await load(path, { source: 'messages', checkSource: true })).toMatchObject({ source: 'messages' })
+    expect(await load(path, { checkSource: true, session: 'other' })).toMatchObject({ source: 'messages' })
+    const history = await fileWith('x.jsonl', [{ type: 'header', format: 'undertext history' }])
+    expect(await failure(load(history, { source: 'messages', checkSource: true }))).toMatchObject({
+      code: 'FILE_UNRECOGNISED',
+    })
+  })
+})
+
 describe('a file that is no transcript', () => {
   it.each([
     ['empty.jsonl', '', 'an empty file'],

@@ -11,7 +11,7 @@ import {
   wantedAt,
   wordsMeant,
 } from '../completion/candidates.ts'
-import { SCRIPTS } from '../completion/scripts.ts'
+import { FILES, SCRIPTS } from '../completion/scripts.ts'
 import { EXIT } from '../exit-codes.ts'
 import { kindName } from '../log/compaction-words.ts'
 import { clipped } from '../output/layout.ts'
@@ -36,9 +36,11 @@ export async function printCandidates(
   written: readonly string[],
 ): Promise<number> {
   const words = wordsMeant(written, context.env.HOME ?? '')
-  const candidates = await candidatesOf(context, wantedAt(program, words), words).catch(() => [])
+  const wanted = wantedAt(program, words)
+  if (wanted.kind === 'files') context.out.write(`${FILES}\n`)
+  const candidates = await candidatesOf(context, wanted, words).catch(() => [])
   for (const { value, about } of candidates.slice(0, MOST))
-    context.out.write(`${value}\t${clipped(safeLine(about), WIDEST)}\n`)
+    context.out.write(`${wanted.before}${value}\t${clipped(safeLine(about), WIDEST)}\n`)
   return EXIT.done
 }
 
@@ -48,6 +50,7 @@ async function candidatesOf(
   words: readonly string[],
 ): Promise<readonly Candidate[]> {
   if (wanted.kind === 'known') return wanted.candidates
+  if (wanted.kind === 'files') return []
   const store = await openFor(context, words)
   try {
     return wanted.kind === 'session'

@@ -9,7 +9,7 @@ export const completionCommand: CliCommand = {
       .command('completion')
       .summary('print a script that completes commands in a shell')
       .description(
-        'Prints a script for a shell. With it the Tab key completes commands, options, and the ids of sessions and compactions.',
+        'Prints a script for a shell. With it the Tab key completes commands, options and their values, ids of sessions and compactions, and files.',
       )
       .addArgument(new Argument('<shell>', 'whose script').choices(['bash', 'zsh', 'fish']))
       .addHelpText(

@@ -1,22 +1,27 @@
 import { Option } from 'commander'
 import { SOURCE_NAMES } from '../../transfer/source.ts'
-import type { ImportCommandOptions } from '../actions/import.ts'
 import type { CliCommand } from '../command.ts'
 import { examples } from '../examples.ts'
+import type { ImportCommandOptions } from '../import/import-run.ts'
 
 export const importCommand: CliCommand = {
   name: 'import',
   register: (program, run) =>
     program
       .command('import')
-      .summary('bring conversations in from files')
+      .summary('bring conversations in from files and folders')
       .description(
-        `Brings in sessions of Claude Code, pi and Roo Code, exports of ChatGPT, transcripts of OpenAI's and Anthropic's APIs (JSON, JSONL), plain messages with a role and a content, and histories this program exported. What kind a file is, is seen from what stands in it.
+        `Brings in sessions of Claude Code, pi and Roo Code, exports of ChatGPT, transcripts of OpenAI's and Anthropic's APIs (JSON, JSONL), plain messages with a role and a content, and histories this program exported. What kind a file is, is seen from what stands in it. Of a folder, and of all folders in it, what is recognised is imported; - is the standard input.
 
 Each file is checked as a whole first; a conversation with a bad place is not stored, the others are. The same file again adds nothing, a file that has grown adds its end. Compactions that the agent had made can be undone here.`,
       )
-      .argument('<file...>', 'files to import')
-      .addOption(new Option('--from <kind>', 'what the files are, instead of looking').choices(SOURCE_NAMES))
+      .argument('<file...>', 'files, folders, or - for the standard input')
+      .addOption(
+        new Option(
+          '--from <kind>',
+          'what the files are, instead of looking; of a folder, only such files',
+        ).choices(SOURCE_NAMES),
+      )
       .option(
         '--session <id>',
         'the id of the session, for a file with one conversation; another id also imports it beside a session that has gone on differently',
@@ -30,10 +35,10 @@ Each file is checked as a whole first; a conversation with a bad place is not st
       .addHelpText(
         'after',
         examples([
-          ['import ~/.claude/projects/*/*.jsonl', 'all sessions of Claude Code'],
+          ['import ~/.claude/projects', 'all sessions of Claude Code'],
           ['import conversations.json --branches', 'an export of ChatGPT, abandoned branches as well'],
           ['import run.jsonl --session nightly-7 --dry-run', 'what would become of one transcript'],
-          ['import broken.jsonl --skip-bad', 'all of it but the bad lines'],
+          ['import - --skip-bad < broken.jsonl', 'what is piped in, all of it but the bad lines'],
         ]),
       )
       .action((files: string[], options: ImportCommandOptions) =>

@@ -3,9 +3,14 @@ import type { Command as Commander, Option } from 'commander'
 /** One thing that can stand where the cursor is. */
 export type Candidate = { readonly value: string; readonly about: string }
 
-/** What is to be completed: something known at once, or ids that the store knows. */
-export type Wanted =
+/** What is to be completed: something known at once, files, which a shell knows itself, or ids that the store knows. */
+export type Wanted = Kind & {
+  /** What stands before it in the same word: an option and its equals sign. */
+  readonly before: string
+}
+type Kind =
   | { readonly kind: 'known'; readonly candidates: readonly Candidate[] }
+  | { readonly kind: 'files' }
   | { readonly kind: 'session'; readonly beginning: string }
   | { readonly kind: 'compaction'; readonly session: string; readonly beginning: string }
 
@@ -42,20 +47,40 @@ function unquoted(word: string, home: string): string {
 
 /** What the last of these words can be. They stand behind the program's name, the last as far as it is written. */
 export function wantedAt(program: Commander, words: readonly string[]): Wanted {
-  const current = words.at(-1) ?? ''
-  const { command, operands, pending } = readBefore(program, words.slice(0, -1))
-  if (pending !== undefined) return known(choicesOf(pending), current)
-  if (current.startsWith('-')) return known(optionsOf(program, command), current)
+  // A quote that is still open is the shell's.
+  const current = (words.at(-1) ?? '').replace(/^["']/, '')
+  const before = readBefore(program, words.slice(0, -1))
+  const { command, pending, isOperands } = before
+  // bash takes the equals sign for a word of its own.
+  if (pending !== undefined) return { ...valuesOf(pending, current.replace(/^=$/, '')), before: '' }
+  const [, name = '', value = ''] = /^(--[^=]+)=(.*)$/s.exec(current) ?? []
+  const option = optionNamed(program, command, name)
+  if (option?.required === true) return { ...valuesOf(option, value), before: `${name}=` }
+  if (current.startsWith('-') && !isOperands)
+    return { ...known(optionsOf(program, command), current), before: '' }
+  return { ...operandOf(program, before, current), before: '' }
+}
+
+function valuesOf(option: Option, current: string): Kind {
+  if (/<(?:file|path)>/.test(option.flags)) return { kind: 'files' }
+  if (option.flags.includes('<session>')) return { kind: 'session', beginning: current }
+  return known(choicesOf(option), current)
+}
+
+function operandOf(program: Commander, { command, operands }: Before, current: string): Kind {
   if (command === undefined) return known(commandsOf(program), current)
-  const last = command.registeredArguments.at(-1)
-  const argument = command.registeredArguments[operands.length] ?? (last?.variadic ? last : undefined)
-  if (argument?.argChoices !== undefined)
+  const all = command.registeredArguments
+  const argument = all[operands.length] ?? (all.at(-1)?.variadic === true ? all.at(-1) : undefined)
+  const { argChoices, description = '' } = argument ?? {}
+  if (argChoices !== undefined)
     return known(
-      argument.argChoices.map((value) => ({ value, about: argument.description })),
+      argChoices.map((value) => ({ value, about: description })),
       current,
     )
   if (command.name() === 'help') return known(commandsOf(program), current)
   switch (argument?.name()) {
+    case 'file':
+      return { kind: 'files' }
     case 'session':
       return { kind: 'session', beginning: current }
     case 'id':
@@ -72,7 +97,7 @@ export function storeIn(words: readonly string[]): string | undefined {
   return joined?.slice('--db='.length) ?? (at === -1 || at >= words.length - 1 ? undefined : words[at + 1])
 }
 
-function known(candidates: readonly Candidate[], beginning: string): Wanted {
+function known(candidates: readonly Candidate[], beginning: string): Kind {
   return { kind: 'known', candidates: candidates.filter(({ value }) => value.startsWith(beginning)) }
 }
 
@@ -80,7 +105,9 @@ type Before = {
   readonly command: Commander | undefined
   readonly operands: readonly string[]
   /** The option whose value comes next. */
-  readonly pending: Option | undefined
+  readonly pending?: Option
+  /** Whether no option can follow. */
+  readonly isOperands?: boolean
 }
 
 /** Reads the words before the one to be completed. */
@@ -88,22 +115,29 @@ function readBefore(program: Commander, words: readonly string[]): Before {
   let command: Commander | undefined
   let pending: Option | undefined
   const operands: string[] = []
-  for (const word of words) {
+  for (const [at, word] of words.entries()) {
     if (pending !== undefined) {
       pending = undefined
+    } else if (word === '--') {
+      return { command, operands: [...operands, ...words.slice(at + 1)], isOperands: true }
     } else if (word.startsWith('-')) {
-      const option = [...(command?.options ?? []), ...program.options].find(
-        ({ short, long }) => word === short || word === long,
-      )
+      const isLast = at === words.length - 1
+      const option = optionNamed(program, command, isLast ? word.replace(/=$/, '') : word)
       if (option?.required === true) pending = option
     } else if (command === undefined) {
       command = program.commands.find((one) => one.name() === word) ?? helpOf(program, word)
-      if (command === undefined) return { command: program, operands: [], pending: undefined }
+      if (command === undefined) return { command: program, operands: [] }
     } else {
       operands.push(word)
     }
   }
-  return { command, operands, pending }
+  return { command, operands, ...(pending !== undefined && { pending }) }
+}
+
+function optionNamed(program: Commander, command: Commander | undefined, name: string): Option | undefined {
+  return [...(command?.options ?? []), ...program.options].find(
+    ({ short, long }) => name !== '' && (name === short || name === long),
+  )
 }
 
 /** Commander keeps `help` apart from the commands. */

@@ -1,14 +1,22 @@
 /*
  * The scripts of the three shells. All ask the hidden command `__complete`, which answers a candidate a line, with what it is behind a
- * tab; where it answers nothing, files are completed.
+ * tab, or one line that says that files are wanted: those a shell completes itself.
  */
+
+/** Says that files are wanted. */
+export const FILES = ':files'
 
 const BASH = `# bash completion of undertext: add to ~/.bashrc
 _undertext() {
   local line
   COMPREPLY=()
+  compopt +o default 2>/dev/null
   while IFS= read -r line; do
-    COMPREPLY+=("\${line%%$'\\t'*}")
+    if [[ $line == ${FILES} ]]; then
+      compopt -o default 2>/dev/null
+    else
+      COMPREPLY+=("\${line%%$'\\t'*}")
+    fi
   done < <(undertext __complete -- "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
 }
 complete -o default -F _undertext undertext
@@ -18,15 +26,18 @@ const ZSH = `#compdef undertext
 # zsh completion of undertext: save as _undertext in a folder of fpath
 _undertext() {
   local -a found
-  local line
+  local line about
   while IFS= read -r line; do
-    found+=("\${line%%$'\\t'*}:\${line#*$'\\t'}")
+    if [[ $line == ${FILES} ]]; then
+      [[ $PREFIX == --*=* ]] && compset -P 1 '*='
+      _files
+      return
+    fi
+    # Without a description there is no colon; in one a backslash stands twice.
+    about="\${\${line#*$'\\t'}//\\\\/\\\\\\\\}"
+    found+=("\${line%%$'\\t'*}\${about:+:$about}")
   done < <(undertext __complete -- "\${(@)words[2,CURRENT]}" 2>/dev/null)
-  if (( \${#found} )); then
-    _describe -V undertext found
-  else
-    _files
-  fi
+  (( \${#found} )) && _describe -V undertext found
 }
 if [ "\${funcstack[1]}" = "_undertext" ]; then
   _undertext "$@"
@@ -37,13 +48,20 @@ fi
 
 const FISH = `# fish completion of undertext: save as ~/.config/fish/completions/undertext.fish
 function __undertext_complete
-    set -l words (commandline -opc) (commandline -ct)
-    undertext __complete -- $words[2..-1] 2>/dev/null
+    set -l token (commandline -ct)
+    set -l words (commandline -opc) $token
+    set -l found (undertext __complete -- $words[2..-1] 2>/dev/null)
+    if test (count $found) -eq 0
+        return
+    else if test "$found" != ${FILES}
+        printf '%s\\n' $found
+    else if set -l parts (string match -r -- '^(--[^=]+=)(.*)' $token)
+        printf "$parts[2]%s\\n" (__fish_complete_path $parts[3])
+    else
+        __fish_complete_path $token
+    end
 end
-complete -c undertext -f -a '(__undertext_complete)'
-complete -c undertext -l db -r -F
-complete -c undertext -l system -r -F
-complete -c undertext -l tools -r -F
+complete -c undertext -f -k -a '(__undertext_complete)'
 `
 
 export const SCRIPTS = { bash: BASH, zsh: ZSH, fish: FISH } as const

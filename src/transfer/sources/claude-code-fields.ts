@@ -35,6 +35,11 @@ export class SessionFields {
     if (model !== undefined && model !== '<synthetic>') this.#model = model
   }
 
+  /** The last word on a field. */
+  of(field: (typeof KEPT)[number]): string | undefined {
+    return this.#metadata.get(field)
+  }
+
   /** What is known so far. `isKnown` says whether an entry is in the file. */
   event(isKnown: (uuid: string) => boolean): FieldsEvent {
     const summary = [...this.#summaries].findLast(([uuid]) => isKnown(uuid))?.[1]

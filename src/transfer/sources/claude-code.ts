@@ -52,14 +52,24 @@ async function* read(input: Input): AsyncGenerator<SourceEvent, void, undefined>
   for await (const line of entriesOf(input)) if ('entry' in line) first.place(line)
   for (const made of first.branches.made) if (made.undone) undone.add(made.id)
 
-  const id = input.name.replace(/\.jsonl$/i, '')
-  yield { type: 'conversation', at: { line: 1 }, ...(id !== '' && { id }) }
+  yield { type: 'conversation', at: { line: 1 }, ...namesOf(input.name, first) }
   const telling = new Telling(undone)
   for await (const line of entriesOf(input)) {
     if ('entry' in line) yield* telling.tell(line)
     else yield { type: 'problem', at: { line: line.line }, why: line.problem }
   }
   yield* telling.end()
+}
+
+/** A file is called after its session, or its subagent: so the entries say it too. Ids of subagents are too short to be the only ones. */
+function namesOf(
+  fileName: string,
+  { ofSession, ofAgent }: Telling,
+): { readonly id?: string; readonly otherwise?: string } {
+  const id = fileName === '' ? (ofAgent ?? ofSession) : fileName.replace(/\.jsonl$/i, '')
+  if (id === undefined) return {}
+  const otherwise = ofAgent === id && ofSession !== undefined ? `${ofSession}/${id}` : undefined
+  return { id, ...(otherwise !== undefined && { otherwise }) }
 }
 
 type Entry = { readonly line: number; readonly entry: JsonObject; readonly hash: string }
@@ -125,6 +135,7 @@ class Telling {
       return undefined
     }
     this.#ordinal += 1
+    this.#fields.see(entry)
     if (facts === undefined) return {}
     if (known !== undefined) {
       this.#count(line, 'kept', 'an entry of a uuid that another has already is stored, and sent nowhere')
@@ -134,12 +145,22 @@ class Telling {
     return { facts, step: this.branches.add(facts, this.#ordinal) }
   }
 
+  /** The session it is, or is of. */
+  get ofSession(): string | undefined {
+    return this.#fields.of('sessionId')
+  }
+
+  /** What the file of a subagent is called; `undefined` for a session's own transcript. */
+  get ofAgent(): string | undefined {
+    const agent = this.#isMain === false ? this.#fields.of('agentId') : undefined
+    return agent && `agent-${agent}`
+  }
+
   *tell(given: Entry): Generator<SourceEvent, void, undefined> {
     const placed = this.place(given)
     if (placed === undefined) return
     const { line, entry, hash } = given
     const { facts, step } = placed
-    this.#fields.see(entry)
     this.#noteUnsaid(entry, line)
     for (const why of step?.mended ?? []) this.#count(line, 'mended', why)
     if (step?.leaves !== undefined) yield this.#compaction(step.leaves, entry, line)

@@ -12,6 +12,8 @@ const HISTORY = 'api_conversation_history.json'
 const EARLIER = 'claude_messages.json'
 const SHOWN = 'ui_messages.json'
 
+const WHAT_WAS_SHOWN = `what Roo Code showed, not what was said: import ${HISTORY}, which lies in the same folder`
+
 const TAGS = [
   'condenseId',
   'condenseParent',
@@ -22,20 +24,26 @@ const TAGS = [
 ]
 
 /**
- * Task histories of Roo Code. The task is called after its folder. Summaries and markers are no messages: they are what their compactions
- * insert. `ui_messages.json`, which lies beside, is known and refused.
+ * Task histories of Roo Code. A task is called after its folder. Summaries and markers are no messages: they are what their compactions
+ * insert. `ui_messages.json`, which lies beside, is known and not read.
  */
 export const roo: Source = {
   name: ROO,
   title: 'a task of Roo Code',
   recognises,
+  isBeside: ({ name, shape, values }) =>
+    name === SHOWN || (shape === 'list' && isShownList(values)) ? WHAT_WAS_SHOWN : undefined,
   read,
 }
 
 function recognises({ name, shape, values }: Head): boolean {
-  if (name === HISTORY || name === EARLIER || name === SHOWN) return true
-  if (shape !== 'list') return false
-  return isShownList(values) || values.some((value) => isObject(value) && isTagged(value))
+  if (isTaskFile(name)) return true
+  return shape === 'list' && values.some((value) => isObject(value) && isTagged(value))
+}
+
+/** Such a file is called alike in every task: what tells them apart is the folder. */
+function isTaskFile(name: string): boolean {
+  return name === HISTORY || name === EARLIER
 }
 
 function isTagged(value: { readonly [field: string]: unknown }): boolean {
@@ -56,7 +64,8 @@ async function* read(input: Input): AsyncGenerator<SourceEvent, void, undefined>
     return
   }
   const { plan, createdAt } = file
-  yield { type: 'conversation', at: {}, ...(input.folder !== '' && { id: input.folder }) }
+  const isNamed = isTaskFile(input.name) && input.folder !== ''
+  yield { type: 'conversation', at: {}, ...(isNamed && { id: input.folder }) }
   if (createdAt !== undefined) yield { type: 'fields', createdAt }
   for (const { index, kind, why } of plan.notes)
     yield { type: 'note', at: { element: file.places[index]! }, kind, why }
@@ -101,7 +110,7 @@ async function survey(input: Input): Promise<Survey | string> {
     latest = Math.max(latest, time)
   }
   if (input.name === SHOWN || (elements.length === 0 && (await isShown(input))))
-    return `this is what Roo Code showed, not what was said: import ${HISTORY}, which lies in the same folder`
+    return `this is ${WHAT_WAS_SHOWN}`
   return { plan: planOfRoo(elements), places, createdAt, late }
 }
 

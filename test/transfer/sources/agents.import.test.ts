@@ -190,9 +190,8 @@ it('a task of Roo Code', async () => {
     'tasks/task-7/ui_messages.json',
     JSON.stringify([{ ts: 1, type: 'say', say: 'text', text: 'x' }]),
   )
-  const refused = await importFile(store, wrong)
-  expect(refused.conversations).toMatchObject([{ status: 'refused' }])
-  expect(JSON.stringify(refused)).toContain(
-    'import api_conversation_history.json, which lies in the same folder',
-  )
+  await expect(importFile(store, wrong)).rejects.toMatchObject({
+    code: 'FILE_UNRECOGNISED',
+    message: expect.stringContaining('import api_conversation_history.json, which lies in the same folder'),
+  })
 })

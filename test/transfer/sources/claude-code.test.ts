@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest'
 import { entryOf } from '../../../src/claude-agent-sdk/entry.ts'
 import type { SessionStoreEntry } from '../../../src/claude-agent-sdk.ts'
+import type { ConversationEvent } from '../../../src/transfer/source.ts'
 import { claudeCode } from '../../../src/transfer/sources/claude-code.ts'
 import { answers, beside, turn } from '../../claude-agent-sdk/entries.ts'
 import { fileWith, readFile } from '../support/files.ts'
@@ -250,6 +251,21 @@ it('tells what is wrong with a line, and goes on behind it', async () => {
     [7, 'the file ends within it'],
   ])
   expect(shown(foldEvents(events)[0]!)).toEqual(['u1', 'a1', 'u2', 'a2'])
+})
+
+it('is called after its file, or where there is none as its entries say', async () => {
+  const named = async (name: string, rest: object) => {
+    const entries = LINE.map((entry) => ({ ...entry, sessionId: 's-1', ...rest }))
+    const events = await eventsOf(claudeCode, inputOf(linesOf(entries), { name }))
+    const [{ id, otherwise }] = eventsOfType(events, 'conversation') as [ConversationEvent]
+    return [id, otherwise]
+  }
+  const ofAgent = { isSidechain: true, agentId: 'a1' }
+  expect(await named('x.jsonl', {})).toEqual(['x', undefined])
+  expect(await named('', {})).toEqual(['s-1', undefined])
+  expect(await named('', ofAgent)).toEqual(['agent-a1', 's-1/agent-a1'])
+  expect(await named('agent-a1.jsonl', ofAgent)).toEqual(['agent-a1', 's-1/agent-a1'])
+  expect(await named('copy.jsonl', ofAgent)).toEqual(['copy', undefined])
 })
 
 it('knows its files by their entries', () => {

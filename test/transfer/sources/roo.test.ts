@@ -223,23 +223,26 @@ it('tells what is wrong with an element, and goes on behind it', async () => {
   expect(shown(foldEvents(events)[0]!)).toEqual(['a', 'b'])
 })
 
+const head = (values: unknown[], name = 'x.json') => ({ name, shape: 'list' as const, values })
+
 it('refuses what Roo Code only showed, and a form it does not know', async () => {
   const only = async (value: unknown, name?: string) => eventsOf(roo, told(value, name))
-  const why = `this is what Roo Code showed, not what was said: import ${NAME}, which lies in the same folder`
+  const shown = `what Roo Code showed, not what was said: import ${NAME}, which lies in the same folder`
   const list = [{ ts: 1, type: 'say', say: 'text', text: 'x' }]
-  expect(await only(list, 'ui_messages.json')).toEqual([{ type: 'problem', at: {}, why }])
-  expect(await only(list, 'renamed.json')).toEqual([{ type: 'problem', at: {}, why }])
+  for (const name of ['ui_messages.json', 'renamed.json']) {
+    expect(roo.isBeside!(head(list, name))).toBe(shown)
+    expect(await only(list, name)).toEqual([{ type: 'problem', at: {}, why: `this is ${shown}` }])
+  }
   expect(await only({ version: 2, messages: [{ role: 'user' }] })).toMatchObject([
     { type: 'problem', why: expect.stringContaining('must be one list of messages') },
   ])
 })
 
 it('knows its files by name and by fields', () => {
-  const head = (values: unknown[], name = 'x.json') => ({ name, shape: 'list' as const, values })
   expect(roo.recognises(head([], NAME))).toBe(true)
   expect(roo.recognises(head([said('user', 'a', { ts: 1 })]))).toBe(true)
   expect(roo.recognises(head([said('user', 'a', C)]))).toBe(true)
-  expect(roo.recognises(head([{ ts: 1, type: 'ask', ask: 'x' }]))).toBe(true)
+  expect(roo.recognises(head([{ ts: 1, type: 'ask', ask: 'x' }]))).toBe(false)
   expect(roo.recognises(head([said('user', 'a')]))).toBe(false)
   expect(roo.recognises(head([{ mapping: {} }]))).toBe(false)
 })

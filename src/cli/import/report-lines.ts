@@ -1,50 +1,79 @@
-import type { ImportedConversation, ImportReport } from '../../transfer/import-report.ts'
+import type { ImportedConversation, ImportNote, ImportReport } from '../../transfer/import-report.ts'
 import type { Place } from '../../transfer/source.ts'
 import type { Context } from '../command.ts'
-import type { Failure } from '../failure.ts'
 import { count, counted } from '../output/figures.ts'
 import { type Column, table } from '../output/table.ts'
+import type { FileOutcome, FolderOutcome, Sums } from './outcome.ts'
 
-/** What became of a file. */
-export type FileOutcome = { readonly path: string } & (
-  | { readonly report: ImportReport }
-  | { readonly failure: Failure }
-)
+/** What lines are made for. */
+type Lines = Pick<Context, 'out' | 'style'>
 
 /** Conversations of a file that are listed one by one. */
 const LISTED = 50
 
-/** Tells what became of a file. */
-export function writeImport(context: Context, outcome: FileOutcome): void {
-  const { out, style } = context
-  if ('failure' in outcome) {
-    out.write(`${style.red('✗')} ${outcome.failure.message}\n`)
-    return
-  }
+/** Files without a conversation that are named; JSON has more. */
+const NAMED = 5
+
+/** What became of a file. Of one within a folder notes are counted only: there may be thousands. */
+export function importLines(context: Lines, outcome: FileOutcome, isWithin = false): string[] {
+  const { style } = context
+  if ('failure' in outcome) return [`${style.red('✗')} ${outcome.failure.message}`]
   const { path, report } = outcome
   const mark = report.totals.refused > 0 ? style.red('✗') : style.green('✓')
   const [only, ...others] = report.conversations
   const isOne = only !== undefined && others.length === 0
-  out.write(`${mark} ${path}: ${TITLES[report.source]}, ${isOne ? oneSentence(only) : sentence(report)}\n`)
-  if (!isOne && only !== undefined) out.write(`${conversationTable(context, report).join('\n')}\n`)
-  for (const line of remarks(report)) out.write(`  ${style.dim(line)}\n`)
+  return [
+    `${mark} ${path}: ${TITLES[report.source]}, ${isOne ? oneSentence(only) : sentence(report)}`,
+    ...(!isOne && only !== undefined ? conversationTable(context, report) : []),
+    ...remarks(report, isWithin).map((line) => `  ${style.dim(line)}`),
+  ]
 }
 
-/** Tells what became of several files together. */
-export function writeImports({ out, style }: Context, outcomes: readonly FileOutcome[]): void {
-  const reports = outcomes.flatMap((outcome) => ('report' in outcome ? [outcome.report] : []))
-  const sum = (of: (report: ImportReport) => number): number =>
-    reports.reduce((total, report) => total + of(report), 0)
-  const sessions = sum(({ totals }) => totals.imported + totals.extended + totals.checked)
-  const messages = sum(({ totals }) => totals.messages)
-  const refused = sum(({ totals }) => totals.refused)
-  const unread = outcomes.length - reports.length
+/** What became of a folder, behind `listed` of its files. */
+export function folderLines(
+  { style }: Lines,
+  { path, files, unrecognised, named }: FolderOutcome,
+  sums: Sums,
+  { listed, isWhole }: { readonly listed: number; readonly isWhole: boolean },
+): string[] {
+  const untold = sums.files - sums.nothingNew - listed
   const parts = [
-    messages === 0 ? 'nothing new' : `${counted(messages, 'message')} in ${counted(sessions, 'session')}`,
+    ...(files === unrecognised ? ['no conversation in any'] : [storedWords(sums)]),
+    ...(sums.nothingNew > 0 && sums.messages > 0
+      ? [`${counted(sums.nothingNew, 'file')} with nothing new`]
+      : []),
+    ...failedWords(sums),
+    ...(isWhole ? [] : ['and there it ended']),
+  ]
+  const mark = files === unrecognised || !isWhole ? style.red('✗') : style.green('✓')
+  const more = unrecognised - Math.min(named.length, NAMED)
+  const names = named.slice(0, NAMED).map((file) => `${file.path}: ${file.looks}`)
+  return [
+    ...(untold > 0 ? [style.dim(`  and ${counted(untold, 'file')} more; --json tells all`)] : []),
+    `${mark} ${path}: ${style.bold(`${counted(files, 'file')}: ${parts.join(', ')}`)}`,
+    ...(unrecognised > 0
+      ? [style.dim(`  not recognised, and passed over: ${counted(unrecognised, 'file')}`)]
+      : []),
+    ...names.map((line) => style.dim(`    ${line}`)),
+    ...(unrecognised > 0 && more > 0 ? [style.dim(`    and ${count(more)} more`)] : []),
+  ]
+}
+
+/** What became of everything that was named. */
+export function sumLine({ style }: Lines, sums: Sums): string {
+  const parts = [storedWords(sums), ...failedWords(sums)]
+  return style.bold(`${counted(sums.files, 'file')}: ${parts.join(', ')}`)
+}
+
+function storedWords({ messages, sessions }: Sums): string {
+  return messages === 0 ? 'nothing new' : `${counted(messages, 'message')} in ${counted(sessions, 'session')}`
+}
+
+function failedWords({ refused, unread }: Sums): string[] {
+  return [
     ...(refused > 0 ? [`${counted(refused, 'conversation')} refused`] : []),
     ...(unread > 0 ? [`${counted(unread, 'file')} not read`] : []),
   ]
-  out.write(`${style.bold(`${counted(outcomes.length, 'file')}: ${parts.join(', ')}`)}\n`)
 }
 
 const TITLES: { readonly [source in ImportReport['source']]: string } = {
@@ -100,7 +129,7 @@ const COLUMNS: readonly Column[] = [
   { title: 'WHY', flexible: true },
 ]
 
-function conversationTable({ out, style }: Context, { conversations }: ImportReport): string[] {
+function conversationTable({ out, style }: Lines, { conversations }: ImportReport): string[] {
   const looks = { refused: style.red, imported: style.green, extended: style.green }
   const rows = conversations
     .slice(0, LISTED)
@@ -122,17 +151,27 @@ function compactionsOf({ compactions: { applied, refused } }: ImportedConversati
   return refused === 0 ? count(applied) : `${count(applied)}, ${count(refused)} refused`
 }
 
-function remarks({ conversations, totals }: ImportReport): string[] {
+function remarks({ conversations, totals }: ImportReport, isWithin: boolean): string[] {
   const problems = conversations.flatMap((one) => one.problems)
   const notes = conversations.flatMap((one) => one.notes)
   const refusals = conversations.flatMap(({ compactions }) => compactions.refusals)
   return [
     ...problems.map((problem) => `${placeOf(problem)}: ${problem.why}`),
     ...moreOf(totals.problems - problems.length, 'bad place'),
-    ...notes.map((note) => `${note.kind}, ${placeOf(note)}: ${note.why}`),
-    ...moreOf(totals.notes - notes.length, 'note'),
+    ...(isWithin && totals.notes > 0 ? [`${counted(totals.notes, 'note')}; --json tells them`] : []),
+    ...(isWithin ? [] : notesOf(notes, totals.notes)),
+    ...(conversations.some(({ code }) => code !== undefined && OF_NAMES.has(code)) ? [OTHER_NAME] : []),
     ...refusals.map(({ id, why }) => `compaction ${id} was not made: ${why}`),
   ]
+}
+
+/** Refusals that another name is the way out of. */
+const OF_NAMES: ReadonlySet<string> = new Set(['SESSION_EXISTS', 'IMPORT_DIVERGED'])
+const OTHER_NAME = '--session gives it a name of its own, and --prefix does so for several'
+
+function notesOf(notes: readonly ImportNote[], count: number): string[] {
+  const told = notes.map((note) => `${note.kind}, ${placeOf(note)}: ${note.why}`)
+  return [...told, ...moreOf(count - notes.length, 'note')]
 }
 
 function moreOf(left: number, name: string): string[] {

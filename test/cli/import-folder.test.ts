@@ -1,0 +1,281 @@
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import BetterSqlite3 from 'better-sqlite3'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { TextTelling } from '../../src/cli/import/telling.ts'
+import { createStyle } from '../../src/cli/output/style.ts'
+import type { ImportReport } from '../../src/transfer.ts'
+import { runCli } from '../support/cli-run.ts'
+
+let home: string
+beforeEach(() => {
+  home = mkdtempSync(join(tmpdir(), 'undertext-folder-'))
+})
+afterEach(() => rmSync(home, { recursive: true, force: true }))
+
+const put = (path: string, ...values: readonly unknown[]): void => {
+  mkdirSync(dirname(join(home, path)), { recursive: true })
+  writeFileSync(join(home, path), values.map((value) => `${JSON.stringify(value)}\n`).join(''))
+}
+const user = (content: string) => ({ role: 'user', content })
+const run = (...argv: readonly string[]) =>
+  runCli(['import', ...argv], { cwd: home, env: { UNDERTEXT_DB: join(home, '.chats.db') } })
+type Told = {
+  readonly files: readonly {
+    readonly path: string
+    readonly error: { readonly code: string } | null
+    readonly conversations: readonly { readonly sessionId: string; readonly status: string }[]
+  }[]
+  readonly folders: readonly object[]
+}
+/** What became of each file: its path, and its sessions with what became of them. */
+const imported = async (...argv: readonly string[]): Promise<string[]> =>
+  ((await run(...argv, '--json')).json as Told).files.map(({ path, error, conversations }) => {
+    const sessions =
+      error?.code ?? conversations.map(({ sessionId, status }) => `${sessionId} ${status}`).join()
+    return `${path}: ${sessions}`
+  })
+
+/** An entry of Claude Code. */
+const entry = (uuid: string, sessionId: string, rest: object = {}) => ({
+  type: 'user',
+  uuid,
+  parentUuid: null,
+  sessionId,
+  isSidechain: false,
+  message: user('Hello.'),
+  ...rest,
+})
+
+describe('a folder', () => {
+  it('is gone through by name, and what is no conversation is passed over', async () => {
+    put('logs/b/chat.jsonl', user('one'))
+    put('logs/a.jsonl', user('a'), user('b'))
+    put('logs/c/chat.jsonl', user('one'), user('two'))
+    put('logs/c/note.json', { a: 1 })
+    put('logs/c/empty.jsonl')
+    for (const hidden of [
+      '.git/x.jsonl',
+      'node_modules/p/x.jsonl',
+      '.hidden.jsonl',
+      's/tool-results/x.jsonl',
+    ])
+      put(`logs/${hidden}`, user('not this'))
+    const { exit, err, lines } = await run('logs/')
+    expect([exit, err]).toEqual([0, ''])
+    expect(lines).toEqual([
+      '✓ logs/a.jsonl: plain messages, 2 messages stored as a',
+      '✓ logs/b/chat.jsonl: plain messages, 1 message stored as b/chat',
+      '✓ logs/c/chat.jsonl: plain messages, 2 messages stored as c/chat',
+      '✓ logs/: 5 files: 5 messages in 3 sessions',
+      '  not recognised, and passed over: 2 files',
+      '    logs/c/empty.jsonl: an empty file',
+      '    logs/c/note.json: a JSON object, in no form that is known',
+    ])
+    put('logs/c/chat.jsonl', user('one'), user('two'), user('three'))
+    expect((await run('logs')).lines.slice(0, 2)).toEqual([
+      '✓ logs/c/chat.jsonl: plain messages, 1 message stored as c/chat, 2 there already',
+      '✓ logs: 5 files: 1 message in 1 session, 2 files with nothing new',
+    ])
+  })
+
+  it('is told with --json by its files, and what was passed over', async () => {
+    put('logs/a.jsonl', user('a'))
+    put('logs/b.json', { a: 1 })
+    expect((await run('logs', '--json')).json).toMatchObject({
+      files: [{ path: 'logs/a.jsonl', file: 'a.jsonl', totals: { imported: 1 }, error: null }],
+      folders: [
+        {
+          path: 'logs',
+          files: 2,
+          unrecognised: 1,
+          named: [{ path: 'logs/b.json', looks: 'a JSON object, in no form that is known' }],
+        },
+      ],
+    })
+    expect(await imported('logs', '--dry-run', '--prefix', 'p-')).toEqual(['logs/a.jsonl: p-a checked'])
+  })
+
+  it('without any conversation is not done: exit 1', async () => {
+    put('logs/b.json', { a: 1 })
+    mkdirSync(join(home, 'empty'))
+    const { exit, lines } = await run('logs')
+    expect([exit, lines[0]]).toEqual([1, '✗ logs: 1 file: no conversation in any'])
+    expect(await run('empty', '--json')).toMatchObject({
+      exit: 1,
+      json: { files: [], folders: [{ path: 'empty', files: 0, unrecognised: 0, named: [] }] },
+    })
+  })
+
+  it('keeps nothing out for one bad file, and exits as that file does', async () => {
+    put('logs/b.jsonl', user('b'))
+    put('logs/a.jsonl', user('a'), { role: 'alien' })
+    const { exit, lines } = await run('logs')
+    expect(exit).toBe(6)
+    expect(lines[0]).toContain('✗ logs/a.jsonl: plain messages, refused as a')
+    expect(lines.slice(-2)).toEqual([
+      '✓ logs/b.jsonl: plain messages, 1 message stored as b',
+      '✓ logs: 2 files: 1 message in 1 session, 1 conversation refused',
+    ])
+    // A file that is named is recognised or refused, as ever.
+    put('x.json', { a: 1 })
+    expect((await run('logs/b.jsonl', 'x.json')).exit).toBe(6)
+  })
+
+  it('takes only files of a kind with --from', async () => {
+    put('logs/a.jsonl', user('a'))
+    put('logs/s.jsonl', entry('u', 's'))
+    put('logs/ui_messages.json', [{ ts: 1, type: 'say', say: 'text' }])
+    expect(await imported('logs', '--from', 'claude-code')).toEqual(['logs/s.jsonl: s imported'])
+  })
+
+  it('has no one name', async () => {
+    put('logs/a.jsonl', user('a'))
+    expect(await run('logs', '--session', 'x')).toMatchObject({ exit: 2, out: '' })
+  })
+
+  it.skipIf(process.platform === 'win32')(
+    'follows no links to folders, and to files only elsewhere',
+    async () => {
+      put('logs/a.jsonl', user('a'))
+      put('elsewhere/b.jsonl', user('b'))
+      symlinkSync(join(home, 'logs'), join(home, 'logs', 'again'))
+      symlinkSync(join(home, 'elsewhere'), join(home, 'logs', 'elsewhere'))
+      symlinkSync(join(home, 'logs', 'a.jsonl'), join(home, 'logs', 'latest.jsonl'))
+      symlinkSync(join(home, 'elsewhere', 'b.jsonl'), join(home, 'logs', 'link.jsonl'))
+      symlinkSync(join(home, 'nothing'), join(home, 'logs', 'nothing.jsonl'))
+      symlinkSync(join(home, 'logs'), join(home, 'link'))
+      expect(await imported('link')).toEqual(['link/a.jsonl: a imported', 'link/link.jsonl: link imported'])
+    },
+  )
+
+  it.skipIf(process.platform === 'win32' || process.getuid?.() === 0)(
+    'says what it may not read, and goes on',
+    async () => {
+      put('logs/a/x.jsonl', user('a'))
+      put('logs/b.jsonl', user('b'))
+      chmodSync(join(home, 'logs/a'), 0)
+      try {
+        expect(await imported('logs')).toEqual(['logs/a: FILE_UNREADABLE', 'logs/b.jsonl: b imported'])
+        expect((await run('logs')).exit).toBe(3)
+      } finally {
+        chmodSync(join(home, 'logs/a'), 0o755)
+      }
+    },
+  )
+
+  it('stops at Ctrl-C, and says so in JSON that is whole', async () => {
+    put('logs/a.jsonl', user('a'))
+    const aborted = { cwd: home, env: { UNDERTEXT_DB: join(home, '.chats.db') }, signal: AbortSignal.abort() }
+    expect(await runCli(['import', 'logs', '--json'], aborted)).toMatchObject({
+      exit: 130,
+      json: { error: { code: 'INTERRUPTED' } },
+    })
+  })
+
+  it('ends when the store cannot be used any more, with what was done before', async () => {
+    put('logs/a.jsonl', user('a'))
+    await run('logs')
+    put('logs/b.jsonl', user('b'))
+    put('logs/c.jsonl', user('c'))
+    const database = new BetterSqlite3(join(home, '.chats.db'))
+    database.exec(
+      "create trigger broken before insert on undertext_messages begin select raise(abort, 'no'); end",
+    )
+    database.close()
+    const { json, exit } = await run('logs', 'logs/c.jsonl', '--json')
+    expect(exit).toBe(5)
+    expect(json).toMatchObject({
+      files: [
+        { path: 'logs/a.jsonl', error: null, totals: { unchanged: 1 } },
+        { path: 'logs/b.jsonl', error: { code: 'STORE_CORRUPT' } },
+      ],
+      folders: [{ path: 'logs', files: 2, unrecognised: 0 }],
+    })
+    const { lines, err } = await run('logs', 'logs/c.jsonl')
+    expect(lines).toEqual(['✗ logs: 2 files: nothing new, and there it ended'])
+    expect(err).toContain('The store is damaged')
+  })
+
+  it('of hundreds of files lists two hundred', async () => {
+    put('a.jsonl', user('a'))
+    const { files } = (await run('a.jsonl', '--json')).json as { readonly files: readonly ImportReport[] }
+    const written: string[] = []
+    const out = { isTerminal: false, columns: 80, write: (text: string) => void written.push(text) }
+    const telling = new TextTelling({ out, style: createStyle(false) })
+    for (let at = 0; at < 250; at++) telling.file({ path: `logs/${at}`, report: files[0]! }, true)
+    telling.folder({ path: 'logs', files: 250, unrecognised: 0, named: [] }, true)
+    const lines = written.join('').trimEnd().split('\n')
+    expect(lines).toHaveLength(202)
+    expect(lines.slice(-2)).toEqual([
+      '  and 50 files more; --json tells all',
+      '✓ logs: 250 files: 250 messages in 250 sessions',
+    ])
+  })
+})
+
+describe('folders of agents', () => {
+  it('Claude Code: sessions, and their subagents whose short ids meet', async () => {
+    const agent = { isSidechain: true, agentId: 'a1' }
+    put('projects/-work/s-1.jsonl', entry('1', 's-1'))
+    put('projects/-work/s-1/subagents/agent-a1.jsonl', entry('2', 's-1', agent))
+    put('projects/-work/s-1/subagents/agent-a1.meta.json', { agentType: 'Explore', description: 'x' })
+    put('projects/-work/s-1/subagents/journal.jsonl', { type: 'started', agentId: 'a1' })
+    put('projects/-work/s-1/tool-results/r.txt', entry('3', 's-9'))
+    put('projects/-work/sessions-index.json', {
+      version: 1,
+      entries: [{ sessionId: 's-1', messageCount: 1 }],
+    })
+    put('projects/-work/s-2.jsonl', entry('4', 's-2'))
+    put('projects/-work/s-2/subagents/agent-a1.jsonl', entry('5', 's-2', agent))
+    const files = (status: string) => [
+      `projects/-work/s-1/subagents/agent-a1.jsonl: agent-a1 ${status}`,
+      `projects/-work/s-1.jsonl: s-1 ${status}`,
+      `projects/-work/s-2/subagents/agent-a1.jsonl: s-2/agent-a1 ${status}`,
+      `projects/-work/s-2.jsonl: s-2 ${status}`,
+    ]
+    expect(await imported('projects')).toEqual(files('imported'))
+    expect(await imported('projects')).toEqual(files('unchanged'))
+    expect(await imported('projects', '--dry-run')).toEqual(files('checked'))
+    const agents = ['s-1', 's-2'].map((session) => `projects/-work/${session}/subagents/agent-a1.jsonl`)
+    expect(await imported(...agents)).toEqual([files('unchanged')[0], files('unchanged')[2]])
+  })
+
+  it('Roo Code: tasks by their folders, whatever else lies in them', async () => {
+    const said = (ts: number) => ({ role: 'user', content: `m${ts}`, ts })
+    for (const task of ['t-1', 't-2']) {
+      put(`tasks/${task}/api_conversation_history.json`, [said(1), said(2)])
+      put(`tasks/${task}/ui_messages.json`, [{ ts: 1, type: 'say', say: 'text', text: 'm1' }])
+      put(`tasks/${task}/task_metadata.json`, { files_in_context: [] })
+      put(`tasks/${task}/history_item.json`, { id: task, ts: 1, task: 'm1' })
+      put(`tasks/${task}/command-output/cmd-1.txt`, user('printed'))
+      put(`tasks/${task}/checkpoints/.git/config.json`, user('no'))
+    }
+    put('tasks/_index.json', { version: 1, updatedAt: 1, entries: [{ id: 't-1', ts: 1 }] })
+    put('tasks/copies/one.json', [said(1)])
+    put('tasks/copies/two.json', [said(1)])
+    const { json, exit } = await run('tasks', '--json')
+    expect(exit).toBe(0)
+    expect((json as Told).folders).toMatchObject([{ files: 11, unrecognised: 7 }])
+    expect(await imported('tasks')).toEqual([
+      'tasks/copies/one.json: copies/one unchanged',
+      'tasks/copies/two.json: copies/two unchanged',
+      'tasks/t-1/api_conversation_history.json: t-1 unchanged',
+      'tasks/t-2/api_conversation_history.json: t-2 unchanged',
+    ])
+  })
+
+  it('pi: sessions by the ids in their headers', async () => {
+    for (const id of ['p-1', 'p-2'])
+      put(
+        `sessions/--work--/2026-01-01_${id}.jsonl`,
+        { type: 'session', version: 3, id, cwd: '/work' },
+        { type: 'message', id: 'a', parentId: null, message: user(id) },
+      )
+    expect(await imported('sessions')).toEqual([
+      'sessions/--work--/2026-01-01_p-1.jsonl: p-1 imported',
+      'sessions/--work--/2026-01-01_p-2.jsonl: p-2 imported',
+    ])
+  })
+})
