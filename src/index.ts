@@ -372,9 +372,15 @@ export { toOpenAI } from './formats/to-openai.ts'
 export type { HistoryRecords } from './history/checked-records.ts'
 export type { RestoreOptions, SessionRestore } from './history/restore-session.ts'
 export type {
-  CompactionOutcome,
+  CompactionEvent as ImportedCompactionEvent,
+  FieldsEvent,
   ImportEvent,
   ImportEvents,
+  ImportedCompaction,
+  MessageEvent,
+} from './import/import-event.ts'
+export type {
+  CompactionOutcome,
   ImportOptions,
   SessionImport,
 } from './import/import-types.ts'
@@ -543,12 +549,6 @@ export {
   type SummaryUsage,
 } from './summarizers/summarizer.ts'
 export { TOKENIZER_NAMES, type TokenizerName, tokenizerEstimator } from './tokenizers/tokenizer.ts'
-export type {
-  CompactionEvent as ImportedCompactionEvent,
-  FieldsEvent,
-  ImportedCompaction,
-  MessageEvent,
-} from './transfer/source.ts'
 export { compactBeforeTurn, type TurnMessages } from './turn/compact-before-turn.ts'
 export {
   buildEnrichedSystem,

@@ -7,14 +7,16 @@ export type { DocumentStore } from './transfer/document/session-document.ts'
 export { exportHtml } from './transfer/export-html.ts'
 export { exportMarkdown } from './transfer/export-markdown.ts'
 export { type ExportViewOptions, exportView, type ViewStore } from './transfer/export-view.ts'
+export type {
+  HistoryLine,
+  HistoryLines,
+  HistoryProblem,
+  RefusedHistory,
+} from './transfer/history-cursor.ts'
 export {
   type CheckedHistory,
   checkHistory,
-  type HistoryLine,
-  type HistoryLines,
-  type HistoryProblem,
   historyLines,
-  type RefusedHistory,
   type RestoredHistory,
   type RestoreFromOptions,
   restoreFrom,

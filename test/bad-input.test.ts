@@ -464,21 +464,17 @@ table('places and pages', 'INVALID_INPUT', {
   'hiding null': (s) => s.hideMessages('s', bad(null)),
   'hiding a lone surrogate': (s) => s.hideMessages('s', ['\ud800']),
   'an import of nobody': (s) =>
-    s.importSession('i', [{ type: 'message', at: {}, message: bad({ role: CANARY, content: CANARY }) }], {
+    s.importSession('i', [{ type: 'message', message: bad({ role: CANARY, content: CANARY }) }], {
       source: 'x',
     }),
   'an import of a compaction of another kind': (s) =>
-    s.importSession(
-      'i',
-      [{ type: 'compaction', at: {}, compaction: bad({ id: 'x', kind: CANARY, covers: [] }) }],
-      {
-        source: 'x',
-      },
-    ),
+    s.importSession('i', [{ type: 'compaction', compaction: bad({ id: 'x', kind: CANARY, covers: [] }) }], {
+      source: 'x',
+    }),
   'an import that covers backwards': (s) =>
     s.importSession(
       'i',
-      [{ type: 'compaction', at: {}, compaction: { id: 'x', kind: 'truncate', covers: [[2, 1]] } }],
+      [{ type: 'compaction', compaction: { id: 'x', kind: 'truncate', covers: [[2, 1]] } }],
       {
         source: 'x',
       },

@@ -107,7 +107,7 @@ async function summaryIn(store: Store): Promise<string> {
 }
 const IMPORTED = {
   type: 'message',
-  at: {},
+
   message: { ...say('user', 'from elsewhere'), idempotencyKey: 'elsewhere:1' },
 } as const
 const RESTORED: readonly HistoryRecord[] = [

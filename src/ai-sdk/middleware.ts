@@ -1,47 +1,12 @@
 import { check, invalid, nameSchema } from '../core/check.ts'
-import type { NewMessage } from '../core/message.ts'
 import { isContextOverflowError } from '../core/overflow/overflow.ts'
-import { errorName, isUndertextError } from '../errors.ts'
-import type { PreparedRequest } from '../request/prepared.ts'
-import type { RecordedResponse } from '../request/record.ts'
-import type { Store } from '../store.ts'
-import { fromSdkPrompt, storedMessage, toSdkPrompt } from './prompt.ts'
-import { namesOf } from './provider-names.ts'
-import { type Answer, isFailedFinish, messageOfAnswer, stopReasonIn, usageIn } from './response.ts'
-import {
-  type SdkAnswer,
-  type SdkMessage,
-  type SdkMiddleware,
-  type SdkModel,
-  type SdkParams,
-  type SdkStreamAnswer,
-  versionOf,
-} from './sdk-types.ts'
-import { readSession, setAside } from './session-reading.ts'
+import { isUndertextError } from '../errors.ts'
+import { ask, beginCall, type Call, type UndertextStore } from './middleware-call.ts'
+import { giveUp, recordAnswer } from './record-answer.ts'
+import { type Answer, isFailedFinish } from './response.ts'
+import type { SdkAnswer, SdkMiddleware, SdkModel, SdkParams, SdkStreamAnswer } from './sdk-types.ts'
 import { begun, watched } from './stream-watch.ts'
-import {
-  type CheckedOptions,
-  callOptions,
-  checkOptions,
-  othersOptions,
-  type SessionChoice,
-  type UndertextOptions,
-} from './undertext-options.ts'
-
-/** What the middleware needs of a store. */
-export type UndertextStore = Pick<
-  Store,
-  | 'append'
-  | 'getMessages'
-  | 'hideMessages'
-  | 'listCompactions'
-  | 'recordResponse'
-  | 'undoCompaction'
-  | 'withOverflowRecovery'
->
-
-/** How often an answer is recorded anew when somebody else appended meanwhile; after that it goes behind whatever is there. */
-const MOST_TRIES = 5
+import { callOptions, checkOptions, type SessionChoice, type UndertextOptions } from './undertext-options.ts'
 
 /**
  * A middleware for the AI SDK's `wrapLanguageModel` (ai 5, 6 and 7): `generateText`, `streamText` and what is built on them keep
@@ -87,7 +52,7 @@ export function undertext(
         )
         const answer = answerOf(result as SdkAnswer)
         if (isFailedFinish(answer.finishReason)) await giveUp(call)
-        else await record(call, request, answer)
+        else await recordAnswer(call, request, answer)
         return result
       })
     },
@@ -107,7 +72,7 @@ export function undertext(
           throw failure
         })
         const stream = watched(result.stream, {
-          whole: (answer) => unlessFailed(call, () => record(call, request, answer)),
+          whole: (answer) => unlessFailed(call, () => recordAnswer(call, request, answer)),
           broken: () => giveUp(call),
         })
         return { ...result, stream } as R
@@ -119,187 +84,9 @@ export function undertext(
 
 type WrapCall<_R> = { readonly params: object; readonly model: SdkModel }
 
-type Setting = {
-  readonly store: UndertextStore
-  readonly sessionId: SessionChoice | undefined
-  readonly options: CheckedOptions
-}
-
-/** One call of a model, and what of its prompt is new. */
-type Call = Setting & {
-  readonly id: string
-  readonly params: SdkParams
-  readonly model: SdkModel
-  readonly provider: string
-  readonly modelName: string
-  readonly system: readonly SdkMessage[]
-  /** The prompt without system messages. */
-  readonly prompt: readonly NewMessage[]
-  readonly fresh: readonly NewMessage[]
-  /** The log's last position when the prompt was read against it. */
-  readonly position: number
-  /** The compaction that took out of the view what the application did not go on from. */
-  readonly aside: string | undefined
-}
-
-async function beginCall(setting: Setting, params: SdkParams, model: SdkModel): Promise<Call> {
-  const { store, options } = setting
-  const names = namesOf(model)
-  const provider = options.provider ?? names.provider
-  const modelName = options.model ?? names.model
-  const id = sessionOf(setting, params, { provider, model: modelName })
-  const system = params.prompt.filter(({ role }) => role === 'system')
-  const spoken = params.prompt.filter(({ role }) => role !== 'system')
-  const prompt = fromSdkPrompt(spoken, provider)
-  const { fresh, beyond, position } = await readSession(store, id, prompt, options.history)
-  const aside = await setAside(store, id, beyond, options)
-  return { ...setting, id, params, model, provider, modelName, system, prompt, fresh, position, aside }
-}
-
-function sessionOf(
-  { sessionId }: Setting,
-  params: SdkParams,
-  names: { readonly provider: string; readonly model: string },
-): string {
-  const chosen =
-    callOptions(params).sessionId ??
-    (typeof sessionId === 'function' ? sessionId({ params, ...names }) : sessionId)
-  if (chosen === undefined)
-    throw invalid('undertext: no session: pass a sessionId, or providerOptions: { undertext: { sessionId } }')
-  return check(nameSchema, chosen, 'undertext: sessionId')
-}
-
-/** Sends the request, shorter when it overflows; answers what came, and the request it came of. */
-async function ask<R>(
-  call: Call,
-  send: (params: SdkParams) => Promise<R>,
-): Promise<{ readonly request: PreparedRequest; readonly result: R }> {
-  const { options, params, id } = call
-  const system = call.system.map(({ content }) => content as string).join('\n\n')
-  const more =
-    typeof options.request === 'function' ? options.request({ sessionId: id, params }) : options.request
-  return call.store.withOverflowRecovery(
-    id,
-    async (request) => {
-      options.onPrepared?.(request)
-      return { request, result: await send(sentParams(call, system, request)) }
-    },
-    {
-      ...(options.auto !== undefined && { auto: options.auto }),
-      ...more,
-      provider: call.provider,
-      model: call.modelName,
-      prompt: call.fresh,
-      ...(system !== '' && { system }),
-      ...(params.tools !== undefined && { tools: params.tools }),
-      ...(params.maxOutputTokens !== undefined && { maxOutputTokens: params.maxOutputTokens }),
-      ...(params.abortSignal !== undefined && { signal: params.abortSignal }),
-    },
-  )
-}
-
-/** What the model is called with: everything as it came, but for the prompt. */
-function sentParams(
-  { params, model, provider, system }: Call,
-  asked: string,
-  request: PreparedRequest,
-): SdkParams {
-  const target = { version: versionOf(model), provider }
-  const prompt = [...systemOf(system, asked, request.system), ...toSdkPrompt(request.messages, target)]
-  return { ...params, prompt, ...othersOptions(params) }
-}
-
-/** The system messages as they came, with their options; what was added to them stands behind. */
-function systemOf(
-  given: readonly SdkMessage[],
-  asked: string,
-  prepared: string | undefined,
-): readonly SdkMessage[] {
-  if (prepared === undefined || prepared === asked) return given
-  if (!prepared.startsWith(asked)) return [{ role: 'system', content: prepared }]
-  return [...given, { role: 'system', content: prepared.slice(asked.length).replace(/^\n\n/, '') }]
-}
-
 function answerOf({ content, finishReason, usage, providerMetadata, response }: SdkAnswer): Answer {
   const responseId = typeof response?.id === 'string' ? response.id : undefined
   return { content, finishReason, usage, providerMetadata, responseId }
-}
-
-/** Stores what was new of the prompt and the answer, all or nothing. */
-async function record(call: Call, request: PreparedRequest, answer: Answer): Promise<void> {
-  const { store, options, id, provider } = call
-  const said = messageOfAnswer(answer, provider)
-  const messages = said === undefined ? [] : [said]
-  const usage = usageIn(answer, provider)
-  const stopReason = stopReasonIn(answer.finishReason)
-  let { fresh, position } = call
-  for (let tries = 1; ; tries++) {
-    if (fresh.length === 0 && messages.length === 0) return
-    let result: RecordedResponse
-    try {
-      result = await store.recordResponse(id, {
-        messages,
-        prompt: fresh.map(storedMessage),
-        request,
-        ...(usage !== undefined && { usage }),
-        ...(stopReason !== undefined && { stopReason }),
-        ...(tries < MOST_TRIES && { expectedPosition: position }),
-      })
-    } catch (error) {
-      if (isUndertextError(error, 'POSITION_CONFLICT') && tries < MOST_TRIES) {
-        // Somebody appended meanwhile, perhaps the very prompt.
-        ;({ fresh, position } = await readSession(store, id, call.prompt, options.history))
-        continue
-      }
-      // What failed behind the append, noting the usage say, must not have it all told, and stored, once more.
-      if (await isStored(call, messages, position + fresh.length + messages.length)) return
-      if (options.onRecordError === undefined) throw error
-      options.onRecordError(error, { sessionId: id, prompt: fresh.map(storedMessage), messages })
-      return
-    }
-    tellRecorded(options, result)
-    return
-  }
-}
-
-/** Whether prompt and answer stand at the end of the log, up to this position at least. */
-async function isStored(
-  { store, id, prompt }: Call,
-  said: readonly NewMessage[],
-  position: number,
-): Promise<boolean> {
-  try {
-    const read = await readSession(store, id, [...prompt, ...said], 'whole')
-    return read.position >= position && read.fresh.length === 0 && read.beyond.length === 0
-  } catch {
-    // It cannot be told: the caller learns what failed first.
-    return false
-  }
-}
-
-/** The answer is stored: what a callback throws must not look as if it were not. */
-function tellRecorded({ onRecorded }: CheckedOptions, result: RecordedResponse): void {
-  try {
-    onRecorded?.(result)
-  } catch (error) {
-    process.emitWarning(`undertext: onRecorded threw ${errorName(error)}`, {
-      type: 'UndertextWarning',
-      code: 'UNDERTEXT_LISTENER',
-    })
-  }
-}
-
-/** After a call without a whole answer the session is as it was before, or has the prompt where that is wanted. */
-async function giveUp({ store, options, id, fresh, position, aside }: Call): Promise<void> {
-  const prompt = fresh.map(storedMessage)
-  try {
-    if (!options.keepPromptOnFailure) {
-      if (aside !== undefined) await store.undoCompaction(id, aside)
-    } else if (prompt.length > 0) await store.append(id, prompt, { expectedPosition: position })
-  } catch (error) {
-    // The caller learns why the call failed, which weighs more.
-    options.onRecordError?.(error, { sessionId: id, prompt, messages: [] })
-  }
 }
 
 function checkStore(store: unknown): void {

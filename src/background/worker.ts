@@ -5,10 +5,8 @@ import { type CheckedConfig, mayAskModel } from '../compaction/config.ts'
 import type { CompactionResult } from '../compaction/result.ts'
 import { timeLimit } from '../compaction/waiting.ts'
 import type { Configuration } from '../config/configuration.ts'
-import { readCall } from '../config/layers.ts'
 import { runConfig } from '../config/run-config.ts'
 import type { CheckedCall } from '../config/settings.ts'
-import { type JsonObject, jsonProblem } from '../core/json.ts'
 import { MAX_TIMER_MS } from '../core/timer.ts'
 import { isUndertextError, type UndertextError } from '../errors.ts'
 import type { Events, JobEvent } from '../events.ts'
@@ -16,6 +14,7 @@ import { claimName, LEASE_HOLDER, liveRuns } from '../process.ts'
 import type { ClaimedJob, Job, JobClaim, Session, Storage } from '../storage/storage.ts'
 import type { Guard } from './guard.ts'
 import { MOST_ATTEMPTS, MOST_REPLANS, type Outcome, outcomeOfError, outcomeOfResult } from './outcome.ts'
+import { storableCall, storedCall } from './stored-call.ts'
 
 /** How long a claim holds without being renewed, and how often it is renewed, milliseconds. */
 const CLAIM_MS = 60_000
@@ -106,7 +105,7 @@ export class Worker {
     },
   ): Promise<Job> {
     const { call, replans, hurry, isOffered = false } = asked
-    const request = { config: storable(call), replans, isOffered }
+    const request = { config: storableCall(call), replans, isOffered }
     const { job, isNew } = await this.#port.storage.jobs.enqueue(
       sessionId,
       { id: uuidv7(), request, notBefore: Date.now() },
@@ -445,25 +444,4 @@ function about({ sessionId, id, attempts }: Job): {
   readonly attempt: number
 } {
   return { sessionId, jobId: id, attempt: attempts }
-}
-
-/** What of a call can be stored: plain data. A summarizer, stages of one's own and a signal stay in this process. */
-function storable(call: CheckedCall): JsonObject {
-  const entries = Object.entries(call).filter(([, value]) => isPlain(value))
-  return Object.fromEntries(entries) as JsonObject
-}
-
-function isPlain(value: unknown): boolean {
-  if (value === undefined) return false
-  return jsonProblem(value) === undefined
-}
-
-/** Another version of this package may have stored what this one refuses; then the settings in force count alone. */
-function storedCall(config: JsonObject): CheckedCall {
-  try {
-    return readCall(config, 'compactInBackground')
-  } catch (error) {
-    if (!isUndertextError(error, 'INVALID_INPUT')) throw error
-    return {}
-  }
 }

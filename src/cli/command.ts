@@ -59,9 +59,9 @@ export type Context = {
    * there for writing, and `write` makes it, with its folder where it is the default one.
    */
   open(access: 'read' | 'change' | 'write', options?: Pick<OpenOptions, 'config'>): Promise<SqliteStore>
-  /** A session by its id, a part of its beginning that only one has, or `@` for the one that was made last. Throws `SESSION_NOT_FOUND`, or says which there are. */
+  /** The id of a session by itself, a beginning that only one has, or `@` for the one changed last. Throws `SESSION_NOT_FOUND`, `AMBIGUOUS`. */
   session(store: SqliteStore, given: string): Promise<string>
-  /** A compaction's or run's id by its beginning, or `@` for the newest. */
+  /** The id of a compaction or a run by itself, a beginning or an end that only one has, or `@` for the newest run. Throws `COMPACTION_NOT_FOUND`, `AMBIGUOUS`. */
   compaction(store: SqliteStore, sessionId: string, given: string): Promise<string>
   /** Asks yes or no on the terminal; true at once with `--yes`, false when nobody can be asked. Ctrl-C throws `INTERRUPTED`. */
   confirm(question: string): Promise<boolean>

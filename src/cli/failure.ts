@@ -39,9 +39,10 @@ const SENTENCES: { readonly [code in string]?: (facts: never) => string } = {
     `The store is busy: another program did not let go of it for ${waitedMs} ms, and nothing was written.`,
   STORE_CORRUPT: ({ detail }: { detail: string }) =>
     `The store is damaged (${detail}). Restore a copy of it.`,
-  // The name of a function in front of it says nothing here.
+  ABORTED: () => 'Interrupted; nothing was changed.',
+  // The name of a function in front of it says nothing here; that of a field does.
   INVALID_INPUT: ({ problems }: { problems: string }) =>
-    `This cannot be: ${problems.replaceAll(/^[a-z][A-Za-z]+: /gm, '')}`,
+    `This cannot be: ${problems.replaceAll(/^[a-z][A-Za-z]+: (?!must )/gm, '')}`,
   INPUT_NOT_VISIBLE: ({
     compactionId,
     why,

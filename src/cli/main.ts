@@ -2,6 +2,8 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { writeSync } from 'node:fs'
+import { userInfo } from 'node:os'
+import { isAbsolute, join } from 'node:path'
 import type { Writable } from 'node:stream'
 import { PACKAGE_VERSION } from '../version.ts'
 import type { Sink } from './command.ts'
@@ -31,10 +33,12 @@ const readerLeft = new AbortController()
 function sinkOf(stream: NodeJS.WriteStream): Sink {
   let isGone = false
   stream.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE') cannotWrite(stream, error)
-    if (!isChanging) process.exit(EXIT.done)
     isGone = true
-    if (stream === process.stdout) readerLeft.abort()
+    // Remarks and errors that nobody reads change nothing: the exit code is all that is left to say it.
+    if (stream !== process.stdout) return
+    if (error.code !== 'EPIPE') cannotWrite(error)
+    if (!isChanging) process.exit(EXIT.done)
+    readerLeft.abort()
   })
   return {
     isTerminal: stream.isTTY === true,
@@ -51,13 +55,12 @@ function sinkOf(stream: NodeJS.WriteStream): Sink {
 }
 
 /** A disk that is full, say. */
-function cannotWrite(stream: NodeJS.WriteStream, { code = 'EIO' }: NodeJS.ErrnoException): never {
-  if (stream === process.stdout)
-    try {
-      writeSync(process.stderr.fd, `undertext: The output cannot be written (${code}).\n`)
-    } catch {
-      // There is nobody to tell.
-    }
+function cannotWrite({ code = 'EIO' }: NodeJS.ErrnoException): never {
+  try {
+    writeSync(process.stderr.fd, `undertext: The output cannot be written (${code}).\n`)
+  } catch {
+    // There is nobody to tell.
+  }
   process.exit(EXIT.unusable)
 }
 
@@ -98,6 +101,12 @@ async function page(command: string, pieces: AsyncIterable<string>): Promise<boo
   return exit
 }
 
+/** Of an empty HOME, or an XDG_DATA_HOME that is no whole path, the store would be wherever one happens to be: then it is the account's own folder. */
+async function dataFolder(): Promise<string> {
+  const { data } = (await import('env-paths')).default('undertext', { suffix: '' })
+  return isAbsolute(data) ? data : join(userInfo().homedir, '.local', 'share', 'undertext')
+}
+
 const io: Io = {
   out: sinkOf(process.stdout),
   err: sinkOf(process.stderr),
@@ -110,7 +119,7 @@ const io: Io = {
     isChanging = true
   },
   version: PACKAGE_VERSION,
-  dataFolder: async () => (await import('env-paths')).default('undertext', { suffix: '' }).data,
+  dataFolder,
   pour,
   page,
 }

@@ -1,10 +1,12 @@
-import { existsSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import { chmod, mkdir, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { knownVariables, unknownVariables } from '../config/environment.ts'
+import { UndertextError } from '../errors.ts'
 import { type OpenOptions, openStore, type SqliteStore } from '../open.ts'
 import { CliError } from './cli-error.ts'
 import type { Context } from './command.ts'
+import { fileFacts, isNothingThere } from './doctor/store-file.ts'
 import { LOCATED_BY } from './location.ts'
 
 type Given = Pick<OpenOptions, 'config'> & Pick<Context, 'env' | 'err' | 'style'>
@@ -18,7 +20,8 @@ export async function openAt(
   access: 'read' | 'change' | 'write',
   { config, env, err, style }: Given,
 ): Promise<SqliteStore> {
-  if (access !== 'write' && !existsSync(path)) throw noStore(path, from)
+  if (access !== 'write' && isMissing(path)) throw noStore(path, from)
+  if (access === 'change') await refuseOthers(path)
   if (access === 'write' && from === 'default') await makeFolderOf(path)
   for (const name of unknownVariables(env))
     err.write(style.yellow(`undertext: nothing reads ${name}; docs/configuration.md has the variables.\n`))
@@ -27,6 +30,24 @@ export async function openAt(
     readonly: access === 'read',
     ...(config !== undefined && { config }),
   })
+}
+
+/** Whether there is no such file. One that may not be looked at is left to the store, which says why. */
+function isMissing(path: string): boolean {
+  try {
+    statSync(path)
+    return false
+  } catch (error) {
+    return isNothingThere(error)
+  }
+}
+
+/** A database of something else, named by a slip, must not get tables of ours from a command that found nothing in it. */
+async function refuseOthers(path: string): Promise<void> {
+  const { database } = await fileFacts(path, false)
+  if (database === undefined || database.schema !== null) return
+  const detail = 'it holds no tables of undertext, and this command makes none.'
+  throw new UndertextError('NOT_A_STORE', { location: path, detail })
 }
 
 function noStore(path: string, from: Context['location']['from']): CliError {

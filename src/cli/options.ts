@@ -12,7 +12,9 @@ export function wholeNumber(least = 0): (text: string) => number {
 
 /** An option that may be given several times, or several values with commas. */
 export function listed(text: string, before: readonly string[] = []): string[] {
-  return [...before, ...text.split(',').filter((value) => value !== '')]
+  const found = text.split(',').filter((value) => value !== '')
+  if (found.length === 0) throw new InvalidArgumentError('It names nothing.')
+  return [...before, ...found]
 }
 
 /** A share from 0 to 1. */

@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream'
-import { confirm as askConfirm, text as askText, isCancel } from '@clack/prompts'
+import { confirm as askConfirm, text as askText, isCancel, updateSettings } from '@clack/prompts'
 import { CliError } from './cli-error.ts'
 import type { Io } from './io.ts'
 import { safeText } from './output/safe-text.ts'
@@ -11,12 +11,15 @@ import { unmark } from './output/trusted-codes.ts'
  * `err`: an answer on `out` can be piped on.
  */
 
-/** Yes or no; no is what Enter says. Throws `INTERRUPTED` for Ctrl-C. */
+// Ctrl-D closes the line editor beneath a question, which would wait for ever.
+updateSettings({ aliases: { '\x04': 'cancel' } })
+
+/** Yes or no; no is what Enter says. Throws `INTERRUPTED` for Ctrl-C and Ctrl-D. */
 export async function confirm(io: Io, question: string): Promise<boolean> {
   return answered(await askConfirm({ message: plain(question), initialValue: false, ...streams(io) }))
 }
 
-/** A line. Throws `INTERRUPTED` for Ctrl-C. */
+/** A line. Throws `INTERRUPTED` for Ctrl-C and Ctrl-D. */
 export async function ask(io: Io, question: string): Promise<string> {
   return answered(await askText({ message: plain(question), ...streams(io) })) ?? ''
 }

@@ -31,7 +31,7 @@ export async function* allSessions(
 }
 
 /**
- * The id of a session: itself, a beginning that only one has, or `@` for the one made last. Throws `SESSION_NOT_FOUND`, and
+ * The id of a session: itself, a beginning that only one has, or `@` for the one changed last. Throws `SESSION_NOT_FOUND`, and
  * `AMBIGUOUS` naming some of those that begin so.
  */
 export async function findSession(store: SqliteStore, given: string): Promise<string> {

@@ -1,16 +1,27 @@
 import { invalid, isIterable } from '../core/check.ts'
+import { checkMessages } from '../core/check-messages.ts'
 import { isObject } from '../core/json.ts'
-import { checkMessages } from '../store/check-arguments.ts'
-import type { ImportEvent, ImportEvents } from './import-types.ts'
+import { UndertextError } from '../errors.ts'
+import type { ImportEvent, ImportEvents } from './import-event.ts'
+import type { CheckedImport } from './import-types.ts'
 
 /**
  * The events from their beginning, each looked at before it is handed on; what stands in a compaction and in fields is checked where they
- * are made. Throws `INVALID_INPUT` and what the events throw.
+ * are made. Every event of an import comes through here, so here an import is given up. Throws `INVALID_INPUT`, `ABORTED` and what the
+ * events throw.
  */
-export async function* checkedEvents(events: ImportEvents): AsyncGenerator<ImportEvent> {
+export async function* checkedEvents(
+  events: ImportEvents,
+  sessionId: string,
+  { signal }: Pick<CheckedImport, 'signal'>,
+): AsyncGenerator<ImportEvent> {
+  const refuseAborted = (): void => {
+    if (signal?.aborted) throw new UndertextError('ABORTED', { sessionId })
+  }
   const list: unknown = typeof events === 'function' ? events() : events
   if (!isIterable<ImportEvent>(list)) throw invalid('importSession: events must be iterable')
   for await (const event of list) {
+    refuseAborted()
     if (!isObject(event) || typeof event.type !== 'string')
       throw invalid('importSession: an event is no event')
     if (event.type === 'message') checkMessages([event.message], 'importSession: message')
@@ -18,4 +29,5 @@ export async function* checkedEvents(events: ImportEvents): AsyncGenerator<Impor
       throw invalid('importSession: an event has a type that is none')
     yield event
   }
+  refuseAborted()
 }

@@ -1,14 +1,17 @@
+import { isObject } from '../core/json.ts'
 import type { NewMessage } from '../core/message.ts'
 import { UndertextError } from '../errors.ts'
 import type { Session } from '../storage/storage.ts'
 import { Batch } from './batch.ts'
 import { checkedEvents } from './checked-events.ts'
+import type { ImportEvent, ImportEvents, ImportedCompaction } from './import-event.ts'
 import { Writing } from './import-new.ts'
-import type { CheckedImport, ImportEvent, ImportEvents, ImportHost, SessionImport } from './import-types.ts'
+import type { CheckedImport, ImportHost, SessionImport } from './import-types.ts'
 
 /**
  * Brings in what is new of a conversation that was imported before. What is there must be its beginning, word for word; what is new goes
- * behind it. Where the events can be had again, all of them are looked at before anything is written.
+ * behind it, and so is what the session does not say of itself yet. Where the events can be had again, all of them are looked at before
+ * anything is written.
  *
  * Throws `SESSION_EXISTS` for a session that is another conversation, `IMPORT_DIVERGED`.
  */
@@ -19,20 +22,25 @@ export async function extendSession(
   options: CheckedImport,
 ): Promise<SessionImport> {
   const { id: sessionId, messageCount } = session
+  const takenBack: ImportedCompaction[] = []
+  const checked = () => checkedEvents(events, sessionId, options)
   if (typeof events === 'function') {
     const known = new KnownBeginning(host, session)
-    await settleAll(known, checkedEvents(events), options)
+    await settleAll(known, checked())
     if (!known.isSomethingNew) {
       await options.beforePublish?.()
       return { sessionId, status: 'unchanged', messages: 0, existing: known.existing, compactions: [] }
     }
+    takenBack.push(...known.takenBack)
   }
   const writing = new Writing(host, sessionId, messageCount, options)
-  await settleAll(new KnownBeginning(host, session, writing), checkedEvents(events), options)
+  await writing.compactions.takeBack(sessionId, takenBack)
+  await settleAll(new KnownBeginning(host, session, writing), checked())
   await options.beforePublish?.()
-  await writing.flush()
+  await writing.finish()
   const { outcomes } = writing.compactions
   const isChanged = writing.messages > 0 || outcomes.some(({ status }) => status === 'applied')
+  if (isChanged) await learn(host, sessionId, writing, options)
   return {
     sessionId,
     status: isChanged ? 'extended' : 'unchanged',
@@ -40,6 +48,18 @@ export async function extendSession(
     existing: writing.existing,
     compactions: outcomes,
   }
+}
+
+/** Titles and models are often known only when a conversation has gone on for a while. */
+async function learn(
+  { storage }: ImportHost,
+  sessionId: string,
+  { fields }: Writing,
+  { source }: CheckedImport,
+): Promise<void> {
+  const session = await storage.session(sessionId)
+  const fresh = session && fields.newTo(session, source)
+  if (fresh !== undefined) await storage.updateSession(sessionId, fresh)
 }
 
 /**
@@ -53,37 +73,27 @@ export async function lookThrough(
 ): Promise<SessionImport> {
   const session = await host.storage.session(sessionId)
   const told = { sessionId, compactions: [] }
+  const checked = checkedEvents(events, sessionId, options)
   if (session === undefined) {
     let messages = 0
-    for await (const event of checkedEvents(events)) {
-      if (options.signal?.aborted) throw new UndertextError('ABORTED', { sessionId })
-      if (event.type === 'message') messages += 1
-    }
+    for await (const event of checked) if (event.type === 'message') messages += 1
     await options.beforePublish?.()
     return { ...told, status: 'imported', messages, existing: 0 }
   }
   const known = new KnownBeginning(host, session)
-  await settleAll(known, checkedEvents(events), options)
+  await settleAll(known, checked)
   await options.beforePublish?.()
   const { fresh, existing } = known
   return { ...told, status: fresh > 0 ? 'extended' : 'unchanged', messages: fresh, existing }
 }
 
-async function settleAll(
-  known: KnownBeginning,
-  events: AsyncIterable<ImportEvent>,
-  { signal }: CheckedImport,
-): Promise<void> {
+async function settleAll(known: KnownBeginning, events: AsyncIterable<ImportEvent>): Promise<void> {
   const batch = new Batch<ImportEvent>()
-  const settle = async (): Promise<void> => {
-    known.refuseAborted(signal)
-    await known.settle(batch.take())
-  }
   for await (const event of events) {
     batch.add(event)
-    if (batch.isFull) await settle()
+    if (batch.isFull) await known.settle(batch.take())
   }
-  await settle()
+  await known.settle(batch.take())
 }
 
 /** Passes events on, if to anybody, and knows where what is stored ends and what is new begins. */
@@ -94,6 +104,8 @@ class KnownBeginning {
   #last = 0
   #isPast = false
   #hasCompactions = false
+  /** Compactions their own system has undone. */
+  readonly takenBack: ImportedCompaction[] = []
   /** Messages that are stored, and that are not. */
   existing = 0
   fresh = 0
@@ -109,16 +121,16 @@ class KnownBeginning {
     return this.#isPast || this.#hasCompactions
   }
 
-  refuseAborted(signal: AbortSignal | undefined): void {
-    if (signal?.aborted) throw new UndertextError('ABORTED', { sessionId: this.#session.id })
-  }
-
   async settle(events: readonly ImportEvent[]): Promise<void> {
     const messages = events.flatMap((event) => (event.type === 'message' ? [event.message] : []))
     const found = await this.#host.storage.knownMessages(this.#session.id, messages)
     let next = 0
     for (const event of events) {
-      if (event.type === 'compaction') this.#hasCompactions = true
+      if (event.type === 'compaction') {
+        this.#hasCompactions = true
+        if (isObject(event.compaction) && event.compaction.undone === true)
+          this.takenBack.push(event.compaction)
+      }
       if (event.type !== 'message') {
         await this.#writing?.take(event)
         continue

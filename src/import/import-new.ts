@@ -1,10 +1,10 @@
 import { lastBlockOf } from '../core/compaction-block.ts'
 import type { NewMessage, PositionRange } from '../core/message.ts'
-import { UndertextError } from '../errors.ts'
+import { AppliedCompactions } from './applied-compactions.ts'
 import { Batch } from './batch.ts'
 import { checkedEvents } from './checked-events.ts'
-import type { CheckedImport, ImportEvent, ImportEvents, ImportHost, SessionImport } from './import-types.ts'
-import { ImportedCompactions } from './imported-compactions.ts'
+import type { ImportEvent, ImportEvents } from './import-event.ts'
+import type { CheckedImport, ImportHost, SessionImport } from './import-types.ts'
 import { ToldFields } from './session-fields.ts'
 import { othersFirst, staged } from './staging.ts'
 
@@ -19,8 +19,8 @@ export function importNew(
   const { storage, estimator } = host
   return staged(storage, { estimator, fields: owner === undefined ? {} : { owner } }, async ({ id }) => {
     const writing = new Writing(host, id, 0, options)
-    for await (const event of checkedEvents(events)) await writing.take(event)
-    await writing.flush()
+    for await (const event of checkedEvents(events, sessionId, options)) await writing.take(event)
+    await writing.finish()
     await beforePublish?.()
     const { messages, existing, compactions, fields } = writing
     const detail = {
@@ -42,12 +42,11 @@ export function importNew(
 export class Writing {
   readonly #host: ImportHost
   readonly #sessionId: string
-  readonly #options: CheckedImport
   readonly #batch = new Batch<NewMessage>()
   /** The positions of the conversation's messages, by ordinal less 1. */
   readonly #positions: number[] = []
   #position: number
-  readonly compactions: ImportedCompactions
+  readonly compactions: AppliedCompactions
   readonly fields = new ToldFields()
   /** Messages that were written. */
   messages = 0
@@ -59,12 +58,11 @@ export class Writing {
     this.#host = host
     this.#sessionId = sessionId
     this.#position = position
-    this.#options = options
     const { source, actor, reason } = options
-    this.compactions = new ImportedCompactions(host.storage, { source, actor, reason })
+    this.compactions = new AppliedCompactions(host.storage, { source, actor, reason })
   }
 
-  /** The next event. Throws `INVALID_INPUT`, `ABORTED` and what the storage throws. */
+  /** Takes the next event. Throws `INVALID_INPUT` and what the storage throws. */
   async take(event: ImportEvent): Promise<void> {
     if (event.type === 'fields') this.fields.add(event)
     else if (event.type === 'compaction') {
@@ -85,12 +83,19 @@ export class Writing {
     if (this.#batch.isFull || lastBlockOf(message.content) !== undefined) await this.flush()
   }
 
+  /** Writes the last of it. */
+  async finish(): Promise<void> {
+    await this.flush()
+    await this.compactions.settle(this.#sessionId)
+  }
+
   /** Writes what is waiting. */
   async flush(): Promise<void> {
-    const { signal } = this.#options
-    if (signal?.aborted) throw new UndertextError('ABORTED', { sessionId: this.#sessionId })
     const messages = this.#batch.take()
     if (messages.length === 0) return
+    // A block stands for what is visible.
+    if (messages.some(({ content }) => lastBlockOf(content) !== undefined))
+      await this.compactions.settle(this.#sessionId)
     const { messages: appended } = await this.#host.storage.append(this.#sessionId, messages, this.#position)
     for (const { position, existing } of appended) {
       this.#positions.push(position)

@@ -2,13 +2,6 @@ import { z } from 'zod'
 import { jsonObjectSchema, labelSchema, nameSchema } from '../core/check.ts'
 import type { NewMessage } from '../core/message.ts'
 import type { AppendedMessage, Storage } from '../storage/storage.ts'
-import type { CompactionEvent, FieldsEvent, MessageEvent, Place } from '../transfer/source.ts'
-
-/** What an import is told, in order: a conversation's messages, what is known of it, and the compactions it had. */
-export type ImportEvent = FieldsEvent | Placeless<MessageEvent> | Placeless<CompactionEvent>
-
-/** Where something stood is for those who read files. */
-type Placeless<E> = Omit<E, 'at'> & { readonly at?: Place }
 
 const rangeSchema = z
   .tuple([z.int().positive(), z.int().positive()])
@@ -92,7 +85,3 @@ export type ImportHost = {
     appended: readonly AppendedMessage[],
   ): Promise<unknown>
 }
-
-/** Where the events of an import come from. A function gives the same ones each time it is called. */
-export type ImportEvents = EventList | (() => EventList)
-export type EventList = AsyncIterable<ImportEvent> | Iterable<ImportEvent>

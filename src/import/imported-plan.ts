@@ -3,7 +3,7 @@ import { planRewind } from '../core/rewind.ts'
 import { condensePlan } from '../core/stages/summarize.ts'
 import { measureMessage } from '../core/tokens.ts'
 import type { View, ViewRow } from '../core/view.ts'
-import type { ImportedCompaction } from '../transfer/source.ts'
+import type { ImportedCompaction } from './import-event.ts'
 
 /*
  * A compaction that another system made, as plans of ours. What that system hid may be more than the laws allow: half of a tool call, a

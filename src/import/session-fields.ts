@@ -1,9 +1,9 @@
 import { check } from '../core/check.ts'
-import type { JsonObject } from '../core/json.ts'
-import type { SessionFields } from '../storage/storage.ts'
-import type { FieldsEvent } from '../transfer/source.ts'
+import { isObject, type JsonObject } from '../core/json.ts'
+import type { Session, SessionFields } from '../storage/storage.ts'
+import type { FieldsEvent } from './import-event.ts'
 import { fieldsEventSchema } from './import-types.ts'
-import { labelOf } from './imported-compactions.ts'
+import { labelOf } from './label-of.ts'
 
 /** What is told of a conversation on the way: the last word counts, metadata is put together. */
 export class ToldFields {
@@ -31,4 +31,23 @@ export class ToldFields {
     const isEmpty = Object.keys(this.#metadata).length === 0
     return { ...this.#fields, ...(!isEmpty && { metadata: { [source]: this.#metadata } }) }
   }
+
+  /** What a session does not say yet of itself; `undefined` where it says it all. What it says stays: it may have been given here. */
+  newTo({ title, provider, model, metadata }: Session, source: string): SessionFields | undefined {
+    const told = this.#fields
+    const isSameProvider = provider === undefined || provider === told.provider
+    const there = metadata?.[source] ?? {}
+    const isMore = isObject(there) && Object.keys(this.#metadata).some((name) => !Object.hasOwn(there, name))
+    const fields: SessionFields = {
+      ...(title === undefined && told.title !== undefined && { title: told.title }),
+      ...(model === undefined && isSameProvider && modelFields(told)),
+      ...(isMore && { metadata: { ...metadata, [source]: { ...this.#metadata, ...there } } }),
+    }
+    return Object.keys(fields).length === 0 ? undefined : fields
+  }
+}
+
+function modelFields({ provider, model }: SessionFields): SessionFields {
+  if (model === undefined) return {}
+  return { model, ...(provider !== undefined && { provider }) }
 }

@@ -1,7 +1,10 @@
 import { v7 as uuidv7 } from 'uuid'
+import { isUndertextError, UndertextError } from '../errors.ts'
 import { isHolderAlive, LEASE_HOLDER, liveRuns } from '../process.ts'
 import type { Session, StagedSession, Storage } from '../storage/storage.ts'
 
+/** How names of sessions begin that are on their way. */
+const STAGED = '~import/'
 /** Rows taken out in one transaction. */
 const DISCARDED_AT_ONCE = 1_000
 /** A session that nothing was written to for so long has been given up, wherever its process is. */
@@ -16,7 +19,7 @@ export async function staged<T>(
   about: Omit<StagedSession, 'id' | 'holder'>,
   work: (session: Session) => Promise<T>,
 ): Promise<T> {
-  const id = `~import/${uuidv7()}`
+  const id = `${STAGED}${uuidv7()}`
   liveRuns.add(id)
   try {
     const session = await storage.stageSession({ ...about, id, holder: LEASE_HOLDER })
@@ -27,6 +30,14 @@ export async function staged<T>(
   } finally {
     liveRuns.delete(id)
   }
+}
+
+/** An error of a session on its way under the name it was to have: the other one means nothing to anybody. */
+export function underName(error: unknown, sessionId: string): unknown {
+  if (!isUndertextError(error)) return error
+  const { facts } = error
+  if (!('sessionId' in facts) || !facts.sessionId?.startsWith(STAGED)) return error
+  return new UndertextError(error.code, { ...facts, sessionId }, { cause: error })
 }
 
 /** Takes out what imports left behind whose processes are gone. */

@@ -129,7 +129,10 @@ export type StagedWith = {
   }
 }
 
-/** A message of a session that came with an idempotency key, and whether it says the same. */
+/**
+ * A message of a session that came with an idempotency key, and whether it says the same: by role and content, and one without any content
+ * by its metadata too.
+ */
 export type KnownMessage = { readonly position: number; readonly same: boolean }
 
 export type SessionQuery = {
@@ -343,7 +346,11 @@ export type AuditEntry = {
   readonly detail: JsonObject | undefined
 }
 
-export type UndoRequest = Authorship & { readonly cascade: boolean }
+export type UndoRequest = Authorship & {
+  readonly cascade: boolean
+  /** The import that asks for it, since its source's system did the same; the audit's detail says so. */
+  readonly source?: string
+}
 
 /** What an undo or a redo did. */
 export type UndoOutcome = {

@@ -5,6 +5,7 @@ import { saidOf } from '../config/resolve.ts'
 import { RENDERING_KEYS } from '../config/settings.ts'
 import { headOf } from '../core/characters.ts'
 import { check, invalid } from '../core/check.ts'
+import { checkMessages } from '../core/check-messages.ts'
 import { lastBlockOf } from '../core/compaction-block.ts'
 import type { ExpandedSummary } from '../core/expansion.ts'
 import {
@@ -39,7 +40,7 @@ import {
   toolCallsSchema,
   toolOutputSchema,
 } from '../store-options.ts'
-import { checkId, checkMessages, isEmptyObject } from './check-arguments.ts'
+import { checkId, isEmptyObject } from './check-arguments.ts'
 import { CompactionVerbs } from './compaction-verbs.ts'
 
 /** What an append answers. */

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { v7 as uuidv7 } from 'uuid'
 import { resolveModel } from '../compaction/model.ts'
 import { check, invalid } from '../core/check.ts'
+import { checkMessages } from '../core/check-messages.ts'
 import { canonicalJson, type Json } from '../core/json.ts'
 import type { NewMessage, ViewMessage } from '../core/message.ts'
 import { isUndertextError, UndertextError } from '../errors.ts'
@@ -14,7 +15,7 @@ import type {
   Storage,
 } from '../storage/storage.ts'
 import { rewindPointSchema, rewindSchema } from '../store-options.ts'
-import { checkId, checkMessages } from './check-arguments.ts'
+import { checkId } from './check-arguments.ts'
 import { LogVerbs } from './log-verbs.ts'
 
 /** What is taken back, and what is said instead. */

@@ -1,7 +1,7 @@
 import { inConversations } from './event-cursor.ts'
 import type { FileInput } from './file-input.ts'
 import { type ImportNote, type ImportProblem, TOLD } from './import-report.ts'
-import type { ConversationEvent, MessageEvent, ReadOptions, Source, SourceEvent } from './source.ts'
+import type { ConversationEvent, PlacedMessage, ReadOptions, Source, SourceEvent } from './source.ts'
 import { storable } from './storable.ts'
 
 /** What the check found of one conversation. */
@@ -77,7 +77,7 @@ class Conversations {
     }
   }
 
-  #message(event: MessageEvent): void {
+  #message(event: PlacedMessage): void {
     const why = storable(event)
     if (why !== undefined) {
       this.#problem({ ...event.at, why })

@@ -10,7 +10,13 @@ import type { Place } from './source.ts'
 export type JsonElement = { readonly line: number } & (
   | { readonly type: 'element'; readonly list?: string; readonly element: number; readonly value: unknown }
   | { readonly type: 'field'; readonly key: string; readonly value: unknown }
-  | { readonly type: 'problem'; readonly element?: number; readonly why: string }
+  | {
+      readonly type: 'problem'
+      readonly element?: number
+      /** Whether it is a field that cannot be read, and all else is as it would be without it. */
+      readonly isField?: true
+      readonly why: string
+    }
 )
 
 export type ElementOptions = {
@@ -52,12 +58,14 @@ function elementOf(piece: Piece, maxBytes: number): JsonElement {
   const { line } = piece
   if (piece.kind === 'problem') return { type: 'problem', line, why: piece.why, ...elementIn(piece) }
   const read = readPiece(piece.bytes, maxBytes)
-  if ('problem' in read) return { type: 'problem', line, why: read.problem, ...elementIn(piece) }
   if (piece.kind === 'field') {
     const key = keyOf(piece.key)
-    if (key === undefined) return { type: 'problem', line, why: 'the name of a field is no JSON' }
+    const isField = true
+    if ('problem' in read) return { type: 'problem', line, isField, why: read.problem }
+    if (key === undefined) return { type: 'problem', line, isField, why: 'the name of a field is no JSON' }
     return { type: 'field', line, key, value: read.value }
   }
+  if ('problem' in read) return { type: 'problem', line, why: read.problem, ...elementIn(piece) }
   const list = piece.list === undefined ? undefined : keyOf(Buffer.from(piece.list))
   return {
     type: 'element',

@@ -77,9 +77,8 @@ function rowHtml(row: StoredMessage, document: SessionDocument, settings: Docume
   const pinned = row.pinned ? ' <span class="flag">pinned</span>' : ''
   const blocks = blocksOf(row, settings).map((block) => blockHtml(block, document))
   const said = blocks.filter((block) => block !== '').join('\n')
-  const name = `${rowName(row, by)}${isMessage ? ` ${row.role}` : ''}`
   return `<article class="${kind}" id="${place}" aria-labelledby="${place}-name">
-<header><h3 id="${place}-name"><a href="#${place}">${name}</a></h3><time datetime="${machineTime(row.createdAt)}">${time(row.createdAt)}</time>${pinned}</header>
+<header><h3 id="${place}-name"><a href="#${place}">${rowName(row, by)}</a></h3><time datetime="${machineTime(row.createdAt)}">${time(row.createdAt)}</time>${pinned}</header>
 ${originHtml(row, by, settings)}${reasonHtml(row, document)}${said === '' ? '<p class="label">(empty)</p>' : said}
 </article>
 `

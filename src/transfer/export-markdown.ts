@@ -77,8 +77,7 @@ function rowMarkdown(row: StoredMessage, document: SessionDocument, settings: Do
   const reason = hiddenReason(row, document)
   const by = insertedBy(row, document)
   const flags = [row.pinned ? ' · pinned' : '', reason === undefined ? '' : ' · hidden'].join('')
-  const role = row.kind === 'message' ? ` · ${row.role}` : ''
-  const heading = `### ${rowName(row, by)}${role} · ${time(row.createdAt)}${flags}`
+  const heading = `### ${rowName(row, by)} · ${time(row.createdAt)}${flags}`
   const origin = row.kind === 'message' || by === undefined ? [] : [`*Inserted by ${compactionName(by)}.*`]
   const whose = reason?.by === undefined ? '' : `: ${compactionName(reason.by)}`
   const hidden = reason === undefined ? [] : [`*Hidden, ${reason.why}${whose}.*`]

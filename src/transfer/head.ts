@@ -1,10 +1,15 @@
+import { isObject } from '../core/json.ts'
 import { readElements } from './elements.ts'
 import { jsonOf, readLines } from './lines.ts'
 import { partialJson } from './partial-json.ts'
 import type { Head, Input } from './source.ts'
+import { CONVERSATION_LIST, MESSAGE_LISTS } from './sources/transcript-shape.ts'
 
 /** How much of a file its kind is told by, in bytes. */
 const HEAD_BYTES = 256 * 1024
+
+/** How far is looked for the messages of an object: its system prompt and its tools may stand before them. */
+const LISTS_WITHIN_BYTES = 64 * 1024 * 1024
 
 /** Most values of a head. */
 const HEAD_VALUES = 200
@@ -22,10 +27,16 @@ export async function readHead(input: Input): Promise<HeadRead> {
     return { looks: input.size > bytes.length ? 'blanks' : 'an empty file', isText: false }
   const isCut = input.size > bytes.length
   const lines = await linesOf(bytes, isCut, input.name)
-  if (lines !== undefined) return { head: { name: input.name, shape: 'lines', values: lines } }
+  if (lines !== undefined) {
+    const [only, second] = lines
+    const isPart = isCut && second === undefined && isObject(only)
+    const values = isPart ? [await withMessages(only, input)] : lines
+    return { head: { name: input.name, shape: 'lines', values } }
+  }
   const first = text.trimStart()[0]
   if (first === '{') {
-    const value = partialJson(text)
+    const partial = partialJson(text)
+    const value = isCut && isObject(partial) ? await withMessages(partial, input) : partial
     return { head: { name: input.name, shape: 'object', values: value === undefined ? [] : [value] } }
   }
   if (first === '[') {
@@ -33,6 +44,37 @@ export async function readHead(input: Input): Promise<HeadRead> {
     return { head: { name: input.name, shape: 'list', values } }
   }
   return { looks: 'text that is no JSON', isText: true }
+}
+
+const LISTS = [...MESSAGE_LISTS, CONVERSATION_LIST]
+
+/** The first object of a file with the beginning of its messages, where these do not begin within the first bytes. */
+async function withMessages(
+  value: { readonly [field: string]: unknown },
+  input: Input,
+): Promise<{ readonly [field: string]: unknown }> {
+  if (LISTS.some((name) => value[name] !== undefined)) return value
+  let until = LISTS_WITHIN_BYTES
+  let at = 0
+  async function* bytes(): AsyncGenerator<Uint8Array, void, undefined> {
+    for await (const chunk of input.bytes()) {
+      yield chunk
+      at += chunk.length
+      if (at >= until) return
+    }
+  }
+  const lists: { [name: string]: unknown[] } = {}
+  for await (const piece of readElements(bytes(), { lists: LISTS, fields: () => false })) {
+    // Behind the first line's object.
+    if (piece.type === 'problem' && piece.element === undefined) break
+    if (piece.type !== 'element' || piece.list === undefined) continue
+    const list = lists[piece.list] ?? []
+    lists[piece.list] = list
+    list.push(piece.value)
+    if (list.length === HEAD_VALUES) break
+    until = Math.min(until, at + HEAD_BYTES)
+  }
+  return { ...value, ...lists }
 }
 
 async function firstBytes(input: Input): Promise<Buffer> {

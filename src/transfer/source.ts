@@ -1,9 +1,8 @@
-import type { JsonObject } from '../core/json.ts'
-import type { NewMessage, PositionRange } from '../core/message.ts'
+import type { CompactionEvent, FieldsEvent, MessageEvent } from '../import/import-event.ts'
 
 /*
- * What readers of foreign files and the import have in common. A source reads the bytes of one file and tells, in order, what stands
- * in it: conversations, their messages, compactions, and what is wrong with a place. It writes nothing, holds no more than it must,
+ * What reads a kind of foreign files. A source reads the bytes of one file and tells, in order, what stands in it: conversations, the
+ * events an import takes of them (src/import/import-event.ts), each with its place, and what is wrong with a place. It writes nothing, holds no more than it must,
  * and tells the same events each time it reads the same bytes: an import reads a file twice, once to check it and once to write.
  */
 
@@ -37,45 +36,11 @@ export type ConversationEvent = {
   readonly branchOf?: string
 }
 
-/** What is known of the conversation itself; told anywhere within it, also more than once: the last word counts. */
-export type FieldsEvent = {
-  readonly type: 'fields'
-  readonly title?: string
-  readonly provider?: string
-  readonly model?: string
-  readonly createdAt?: number
-  /** Kept as the session's metadata under the source's name. */
-  readonly metadata?: JsonObject
-}
+/** A message as it stands in the file. In a new session the nth message event of a conversation becomes position n. */
+export type PlacedMessage = MessageEvent & { readonly at: Place }
 
-/**
- * A message, to be appended. Its `idempotencyKey` is the same whenever the same message is read: made of the source's own id of it, or of its
- * place in the conversation. In a new session the nth message event of a conversation becomes position n.
- */
-export type MessageEvent = { readonly type: 'message'; readonly at: Place; readonly message: NewMessage }
-
-/** A compaction the source's system had made, told behind all messages it covers and before those appended after it. */
-export type CompactionEvent = {
-  readonly type: 'compaction'
-  readonly at: Place
-  readonly compaction: ImportedCompaction
-}
-
-export type ImportedCompaction = {
-  /** Unique within the conversation, and the same whenever it is read. */
-  readonly id: string
-  /** `condense` stands a summary for what it covers; `truncate` hides it, with a marker or without; `manual` takes it out by hand. */
-  readonly kind: 'condense' | 'truncate' | 'manual'
-  /** What it covers, by ordinals of the conversation's message events: what is still visible there when it is made, summaries included. */
-  readonly covers: readonly PositionRange[]
-  /** The summary's text, or the marker's. A condensation without one cannot be. */
-  readonly text?: string
-  readonly createdAt?: number
-  readonly reason?: string
-  readonly model?: string
-  /** Whether the source's system had undone it: it is made and undone, so that it can be put back. */
-  readonly undone?: boolean
-}
+/** A compaction as it stands in the file. */
+export type PlacedCompaction = CompactionEvent & { readonly at: Place }
 
 /** Something that was mended, left out or kept unread; the import goes on. Names places and rules, never what somebody said. */
 export type NoteEvent = {
@@ -92,8 +57,8 @@ export type ProblemEvent = { readonly type: 'problem'; readonly at: Place; reado
 export type SourceEvent =
   | ConversationEvent
   | FieldsEvent
-  | MessageEvent
-  | CompactionEvent
+  | PlacedMessage
+  | PlacedCompaction
   | NoteEvent
   | ProblemEvent
 
@@ -113,7 +78,10 @@ export type ReadOptions = {
   readonly branches: boolean
 }
 
-/** The beginning of a file, by which its kind is told: the first JSON values in it that are whole within the first 256 KB. */
+/**
+ * The beginning of a file, by which its kind is told: the first JSON values in it that are whole within the first 256 KB. Of an object whose
+ * messages begin behind that, their beginning as well.
+ */
 export type Head = {
   /** The file's name without its folder. */
   readonly name: string

@@ -1,9 +1,7 @@
 import type { PositionRange } from '../core/message.ts'
-import type { CompactionEvent, FieldsEvent, MessageEvent, SourceEvent } from './source.ts'
+import type { CompactionEvent, ImportEvent } from '../import/import-event.ts'
+import type { SourceEvent } from './source.ts'
 import { storable } from './storable.ts'
-
-/** What an import hands to the store. */
-export type StoredEvent = FieldsEvent | MessageEvent | CompactionEvent
 
 /**
  * Takes the events of one conversation and gives those that are stored: without notes, problems and messages the store would refuse. What
@@ -14,7 +12,7 @@ export class StoredEvents {
   readonly #left: number[] = []
   #ordinal = 0
 
-  take(event: SourceEvent): StoredEvent | undefined {
+  take(event: SourceEvent): ImportEvent | undefined {
     switch (event.type) {
       case 'fields':
         return event

@@ -1,4 +1,5 @@
 import { type ErrorCode, isUndertextError, UndertextError } from '../errors.ts'
+import type { ImportEvent } from '../import/import-event.ts'
 import type { SessionImport } from '../import/import-types.ts'
 import type { Store } from '../store.ts'
 import type { CheckedConversation } from './check-file.ts'
@@ -10,7 +11,7 @@ import type { ImportedConversation } from './import-report.ts'
 import { outcomeOf, refused } from './outcomes.ts'
 import { nameTaken } from './session-names.ts'
 import type { ReadOptions, Source, SourceEvent } from './source.ts'
-import { type StoredEvent, StoredEvents } from './stored-events.ts'
+import { StoredEvents } from './stored-events.ts'
 
 /** What an import needs of a store. */
 export type ImportStore = Pick<Store, 'importSession' | 'restoreSession' | 'getSession'>
@@ -100,7 +101,7 @@ class FileWriter {
   #import(
     name: string,
     { mark }: CheckedConversation,
-    events: AsyncIterable<StoredEvent> | (() => AsyncIterable<StoredEvent> | readonly StoredEvent[]),
+    events: AsyncIterable<ImportEvent> | (() => AsyncIterable<ImportEvent> | readonly ImportEvent[]),
   ): Promise<SessionImport> {
     const { store, source, options } = this.#writing
     const { owner, actor, reason, signal, dryRun } = options
@@ -118,7 +119,7 @@ class FileWriter {
   }
 
   /** The one conversation of a file, from its beginning. */
-  async *#afresh(): AsyncGenerator<StoredEvent, void, undefined> {
+  async *#afresh(): AsyncGenerator<ImportEvent, void, undefined> {
     const cursor = this.#open()
     try {
       if (!(await cursor.next())) throw this.#changed()
@@ -130,10 +131,10 @@ class FileWriter {
   }
 
   /** One of several conversations: all of it, or where it is long the events as they come. */
-  async #held(): Promise<AsyncIterable<StoredEvent> | (() => readonly StoredEvent[])> {
+  async #held(): Promise<AsyncIterable<ImportEvent> | (() => readonly ImportEvent[])> {
     await this.#next()
     const rest = this.#stored(this.#cursor.rest())
-    const held: StoredEvent[] = []
+    const held: ImportEvent[] = []
     while (held.length < HELD_EVENTS) {
       const { done, value } = await rest.next()
       if (done === true) return () => held
@@ -146,7 +147,7 @@ class FileWriter {
     if (!(await this.#cursor.next())) throw this.#changed()
   }
 
-  async *#stored(events: AsyncIterable<SourceEvent>): AsyncGenerator<StoredEvent, void, undefined> {
+  async *#stored(events: AsyncIterable<SourceEvent>): AsyncGenerator<ImportEvent, void, undefined> {
     const stored = new StoredEvents()
     for await (const event of events) {
       const taken = stored.take(event)

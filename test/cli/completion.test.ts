@@ -75,6 +75,8 @@ describe('candidates', () => {
   it('are ids, but none that a shell would take apart', async () => {
     expect(await candidates('show', '')).toEqual(['@', 'tall-1', 'talk', 'older', 'empty', 'gone'])
     expect(await candidates('show', '--full', 'ta')).toEqual(['tall-1', 'talk'])
+    expect(await candidates('export', 'older', 'talk', 'ta')).toEqual(['tall-1', 'talk'])
+    expect(await candidates('show', 'older', 'ta')).toEqual([])
     const [condensed, manual] = small.compactions
     expect(await candidates('undo', 'talk', '')).toEqual([
       '@',

@@ -25,14 +25,14 @@ it('shows what went and what came', async () => {
     '--- the view without it: 8 rows',
     '+++ the view with it: 5 rows',
     '',
-    '- #1 user: Does the kettle work?',
-    '- #2 assistant: → look {"at":"kettle"}',
-    '- #3 tool: ← look, 28 B: It is cold. Its plug is out.',
-    '- #4 assistant: No: its plug is out.',
+    '- 1 · user: Does the kettle work?',
+    '- 2 · assistant: → look {"at":"kettle"}',
+    '- 3 · tool: ← look, 28 B: It is cold. Its plug is out.',
+    '- 4 · assistant: No: its plug is out.',
     '+ summary',
     '+   The plug was out.',
-    '  #5 user: Put it in.',
-    '  #6 assistant: Done.',
+    '  5 · user: Put it in.',
+    '  6 · assistant: Done.',
     '  … 2 rows alike',
   ])
 })
@@ -44,7 +44,7 @@ it('shows of one that is undone what a redo would do', async () => {
     expect.stringContaining('+++ the view as a redo would make it: 4 rows'),
   ])
   expect(lines.filter((line) => line.startsWith('- '))).toEqual([
-    expect.stringMatching(/^- #6 assistant .*: Done\.$/),
+    expect.stringMatching(/^- 6 · assistant .*: Done\.$/),
   ])
 })
 

@@ -79,8 +79,10 @@ describe('purge', () => {
     expect(wrong.err).toContain(
       '8 messages and 2 compactions of session talk (The kettle) will be removed for good.',
     )
-    const interrupted = await typed('\x03')
-    expect([interrupted.exit, await isThere()]).toEqual([130, true])
+    for (const key of ['\x03', '\x04']) {
+      const interrupted = await typed(key)
+      expect([interrupted.exit, await isThere()]).toEqual([130, true])
+    }
     expect((await typed('talk\r')).exit).toBe(0)
     expect(await isThere()).toBe(false)
   })
@@ -140,6 +142,16 @@ describe('doctor', () => {
     expect(out).toContain('  UNDERTEXT_THRESHOLD=0.7')
     expect(out).toContain('✗ Nothing reads the variable UNDERTEXT_THRESHHOLD.')
     expect(out).not.toContain('secret')
+  })
+
+  it('tells once of a setting that cannot be read', async () => {
+    const { exit, json } = await runCli(['doctor', '--json', '--db', small.path], {
+      env: { UNDERTEXT_THRESHOLD: 'abc' },
+    })
+    expect(exit).toBe(1)
+    expect(json).toMatchObject({
+      problems: [{ code: 'INVALID_INPUT', message: 'This cannot be: UNDERTEXT_THRESHOLD: must be a number' }],
+    })
   })
 
   it('brings a store of an older version up with --upgrade, which reading does not', async () => {

@@ -1,5 +1,6 @@
 import { execFile, spawn } from 'node:child_process'
 import { closeSync, existsSync, openSync } from 'node:fs'
+import { userInfo } from 'node:os'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Bundled } from '../support/bundled.ts'
@@ -49,6 +50,19 @@ it('finds the default store in the data folder of the user', async () => {
     expect((failed as { stderr: string }).stderr).toContain(`${small.folder}/undertext/undertext.db`)
 })
 
+it.skipIf(process.platform !== 'linux')(
+  "is in the account's own folder where the variables name no whole path",
+  async () => {
+    const { homedir } = userInfo()
+    for (const more of [{ XDG_DATA_HOME: 'here' }, { XDG_DATA_HOME: '', HOME: '' }]) {
+      const { stdout } = await start(['doctor', '--json'], { UNDERTEXT_DB: '', ...more }).catch(
+        (error) => error as { stdout: string },
+      )
+      expect(JSON.parse(stdout).store.path).toBe(`${homedir}/.local/share/undertext/undertext.db`)
+    }
+  },
+)
+
 it('ends quietly when whoever reads goes away', async () => {
   await small.change((store) =>
     store.append('long', [{ role: 'user', content: 'a line that is long\n'.repeat(200_000) }]),
@@ -89,6 +103,24 @@ it('stores what it was asked to store, though nobody reads what it tells', async
   expect(await new Promise((resolve) => child.on('close', resolve))).toBe(0)
   const { stdout } = await start(['log', 'wordy', '--json'])
   expect((JSON.parse(stdout) as { runs: unknown[] }).runs.length).toBe(1)
+})
+
+it('keeps its exit code when nobody reads its errors', async () => {
+  const child = spawn(process.execPath, [bundled.script, 'show', 'nobody'], {
+    env: { ...process.env, UNDERTEXT_DB: small.path },
+  })
+  child.stderr.destroy()
+  expect(await new Promise((resolve) => child.on('close', resolve))).toBe(3)
+})
+
+it.skipIf(!existsSync('/dev/full'))('keeps its exit code when its errors cannot be written', async () => {
+  const full = openSync('/dev/full', 'w')
+  const child = spawn(process.execPath, [bundled.script, 'show', 'nobody'], {
+    env: { ...process.env, UNDERTEXT_DB: small.path },
+    stdio: ['ignore', 'ignore', full],
+  })
+  expect(await new Promise((resolve) => child.on('close', resolve))).toBe(3)
+  closeSync(full)
 })
 
 it.skipIf(!existsSync('/dev/full'))('says when its output cannot be written', async () => {

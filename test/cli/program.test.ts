@@ -1,5 +1,7 @@
+import { symlinkSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import BetterSqlite3 from 'better-sqlite3'
 import { build } from 'esbuild'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { COMMANDS } from '../../src/cli/commands.ts'
@@ -49,6 +51,12 @@ describe('help', () => {
   it('tells the version', async () => {
     expect(await runCli(['--version'])).toMatchObject({ exit: 0, out: '9.8.7\n' })
   })
+
+  it('is text with --json too', async () => {
+    expect(await runCli(['--json', '--version'])).toMatchObject({ exit: 0, out: '9.8.7\n' })
+    for (const argv of [['--help'], ['help', 'log'], ['log', '--help'], []])
+      expect((await runCli([...argv, '--json'])).out, argv.join(' ')).toBe((await runCli(argv)).out)
+  })
 })
 
 describe('wrong use', () => {
@@ -64,6 +72,8 @@ describe('wrong use', () => {
     [['show', 'talk', '--role', 'robot'], 'Allowed choices are system, user, assistant, tool.', ''],
     [['verify', 'talk', '--all'], 'not both', ''],
     [['sessions', '--db', ''], '--db names no file.', ''],
+    [['compact', 'talk', '--dry-run', '--provider', ''], 'provider: must not be empty', ''],
+    [['compact', 'talk', '--dry-run', '--stage', ''], "'--stage <name>' argument '' is invalid", ''],
   ])('%j exits with 2 and says why', async (argv, why, hint) => {
     const { exit, out, err } = await runCli(argv, { env: { UNDERTEXT_DB: small.path } })
     expect([exit, out]).toEqual([2, ''])
@@ -94,6 +104,45 @@ describe('where the store is', () => {
     const { exit, err } = await runCli(['sessions'], { dataFolder: small.folder })
     expect(exit).toBe(3)
     expect(err).toContain(`There is no store at ${join(small.folder, 'undertext.db')} (the default place).`)
+  })
+
+  it('is told apart from a file that may not be looked at', async () => {
+    const path = join(small.folder, 'loop.db')
+    symlinkSync(path, path)
+    const { exit, err } = await runCli(['sessions', '--db', path])
+    expect([exit, err.split('\n')[0]]).toEqual([
+      5,
+      `undertext: The store ${JSON.stringify(path)} cannot be used: it cannot be looked at (ELOOP).`,
+    ])
+    const { exit: found, json } = await runCli(['doctor', '--json', '--db', path])
+    expect(found).toBe(1)
+    expect(json).toMatchObject({
+      ok: false,
+      store: { exists: true, size: null, error: 'ELOOP' },
+      problems: [{ code: 'STORE_UNAVAILABLE' }],
+    })
+  })
+
+  it('is no database of something else: a command that changes a session puts no tables into it', async () => {
+    const path = join(small.folder, 'other.db')
+    const other = new BetterSqlite3(path)
+    other.exec('create table theirs (a)')
+    const tables = () => other.prepare('select name from sqlite_master').pluck().all()
+    for (const argv of [
+      ['compact', 'talk'],
+      ['undo', 'talk', '@'],
+      ['redo', 'talk', '@'],
+      ['verify', '--repair'],
+      ['purge', 'talk', '--yes'],
+      ['doctor', '--upgrade'],
+      ['chat', 'talk', '--echo', '--message', 'hi'],
+    ]) {
+      const { exit, json } = await runCli([...argv, '--json', '--db', path])
+      expect([argv, exit, json]).toMatchObject([argv, 5, { error: { code: 'NOT_A_STORE' } }])
+    }
+    expect(tables()).toEqual(['theirs'])
+    expect(other.pragma('journal_mode', { simple: true })).toBe('delete')
+    other.close()
   })
 
   it('names a variable that nothing reads, and goes on', async () => {

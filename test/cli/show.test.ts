@@ -21,19 +21,19 @@ it('shows the view, with its summary set apart', async () => {
     'talk · The kettle',
     '8 messages stored, 5 rows in the view; shown: the view',
     '',
-    `── summary of #1–#4 by ${condensed!.id} · ${iso(createdAt)}`,
+    `── summary of positions 1–4 by ${condensed!.id} · ${iso(createdAt)}`,
     '  The plug was out.',
     '',
-    '#5 user · 2026-03-01T10:05:00.000Z',
+    '5 · user · 2026-03-01T10:05:00.000Z',
     '  Put it in.',
     '',
-    '#6 assistant · 2026-03-01T10:06:00.000Z',
+    '6 · assistant · 2026-03-01T10:06:00.000Z',
     '  Done.',
     '',
-    '#7 user · 2026-03-01T10:07:00.000Z · pinned',
+    '7 · user · 2026-03-01T10:07:00.000Z · pinned',
     '  Thank you',
     '',
-    '#8 assistant · 2026-03-01T10:08:00.000Z',
+    '8 · assistant · 2026-03-01T10:08:00.000Z',
     '  It boils.',
   ])
 })
@@ -44,10 +44,10 @@ it('shows what is hidden, and why, with --full', async () => {
   const hidden = `hidden: condensed by ${id}, ${iso(createdAt)}`
   expect(lines.slice(2)).toEqual([
     '',
-    `#2 assistant · ${iso(minute(2))} · ${hidden}`,
+    `2 · assistant · ${iso(minute(2))} · ${hidden}`,
     '  → look {"at":"kettle"}',
     '',
-    `#3 tool · ${iso(minute(3))} · ${hidden}`,
+    `3 · tool · ${iso(minute(3))} · ${hidden}`,
     '  ← look, 28 B',
     '    It is cold.',
     '    Its plug is out.',
@@ -183,7 +183,7 @@ it('says of rows with nothing in them, of none at all, and of what was taken bac
   const [taken] = await small.change((store) => store.listCompactions('quiet'))
   const { lines } = await show('quiet', '--full', '--to', '1')
   expect(lines.slice(-2)).toEqual([
-    `#1 tool · ${iso(createdAt)} · hidden: taken out by ${taken!.id}, ${iso(taken!.createdAt)}`,
+    `1 · tool · ${iso(createdAt)} · hidden: taken out by ${taken!.id}, ${iso(taken!.createdAt)}`,
     '  (nothing that a model is sent)',
   ])
 })

@@ -92,10 +92,22 @@ describe('what is sent besides', () => {
     const tools = join(small.folder, 'tools.json')
     writeFileSync(system, 'Be brief. '.repeat(40))
     writeFileSync(tools, JSON.stringify([{ name: 'look', description: 'Looks at a thing.' }]))
-    const { json } = await stats('talk', '--system', system, '--tools', tools, '--json')
+    const { json } = await stats('talk', '--system-file', system, '--tools', tools, '--json')
     const [{ breakdown }] = (json as { models: [{ breakdown: Record<string, number> }] }).models
     expect(breakdown.system).toBeGreaterThan(80)
     expect(breakdown.tools).toBeGreaterThan(0)
+  })
+
+  it('counts a system prompt that is given as text the same, and takes one of the two', async () => {
+    const system = join(small.folder, 'system.txt')
+    writeFileSync(system, 'Be brief.')
+    const [byText, byFile] = [
+      await stats('talk', '--system', 'Be brief.', '--json'),
+      await stats('talk', '--system-file', system, '--json'),
+    ]
+    expect(byText.json).toEqual(byFile.json)
+    expect(byText.json).not.toEqual((await stats('talk', '--json')).json)
+    expect(await stats('talk', '--system', 'Be brief.', '--system-file', system)).toMatchObject({ exit: 2 })
   })
 
   it('is refused where a file is not what it must be', async () => {
@@ -107,7 +119,7 @@ describe('what is sent besides', () => {
       exit: 6,
       err: `undertext: ${bad} is not JSON.\n`,
     })
-    const missing = await stats('talk', '--system', join(small.folder, 'none.txt'))
+    const missing = await stats('talk', '--system-file', join(small.folder, 'none.txt'))
     expect(missing).toMatchObject({
       exit: 3,
       err: `undertext: ${join(small.folder, 'none.txt')} is not there.\n`,
@@ -129,4 +141,28 @@ it("shows what was billed, and the provider's report as the source", async () =>
 it('fits a narrow terminal', async () => {
   const { lines } = await runCli(['stats', 'talk', '--db', small.path], { columns: 40 })
   for (const line of lines) expect(line.length, line).toBeLessThanOrEqual(40)
+})
+
+it('refuses a list of models that names none, and a folder for a file', async () => {
+  for (const none of ['', ',']) {
+    const { exit, err } = await stats('talk', '--model', none)
+    expect([exit, err.split('\n')[0]]).toEqual([
+      2,
+      `undertext: Option '--model <provider/model>' argument '${none}' is invalid. It names nothing.`,
+    ])
+  }
+  const folder = await stats('talk', '--system', small.folder)
+  expect([folder.exit, folder.err]).toEqual([5, `undertext: ${small.folder} is a folder.\n`])
+})
+
+it('leaves no room, not less than none, beneath an answer longer than the window', async () => {
+  const { lines } = await stats('talk', '--model', 'openai/gpt-4', '--max-tokens', '10000')
+  expect(lines[3]).toMatch(/^openai\/gpt-4: [\d,]+ of 0 tokens, 100 % · too large$/)
+  expect(lines).toContain('Compaction: due at 0 tokens, then down to 0.')
+})
+
+it('takes tools from a file that begins with a mark of byte order', async () => {
+  const path = join(small.folder, 'marked.json')
+  writeFileSync(path, '\ufeff[]')
+  expect((await stats('talk', '--tools', path)).exit).toBe(0)
 })

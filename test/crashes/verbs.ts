@@ -56,11 +56,11 @@ function turn(number: number): NewMessage[] {
 /** A conversation from elsewhere, with a compaction its own system had made. */
 const IMPORTED: readonly ImportEvent[] = [
   ...[...turn(1), image(9)].map((message, at): ImportEvent => {
-    return { type: 'message', at: {}, message: { ...message, idempotencyKey: `i${at}` } }
+    return { type: 'message', message: { ...message, idempotencyKey: `i${at}` } }
   }),
   {
     type: 'compaction',
-    at: {},
+
     compaction: { id: 'c', kind: 'condense', covers: [[1, 7]], text: `${CANARY} before` },
   },
 ]

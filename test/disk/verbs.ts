@@ -124,7 +124,7 @@ export const WRITES: Readonly<Record<string, Verb>> = {
   importSession: (store) =>
     store.importSession(
       'imported',
-      [{ type: 'message', at: {}, message: { ...say('user', units(5_000)), idempotencyKey: 'i1' } }],
+      [{ type: 'message', message: { ...say('user', units(5_000)), idempotencyKey: 'i1' } }],
       { source: 'elsewhere' },
     ),
   restoreSession: (store) => store.restoreSession(store.exportSession('s'), { id: 'restored' }),

@@ -113,7 +113,7 @@ describe('a restored session', () => {
     const [store, other] = [await openMemory(), await openMemory()]
     const messages = [...chat(2), call('c', 'run'), result('c', units(50)), ...chat(2), say('user', 'now')]
     const events: ImportEvent[] = messages.map((message, index) => ({
-      ...{ type: 'message', at: {} },
+      type: 'message',
       message: { ...message, idempotencyKey: `m${index}` },
     }))
     const compaction = (
@@ -122,7 +122,7 @@ describe('a restored session', () => {
       from: number,
       to: number,
     ): ImportEvent => ({
-      ...{ type: 'compaction', at: {} },
+      type: 'compaction',
       compaction: { id, kind, covers: [[from, to]], text: `for ${id}`, undone: id === 'z' },
     })
     events.push(
@@ -317,11 +317,11 @@ function withoutNames(value: object): unknown {
 describe('a copy of an imported session', () => {
   const talk = (from: number, to: number): ImportEvent[] =>
     Array.from({ length: to - from + 1 }, (_, i) => ({
-      ...{ type: 'message', at: {} },
+      type: 'message',
       message: { ...say('user', `m${from + i}`), idempotencyKey: `k${from + i}` },
     }))
   const condensed = (id: string, from: number, to: number): ImportEvent => ({
-    ...{ type: 'compaction', at: {} },
+    type: 'compaction',
     compaction: { id, kind: 'condense', covers: [[from, to]], text: `for ${id}` },
   })
   const statuses = async (store: SqliteStore, id: string, events: ImportEvent[]): Promise<unknown> =>

@@ -1,4 +1,4 @@
-import type { ImportEvent } from '../../src/import/import-types.ts'
+import type { ImportEvent } from '../../src/import/import-event.ts'
 import { openStore } from '../../src/index.ts'
 
 /* Imports a conversation that never ends into the store it is told, and says so after some messages: to be killed. */
@@ -9,7 +9,7 @@ async function* endless(): AsyncGenerator<ImportEvent> {
       { type: 'text', text: `m${nth}` },
       { type: 'image', image: new Uint8Array(5_000).fill(nth % 7) },
     ] as const
-    yield { type: 'message', at: {}, message: { role: 'user', content, idempotencyKey: `k${nth}` } }
+    yield { type: 'message', message: { role: 'user', content, idempotencyKey: `k${nth}` } }
     if (nth === 1_400) process.stdout.write('under way\n')
     if (nth > 1_400) await new Promise((resolve) => setTimeout(resolve, 1))
   }

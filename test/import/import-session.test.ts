@@ -1,14 +1,13 @@
 import { describe, expect, it } from 'vitest'
-import type { ImportEvent } from '../../src/import/import-types.ts'
+import type { ImportEvent, ImportedCompaction } from '../../src/import/import-event.ts'
 import { type NewMessage, neurolinkEstimator, openStore, Store } from '../../src/index.ts'
-import type { ImportedCompaction } from '../../src/transfer/source.ts'
 import { call, result, say } from '../support/conversation.ts'
 import { ModelStorage } from '../support/model-storage.ts'
 
 const SOURCE = { source: 'elsewhere' }
 
 function message(message: NewMessage, key: string): ImportEvent {
-  return { type: 'message', at: {}, message: { ...message, idempotencyKey: key } }
+  return { type: 'message', message: { ...message, idempotencyKey: key } }
 }
 
 /** User and assistant in turn: "m1", "m2" … */
@@ -20,7 +19,7 @@ function talk(from: number, to: number): ImportEvent[] {
 }
 
 function compaction(given: ImportedCompaction): ImportEvent {
-  return { type: 'compaction', at: {}, compaction: given }
+  return { type: 'compaction', compaction: given }
 }
 
 /** Stores that keep an audit and can be verified; the pure model does neither. */
@@ -219,6 +218,60 @@ describe.each(Object.entries(OVER))('an import over %s', (_, open) => {
     await isClean(store)
   })
 
+  it('is called what it was to be called in what it throws', async () => {
+    const store = await open()
+    const twice = [
+      message({ ...say('user', 'a'), id: 'x' }, '1'),
+      message({ ...say('user', 'b'), id: 'x' }, '2'),
+    ]
+    await expect(store.importSession('s', twice, SOURCE)).rejects.toMatchObject({
+      code: 'MESSAGE_ID_TAKEN',
+      facts: { sessionId: 's', messageId: 'x' },
+    })
+  })
+
+  it('knows a message by what it says, and one that says nothing by what is kept with it', async () => {
+    const store = await open()
+    const first = message({ ...say('user', 'a'), metadata: { seen: 1 } }, '1')
+    const silent = (kept: number) => message({ role: 'tool', content: [], metadata: { kept } }, '2')
+    await store.importSession('s', [first, silent(1)], SOURCE)
+    const then = message({ ...say('user', 'a'), metadata: { seen: 2, more: true } }, '1')
+    const done = await store.importSession('s', [then, silent(1), ...talk(3, 4)], SOURCE)
+    expect(done).toMatchObject({ status: 'extended', messages: 2, existing: 2 })
+    expect((await store.getMessages('s'))[0]).toMatchObject({ metadata: { seen: 1 } })
+    await expect(store.importSession('s', [first, silent(2)], SOURCE)).rejects.toMatchObject({
+      code: 'IMPORT_DIVERGED',
+      facts: { position: 2 },
+    })
+  })
+
+  it('learns with the end what a conversation had not said of itself, and changes nothing it had', async () => {
+    const store = await open()
+    const first: ImportEvent = { type: 'fields', provider: 'anthropic', metadata: { cwd: '/home' } }
+    const then: ImportEvent = {
+      type: 'fields',
+      title: 'A trip',
+      provider: 'anthropic',
+      model: 'claude-x',
+      metadata: { cwd: '/tmp', branch: 'main' },
+    }
+    await store.importSession('s', [...talk(1, 2), first], SOURCE)
+    await store.importSession('s', [...talk(1, 2), then], SOURCE)
+    expect(await store.getSession('s')).toMatchObject({ title: undefined, model: undefined })
+    await store.importSession('s', [...talk(1, 3), then], SOURCE)
+    expect(await store.getSession('s')).toMatchObject({
+      title: 'A trip',
+      provider: 'anthropic',
+      model: 'claude-x',
+      metadata: { elsewhere: { cwd: '/home', branch: 'main' } },
+    })
+    await store.updateSession('s', { title: 'Mine', provider: 'openai', model: null })
+    await store.importSession('s', [...talk(1, 4), then], SOURCE)
+    const { title, provider, model } = await store.getSession('s')
+    expect([title, provider, model]).toEqual(['Mine', 'openai', undefined])
+    await isClean(store)
+  })
+
   it('finds what somebody else imported of the same meanwhile', async () => {
     const store = await open()
     let isFirst = true
@@ -271,14 +324,39 @@ describe.each(Object.entries(OVER))('an import over %s', (_, open) => {
     })
     await expect(late).rejects.toThrow('the file was changed')
     await expect(store.getSession('s')).rejects.toMatchObject({ code: 'SESSION_NOT_FOUND' })
-    const bad = [
-      ...talk(1, 2),
-      { type: 'message', at: {}, message: { role: 'nobody' } } as unknown as ImportEvent,
-    ]
+    const bad = [...talk(1, 2), { type: 'message', message: { role: 'nobody' } } as unknown as ImportEvent]
     await expect(store.importSession('s', bad, SOURCE)).rejects.toMatchObject({ code: 'INVALID_INPUT' })
-    const aborted = store.importSession('s', talk(1, 2), { ...SOURCE, signal: AbortSignal.abort() })
-    await expect(aborted).rejects.toMatchObject({ code: 'ABORTED' })
     expect(await store.importSession('s', talk(1, 3), SOURCE)).toMatchObject({ messages: 3 })
+  })
+
+  it('is given up at any moment, as a new session, as an extension and as a dry run', async () => {
+    const store = await open()
+    await store.importSession('there', talk(1, 3), SOURCE)
+    for (const id of ['new', 'there'])
+      for (const dryRun of [false, true])
+        for (const [from, to, abortedAt] of [
+          [1, 0, 0],
+          [1, 3, 0],
+          [1, 5, 4],
+          [1, 5, 5],
+        ] as const) {
+          const controller = new AbortController()
+          async function* events(): AsyncGenerator<ImportEvent> {
+            if (abortedAt === 0) controller.abort()
+            for (const [i, event] of talk(from, to).entries()) {
+              yield event
+              if (i + 1 === abortedAt) controller.abort()
+            }
+          }
+          const options = { ...SOURCE, dryRun, signal: controller.signal }
+          await expect(
+            store.importSession(id, events(), options),
+            `${id}, dry ${dryRun}, at ${abortedAt} of ${to}`,
+          ).rejects.toMatchObject({ code: 'ABORTED', facts: { sessionId: id } })
+        }
+    expect((await store.listSessions()).map(({ id, messageCount }) => [id, messageCount])).toEqual([
+      ['there', 3],
+    ])
   })
 
   it('goes without what a label cannot hold', async () => {
@@ -289,6 +367,50 @@ describe.each(Object.entries(OVER))('an import over %s', (_, open) => {
     expect(session.title).toHaveLength(1_000)
     expect(session.title?.startsWith('a b\ufffdx')).toBe(true)
     expect(session.model).toBeUndefined()
+  })
+
+  it('follows what its own system undoes and puts back, nested as it was, until people say otherwise', async () => {
+    const store = await open()
+    const file = (inner: boolean, outer: boolean, rewound: boolean): ImportEvent[] => [
+      ...talk(1, 2),
+      compaction({ id: 'in', kind: 'condense', covers: [[1, 2]], text: 'I', undone: !inner }),
+      ...talk(3, 4),
+      compaction({ id: 'out', kind: 'condense', covers: [[1, 3]], text: 'O', undone: !outer }),
+      compaction({ id: 'back', kind: 'manual', covers: [[1, 4]], undone: !rewound }),
+      ...talk(5, 5),
+    ]
+    await store.importSession('s', file(false, false, true), SOURCE)
+    expect(await view(store)).toEqual(['m5'])
+    const back = await store.importSession('s', file(true, true, false), SOURCE)
+    expect(back.compactions.map(({ status }) => status)).toEqual(['applied', 'applied', 'applied'])
+    expect(await view(store)).toEqual(['O', 'm4', 'm5'])
+    const [, outer] = await store.listCompactions('s')
+    await store.importSession('s', file(true, false, false), SOURCE)
+    expect(await view(store)).toEqual(['I', 'm3', 'm4', 'm5'])
+    await store.importSession('s', file(true, true, false), SOURCE)
+    expect(await view(store)).toEqual(['O', 'm4', 'm5'])
+    await isClean(store)
+    if (!keeps.has(store)) return
+    await store.undoCompaction('s', outer!.id)
+    const same = await store.importSession('s', file(true, true, false), SOURCE)
+    expect(same.status).toBe('unchanged')
+    expect(await view(store)).toEqual(['I', 'm3', 'm4', 'm5'])
+  })
+
+  it('says what it could not put back', async () => {
+    const store = await open()
+    const file = (undone: boolean): ImportEvent[] => [
+      ...talk(1, 3),
+      compaction({ id: 'c', kind: 'condense', covers: [[1, 2]], text: 'S', undone }),
+    ]
+    await store.importSession('s', file(true), SOURCE)
+    const others = compaction({ id: 'x', kind: 'condense', covers: [[1, 1]], text: 'theirs' })
+    await store.importSession('s', [...talk(1, 3), others], { source: 'another' })
+    expect((await store.importSession('s', file(false), SOURCE)).compactions).toMatchObject([
+      { id: 'c', status: 'refused', why: 'INPUT_NOT_VISIBLE' },
+    ])
+    expect(await view(store)).toEqual(['theirs', 'm2', 'm3'])
+    await isClean(store)
   })
 
   it('takes back what its own system has undone since, once', async () => {

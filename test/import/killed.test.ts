@@ -38,7 +38,7 @@ it('leaves nothing in any list when its process is killed, and nothing at all af
   await once(child, 'exit')
   expect((await store.listSessions()).map(({ id }) => id)).toEqual(['other', 'live'])
   const message = { role: 'user', content: 'm1', idempotencyKey: 'k1' } as const
-  await store.importSession('s', [{ type: 'message', at: {}, message }], { source: 'elsewhere' })
+  await store.importSession('s', [{ type: 'message', message }], { source: 'elsewhere' })
   expect(staged.get()).toBe(0)
   expect(rows.get()).toBe(2)
   expect(database.prepare('select count(*) from undertext_blobs').pluck().get()).toBe(0)

@@ -100,7 +100,11 @@ function isTakenBack(log: SessionLog, row: LogRow): boolean {
   return standing !== undefined && isTakenBack(log, standing)
 }
 
-function isSameBody(row: LogRow, message: NewMessage): boolean {
+function isSameSaid(row: LogRow, message: NewMessage): boolean {
+  return isSameBody(message.content.length === 0 ? row : { ...row, metadata: message.metadata }, message)
+}
+
+function isSameBody(row: Pick<LogRow, 'role' | 'content' | 'metadata'>, message: NewMessage): boolean {
   const bodies = [row, message].map(({ role, content, metadata }) =>
     canonicalJson([role, content, metadata ?? null]),
   )
@@ -226,7 +230,7 @@ export class ModelStorage implements Storage {
       const { idempotencyKey } = message
       if (idempotencyKey === undefined) return undefined
       const row = log.rows.findLast(({ key }) => keyOf.get(key) === idempotencyKey)
-      return row && { position: row.position!, same: isSameBody(row, message) }
+      return row && { position: row.position!, same: isSameSaid(row, message) }
     })
   }
 

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { figure, places, size, time } from '../../src/transfer/document/figures.ts'
+import { figure, size, time } from '../../src/transfer/document/figures.ts'
 import { mediaOf } from '../../src/transfer/document/image-data.ts'
+import { positionWords } from '../../src/transfer/document/positions.ts'
 import { sharesOf } from '../../src/transfer/document/summary-words.ts'
 import { visibleLine, visibleText } from '../../src/transfer/document/visible-text.ts'
 import { PNG } from './sessions.ts'
@@ -33,15 +34,15 @@ it('says figures, sizes, times and places', () => {
     '1969-12-31 23:59:59 UTC',
     'at no time there is',
   ])
-  expect(places([[3, 3]])).toBe('message 3')
-  expect(places([[3, 41]])).toBe('messages 3 to 41')
+  expect(positionWords([[3, 3]])).toBe('position 3')
+  expect(positionWords([[3, 41]])).toBe('positions 3–41')
   expect(
-    places([
+    positionWords([
       [1, 2],
       [4, 4],
       [1_000, 2_000],
     ]),
-  ).toBe('messages 1 to 2, 4 and 1,000 to 2,000')
+  ).toBe('positions 1–2, 4, 1000–2000')
 })
 
 it('shares a whole out to the last thousandth', () => {

@@ -43,7 +43,7 @@ const CASES: { readonly [K in CompactionKind]: Case } = {
   condense: {
     messages: chat(4),
     compact: (store) => store.compactSession('s', { range: { from: 1, to: 4 }, summary: 'Hi.' }),
-    said: /### Summary of messages 1 to 4 · .*\n\n\*Inserted by compaction 1 \(condense, in force\)\.\*\n\nHi\./,
+    said: /### Summary of positions 1–4 · .*\n\n\*Inserted by compaction 1 \(condense, in force\)\.\*\n\nHi\./,
   },
   truncate: {
     messages: chat(8, 200),

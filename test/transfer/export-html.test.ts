@@ -30,7 +30,7 @@ describe('the page of a session', () => {
         .split('\n')
         .filter((line) => line !== ''),
     ).toEqual([
-      '2 user2025-03-01 10:00:01 UTC',
+      '2 · user2025-03-01 10:00:01 UTC',
       'Look:',
       'image https://example.org/a.png',
       'file a.pdf (application/pdf, 8 bytes)',
@@ -75,10 +75,10 @@ describe('the page of a session', () => {
     expect(textOf(hidden)).toContain('Hidden, a summary stands for it: compaction 1 (condense, in force)')
     expect(elementsOf(hidden, 'a').map((a) => a.attributes.get('href'))).toEqual(['#m-3', '#c-1'])
     const summary = byId(page, 'r-1')
-    expect(textOf(summary)).toContain('Summary of messages 2 to 4')
+    expect(textOf(summary)).toContain('Summary of positions 2–4')
     expect(elementsOf(summary, 'a').map((a) => a.attributes.get('href'))).toEqual(['#r-1', '#c-1', '#m-2'])
     const made = textOf(byId(page, 'c-1'))
-    for (const said of ['1 condense in force', 'ada', 'room', 'messages 2 to 4']) expect(made).toContain(said)
+    for (const said of ['1 condense in force', 'ada', 'room', 'positions 2–4']) expect(made).toContain(said)
     const undone = byId(page, 'c-2')
     expect(undone.attributes.get('class')).toBe('past')
     expect(textOf(undone)).toMatch(/2 manual undone[\s\S]*Undone.* UTC bob/)

@@ -103,12 +103,12 @@ It rounds too early.
 - **Made:** 2025-03-01 10:00:00 UTC, manual
 - **By:** \`ada\`
 - **Why:** \`room\`
-- **Hides:** messages 1 to 3
+- **Hides:** positions 1–3
 - **Tokens:** ${made!.tokensBefore} before, ${made!.tokensAfter} after
 - **Summarizer:** \`given\`
 - **Id:** \`${made!.id}\`
 `
-    const summary = `### Summary of messages 1 to 3 · 2025-03-01 10:00:00 UTC
+    const summary = `### Summary of positions 1–3 · 2025-03-01 10:00:00 UTC
 
 *Inserted by compaction 1 (condense, in force).*
 

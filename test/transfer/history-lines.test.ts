@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openStore, type SqliteStore } from '../../src/index.ts'
+import type { HistoryLine } from '../../src/transfer/history-cursor.ts'
 import {
   type CheckedHistory,
   checkHistory,
-  type HistoryLine,
   type RestoredHistory,
   recogniseHistory,
   restoreFrom,

@@ -1,5 +1,3 @@
-import { readFile } from 'node:fs/promises'
-import { resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import { v7 as uuidv7 } from 'uuid'
 import type { Settings } from '../../config/settings.ts'
@@ -17,22 +15,23 @@ import { chatLoop } from '../chat/loop.ts'
 import { summarizerBy } from '../chat/model-summaries.ts'
 import { terminalPrompts } from '../chat/terminal-prompts.ts'
 import { textReporter } from '../chat/text-reporter.ts'
+import { CliError } from '../cli-error.ts'
 import type { Context } from '../command.ts'
 import { shellWord } from '../output/command-line.ts'
 import { counted } from '../output/figures.ts'
 import { safeLine } from '../output/safe-text.ts'
+import { type SystemPromptOptions, systemPromptOf } from '../system-prompt.ts'
 
-export type ChatOptions = BackendChoice & {
-  readonly contextWindow?: number
-  readonly compactThreshold?: number
-  readonly disableCompaction?: boolean
-  readonly summaryModel?: string
-  readonly system?: string
-  readonly systemFile?: string
-  readonly maxTokens?: number
-  readonly title?: string
-  readonly message?: string
-}
+export type ChatOptions = BackendChoice &
+  SystemPromptOptions & {
+    readonly contextWindow?: number
+    readonly compactThreshold?: number
+    readonly disableCompaction?: boolean
+    readonly summaryModel?: string
+    readonly maxTokens?: number
+    readonly title?: string
+    readonly message?: string
+  }
 
 /** Messages that are shown when a session goes on. */
 const SHOWN_AT_RESUME = 4
@@ -45,6 +44,7 @@ export async function chat(
   given: string | undefined,
   options: ChatOptions,
 ): Promise<number> {
+  if (options.message?.trim() === '') throw new CliError('WRONG_USE', '--message says nothing.')
   const isTyped =
     options.message === undefined && context.input.isTTY === true && context.err.isTerminal && !context.json
   const known = given === undefined ? undefined : await knownSession(context, given)
@@ -110,13 +110,13 @@ async function conversationOf(
   backend: Backend,
   known: Session | undefined,
 ): Promise<Chat['conversation']> {
-  const { systemFile, system, title, maxTokens, compactThreshold, disableCompaction } = options
+  const { title, maxTokens, compactThreshold, disableCompaction } = options
   return {
     sessionId: known?.id ?? uuidv7(),
     isStored: known !== undefined,
     title,
     backend,
-    system: systemFile === undefined ? system : await readFile(resolve(cwd, systemFile), 'utf8'),
+    system: await systemPromptOf(options, cwd),
     maxOutputTokens: maxTokens,
     threshold: compactThreshold,
     autoCompact: disableCompaction !== true,

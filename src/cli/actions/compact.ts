@@ -9,6 +9,7 @@ import type { Context } from '../command.ts'
 import { makePlan } from '../compact/make-plan.ts'
 import { planJson } from '../compact/plan-json.ts'
 import { planText, type ShownPlan, shortPlanText } from '../compact/plan-text.ts'
+import { WHY_NOTHING, type WhyNothing } from '../compact/why-nothing.ts'
 import { EXIT } from '../exit-codes.ts'
 import { commandLine } from '../output/command-line.ts'
 import { count } from '../output/figures.ts'
@@ -42,10 +43,12 @@ export async function compact(
   const store = await context.open(options.dryRun === true && options.summarize !== true ? 'read' : 'change')
   const id = await context.session(store, session)
   const config = await configOf(context, options)
+  if (options.summarize === true) tellOfAsking(context)
   const shown = await makePlan(store, id, config)
-  if (shown === undefined) return nothing(context, options, id, 'NO_MESSAGES')
+  if (shown === undefined) return tellNothing(context, options, id, 'NO_MESSAGES')
   const { preview } = shown
-  if (!preview.compacted) return nothing(context, options, id, preview.reason ?? 'NOTHING_TO_COMPACT', shown)
+  if (!preview.compacted)
+    return tellNothing(context, options, id, preview.reason ?? 'NOTHING_TO_COMPACT', shown)
   if (options.dryRun === true) {
     if (context.json) context.printJson({ ...planJson(shown), dryRun: true, compacted: false, run: null })
     else await context.page(planText(shown, context, options.full === true))
@@ -54,10 +57,16 @@ export async function compact(
   if (!context.json) context.out.write(shortPlanText(shown, context))
   if (!context.yes && !(await context.confirm('Do it? It can be undone.')))
     throw new CliError('DECLINED', 'Nothing was written.')
+  if (preview.summaryPending !== undefined) tellOfAsking(context)
   const result = await store.compactSession(id, preview)
-  if (result === null) return nothing(context, options, id, 'NO_MESSAGES')
+  if (result === null) return tellNothing(context, options, id, 'NO_MESSAGES')
   tell(context, shown, result, await undoName(context, store, id, result.runId))
   return result.compacted ? EXIT.done : EXIT.no
+}
+
+/** A model may think for a minute, in which nothing else is seen. */
+function tellOfAsking({ err, style, json }: Context): void {
+  if (err.isTerminal && !json) err.write(style.dim('A model is asked for the summary; Ctrl-C stops it.\n'))
 }
 
 async function configOf(context: Context, options: CompactActionOptions): Promise<PreviewOptions> {
@@ -96,21 +105,11 @@ async function summarizerOf(
   return summarizerBy(await chooseBackend({ model, url, providerPackage, apiKeyEnv }, {}, context))
 }
 
-/** Why nothing was to be done. */
-const REASONS: { readonly [reason: string]: string } = {
-  NO_MESSAGES: 'it has no messages',
-  NOTHING_TO_COMPACT: 'its history is within the target already',
-  NO_PROGRESS: 'it is over the target, but no stage finds anything it may take',
-  SUMMARY_FAILED: 'a summary was not accepted, and nothing else was to be done',
-  VETOED: 'somebody who was asked said no',
-  SAVES_TOO_LITTLE: 'it would save too little',
-}
-
-function nothing(
+function tellNothing(
   context: Context,
   { dryRun = false }: CompactActionOptions,
   sessionId: string,
-  reason: string,
+  reason: WhyNothing,
   shown?: ShownPlan,
 ): number {
   if (context.json) {
@@ -122,7 +121,7 @@ function nothing(
     shown === undefined
       ? ''
       : ` (${count(shown.preview.tokensBefore)} tokens, target ${count(shown.preview.targetTokens)})`
-  const text = `Nothing to compact in session ${sessionId}: ${REASONS[reason] ?? reason}${figures}.`
+  const text = `Nothing to compact in session ${sessionId}: ${WHY_NOTHING[reason]}${figures}.`
   context.out.write(`${paragraph(safeLine(text), context.out).join('\n')}\n`)
   return EXIT.no
 }
@@ -158,7 +157,8 @@ function tell(context: Context, shown: ShownPlan, result: CompactionResult, undo
   for (const { summarizer, error } of failed)
     context.err.write(style.yellow(`A summary by ${summarizer} was not accepted: ${error}.\n`))
   if (!compacted) {
-    out.write(`Nothing was written: ${REASONS[result.reason ?? ''] ?? 'nothing came of it'}.\n`)
+    const why = result.reason === undefined ? 'nothing came of it' : WHY_NOTHING[result.reason]
+    out.write(`Nothing was written: ${why}.\n`)
     return
   }
   out.write(

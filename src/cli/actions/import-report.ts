@@ -1,9 +1,15 @@
 import type { ImportedConversation, ImportReport } from '../../transfer/import-report.ts'
 import type { Place } from '../../transfer/source.ts'
 import type { Context } from '../command.ts'
+import type { Failure } from '../failure.ts'
 import { count, counted } from '../output/figures.ts'
 import { type Column, table } from '../output/table.ts'
-import type { FileOutcome } from './import.ts'
+
+/** What became of a file. */
+export type FileOutcome = { readonly path: string } & (
+  | { readonly report: ImportReport }
+  | { readonly failure: Failure }
+)
 
 /** Conversations of a file that are listed one by one. */
 const LISTED = 50

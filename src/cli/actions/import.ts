@@ -3,14 +3,13 @@ import { resolve } from 'node:path'
 import { openStore, type SqliteStore } from '../../open.ts'
 import { importFile } from '../../transfer/import-file.ts'
 import type { ImportProgress } from '../../transfer/import-options.ts'
-import type { ImportReport } from '../../transfer/import-report.ts'
 import type { SourceName } from '../../transfer/source.ts'
 import { CliError } from '../cli-error.ts'
 import type { Context, Progress } from '../command.ts'
 import { EXIT, EXIT_OF, type ExitCode } from '../exit-codes.ts'
-import { type Failure, failureOf } from '../failure.ts'
+import { failureOf } from '../failure.ts'
 import { bytes, count } from '../output/figures.ts'
-import { writeImport, writeImports } from './import-report.ts'
+import { type FileOutcome, writeImport, writeImports } from './import-report.ts'
 
 export type ImportCommandOptions = {
   readonly from?: SourceName
@@ -22,12 +21,6 @@ export type ImportCommandOptions = {
   readonly owner?: string
   readonly reason?: string
 }
-
-/** What became of a file. */
-export type FileOutcome = { readonly path: string } & (
-  | { readonly report: ImportReport }
-  | { readonly failure: Failure }
-)
 
 /** Failures that concern one file; behind any other the next would fail too. */
 const OF_FILE: ReadonlySet<string> = new Set(['FILE_UNREADABLE', 'FILE_UNRECOGNISED', 'FILE_CHANGED'])

@@ -1,5 +1,3 @@
-import { readFile } from 'node:fs/promises'
-import { resolve } from 'node:path'
 import type { ContextStats } from '../../stats.ts'
 import type { StatsOptions } from '../../store-options.ts'
 import { CliError } from '../cli-error.ts'
@@ -8,10 +6,11 @@ import { EXIT } from '../exit-codes.ts'
 import { providerAndModel } from '../provider-and-model.ts'
 import { type RequestFigures, requestFigures } from '../stats/request-figures.ts'
 import { statsLines } from '../stats/stats-lines.ts'
+import { type SystemPromptOptions, systemPromptOf } from '../system-prompt.ts'
+import { readTextFile } from '../text-file.ts'
 
-export type StatsCommandOptions = {
+export type StatsCommandOptions = SystemPromptOptions & {
   readonly model?: readonly string[]
-  readonly system?: string
   readonly prompt?: string
   readonly tools?: string
   readonly maxTokens?: number
@@ -53,13 +52,14 @@ export async function showStats(
 
 async function requestOf(
   { cwd }: Context,
-  { system, prompt, tools, maxTokens }: StatsCommandOptions,
+  { prompt, tools, maxTokens, ...options }: StatsCommandOptions,
 ): Promise<StatsOptions> {
+  const systemPrompt = await systemPromptOf(options, cwd)
   return {
-    ...(system !== undefined && { systemPrompt: await readFile(resolve(cwd, system), 'utf8') }),
+    ...(systemPrompt !== undefined && { systemPrompt }),
     ...(prompt !== undefined && { currentPrompt: prompt }),
     ...(tools !== undefined && {
-      toolDefinitions: toolsIn(await readFile(resolve(cwd, tools), 'utf8'), tools),
+      toolDefinitions: toolsIn(await readTextFile(cwd, tools), tools),
     }),
     ...(maxTokens !== undefined && { maxTokens }),
   }

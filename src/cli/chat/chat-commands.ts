@@ -2,6 +2,7 @@ import { CliError } from '../cli-error.ts'
 import { makePlan } from '../compact/make-plan.ts'
 import { planJson } from '../compact/plan-json.ts'
 import { shortPlanText } from '../compact/plan-text.ts'
+import { WHY_NOTHING } from '../compact/why-nothing.ts'
 import { logLines } from '../log/log-lines.ts'
 import { readTimeline } from '../log/timeline.ts'
 import { share } from '../options.ts'
@@ -20,8 +21,8 @@ export type ChatCommand = {
   readonly does: string
   /** Whether there must be a stored session. */
   readonly needsSession?: true
-  /** `'end'` ends the chat. */
-  run(chat: Chat, argument: string): Promise<'end' | undefined>
+  /** `'end'` ends the chat. The signal is aborted by Ctrl-C while the command is at work. */
+  run(chat: Chat, argument: string, signal: AbortSignal): Promise<'end' | undefined>
 }
 
 /** Rows that `/show` and `/history` show when nobody says how many. */
@@ -77,6 +78,7 @@ export const CHAT_COMMANDS: readonly ChatCommand[] = [
 export async function runChatCommand(
   chat: Chat,
   said: string,
+  signal: AbortSignal,
 ): Promise<{ readonly ends: boolean } | undefined> {
   const [, typed, argument = ''] = /^(\/[a-z]+)(?:\s+([\s\S]*))?$/i.exec(said.trim()) ?? []
   if (typed === undefined) return undefined
@@ -90,7 +92,7 @@ export async function runChatCommand(
     chat.reporter.note('Nothing is stored yet.')
     return { ends: false }
   }
-  return { ends: (await command.run(chat, argument.trim())) === 'end' }
+  return { ends: (await command.run(chat, argument.trim(), signal)) === 'end' }
 }
 
 async function help({ reporter }: Chat): Promise<undefined> {
@@ -128,20 +130,22 @@ async function stats({ store, conversation, reporter }: Chat): Promise<undefined
 async function compact(
   { context, store, conversation, reporter }: Chat,
   argument: string,
+  signal: AbortSignal,
 ): Promise<undefined> {
-  const { sessionId, backend, system } = conversation
+  const { sessionId, backend, system, maxOutputTokens } = conversation
   const shown = await makePlan(store, sessionId, {
     ...(backend.provider !== undefined && { provider: backend.provider }),
     ...(backend.model !== undefined && { model: backend.model }),
     ...(system !== undefined && { systemPrompt: system }),
+    ...(maxOutputTokens !== undefined && { maxTokens: maxOutputTokens }),
     ...(argument !== '' && { target: targetOf(argument) }),
     reason: 'asked for in the chat',
-    signal: context.signal,
+    signal,
   })
   if (shown === undefined || !shown.preview.compacted) {
-    const reason = shown?.preview.reason ?? 'NOTHING_TO_COMPACT'
+    const reason = shown === undefined ? 'NO_MESSAGES' : (shown.preview.reason ?? 'NOTHING_TO_COMPACT')
     reporter.result('/compact', shown === undefined ? null : planJson(shown), [
-      `Nothing to compact (${reason}).`,
+      `Nothing to compact: ${WHY_NOTHING[reason]}.`,
     ])
     return
   }

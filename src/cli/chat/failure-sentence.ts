@@ -1,6 +1,6 @@
 import { isContextOverflowError } from '../../core/overflow/overflow.ts'
 import { callFailure } from '../../summarizers/model/call-failure.ts'
-import { MOST_WORDS, ServerError } from './backends/server-error.ts'
+import { MOST_WORDS, ServerError, withoutKey } from './backends/server-error.ts'
 
 /** What went wrong with a call of a model, as one sentence for the person at the terminal; nothing of it is stored. */
 export function failureSentence(error: unknown, title: string): string {
@@ -20,8 +20,12 @@ export function failureSentence(error: unknown, title: string): string {
 }
 
 function wordsOf(error: unknown): string {
-  const words = error instanceof Error ? error.message : typeof error === 'string' ? error : ''
-  return words.trim().slice(0, MOST_WORDS) || 'no reason given'
+  // What a stream tells of an error comes from the AI SDK as the provider wrote it: a text, or an object with a message.
+  const { message } = (typeof error === 'object' && error !== null ? error : {}) as {
+    readonly message?: unknown
+  }
+  const words = typeof message === 'string' ? message : typeof error === 'string' ? error : ''
+  return withoutKey(words).trim().slice(0, MOST_WORDS) || 'no reason given'
 }
 
 /** The system's word for it: ECONNREFUSED, ENOTFOUND. */

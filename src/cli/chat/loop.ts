@@ -2,10 +2,12 @@ import { isUndertextError } from '../../errors.ts'
 import { CliError } from '../cli-error.ts'
 import { EXIT, type ExitCode } from '../exit-codes.ts'
 import { failureOf } from '../failure.ts'
+import type { Reply } from './backends/backend.ts'
 import type { Chat } from './chat.ts'
 import { runChatCommand } from './chat-commands.ts'
 import { failureSentence } from './failure-sentence.ts'
 import type { Prompts } from './lines.ts'
+import { isCut } from './stop-reasons.ts'
 import { type Stop, type TurnOutcome, takeTurn } from './turn.ts'
 import { usageWarning } from './usage-warning.ts'
 
@@ -24,7 +26,7 @@ export async function chatLoop(chat: Chat, prompts: Prompts, options: LoopOption
     if (said === undefined || signal.aborted || readerLeft?.aborted === true)
       return signal.aborted ? EXIT.interrupted : EXIT.done
     try {
-      const ran = options.hasCommands ? await runChatCommand(chat, said) : undefined
+      const ran = options.hasCommands ? await command(chat, said, prompts) : undefined
       if (ran?.ends === true) return EXIT.done
       if (ran !== undefined) continue
       const text = options.hasCommands && said.startsWith('//') ? said.slice(1) : said
@@ -38,6 +40,16 @@ export async function chatLoop(chat: Chat, prompts: Prompts, options: LoopOption
       if (!options.isTyped) return failure.exit
     }
   }
+}
+
+/** A command, where it is one; Ctrl-C ends it as it ends an answer. */
+function command(chat: Chat, said: string, prompts: Prompts): ReturnType<typeof runChatCommand> {
+  const own = new AbortController()
+  const signal = AbortSignal.any([chat.context.signal, own.signal])
+  return prompts.during(
+    () => own.abort(),
+    () => runChatCommand(chat, said, signal),
+  )
 }
 
 function isTellable(error: unknown): boolean {
@@ -86,13 +98,19 @@ function tellNothing(chat: Chat, stop: (TurnOutcome & { readonly kind: 'nothing'
     })
     return EXIT.interrupted
   }
-  const { calledTools } = stop.reply
-  const message =
-    calledTools.length === 0
-      ? 'The model answered without a word.'
-      : `The model wanted to call ${calledTools.join(', ')}; a chat runs no tools.`
-  chat.reporter.failure({ code: 'EMPTY_ANSWER', message, hint: NOTHING_STORED })
+  chat.reporter.failure({ code: 'EMPTY_ANSWER', message: emptySentence(stop.reply), hint: NOTHING_STORED })
   return EXIT.failed
+}
+
+/** Why there is no answer. A model that thinks first can use up all it may write before it says a word. */
+function emptySentence({ calledTools, stopReason }: Reply): string {
+  if (calledTools.length > 0)
+    return `The model wanted to call ${calledTools.join(', ')}; a chat runs no tools.`
+  if (isCut(stopReason))
+    return 'The model came to the limit of output tokens before it said a word; see --max-tokens.'
+  if (stopReason === 'content_filter' || stopReason === 'content-filter')
+    return 'A filter at the provider held the answer back.'
+  return 'The model answered without a word.'
 }
 
 function tellFailed(

@@ -19,8 +19,9 @@ export type TerminalPromptsOptions = {
 /** What is asked of the terminal while a chat is at work, and taken back at its end. */
 const PASTE_MARKS_ON = '\x1b[?2004h'
 const PASTE_MARKS_OFF = '\x1b[?2004l'
+// Of what is typed, joiners and selectors of emoji and scripts come one by one, without the letters they belong to.
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the sequences of the line editor
-const EDITOR_CODE = /\x1b\[[\d;?]*[A-Za-z]|\r|\x07/g
+const EDITOR_CODE = /\x1b\[[\d;?]*[A-Za-z]|\r|\x07|\u200c|\u200d|\ufe0e|\ufe0f/g
 
 /**
  * Prompts typed at a terminal, with a line editor and its history. Ctrl-C on a line clears it, on an empty line it ends, as Ctrl-D does.

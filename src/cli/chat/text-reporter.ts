@@ -4,6 +4,7 @@ import { commandLine } from '../output/command-line.ts'
 import { count, counted } from '../output/figures.ts'
 import { shortIds } from '../output/short-ids.ts'
 import type { Reporter } from './reporter.ts'
+import { isCut } from './stop-reasons.ts'
 import { StreamedText } from './streamed-text.ts'
 import { warningLines } from './usage-warning.ts'
 
@@ -35,8 +36,7 @@ export function textReporter(
     answer({ stopped, stopReason }) {
       endLine()
       if (stopped !== undefined) remark(['(broken off; what came is stored)'], style.dim)
-      else if (stopReason === 'length' || stopReason === 'max_tokens')
-        remark(['(cut at the limit of output tokens; see --max-tokens)'], style.dim)
+      else if (isCut(stopReason)) remark(['(cut at the limit of output tokens; see --max-tokens)'], style.dim)
       if (isTyped) err.write('\n')
     },
     warning(warning) {

@@ -1,9 +1,9 @@
-import { Option } from 'commander'
 import type { ChatOptions } from '../actions/chat.ts'
 import { SESSION } from '../argument-words.ts'
 import type { CliCommand } from '../command.ts'
 import { examples } from '../examples.ts'
 import { share, wholeNumber } from '../options.ts'
+import { systemFileOption, systemOption } from '../system-prompt.ts'
 
 export const chatCommand: CliCommand = {
   name: 'chat',
@@ -35,8 +35,8 @@ export const chatCommand: CliCommand = {
         '--summary-model <name>',
         'let this model of the same provider write summaries; else they are made offline',
       )
-      .addOption(new Option('--system <text>', 'the system prompt').conflicts('systemFile'))
-      .option('--system-file <path>', 'the system prompt, from a file')
+      .addOption(systemOption())
+      .addOption(systemFileOption())
       .option('--max-tokens <tokens>', 'most tokens of an answer', wholeNumber(1))
       .option('--title <text>', 'what a new session is called')
       .option('--message <text>', 'say this one thing, print the answer, and end')

@@ -11,7 +11,7 @@ export const importCommand: CliCommand = {
       .command('import')
       .summary('bring conversations in from files')
       .description(
-        `Brings in sessions of Claude Code, pi and Roo Code, exports of ChatGPT, transcripts of OpenAI's and Anthropic's APIs (JSON, JSONL), plain messages with a role and a content, and histories this program exported. What a file is, it tells by what stands in it.
+        `Brings in sessions of Claude Code, pi and Roo Code, exports of ChatGPT, transcripts of OpenAI's and Anthropic's APIs (JSON, JSONL), plain messages with a role and a content, and histories this program exported. What kind a file is, is seen from what stands in it.
 
 Each file is checked as a whole first; a conversation with a bad place is not stored, the others are. The same file again adds nothing, a file that has grown adds its end. Compactions that the agent had made can be undone here.`,
       )
@@ -19,9 +19,9 @@ Each file is checked as a whole first; a conversation with a bad place is not st
       .addOption(new Option('--from <kind>', 'what the files are, instead of looking').choices(SOURCE_NAMES))
       .option(
         '--session <id>',
-        'what the session is called, for a file with one conversation; also to import it beside one that says something else by now',
+        'the id of the session, for a file with one conversation; another id also imports it beside a session that has gone on differently',
       )
-      .option('--prefix <text>', 'stands before what sessions are called without it')
+      .option('--prefix <text>', 'put before the ids that the sessions get without it')
       .option('--skip-bad', 'store conversations without the places that cannot be read')
       .option('--branches', 'branches that a conversation has left become sessions of their own')
       .option('--dry-run', 'say what would be stored, and store nothing')

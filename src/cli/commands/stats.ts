@@ -3,6 +3,7 @@ import { SESSION } from '../argument-words.ts'
 import type { CliCommand } from '../command.ts'
 import { examples } from '../examples.ts'
 import { listed, wholeNumber } from '../options.ts'
+import { systemFileOption, systemOption } from '../system-prompt.ts'
 
 export const statsCommand: CliCommand = {
   name: 'stats',
@@ -15,10 +16,11 @@ export const statsCommand: CliCommand = {
         'Shows the tokens of the next request by category, beside what its model takes: a bar with marks at the target of a compaction, at 60 % and where compaction is due, and where each figure comes from. With --model for other models, several side by side.',
       )
       .option('--model <provider/model>', 'for this model; several, or several times', listed)
-      .option('--system <file>', 'a file with the system prompt, so that it counts')
+      .addOption(systemOption(', so that it counts'))
+      .addOption(systemFileOption(', so that it counts'))
       .option('--prompt <text>', 'the prompt about to be sent, so that it counts')
       .option('--tools <file>', 'a JSON file with a list of tool definitions, so that they count')
-      .option('--max-tokens <count>', 'tokens asked for in the answer; they are kept free', wholeNumber(0))
+      .option('--max-tokens <tokens>', 'tokens asked for in the answer; they are kept free', wholeNumber(0))
       .addHelpText(
         'after',
         examples([
@@ -28,7 +30,7 @@ export const statsCommand: CliCommand = {
             'two models side by side',
           ],
           [
-            'stats @ --system prompt.txt --max-tokens 8000',
+            'stats @ --system-file prompt.txt --max-tokens 8000',
             'with a system prompt and 8,000 tokens for the answer',
           ],
           ["stats @ --json | jq '.models[0].usageRatio'", 'one figure, for a script'],

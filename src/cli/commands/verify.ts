@@ -8,13 +8,13 @@ export const verifyCommand: CliCommand = {
   register: (program, run) =>
     program
       .command('verify')
-      .summary('hold sessions to what must be true of them')
+      .summary('check that sessions are sound, and repair them')
       .argument('[session]', `${SESSION}; all when none is named`)
       .description(
         'Checks tags, counters, sizes, pairs, contents and guards of a session, or of all of them. Exits with 1 when something is found. With --repair what can be worked out anew is rebuilt; contents are never touched.',
       )
       .option('--all', 'all sessions, archived ones too; the same as naming none')
-      .option('--repair', 'rebuild what is an index of something else')
+      .option('--repair', 'rebuild tags, counters and sizes that do not agree with what is stored')
       .addHelpText(
         'after',
         examples([

@@ -1,4 +1,5 @@
 import type { CompactionPreview } from '../../compaction/preview.ts'
+import { positionWords } from '../../transfer/document/positions.ts'
 import type { Context, Sink, Style } from '../command.ts'
 import { count, counted, percent } from '../output/figures.ts'
 import { paragraph } from '../output/layout.ts'
@@ -94,7 +95,7 @@ function stageLines(
   most: number,
 ): string[] {
   const rows = stage.rows.map((row) => [
-    placeOf(row),
+    positionOf(row),
     whoOf(row),
     { text: WORDS[row.action], style: LOOKS[row.action](style) },
     { text: row.why, style: style.dim },
@@ -117,7 +118,7 @@ const LOOKS: { readonly [action in RowAction]: (style: Style) => (text: string) 
   kept: ({ green }) => green,
 }
 
-function placeOf({ position, kind }: PlannedRow): string {
+function positionOf({ position, kind }: PlannedRow): string {
   return position === undefined ? kind : String(position)
 }
 
@@ -160,11 +161,12 @@ function keptLines(kept: readonly PlannedRow[], out: Sink, style: Style): string
     { text: 'kept', style: style.bold },
     `  ${counted(kept.length, 'row')}  ${count(tokens)} tokens`,
   ]
-  const places = paragraph(`positions ${ranges(kept)}`, out, '  ').map((line) => style.dim(line))
-  return ['', ...mixedLine(title, out), ...places]
+  const which = paragraph(rowsWords(kept), out, '  ').map((line) => style.dim(line))
+  return ['', ...mixedLine(title, out), ...which]
 }
 
-function ranges(rows: readonly PlannedRow[]): string {
+/** `positions 1–4, 9, one summary`. */
+function rowsWords(rows: readonly PlannedRow[]): string {
   const found: [number, number][] = []
   const others: string[] = []
   for (const { position, kind } of rows) {
@@ -173,8 +175,7 @@ function ranges(rows: readonly PlannedRow[]): string {
     else if (last !== undefined && position === last[1] + 1) last[1] = position
     else found.push([position, position])
   }
-  const shown = found.map(([from, to]) => (from === to ? String(from) : `${from}–${to}`))
-  return [...shown, ...others].join(', ')
+  return [...(found.length > 0 ? [positionWords(found)] : []), ...others].join(', ')
 }
 
 /** Before, after, target, whether it fits, and the cost for the prompt cache. */

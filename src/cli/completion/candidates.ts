@@ -47,7 +47,8 @@ export function wantedAt(program: Commander, words: readonly string[]): Wanted {
   if (pending !== undefined) return known(choicesOf(pending), current)
   if (current.startsWith('-')) return known(optionsOf(program, command), current)
   if (command === undefined) return known(commandsOf(program), current)
-  const argument = command.registeredArguments[operands.length]
+  const last = command.registeredArguments.at(-1)
+  const argument = command.registeredArguments[operands.length] ?? (last?.variadic ? last : undefined)
   if (argument?.argChoices !== undefined)
     return known(
       argument.argChoices.map((value) => ({ value, about: argument.description })),

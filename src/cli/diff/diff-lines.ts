@@ -117,7 +117,7 @@ function cut(text: string, { full, out }: Shown): string {
 /** One line for a row: where it stands, what it is, its tokens, and how it begins. */
 function rowLine(sign: string, seen: SeenRow, { out, tokens }: Shown, isBare = false): string {
   const { position, kind, role } = seen.row
-  const name = kind === 'message' ? `#${position} ${role}` : kind
+  const name = kind === 'message' ? `${position} · ${role}` : kind
   const size = tokens === undefined ? '' : ` (${count(tokens.own(seen))} tokens)`
   const line = `${sign}${name}${size}`
   if (isBare) return line

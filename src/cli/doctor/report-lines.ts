@@ -52,7 +52,7 @@ function storeLines(context: Shown, { location, file, sessions }: Report): strin
   if (!file.exists)
     return [...where, ...plain(context, 'There is no store yet; the first command that writes makes it.')]
   const wal = file.walSize === undefined ? '' : `, write-ahead log ${bytes(file.walSize)}`
-  const size = plain(context, `${bytes(file.size ?? 0)}${wal}`)
+  const size = file.size === undefined ? [] : plain(context, `${bytes(file.size)}${wal}`)
   const { database } = file
   if (database === undefined)
     return [...where, ...size, ...wrong(context, `SQLite cannot open it (${file.error}).`)]

@@ -38,7 +38,8 @@ export async function examine(context: Context, version: string, deep: boolean):
   const problems: Problem[] = []
   const tell = (error: unknown): void => {
     const { code, message, hint = null } = failureOf(error, false)
-    problems.push({ code, message, hint })
+    // Settings that cannot be read keep the store from opening as well.
+    if (!problems.some((one) => one.message === message)) problems.push({ code, message, hint })
   }
   const { location, env } = context
   const found = await versions(version)
@@ -48,7 +49,7 @@ export async function examine(context: Context, version: string, deep: boolean):
     problems.push({
       code: 'STORE_UNAVAILABLE',
       message: `The file could not be looked at (${file.error}).`,
-      hint: 'Look again: it may have been for a moment.',
+      hint: 'Try again: another program may have held it for a moment.',
     })
   const settings = await settingsIn(env).catch(tell)
   const integrity = file.database?.integrity ?? ['ok']

@@ -6,7 +6,7 @@ import { loadDriver } from '../../storage/sqlite/driver.ts'
 /** What can be said of a file without opening it as a store. */
 export type FileFacts = {
   readonly exists: boolean
-  /** Bytes; absent where there is no file. */
+  /** Bytes; absent where there is no file, or none that may be looked at. */
   readonly size?: number
   /** Bytes of the write-ahead log beside it. */
   readonly walSize?: number
@@ -28,8 +28,14 @@ export type DatabaseFacts = {
 
 /** Looks at the file of a store. Nothing in it is changed, and nothing it is throws. */
 export async function fileFacts(path: string, deep: boolean): Promise<FileFacts> {
-  const size = sizeOf(path)
-  if (size === undefined) return { exists: false }
+  let size: number
+  try {
+    size = statSync(path).size
+  } catch (error) {
+    if (isNothingThere(error)) return { exists: false }
+    // Something is there, but may not be looked at: a folder of somebody else's, a link that leads to itself.
+    return { exists: true, error: (error as NodeJS.ErrnoException).code ?? errorName(error) }
+  }
   const walSize = sizeOf(`${path}-wal`)
   const file = { exists: true, size, ...(walSize !== undefined && { walSize }) }
   try {
@@ -43,6 +49,12 @@ export async function fileFacts(path: string, deep: boolean): Promise<FileFacts>
   } catch (error) {
     return { ...file, error: errorName(error) }
   }
+}
+
+/** Whether an error of the system says that there is no such file. */
+export function isNothingThere(error: unknown): boolean {
+  const { code } = error as NodeJS.ErrnoException
+  return code === 'ENOENT' || code === 'ENOTDIR'
 }
 
 function sizeOf(path: string): number | undefined {

@@ -16,7 +16,7 @@ export function markStyles(text: string): string {
 
 /** Any other sequence, such as `\r` or one that clears a line, made fit for a sink. Never give it stored text. */
 export function terminalCode(sequence: string): string {
-  const digits = [...sequence].map((character) => character.charCodeAt(0).toString(16).padStart(2, '0'))
+  const digits = [...sequence].map((character) => character.charCodeAt(0).toString(16).padStart(4, '0'))
   return `\x1b]${SECRET};${digits.join('')}\x07`
 }
 
@@ -24,7 +24,7 @@ export function terminalCode(sequence: string): string {
 export function unmark(text: string, colours: boolean): string {
   return text.replace(TRUSTED, (_, codes: string | undefined, digits: string | undefined) => {
     if (digits !== undefined)
-      return digits.replace(/../g, (pair) => String.fromCharCode(Number.parseInt(pair, 16)))
+      return digits.replace(/.{4}/g, (four) => String.fromCharCode(Number.parseInt(four, 16)))
     return colours ? `\x1b[${codes}m` : ''
   })
 }

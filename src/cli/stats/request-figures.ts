@@ -48,7 +48,7 @@ export function requestFigures(
   const parts = [sizes.text, sizes.reasoning, sizes.toolCalls, sizes.toolResults, sizes.media]
   const [text = 0, reasoning = 0, calls = 0, results = 0, media = 0] = shares(conversationHistory, parts)
   const others = stats.estimatedInputTokens - conversationHistory
-  const available = stats.availableInputTokens
+  const available = Math.max(0, stats.availableInputTokens)
   const target =
     settings.targetTokens === undefined
       ? Math.floor((settings.target ?? 0) * available)

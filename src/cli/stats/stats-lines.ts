@@ -50,7 +50,7 @@ function oneModel({ out, style }: Shown, figures: RequestFigures): string[] {
   const { stats, breakdown, free } = figures
   const width = out.isTerminal ? Math.max(20, Math.min(WIDEST, out.columns - 2)) : PLAIN_WIDTH
   const bar = usageBar(figures, width, style)
-  const used = `${count(stats.estimatedInputTokens)} of ${count(stats.availableInputTokens)} tokens, ${percent(stats.usageRatio)}`
+  const used = `${count(stats.estimatedInputTokens)} of ${count(inputRoom(figures))} tokens, ${percent(stats.usageRatio)}`
   const rows = CATEGORIES.filter((category) => breakdown[category] > 0).map((category) => [
     `${glyphOf(category, style)} ${category}`,
     count(breakdown[category]),
@@ -93,6 +93,11 @@ function figureLines(out: Shown['out'], { stats, due, target }: RequestFigures):
   ]
 }
 
+/** None where the answer is to be longer than the window. */
+function inputRoom({ stats }: RequestFigures): number {
+  return Math.max(0, stats.availableInputTokens)
+}
+
 function shareOf(part: number, whole: number): string {
   return whole > 0 ? percent(part / whole) : ''
 }
@@ -122,7 +127,7 @@ function sideBySide({ out, style }: Shown, models: readonly RequestFigures[]): s
   const rows = models.map((figures) => [
     modelName(figures),
     count(figures.stats.contextWindow.tokens),
-    count(figures.stats.availableInputTokens),
+    count(inputRoom(figures)),
     count(figures.stats.estimatedInputTokens),
     percent(figures.stats.usageRatio),
     count(figures.free),

@@ -1,9 +1,10 @@
 import { partsOf } from '../../core/message.ts'
+import { positionWords } from '../../transfer/document/positions.ts'
 import type { Sink, Style } from '../command.ts'
 import { counted, time } from '../output/figures.ts'
 import { paragraph } from '../output/layout.ts'
 import { safeLine } from '../output/safe-text.ts'
-import { type Entry, rangesText } from './entry.ts'
+import type { Entry } from './entry.ts'
 import { doneBy } from './hidden-by.ts'
 import { type Piece, piecesOf } from './part-lines.ts'
 
@@ -37,8 +38,8 @@ function headingStyle({ kind, role }: Entry, style: Style): (text: string) => st
 function headingOf(entry: Entry, { out, shortId }: Manner): string {
   const { kind, position, role, createdAt, insertedBy, standsFor, replacedParts, pinned, hidden } = entry
   const by = insertedBy === undefined ? '' : ` by ${shortId(insertedBy)}`
-  const stands = standsFor.length === 0 ? '' : ` of ${rangesText(standsFor)}`
-  const first = kind === 'message' ? `#${position} ${role}` : `── ${kind}${stands}${by}`
+  const stands = standsFor.length === 0 ? '' : ` of ${positionWords(standsFor)}`
+  const first = kind === 'message' ? `${position} · ${role}` : `── ${kind}${stands}${by}`
   const notes = [
     time(createdAt, out),
     ...(pinned ? ['pinned'] : []),

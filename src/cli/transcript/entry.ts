@@ -19,8 +19,3 @@ export type Entry = {
   /** The compaction that inserted it. */
   readonly insertedBy: string | undefined
 }
-
-/** `#3`, `#3–#9`, `#3–#9, #12`. */
-export function rangesText(ranges: readonly PositionRange[]): string {
-  return ranges.map(([from, to]) => (from === to ? `#${from}` : `#${from}–#${to}`)).join(', ')
-}

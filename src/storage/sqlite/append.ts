@@ -262,7 +262,7 @@ export function knownMessages(
   return connection.read('knownMessages', () => {
     const head = requireHead(connection, sessionId)
     return messages.map((message) => {
-      const found = storedUnder(connection, head, message, 'true')
+      const found = storedUnder(connection, head, message, 'true', saidBy)
       return found && { position: found.row.position, same: found.same }
     })
   })
@@ -274,17 +274,29 @@ export function knownMessages(
  * not keeps it.
  */
 function keyedRow(connection: Connection, head: Head, { message }: Prepared): StoredUnder | undefined {
-  return storedUnder(connection, head, message, `not ${TAKEN_BACK}`)
+  return storedUnder(connection, head, message, `not ${TAKEN_BACK}`, bodyOf)
 }
 
 type StoredUnder = { readonly row: AppendedMessage; readonly same: boolean }
 
-/** The newest row under a message's key for which a condition on `m` holds, and whether it says the same. */
+type Body = Pick<NewMessage, 'role' | 'content' | 'metadata'>
+
+function bodyOf({ role, content, metadata }: Body): string {
+  return canonicalJson([role, content, metadata ?? null])
+}
+
+/** What is known beside a message grows; one of no content is all metadata. */
+function saidBy(body: Body): string {
+  return body.content.length === 0 ? bodyOf(body) : canonicalJson([body.role, body.content])
+}
+
+/** The newest row under a message's key for which a condition on `m` holds, and whether `compared` is the same of both. */
 function storedUnder(
   connection: Connection,
   head: Pick<Head, 'no' | 'incarnation'>,
   message: NewMessage,
   condition: string,
+  compared: (body: Body) => string,
 ): StoredUnder | undefined {
   const { idempotencyKey } = message
   if (idempotencyKey === undefined) return undefined
@@ -305,15 +317,12 @@ function storedUnder(
     string | null,
   ]
   const messageId = rowId(head.incarnation, id, position, 0)
-  const stored = canonicalJson([
-    decodeRole(role),
-    decodeContent(content, blobs, blobReader(connection), messageId),
-    metadata === null ? null : parseStoredObject(metadata, 'metadata', messageId),
-  ])
-  return {
-    row: { id: messageId, position, existing: true },
-    same: stored === canonicalJson([message.role, message.content, message.metadata ?? null]),
+  const stored: Body = {
+    role: decodeRole(role),
+    content: decodeContent(content, blobs, blobReader(connection), messageId),
+    ...(metadata !== null && { metadata: parseStoredObject(metadata, 'metadata', messageId) }),
   }
+  return { row: { id: messageId, position, existing: true }, same: compared(stored) === compared(message) }
 }
 
 function insertMessage(

@@ -1,24 +1,17 @@
-import type { RowSet } from '../../core/coverage.ts'
 import { Hiding } from '../../core/history/hiding.ts'
 import type {
   AuditRecord,
-  CompactionRecord,
   HistoryHead,
   MeasurementRecord,
   OperationRecord,
-  RequiredRecord,
-  RowSetRecord,
   SessionRecord,
   UsageRecord,
 } from '../../core/history/records.ts'
-import type { JsonObject } from '../../core/json.ts'
-import type { CompactionStatus } from '../../core/nesting.ts'
-import type { CompactionKind } from '../../core/plan.ts'
 import type { ExportedHead } from '../storage.ts'
-import { coverageOf, insertedPlaces, requiredKeys } from './compactions.ts'
-import type { Connection, Row } from './connection.ts'
-import { damaged, parseStored, parseStoredObject, storedNumber, storedText } from './content-codec.ts'
-import { rowId } from './row-codec.ts'
+import type { Connection } from './connection.ts'
+import { parseStored } from './content-codec.ts'
+import { exportCompactions } from './export-compactions.ts'
+import { columnsOf, defined } from './record-columns.ts'
 import { requireSession, type StoredSession } from './sessions.ts'
 
 /** What the rows of an export are read by: the session and its compactions inside the database, and which rows were pinned. */
@@ -37,7 +30,7 @@ export function exportHead(connection: Connection, id: string): ExportedHead {
     const session = requireSession(connection, id)
     const { no } = session
     const { audit, numbers } = readAudit(connection, no)
-    const compactions = readCompactions(connection, session, numbers)
+    const compactions = exportCompactions(connection, session, numbers)
     const head: HistoryHead = {
       session: sessionRecord(connection, session),
       compactions: compactions.map(({ record }) => record),
@@ -76,12 +69,6 @@ function sessionRecord(connection: Connection, session: StoredSession): SessionR
   }
 }
 
-/** The same without what is `undefined`. */
-function defined<T extends object>(fields: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
-  const entries = Object.entries(fields).filter(([, value]) => value !== undefined)
-  return Object.fromEntries(entries) as { [K in keyof T]?: Exclude<T[K], undefined> }
-}
-
 /** The audit, and which entry of it has which number, counted from 1. */
 function readAudit(
   connection: Connection,
@@ -102,91 +89,6 @@ function readAudit(
     }
   })
   return { audit, numbers: new Map(rows.map(([no], index) => [no as number, index + 1])) }
-}
-
-type Numbered = { readonly no: number; readonly record: CompactionRecord }
-
-function readCompactions(
-  connection: Connection,
-  session: StoredSession,
-  entries: ReadonlyMap<number, number>,
-): Numbered[] {
-  const places = insertedPlaces(connection, session.no)
-  const rows = connection.all(
-    `select no, id, run, kind, status, trigger, actor, reason, params, coverage, requires, rows_hidden, parts_replaced,
-       tokens_before, tokens_after, summarizer, model, prompt_version, usage, cost, error, created_at, changed_at, rank,
-       undone_with_run from undertext_compactions where session = ? order by no`,
-    session.no,
-  )
-  const requires = requirements(connection, session, rows)
-  return rows.map((row): Numbered => {
-    const no = row[0] as number
-    const columns = columnsOf(row, `compaction no. ${no}`)
-    const { hidden, beside, inserted, openCalls, rewinds } = coverageOf(
-      columns.required(1),
-      row[9],
-      places.get(no),
-    )
-    const undoneWithRun = row[24] === null ? undefined : entries.get(row[24] as number)
-    const record: CompactionRecord = {
-      ...{ type: 'compaction', id: columns.required(1), run: columns.required(2) },
-      kind: columns.required(3) as CompactionKind,
-      status: columns.required(4) as CompactionStatus,
-      trigger: columns.required(5),
-      ...defined({ actor: columns.text(6), reason: columns.text(7), params: columns.json(8) }),
-      ...defined({ hides: rowSetRecord(hidden), beside: rowSetRecord(beside) }),
-      ...(inserted !== undefined && { inserts: [inserted.anchor, inserted.ordinal] as const }),
-      ...(openCalls && { openCalls: true as const }),
-      ...(rewinds === true && { rewinds: true as const }),
-      ...defined({ requires: requires(row) }),
-      ...{ rowsHidden: columns.number(11), partsReplaced: columns.number(12) },
-      ...{ tokensBefore: columns.number(13), tokensAfter: columns.number(14) },
-      ...defined({ summarizer: columns.text(15), model: columns.text(16), promptVersion: columns.text(17) }),
-      ...defined({ usage: columns.json(18), cost: columns.optional(19), error: columns.text(20) }),
-      ...{ createdAt: columns.number(21), changedAt: columns.number(22), rank: columns.number(23) },
-      ...defined({ undoneWithRun }),
-    }
-    return { no, record }
-  })
-}
-
-function rowSetRecord({ positions, inserted }: RowSet): RowSetRecord | undefined {
-  if (positions.length === 0 && inserted.length === 0) return undefined
-  return {
-    ...(positions.length > 0 && { positions }),
-    ...(inserted.length > 0 && {
-      inserted: inserted.map(({ anchor, ordinal }) => [anchor, ordinal] as const),
-    }),
-  }
-}
-
-/** A function that says what a compaction leans on, by ids: one query for all of them. */
-function requirements(
-  connection: Connection,
-  session: StoredSession,
-  compactions: readonly Row[],
-): (row: Row) => RequiredRecord[] | undefined {
-  const keysOf = (row: Row): ReturnType<typeof requiredKeys> => requiredKeys(row[1] as string, row[10])
-  const keys = new Set(compactions.flatMap((row) => keysOf(row).flatMap(([key, , by = []]) => [key, ...by])))
-  const rows = connection.all(
-    'select m.key, m.id, m.position, m.ordinal from json_each(?) k join undertext_messages m on m.key = k.value',
-    JSON.stringify([...keys]),
-  )
-  const ids = new Map(
-    rows.map(([key, id, position, ordinal]) => [key, rowId(session.incarnation, id, position, ordinal)]),
-  )
-  const idOf = (key: number, row: Row): string => {
-    const id = ids.get(key)
-    if (id === undefined) throw damaged('list of required parts', `compaction ${row[1]}`)
-    return id
-  }
-  return (row) => {
-    if (row[10] === null) return undefined
-    return keysOf(row).map(([key, part, by]) => ({
-      ...{ message: idOf(key, row), part },
-      ...(by !== undefined && { by: by.map((one) => idOf(one, row)) }),
-    }))
-  }
 }
 
 function readUsage(connection: Connection, session: number): UsageRecord[] {
@@ -241,22 +143,4 @@ function readOperations(connection: Connection, session: number): OperationRecor
       positions,
     }
   })
-}
-
-/** The columns of a row by their index. Each throws `STORE_CORRUPT`, naming the row. */
-function columnsOf(row: Row, name: string) {
-  const text = (at: number): string | undefined => storedText(row[at], name)
-  return {
-    text,
-    required: (at: number): string => {
-      const value = text(at)
-      if (value === undefined) throw damaged('record', name)
-      return value
-    },
-    number: (at: number): number => storedNumber(row[at], name),
-    optional: (at: number): number | undefined =>
-      row[at] === null ? undefined : storedNumber(row[at], name),
-    json: (at: number): JsonObject | undefined =>
-      row[at] === null ? undefined : parseStoredObject(row[at], 'record', name),
-  }
 }

@@ -360,8 +360,8 @@ export function writeTransition(
   })
 }
 
-function note({ reason }: UndoRequest): { reason?: string } {
-  return reason === undefined ? {} : { reason }
+function note({ reason, source }: UndoRequest): { reason?: string; source?: string } {
+  return { ...(reason !== undefined && { reason }), ...(source !== undefined && { source }) }
 }
 
 export function outcome(taken: readonly StoredCompaction[]): UndoOutcome {

@@ -1,5 +1,3 @@
-import type { PositionRange } from '../../core/message.ts'
-
 /** A whole number with its thousands apart: `12,345`. */
 export function figure(value: number): string {
   return String(Math.round(value)).replace(/\B(?=(?:\d{3})+$)/g, ',')
@@ -21,13 +19,4 @@ export function size(bytes: number): string {
   if (bytes < 1_000) return counted(bytes, 'byte')
   if (bytes < 1_000_000) return `${Math.round(bytes / 1_000)} KB`
   return `${(bytes / 1_000_000).toFixed(1)} MB`
-}
-
-/** `message 3`, `messages 3 to 41 and 44`. */
-export function places(ranges: readonly PositionRange[]): string {
-  const named = ranges.map(([from, to]) => (from === to ? figure(from) : `${figure(from)} to ${figure(to)}`))
-  const isOne = ranges.length === 1 && ranges[0]![0] === ranges[0]![1]
-  const last = named.at(-1) ?? ''
-  const list = named.length < 2 ? last : `${named.slice(0, -1).join(', ')} and ${last}`
-  return `${isOne ? 'message' : 'messages'} ${list}`
 }

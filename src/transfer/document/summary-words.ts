@@ -1,7 +1,8 @@
 import type { StoredMessage } from '../../core/message.ts'
 import type { Sizes } from '../../core/tokens.ts'
 import type { ContextStats } from '../../stats.ts'
-import { figure, places, time } from './figures.ts'
+import { figure, time } from './figures.ts'
+import { positionWords } from './positions.ts'
 import { statusWords } from './reasons.ts'
 import type { DocumentCompaction, SessionDocument } from './session-document.ts'
 
@@ -12,7 +13,7 @@ export type Fact = {
   readonly words: string
   /** Somebody's: an id, the name of a model. */
   readonly given?: string
-  /** The message of the log the words are of. */
+  /** The position the words lead to. */
   readonly position?: number
 }
 
@@ -109,7 +110,7 @@ export function compactionFacts({ compaction, changes, standsFor }: DocumentComp
     ...given('By', compaction.actor),
     ...given('Why', compaction.reason),
     ...(standsFor.length > 0
-      ? [{ name: 'Hides', words: places(standsFor), position: standsFor[0]![0] }]
+      ? [{ name: 'Hides', words: positionWords(standsFor), position: standsFor[0]![0] }]
       : []),
     ...(partsReplaced > 0
       ? [
@@ -137,9 +138,9 @@ export function compactionName({ number, compaction }: DocumentCompaction): stri
   return `compaction ${number} (${compaction.kind}, ${statusWords(compaction)})`
 }
 
-/** What a row is called: its place in the log, or what it stands for. */
+/** What a row is called: its position and who speaks, or what it stands for. */
 export function rowName(row: StoredMessage, by: DocumentCompaction | undefined): string {
-  if (row.kind === 'message') return figure(row.position!)
+  if (row.kind === 'message') return `${row.position} · ${row.role}`
   const word = row.kind === 'summary' ? 'Summary' : 'Marker'
-  return by === undefined || by.standsFor.length === 0 ? word : `${word} of ${places(by.standsFor)}`
+  return by === undefined || by.standsFor.length === 0 ? word : `${word} of ${positionWords(by.standsFor)}`
 }

@@ -15,8 +15,13 @@ export type ChatgptTree = {
   isCut(id: string): boolean
 }
 
-/** Reads the `mapping` of a conversation; `undefined` when there is none. */
-export function treeOf({ mapping, current_node }: JsonObject): ChatgptTree | undefined {
+/** Reads the `mapping` of a conversation; `undefined` when there is none. What its messages hold is not looked at. */
+export function treeOf({
+  mapping,
+  current_node,
+}: {
+  readonly [field: string]: unknown
+}): ChatgptTree | undefined {
   if (!isObject(mapping)) return undefined
   const nodes = new Map(Object.entries(mapping).filter(([, node]) => isObject(node))) as Map<
     string,

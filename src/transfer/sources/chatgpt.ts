@@ -1,10 +1,11 @@
-import { isJsonObject, isObject, type JsonObject } from '../../core/json.ts'
+import { isObject, type JsonObject } from '../../core/json.ts'
 import { placeOf, readElements } from '../elements.ts'
 import { readHead } from '../head.ts'
 import { readJsonLines } from '../lines.ts'
 import type { Input, Place, ReadOptions, Source, SourceEvent } from '../source.ts'
 import { ChatgptMessages } from './chatgpt-messages.ts'
 import { type ChatgptTree, treeOf } from './chatgpt-tree.ts'
+import { fieldsBeside } from './entry-fields.ts'
 import { moment } from './moment.ts'
 
 /**
@@ -26,7 +27,7 @@ async function* readChatgpt(
   options: ReadOptions,
 ): AsyncGenerator<SourceEvent, void, undefined> {
   for await (const { at, ...read } of conversationsIn(input)) {
-    if ('value' in read) yield* conversation(read.value, at, options)
+    if ('value' in read) yield* conversation(read, at, options)
     else {
       yield { type: 'conversation', at }
       yield { type: 'problem', at, why: read.problem }
@@ -34,7 +35,9 @@ async function* readChatgpt(
   }
 }
 
-type Unit = { readonly at: Place } & ({ readonly value: unknown } | { readonly problem: string })
+/** A conversation of the file, with what else is wrong where it stands; or why there is none. */
+type Unit = { readonly at: Place } & (Given | { readonly problem: string })
+type Given = { readonly value: unknown; readonly bad?: readonly SourceEvent[] }
 
 async function* conversationsIn(input: Input): AsyncGenerator<Unit, void, undefined> {
   const read = await readHead(input)
@@ -44,29 +47,33 @@ async function* conversationsIn(input: Input): AsyncGenerator<Unit, void, undefi
     return
   }
   const fields: (readonly [key: string, value: unknown])[] = []
+  const bad: SourceEvent[] = []
   for await (const piece of readElements(input.bytes())) {
     const at = placeOf(piece)
     if (piece.type === 'element') yield { at, value: piece.value }
-    else if (piece.type === 'problem') yield { at, problem: piece.why }
-    else fields.push([piece.key, piece.value])
+    else if (piece.type === 'field') fields.push([piece.key, piece.value])
+    else if (shape === 'object') bad.push({ type: 'problem', at, why: piece.why })
+    else yield { at, problem: piece.why }
   }
-  if (shape === 'object') yield { at: { line: 1 }, value: Object.fromEntries(fields) }
+  if (shape === 'object') yield { at: { line: 1 }, value: Object.fromEntries(fields), bad }
 }
 
 function* conversation(
-  value: unknown,
+  { value, bad = [] }: Given,
   at: Place,
   { branches }: ReadOptions,
 ): Generator<SourceEvent, void, undefined> {
-  const given = isJsonObject(value) ? value : undefined
+  const given = isObject(value) ? value : undefined
   const id = [given?.conversation_id, given?.id].find((each) => typeof each === 'string' && each !== '')
   const named = typeof id === 'string' ? id : undefined
   const tree = given === undefined ? undefined : treeOf(given)
   yield { type: 'conversation', at, ...(named !== undefined && { id: named }) }
   if (given === undefined || tree === undefined) {
+    yield* bad
     yield { type: 'problem', at, why: 'it is no conversation: it has no mapping of messages' }
     return
   }
+  yield* bad
   const others = tree.otherBranches
   if (!branches && others.length > 0) {
     const count = others.length === 1 ? 'one other branch was' : `${others.length} other branches were`
@@ -83,13 +90,15 @@ function* conversation(
 
 /** The fields and the messages of one branch. */
 function* session(
-  given: JsonObject,
+  given: { readonly [field: string]: unknown },
   tree: ChatgptTree,
   leaf: string | undefined,
   at: Place,
 ): Generator<SourceEvent, void, undefined> {
   const reader = new ChatgptMessages(at)
-  yield fieldsOf(given)
+  const { fields, problems } = fieldsBeside(given, ['mapping'])
+  for (const why of problems) yield { type: 'problem', at, why }
+  yield fieldsOf(fields)
   if (leaf !== undefined && tree.isCut(leaf))
     yield {
       type: 'note',
@@ -101,8 +110,7 @@ function* session(
   yield* reader.end()
 }
 
-function fieldsOf(given: JsonObject): SourceEvent {
-  const { mapping: _, title, create_time, default_model_slug, ...rest } = given
+function fieldsOf({ title, create_time, default_model_slug, ...rest }: JsonObject): SourceEvent {
   const createdAt = moment(create_time)
   const model = default_model_slug
   return {

@@ -1,14 +1,14 @@
 /*
- * Claude Code only ever adds entries. Each names the one it follows, so a file is a tree, and what is sent is the way from the last entry
- * to the root. Whoever rewinds or edits goes on from an earlier entry; what lies behind that one is taken back from then on. A
- * compaction begins anew at its boundary.
+ * Whoever rewinds or edits in Claude Code goes on from an earlier entry (src/transfer/sources/claude-code-way.ts); what lies behind that one
+ * is taken back from then on. A compaction begins anew at its boundary.
  *
  * `Branches` goes along with the entries and says when which of them are taken back, come back, or are covered by a summary. It knows nothing
  * of what they say.
  */
 import type { PositionRange } from '../../core/message.ts'
 import { coversOf, longestRun, wholeRun } from './claude-code-cover.ts'
-import type { Facts, Preserved } from './claude-code-facts.ts'
+import type { Facts } from './claude-code-facts.ts'
+import { type Node, Way } from './claude-code-way.ts'
 import { rangesOf } from './ranges.ts'
 
 export type Made = {
@@ -29,43 +29,32 @@ export type Step = {
   readonly mended: readonly string[]
 }
 
-type Node = {
-  parent: Node | undefined
-  readonly ordinal: number
-  readonly facts: Facts
-  /** The compaction that hides it. */
-  hiddenBy: Hiding | undefined
-}
 type Hiding = { readonly made: Made; readonly nodes: readonly Node[]; readonly boundary: Node | undefined }
 
 export class Branches {
   /** All compactions so far. What became of one is known at the end. */
   readonly made: Made[] = []
-  readonly #nodes = new Map<string, Node>()
-  /** The way from the last entry to the root. */
-  readonly #way = new Set<Node>()
-  #leaf: Node | undefined
+  readonly #way = new Way()
   /** What is said and neither taken back nor covered, in order. */
   #visible: Node[] = []
   readonly #answers = new Map<string, Node[]>()
   readonly #callers = new Map<string, Node>()
   readonly #hidings: Hiding[] = []
   readonly #condensed: Hiding[] = []
-  readonly #instead = new Map<Node, Node>()
+  readonly #hiddenBy = new Map<Node, Hiding>()
   #boundary: Node | undefined
   /** Whether ordinals on the way no longer ascend. */
   #isRelinked = false
 
   /** Whether there is an entry of this uuid. */
   has(uuid: string): boolean {
-    return this.#nodes.has(uuid)
+    return this.#way.knows(uuid)
   }
 
   /** Takes the next entry, which is message number `ordinal`. Its uuid is new. */
   add(facts: Facts, ordinal: number): Step {
     const mended: string[] = []
-    const node: Node = { parent: this.#parentOf(facts, mended), ordinal, facts, hiddenBy: undefined }
-    this.#nodes.set(facts.uuid, node)
+    const node = this.#way.add(facts, ordinal, mended)
     if (facts.isBeside) return { mended }
     if (facts.messageId !== undefined)
       this.#answers.set(facts.messageId, [...(this.#answers.get(facts.messageId) ?? []), node])
@@ -74,7 +63,7 @@ export class Branches {
     if (facts.compaction === 'boundary') this.#boundary = node
     if (facts.compaction === 'summary') return { ...leaves, condenses: this.#condense(node, mended), mended }
     if (!facts.isSpoken) return { ...leaves, mended }
-    if (this.#boundary !== undefined && this.#way.has(this.#boundary)) {
+    if (this.#boundary !== undefined && this.#way.isOn(this.#boundary)) {
       mended.push('a compaction whose summary is not in the file: what it covered stays visible')
       this.#boundary = undefined
     }
@@ -82,30 +71,11 @@ export class Branches {
     return { ...leaves, mended }
   }
 
-  #parentOf({ parent, logicalParent, compaction, isBeside }: Facts, mended: string[]): Node | undefined {
-    if (parent === undefined) return this.#leaf
-    if (parent !== null) {
-      const known = this.#nodes.get(parent)
-      if (known !== undefined) return this.#instead.get(known) ?? known
-      if (this.#leaf !== undefined && !isBeside)
-        mended.push('the entry it follows is not in the file: taken to follow the one before it')
-      return this.#leaf
-    }
-    // A compaction begins anew, and what it covered is still there.
-    if (compaction === undefined) return undefined
-    const before = logicalParent === undefined ? undefined : this.#nodes.get(logicalParent)
-    return before ?? this.#leaf
-  }
-
   /** Goes on from where an entry stands. What is only shown beside the way does not lead anywhere. */
   #follow(node: Node): { readonly leaves?: Made } {
-    if (this.#leaf === node.parent && (this.#leaf !== undefined || this.#way.size === 0)) {
-      this.#way.add(node)
-      this.#leaf = node
-      return {}
-    }
+    if (this.#way.goesOnTo(node)) return {}
     if (!node.facts.isSpoken && node.facts.compaction === undefined) return {}
-    const { fork, fresh } = this.#turnTo(node)
+    const { fork, fresh } = this.#way.turnTo(node)
     this.#bringBack(fresh)
     const left = this.#notKept(this.#isRelinked ? 0 : (fork?.ordinal ?? 0))
     if (left.length === 0) return {}
@@ -119,35 +89,23 @@ export class Branches {
     return { leaves: made }
   }
 
-  /** Makes the way lead to a node. Answers where it leaves the old one, and what is new on it. */
-  #turnTo(node: Node): { readonly fork: Node | undefined; readonly fresh: ReadonlySet<Node> } {
-    const fresh = new Set<Node>()
-    let fork: Node | undefined = node
-    while (fork !== undefined && !this.#way.has(fork) && !fresh.has(fork)) {
-      fresh.add(fork)
-      fork = fork.parent
-    }
-    if (fork !== undefined && !this.#way.has(fork)) fork = undefined
-    for (let at = this.#leaf; at !== undefined && at !== fork && this.#way.delete(at); ) at = at.parent
-    for (const one of fresh) this.#way.add(one)
-    this.#leaf = node
-    return { fork, fresh }
-  }
-
   /** Takes out of force what no longer holds: compactions whose boundary was left, and what hides entries of the new way. */
   #bringBack(fresh: ReadonlySet<Node>): void {
     for (const hiding of this.#condensed) {
-      const isLeft = !this.#way.has(hiding.boundary!)
+      const isLeft = !this.#way.isOn(hiding.boundary!)
       if (isLeft && !hiding.made.undone) this.#lift(hiding)
       else if (!isLeft && hiding.made.undone) this.#putBack(hiding)
     }
-    for (const { hiddenBy } of fresh) if (hiddenBy?.made.kind === 'manual') this.#lift(hiddenBy)
+    for (const node of fresh) {
+      const hiding = this.#hiddenBy.get(node)
+      if (hiding?.made.kind === 'manual') this.#lift(hiding)
+    }
   }
 
   #lift(hiding: Hiding): void {
     hiding.made.undone = true
-    const back = hiding.nodes.filter((node) => node.hiddenBy === hiding)
-    for (const node of back) node.hiddenBy = undefined
+    const back = hiding.nodes.filter((node) => this.#hiddenBy.get(node) === hiding)
+    for (const node of back) this.#hiddenBy.delete(node)
     this.#visible = [...this.#visible, ...back].sort((a, b) => a.ordinal - b.ordinal)
     this.#isRelinked = true
   }
@@ -164,8 +122,8 @@ export class Branches {
   }
 
   #conceal(hiding: Hiding): void {
-    const nodes = new Set(hiding.nodes.filter(({ hiddenBy }) => hiddenBy === undefined))
-    for (const node of nodes) node.hiddenBy = hiding
+    const nodes = new Set(hiding.nodes.filter((node) => !this.#hiddenBy.has(node)))
+    for (const node of nodes) this.#hiddenBy.set(node, hiding)
     this.#visible = this.#visible.filter((node) => !nodes.has(node))
   }
 
@@ -186,13 +144,15 @@ export class Branches {
     const isBehind = (node: Node): boolean => node.ordinal >= first
     const isEnd =
       this.#visible.filter(isBehind).length === left.length &&
-      !this.#hidings.some((hiding) => hiding.nodes.some((node) => node.hiddenBy === hiding && isBehind(node)))
+      !this.#hidings.some((hiding) =>
+        hiding.nodes.some((node) => this.#hiddenBy.get(node) === hiding && isBehind(node)),
+      )
     return isEnd ? [[first, next - 1]] : rangesOf(left.map(({ ordinal }) => ordinal))
   }
 
   /** On the way, of one answer with what is, or a result of one of its calls: parallel calls stand beside each other. */
   #isKept(node: Node): boolean {
-    if (this.#way.has(node) || this.#isOfAnswerOnWay(node)) return true
+    if (this.#way.isOn(node) || this.#isOfAnswerOnWay(node)) return true
     const { results } = node.facts
     if (results.length === 0) return false
     const askers = [node.parent, ...results.map((id) => this.#callers.get(id))]
@@ -201,15 +161,15 @@ export class Branches {
 
   #isOfAnswerOnWay(node: Node): boolean {
     const { messageId, calls } = node.facts
-    if (messageId === undefined) return calls.length > 0 && this.#way.has(node)
-    return (this.#answers.get(messageId) ?? []).some((other) => this.#way.has(other))
+    if (messageId === undefined) return calls.length > 0 && this.#way.isOn(node)
+    return (this.#answers.get(messageId) ?? []).some((other) => this.#way.isOn(other))
   }
 
   /** A summary stands for all that is visible before its boundary, save what the compaction kept. */
   #condense(summary: Node, mended: string[]): Made {
     const boundary = this.#boundary ?? summary
     this.#boundary = undefined
-    const kept = this.#keptBy(boundary.facts.preserved)
+    const kept = this.#way.keptBy(boundary.facts.preserved)
     const before = this.#visible.filter(({ ordinal }) => ordinal < boundary.ordinal)
     const covered = wholeRun(longestRun(before, new Set(kept)), before, (id) => this.#callers.get(id))
     if (covered.length + kept.length < before.length)
@@ -223,7 +183,7 @@ export class Branches {
     const hiding = { made, nodes: covered, boundary }
     this.#condensed.push(hiding)
     this.#hide(hiding)
-    this.#relink(boundary, summary, kept)
+    if (this.#way.relink(boundary, summary, kept)) this.#isRelinked = true
     return made
   }
 
@@ -234,35 +194,5 @@ export class Branches {
       inForce.length === 0 ||
       inForce.some(({ kind, covers }) => kind === 'condense' && covers.at(-1)![1] <= to)
     )
-  }
-
-  #keptBy(preserved: Preserved | undefined): Node[] {
-    if (preserved === undefined) return []
-    const nodes = preserved.uuids.map((uuid) => this.#nodes.get(uuid))
-    if (nodes.some((node) => node === undefined || !this.#way.has(node))) return []
-    if (!preserved.isSegment) return nodes as Node[]
-    const [head, tail] = nodes as [Node, Node]
-    const kept: Node[] = []
-    for (let at: Node | undefined = tail; at !== undefined; at = at.parent) {
-      kept.unshift(at)
-      if (at === head) return kept
-    }
-    return []
-  }
-
-  /** What was kept stands behind the summary from now on, or between boundary and summary, as the compaction says. */
-  #relink(boundary: Node, summary: Node, kept: readonly Node[]): void {
-    const [head] = kept
-    const tail = kept.at(-1)
-    if (head === undefined || tail === undefined) return
-    this.#isRelinked = true
-    const isBehindSummary = boundary.facts.preserved!.anchor !== boundary.facts.uuid
-    boundary.parent = head.parent
-    for (const [at, node] of kept.entries())
-      node.parent = kept[at - 1] ?? (isBehindSummary ? summary : boundary)
-    if (isBehindSummary) {
-      this.#instead.set(summary, tail)
-      this.#leaf = tail
-    } else summary.parent = tail
   }
 }

@@ -1,5 +1,5 @@
 import { isObject, type JsonObject } from '../../core/json.ts'
-import type { FieldsEvent } from '../source.ts'
+import type { FieldsEvent } from '../../import/import-event.ts'
 import { nameOf, timeOf, titleOf } from './entry-fields.ts'
 
 /** The entries that say how a session is called, the one that counts most first, and the field that says it. */

@@ -30,12 +30,15 @@ function isEntry({
   uuid,
   parentUuid,
   sessionId,
+  isSidechain,
   leafUuid,
   messageId,
 }: {
   readonly [field: string]: unknown
 }): boolean {
   if (typeof type !== 'string') return false
+  // Of a long line only the beginning may be known; its ids can stand at its end.
+  if (typeof isSidechain === 'boolean' && parentUuid !== undefined) return true
   if (typeof uuid === 'string') return parentUuid !== undefined || typeof sessionId === 'string'
   if (type === 'summary') return typeof leafUuid === 'string'
   if (type === 'file-history-snapshot') return typeof messageId === 'string'

@@ -37,3 +37,21 @@ export function nameOf(value: unknown): string | undefined {
   if (typeof value !== 'string' || value === '' || value.length > MAX_NAME_LENGTH) return undefined
   return isStorableText(value) ? value : undefined
 }
+
+/** How deep a field of a conversation lies in the metadata it is kept in. */
+const FIELD_DEPTH = 2
+
+/**
+ * The fields of a conversation that stand beside its messages, as far as a session can hold them, each by itself: what is wrong with one says
+ * nothing of the others. `without` are the fields that hold the messages. `problems` says why others are left out.
+ */
+export function fieldsBeside(
+  given: { readonly [field: string]: unknown },
+  without: readonly string[],
+): { readonly fields: JsonObject; readonly problems: readonly string[] } {
+  const beside = Object.entries(given).filter(([name]) => !without.includes(name))
+  const read = beside.map(([name, value]) => ({ name, value, problem: jsonProblem(value, FIELD_DEPTH) }))
+  const fields = read.filter(({ problem }) => problem === undefined).map(({ name, value }) => [name, value])
+  const problems = read.flatMap(({ problem }) => (problem === undefined ? [] : [`a field holds ${problem}`]))
+  return { fields: Object.fromEntries(fields) as JsonObject, problems }
+}

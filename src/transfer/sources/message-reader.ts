@@ -9,6 +9,7 @@ import { anthropicReader } from '../../formats/from-anthropic.ts'
 import { openAIReader } from '../../formats/from-openai.ts'
 import { responsesReader } from '../../formats/responses/from-responses.ts'
 import type { NoteEvent, Place } from '../source.ts'
+import { saysNothing } from './transcript-shape.ts'
 
 /** One message as it stands in its file. `ordinal` counts the conversation's places from 1, readable or not. */
 export type Given = { readonly at: Place; readonly ordinal: number; readonly value: unknown }
@@ -42,6 +43,7 @@ class Telling {
   tell(given: Given, convert: () => NewMessage): Told {
     this.#at = given.at
     this.#notes = []
+    if (saysNothing(given.value)) return { given, why: `${PATH}.content: must be there`, notes: [] }
     try {
       const message = convert()
       return { given, message, notes: this.#notes }

@@ -4,21 +4,10 @@
  * tagged as its and still visible. What the tags of a file cannot mean is mended, and noted.
  */
 import type { PositionRange } from '../../core/message.ts'
-import { pairToolUse, type ToolUse } from '../../core/pairing.ts'
+import { pairToolUse } from '../../core/pairing.ts'
 import { rangesOf } from './ranges.ts'
+import type { RooElement, RooNote } from './roo-element.ts'
 import { tagNotes } from './roo-tags.ts'
-
-/** What is kept of an element: nothing of what it says. */
-export type RooElement = {
-  readonly kind: 'message' | 'summary' | 'marker'
-  /** Of a summary or a marker: the id that tags name. */
-  readonly id: string | undefined
-  readonly condenseParent: string | undefined
-  readonly truncationParent: string | undefined
-  readonly use: ToolUse | undefined
-  /** Whether it brings results of tools and nothing else. */
-  readonly onlyResults: boolean
-}
 
 export type RooCompaction = {
   /** Index of the summary or the marker. */
@@ -28,8 +17,6 @@ export type RooCompaction = {
   readonly kind: 'condense' | 'truncate'
   readonly covers: readonly PositionRange[]
 }
-
-export type RooNote = { readonly index: number; readonly kind: 'mended' | 'kept'; readonly why: string }
 
 export type RooPlan = {
   /** The place among the messages of each element that is one. */

@@ -1,4 +1,4 @@
-import type { RooElement, RooNote } from './roo-plan.ts'
+import type { RooElement, RooNote } from './roo-element.ts'
 
 /** What tags of elements cannot mean: owners that are not there, and two on one message. */
 export function tagNotes(elements: readonly RooElement[]): RooNote[] {

@@ -3,8 +3,9 @@ import { type JsonElement, placeOf, readElements } from '../elements.ts'
 import type { Head, Input, Source, SourceEvent } from '../source.ts'
 import { textOf, useOfBlocks } from './block-facts.ts'
 import { DEPTH_KEPT, textIn, timeOf } from './entry-fields.ts'
+import type { RooElement } from './roo-element.ts'
 import { messageOfElement, ROO, type ToolNames } from './roo-message.ts'
-import { planOfRoo, type RooCompaction, type RooElement, type RooPlan } from './roo-plan.ts'
+import { planOfRoo, type RooCompaction, type RooPlan } from './roo-plan.ts'
 
 /** What Roo Code keeps in a task's folder: what a model was sent, under its name and its earlier one, and what was shown. */
 const HISTORY = 'api_conversation_history.json'

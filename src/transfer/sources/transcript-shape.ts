@@ -34,7 +34,7 @@ export function transcriptShape(head: Head): TranscriptShape | undefined {
   if (layout === undefined) return undefined
   const conversations = conversationsIn(head, layout)
   const sample = conversations.flatMap((each) => messagesOf(each)?.slice(0, SAMPLE) ?? [each])
-  const known = sample.filter((message) => detectFormat([message]) !== undefined)
+  const known = sample.filter((message) => detectFormat([message]) !== undefined && !saysNothing(message))
   const isEmpty = layout === 'object' && (sample.length === 0 || saysInput(head.values[0]))
   if (!isEmpty && (known.length === 0 || known.length * 2 < sample.length)) return undefined
   const forms = known.flatMap((message) => (isPlain(message) ? [] : [detectFormat([message])!]))
@@ -75,6 +75,27 @@ export function messagesOf(value: unknown): readonly unknown[] | undefined {
     if (Array.isArray(list)) return list as readonly unknown[]
   }
   return undefined
+}
+
+/** What a message of these roles may have beside a content, or in its place. */
+const INSTEAD = [
+  'tool_calls',
+  'function_call',
+  'refusal',
+  'audio',
+  'reasoning',
+  'reasoning_content',
+  'reasoning_details',
+  'encrypted_content',
+]
+const SPEAKERS = new Set<unknown>(['system', 'developer', 'user', 'assistant'])
+
+/** Whether a message has a role and nothing that it says, where the forms known here have it: of a form that is not, as the AI SDK's `parts`. */
+export function saysNothing(message: unknown): boolean {
+  if (!isObject(message) || !SPEAKERS.has(message.role) || message.content !== undefined) return false
+  // Items of the Responses API have a role and no content where they are no message.
+  if (typeof message.type === 'string' && message.type !== 'message') return false
+  return !INSTEAD.some((name) => message[name] !== undefined)
 }
 
 const PLAIN_ROLES = new Set<unknown>(['system', 'user', 'assistant'])

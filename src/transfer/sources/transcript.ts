@@ -1,11 +1,14 @@
-import { isJsonObject, isObject, type JsonObject } from '../../core/json.ts'
+import { isObject, type JsonObject } from '../../core/json.ts'
 import type { NewMessage } from '../../core/message.ts'
+import type { FieldsEvent } from '../../import/import-event.ts'
 import { type JsonElement, placeOf, readElements } from '../elements.ts'
 import { readHead } from '../head.ts'
 import { readJsonLines } from '../lines.ts'
-import type { FieldsEvent, Input, Place, SourceEvent, SourceName } from '../source.ts'
+import type { Input, Place, SourceEvent, SourceName } from '../source.ts'
+import { fieldsBeside } from './entry-fields.ts'
 import type { Given, MessageReader, Told } from './message-reader.ts'
 import { momentOf } from './moment.ts'
+import { OwnNames } from './own-names.ts'
 import { CONVERSATION_LIST, MESSAGE_LISTS, messagesOf, transcriptShape } from './transcript-shape.ts'
 
 /** What the sources of transcripts do not have in common. */
@@ -68,11 +71,15 @@ function unitOf(piece: JsonElement): Unit | undefined {
 async function* objectOf(input: Input, form: TranscriptForm): AsyncGenerator<SourceEvent, void, undefined> {
   const fields: (readonly [key: string, value: unknown])[] = []
   const sample: unknown[] = []
+  const bad: SourceEvent[] = []
   for await (const piece of readElements(input.bytes(), { lists: MESSAGE_LISTS })) {
     if (piece.type === 'field') fields.push([piece.key, piece.value])
     else if (piece.type === 'element' && sample.length < 100) sample.push(piece.value)
+    else if (piece.type === 'problem' && piece.isField)
+      bad.push({ type: 'problem', at: placeOf(piece), why: piece.why })
   }
   const first = yield* beginning(Object.fromEntries(fields), {}, form)
+  yield* bad
   const reader = form.reader(sample)
   const count = yield* leadingOf(first, form, reader, {})
   yield* messagesIn(unitsIn(input, MESSAGE_LISTS), form, reader, count)
@@ -110,11 +117,15 @@ function* beginning(
   at: Place,
   form: TranscriptForm,
 ): Generator<SourceEvent, JsonObject, undefined> {
-  const fields = isJsonObject(given) ? given : {}
+  const { fields, problems } = fieldsBeside(
+    given,
+    MESSAGE_LISTS.filter((name) => Array.isArray(given[name])),
+  )
   const id = [fields.id, fields.conversation_id, fields.session_id, fields.sessionId].find(
     (value) => typeof value === 'string' && value !== '',
   )
   yield { type: 'conversation', at, ...(typeof id === 'string' && { id }) }
+  for (const why of problems) yield { type: 'problem', at, why }
   yield fieldsOf(fields, form)
   return fields
 }
@@ -151,23 +162,29 @@ async function* messagesIn(
   reader: MessageReader,
   before: number,
 ): AsyncGenerator<SourceEvent, void, undefined> {
+  const names = new OwnNames()
   let ordinal = before
   for await (const unit of units) {
     ordinal += 1
-    if ('value' in unit) yield* events(reader.push({ at: unit.at, ordinal, value: unit.value }), form)
+    if ('value' in unit) yield* events(reader.push({ at: unit.at, ordinal, value: unit.value }), form, names)
     else {
-      yield* events(reader.flush(), form)
+      yield* events(reader.flush(), form, names)
       yield { type: 'problem', at: unit.at, why: unit.problem }
     }
   }
-  yield* events(reader.flush(), form)
+  yield* events(reader.flush(), form, names)
 }
 
-function* events(told: readonly Told[], form: TranscriptForm): Generator<SourceEvent, void, undefined> {
+function* events(
+  told: readonly Told[],
+  form: TranscriptForm,
+  names: OwnNames = new OwnNames(),
+): Generator<SourceEvent, void, undefined> {
   for (const each of told) {
     const { given } = each
-    if ('why' in each) yield { type: 'problem', at: given.at, why: each.why }
-    else {
+    const why = 'why' in each ? each.why : names.take(each.message)
+    if (why !== undefined) yield { type: 'problem', at: given.at, why }
+    else if ('message' in each) {
       yield { type: 'message', at: given.at, message: stored(each.message, given, form) }
       yield* each.notes
     }

@@ -1,3 +1,5 @@
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Question } from '../../../src/cli/chat/backends/backend.ts'
 import { addressBackend } from '../../../src/cli/chat/backends/chat-completions.ts'
@@ -6,6 +8,18 @@ import { isContextOverflowError } from '../../../src/index.ts'
 import { type ModelServer, startModelServer } from '../../support/model-server.ts'
 
 const KEY = 'sk-secret-0123456789abcdef'
+const NEVER = new AbortController().signal
+
+/** Does something with the address of a server, and ends the server. */
+async function atServer<T>(server: Server, work: (url: string) => Promise<T>): Promise<T> {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  try {
+    return await work(`http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`)
+  } finally {
+    server.closeAllConnections()
+    server.close()
+  }
+}
 
 describe('an OpenAI-compatible address', () => {
   let server: ModelServer
@@ -102,6 +116,48 @@ describe('an OpenAI-compatible address', () => {
     await expect(ask().reply).rejects.toThrow('in the middle of the answer')
   })
 
+  it('ends where the server says that it is done, though the connection stays', async () => {
+    const holding = createServer((_, response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' })
+      response.write('data: {"choices":[{"delta":{"content":"All."}}]}\n\ndata: [DONE]\n\n')
+    })
+    const reply = await atServer(holding, (url) =>
+      addressBackend({ url, model: 'm' }).ask({ messages: [], signal: NEVER, onText: () => {} }),
+    )
+    expect(reply.text).toBe('All.')
+  })
+
+  it('says where an address points that is not followed', async () => {
+    const moved = createServer((_, response) => {
+      response.writeHead(308, { location: 'https://models.example/v1/chat/completions' }).end()
+    })
+    const error = await atServer(moved, (url) =>
+      addressBackend({ url, model: 'm', apiKey: KEY })
+        .ask({ messages: [], signal: NEVER, onText: () => {} })
+        .catch((thrown: unknown) => thrown),
+    )
+    expect(failureSentence(error, 'm')).toBe(
+      'm answered with status 308: it points to https://models.example/v1/chat/completions, and is not followed; name the right address with --url',
+    )
+  })
+
+  it('says that a page, or half a JSON, is no answer', async () => {
+    server.script([{ raw: '<html>Welcome</html>', contentType: 'text/html' }])
+    await expect(ask().reply).rejects.toThrow('no Chat Completions answer. Is the address right?')
+    server.script([{ raw: '{"choices": [{' }])
+    await expect(ask().reply).rejects.toThrow('The server sent something that is no Chat Completions answer.')
+  })
+
+  it('takes contents that are lists of parts', async () => {
+    const content = [
+      { type: 'thinking', thinking: [{ type: 'text', text: 'Hm.' }] },
+      { type: 'text', text: 'In ' },
+      { type: 'text', text: 'parts.' },
+    ]
+    server.script([{ raw: JSON.stringify({ choices: [{ message: { content }, finish_reason: 'stop' }] }) }])
+    expect((await ask().reply).text).toBe('In parts.')
+  })
+
   it('throws what the server says so that an overflow is known for one', async () => {
     const message =
       "This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens."
@@ -118,6 +174,14 @@ describe('an OpenAI-compatible address', () => {
     expect(sentence).toBe(
       'm does not accept the API key (status 401): Incorrect API key provided: [key], or [key]',
     )
+  })
+
+  it('says what the AI SDK passes on as it came: an object, a text, a key', () => {
+    expect(failureSentence({ message: 'Overloaded', type: 'server_error' }, 'm')).toBe('m failed: Overloaded')
+    expect(failureSentence('Overloaded', 'm')).toBe('m failed: Overloaded')
+    expect(failureSentence(null, 'm')).toBe('m failed: no reason given')
+    const wrong = Object.assign(new Error(`Incorrect API key provided: ${KEY}.`), { statusCode: 401 })
+    expect(failureSentence(wrong, 'm')).toMatch(/\(status 401\): Incorrect API key provided: \[key\]$/)
   })
 
   it('says that nobody is there', async () => {

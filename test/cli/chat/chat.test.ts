@@ -73,6 +73,44 @@ describe('undertext chat without a terminal', () => {
     expect(exit).toBe(0)
     expect(out).toBe('hello\n   2  assistant  hello\n')
     expect(await chat(['--echo'], '/Nothing\n')).toMatchObject({ exit: 2 })
+    expect((await chat(['--echo'], 'hello\n/compact\n')).out).toBe(
+      'hello\nNothing to compact: the history is within the target already.\n',
+    )
+  })
+
+  it('says why there is no answer', async () => {
+    const endedBy = async (reason: string) => {
+      const choice = { message: { role: 'assistant', content: '' }, finish_reason: reason }
+      server.script([{ raw: JSON.stringify({ choices: [choice] }) }])
+      const { exit, err } = await chat(atServer('--message', 'hi'), '')
+      return [exit, err.split('\n')[0]]
+    }
+    expect(await endedBy('stop')).toEqual([7, 'The model answered without a word.'])
+    expect(await endedBy('length')).toEqual([
+      7,
+      'The model came to the limit of output tokens before it said a word; see --max-tokens.',
+    ])
+    expect(await endedBy('content_filter')).toEqual([7, 'A filter at the provider held the answer back.'])
+    expect(await inStore(async (store) => (await store.listSessions()).length)).toBe(0)
+  })
+
+  it('makes room with /compact for what --max-tokens leaves', async () => {
+    const input = `${`${'word '.repeat(60)}\n`.repeat(8)}/compact 0.5\n`
+    const { out } = await chat(
+      ['--echo', '--context-window', '4000', '--max-tokens', '2400', '--json'],
+      input,
+    )
+    // Half of the 1,600 tokens that the answer leaves.
+    const result = eventsIn(out).find(({ event }) => event === 'result')
+    expect(result?.value).toMatchObject({ targetTokens: 800 })
+  })
+
+  it('asks nobody when nothing is said', async () => {
+    expect(await chat(atServer('--message', ' '), '')).toMatchObject({
+      exit: 2,
+      err: expect.stringContaining('--message says nothing.'),
+    })
+    expect(server.requests).toEqual([])
   })
 
   it('answers each line, and writes nothing but answers to the output', async () => {

@@ -121,8 +121,8 @@ describe('undertext compact', () => {
   })
 
   it.each([
-    ['talk', 'its history is within the target already'],
-    ['empty', 'it has no messages'],
+    ['talk', 'the history is within the target already'],
+    ['empty', 'there are no messages'],
   ])('answers 1 for %s, where there is nothing to do', async (session, why) => {
     const { exit, out } = await compact(session)
     expect(exit).toBe(1)

@@ -132,6 +132,29 @@ describe.skipIf(!(await hasTerminals()))('undertext chat on a terminal', () => {
     await store.close()
   })
 
+  it('stops a summary that takes too long with Ctrl-C, and goes on', async () => {
+    fresh()
+    const before = await openStore(db, { env: false })
+    const turns = Array.from({ length: 20 }, (_, at) => ({
+      role: at % 2 === 0 ? ('user' as const) : ('assistant' as const),
+      content: `${at}: ${'word '.repeat(100)}`,
+    }))
+    await before.append('long', turns)
+    await before.close()
+    server.script([{ silent: true }])
+    const by = ['--url', server.openaiUrl, '--model', 'm', '--summary-model', 'small']
+    const chat = start(['chat', 'long', ...by, '--context-window', '4000'])
+    await chat.sees('> ')
+    chat.type('/compact 0.2\r')
+    await chat.sees('in all')
+    chat.type(CTRL_C)
+    await chat.sees('Interrupted; nothing was changed.')
+    chat.type('/log\r')
+    await chat.sees('ABORTED')
+    chat.type(CTRL_D)
+    expect(await chat.exit()).toBe(0)
+  })
+
   it('stores nothing of a question that nobody answered, and asks it again', async () => {
     fresh()
     server.script([{ status: 500, message: 'out of order' }, { text: 'Now it works.' }])
@@ -265,6 +288,17 @@ describe.skipIf(!(await hasTerminals()))('undertext chat on a terminal', () => {
     expect(chat.titles).toEqual([])
     expect(chat.commands).toEqual([])
     expect(chat.answers).toEqual([])
+  })
+
+  it('shows emoji and scripts with joiners as they are typed', async () => {
+    fresh()
+    const chat = start(['chat', '--echo'])
+    await chat.sees('> ')
+    chat.type('\u{1f469}\u200d\u{1f4bb} \u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645 \u2764\ufe0f so\r')
+    await chat.sees(/so\n(?:.*\n)*.* so\n/)
+    chat.type(CTRL_D)
+    expect(await chat.exit()).toBe(0)
+    expect(chat.text()).not.toMatch(/\\u(?:200|fe0)/)
   })
 
   it('is readable on a narrow terminal, also when that changes', async () => {

@@ -1,11 +1,13 @@
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { openStore } from '../../../src/index.ts'
+import { startModelServer } from '../../support/model-server.ts'
 import { type BuiltProgram, buildProgram } from './built-program.ts'
 import { hasTerminals, Terminal, type TerminalOptions } from './terminal.ts'
 
 const YELLOW = 3
 const CTRL_C = '\x03'
+const CTRL_D = '\x04'
 
 describe.skipIf(!(await hasTerminals()))('commands on a terminal', () => {
   let program: BuiltProgram
@@ -81,6 +83,7 @@ describe.skipIf(!(await hasTerminals()))('commands on a terminal', () => {
     ['no', 'n'],
     ['Enter', '\r'],
     ['Ctrl-C', CTRL_C],
+    ['Ctrl-D', CTRL_D],
   ])('writes nothing after %s', async (_, keys) => {
     await storeWithOutputs()
     const shell = new Terminal('/bin/sh', [
@@ -95,6 +98,21 @@ describe.skipIf(!(await hasTerminals()))('commands on a terminal', () => {
     expect(shell.text()).toMatch(/(?<!-)\bicanon\b/)
     expect(shell.isCursorShown).toBe(true)
     expect(await activeCompactions()).toBe(0)
+  })
+
+  it('says that a model is asked, and changes nothing when that is interrupted', async () => {
+    await storeWithOutputs()
+    const server = await startModelServer([{ silent: true }])
+    const by = ['--summary-url', server.openaiUrl, '--summary-model', 'm']
+    const compact = start(['compact', 'outputs', '--stage', 'summarize', '--target', '0.01', ...by])
+    await compact.sees('Do it?')
+    compact.type('y')
+    await compact.sees('A model is asked for the summary; Ctrl-C stops it.')
+    compact.type(CTRL_C)
+    expect(await compact.exit()).toBe(130)
+    expect(compact.text()).toContain('Interrupted; nothing was changed.')
+    expect(await activeCompactions()).toBe(0)
+    await server.close()
   })
 
   it('asks nothing with --yes', async () => {

@@ -124,6 +124,40 @@ describe('a conversation', () => {
     expect(source).toBe('chatgpt')
   })
 
+  it('is what else is there of it when a message or a field cannot be kept', async () => {
+    const good = JSON.stringify(line(said('user', 'a'), said('assistant', 'b'), said('user', 'c')))
+    const bad = good
+      .replace('"parts":["b"]', '"parts":["b"],"score":1e999')
+      .replace('{"title"', '{"rating":1e999,"title"')
+    const { events } = await readFile(await fileWith('conversations.json', `[${bad}]`))
+    const at = { line: 1, element: 1 }
+    const why = 'a number that is not finite'
+    expect(events[0]).toEqual({ type: 'conversation', at, id: 'talk-1' })
+    expect(events.filter(({ type }) => type === 'problem')).toEqual([
+      { type: 'problem', at, why: `a field holds ${why}` },
+      {
+        type: 'problem',
+        at: { line: 1, element: 2 },
+        why: `message: holds ${why} in an object in an object`,
+      },
+    ])
+    expect(messagesIn(events).map(({ content }) => content)).toEqual([
+      text('user', 'a').content,
+      text('user', 'c').content,
+    ])
+  })
+
+  it('of a file of its own has the problems of that file, and is one', async () => {
+    const long = 'x'.repeat(300_000)
+    const good = JSON.stringify(line(said('user', long)))
+    const { events } = await readFile(await fileWith('c.json', good.replace(/}$/, ',"voice":nope}')))
+    expect(events.filter(({ type }) => type === 'conversation' || type === 'problem')).toEqual([
+      { type: 'conversation', at: { line: 1 }, id: 'talk-1' },
+      { type: 'problem', at: { line: 1 }, why: expect.stringMatching(/^it is no JSON/) },
+    ])
+    expect(messagesIn(events)).toHaveLength(1)
+  })
+
   it('without a mapping is a problem of its own', async () => {
     const path = await fileWith('c.json', JSON.stringify([line(said('user', 'a')), { title: 'x' }, line()]))
     const { events } = await readFile(path)

@@ -3,6 +3,7 @@ import { entryOf } from '../../../src/claude-agent-sdk/entry.ts'
 import type { SessionStoreEntry } from '../../../src/claude-agent-sdk.ts'
 import { claudeCode } from '../../../src/transfer/sources/claude-code.ts'
 import { answers, beside, turn } from '../../claude-agent-sdk/entries.ts'
+import { fileWith, readFile } from '../support/files.ts'
 import { answer, boundary, call, entry, LINE, result, summary, user } from './claude-code-entries.ts'
 import {
   eventsOf,
@@ -262,4 +263,12 @@ it('knows its files by their entries', () => {
   ])
     expect(claudeCode.recognises(head([value]))).toBe(false)
   expect(claudeCode.recognises({ ...head(turn()), shape: 'list' })).toBe(false)
+})
+
+it('is known by its first line, where its ids stand behind more than is looked at', async () => {
+  const content = [{ type: 'text', text: 'x'.repeat(300_000) }]
+  const first = { parentUuid: null, isSidechain: false, type: 'user', message: { role: 'user', content } }
+  const path = await fileWith(NAME, [{ ...first, uuid: 'a', sessionId: 's' }])
+  const { source, events } = await readFile(path)
+  expect([source, events.filter(({ type }) => type === 'message').length]).toEqual(['claude-code', 1])
 })

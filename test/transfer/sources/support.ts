@@ -1,14 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { expect } from 'vitest'
 import type { PositionRange } from '../../../src/core/message.ts'
-import type { NewMessage } from '../../../src/index.ts'
-import type {
-  ImportedCompaction,
-  Input,
-  NoteEvent,
-  Source,
-  SourceEvent,
-} from '../../../src/transfer/source.ts'
+import type { ImportedCompaction, NewMessage } from '../../../src/index.ts'
+import type { Input, NoteEvent, Source, SourceEvent } from '../../../src/transfer/source.ts'
 import { sharedPath } from '../../support/shared.ts'
 
 /** Text as a file, in pieces of a few bytes, so that every reader meets cuts within its lines. */

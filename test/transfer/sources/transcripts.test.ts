@@ -68,6 +68,86 @@ it('reads Chat Completions as one list', async () => {
   ])
 })
 
+it('keeps name and system prompt of a conversation in which a message cannot be kept', async () => {
+  const good = JSON.stringify({ id: 'first', system: 'Be brief.', messages: [hello, hello] })
+  const bad = good.replace('"hello"}]', '"hello","score":1e999}]')
+  const { source, events } = await readFile(await fileWith('talks.jsonl', `${bad}\n${good}\n`))
+  expect(source).toBe('anthropic')
+  expect(events[0]).toEqual({ type: 'conversation', at: { line: 1 }, id: 'first' })
+  expect(messagesOf(events).slice(0, 2)).toEqual([
+    keyed('anthropic', 1, { role: 'system', content: 'Be brief.' }),
+    keyed('anthropic', 2, hello),
+  ])
+  const why = 'message: holds a number that is not finite in an object'
+  expect(events.filter(({ type }) => type === 'problem')).toEqual([
+    { type: 'problem', at: { line: 1, element: 2 }, why },
+  ])
+})
+
+it('says which fields beside the messages cannot be kept, whatever stands before them', async () => {
+  const messages = [{ ...hello, content: 'x'.repeat(300_000) }]
+  const given = JSON.stringify({ messages, id: 'first' })
+  const path = await fileWith('talk.json', given.replace(/}$/, ',\n"system":nope,\n"weight":1e999}'))
+  const { events } = await readFile(path)
+  expect(events[0]).toEqual({ type: 'conversation', at: {}, id: 'first' })
+  expect(events.filter(({ type }) => type === 'problem')).toEqual([
+    { type: 'problem', at: {}, why: 'a field holds a number that is not finite' },
+    { type: 'problem', at: { line: 2 }, why: expect.stringMatching(/^it is no JSON/) },
+  ])
+  expect(messagesOf(events)).toEqual([keyed('messages', 1, messages[0]!)])
+})
+
+it('is told by its messages, however much stands before them', async () => {
+  const system = 's'.repeat(300_000)
+  const request = await readFile(await fileWith('a.json', { model: 'claude-x', system, messages: [hello] }))
+  expect(request.source).toBe('anthropic')
+  expect(messagesOf(request.events)).toEqual([
+    keyed('anthropic', 1, { role: 'system', content: system }),
+    keyed('anthropic', 2, hello),
+  ])
+  const tools = [{ type: 'function', function: { name: 'read', description: system } }]
+  const messages = [hello, toolCall, toolAnswer]
+  const chat = await readFile(await fileWith('b.json', { model: 'gpt-5', tools, messages }))
+  expect([chat.source, messagesOf(chat.events).length]).toEqual(['openai', 3])
+  const tuning = [
+    { tools, messages },
+    { tools, messages: [hello] },
+  ]
+  const many = await readFile(await fileWith('c.jsonl', tuning))
+  expect([many.source, messagesOf(many.events).length]).toEqual(['openai', 4])
+})
+
+it('takes no message for an empty one that says what it says in a way not known here', async () => {
+  const parts = [{ type: 'text', text: 'hello' }]
+  const path = await fileWith('ui.json', JSON.stringify([{ id: 'a', role: 'user', parts }]))
+  await expect(readFile(path)).rejects.toThrow('not recognised')
+  const one = await readFile(await fileWith('one.jsonl', [hello, { role: 'assistant', parts }, toolCall]))
+  expect(one.events.filter(({ type }) => type === 'problem')).toEqual([
+    { type: 'problem', at: { line: 2 }, why: 'message.content: must be there' },
+  ])
+  expect(placesOf(one.events)).toEqual([{ line: 1 }, { line: 3 }])
+})
+
+it('says which message brings a name that another before it has', async () => {
+  const [a, b] = [
+    { ...hello, id: 'a' },
+    { ...hello, idempotencyKey: 'b' },
+  ]
+  const path = await fileWith('own.jsonl', [a, b, { ...a, content: 'again' }, { ...b, content: 'again' }, b])
+  const { source, events } = await readFile(path)
+  expect(source).toBe('messages')
+  expect(events.filter(({ type }) => type === 'problem')).toEqual([
+    { type: 'problem', at: { line: 3 }, why: 'message.id: another message before it has this id' },
+    {
+      type: 'problem',
+      at: { line: 4 },
+      why: 'message.idempotencyKey: another message before it has this key',
+    },
+  ])
+  // The same message under the same key is one; the store knows it.
+  expect(placesOf(events)).toEqual([{ line: 1 }, { line: 2 }, { line: 5 }])
+})
+
 it('reads files for fine-tuning, a conversation a line, with what else they say as metadata', async () => {
   const path = await fileWith('tuning.jsonl', [
     { messages: [hello, toolCall], tools: [{ type: 'function' }] },

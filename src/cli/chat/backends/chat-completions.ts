@@ -14,6 +14,8 @@ export type AddressOptions = {
   readonly apiKey?: string | undefined
 }
 
+const NO_ANSWER = 'The server sent something that is no Chat Completions answer.'
+
 type Body = { readonly [name: string]: unknown }
 
 /** Any server that speaks OpenAI's Chat Completions, by plain `fetch`, streamed. */
@@ -60,14 +62,23 @@ async function post(
       },
       body: JSON.stringify(current),
       // A key must not follow to where somebody else points.
-      redirect: 'error',
+      redirect: 'manual',
       signal,
     })
     if (response.ok) return response
+    if (response.status >= 300 && response.status < 400) throw elsewhere(response)
     const said = await response.text()
     current = response.status === 400 || response.status === 422 ? adapted(current, said) : undefined
     if (current === undefined) throw refusalOf(response.status, said, apiKey)
   }
+}
+
+function elsewhere({ status, headers }: Response): ServerError {
+  const where = headers.get('location') ?? 'another address'
+  return new ServerError(
+    `it points to ${where}, and is not followed; name the right address with --url`,
+    status,
+  )
 }
 
 /**
@@ -97,12 +108,16 @@ async function readReply(
 ): Promise<Reply> {
   const answer = new Answer(onText, apiKey)
   if (response.headers.get('content-type')?.includes('json') === true) {
-    answer.takeWhole(await response.json())
+    answer.takeWhole(parsed(await response.text()))
     return answer.reply()
   }
   const parser = createParser({ onEvent: ({ data }) => answer.take(data) })
   const decoder = new TextDecoder()
-  for await (const bytes of response.body ?? []) parser.feed(decoder.decode(bytes, { stream: true }))
+  for await (const bytes of response.body ?? []) {
+    parser.feed(decoder.decode(bytes, { stream: true }))
+    // Some servers say that they are done and keep the connection.
+    if (answer.isDone) return answer.reply()
+  }
   parser.feed(decoder.decode())
   parser.reset({ consume: true })
   return answer.reply()
@@ -117,11 +132,16 @@ class Answer {
   #usage: ReplyUsage | undefined
   #model: string | undefined
   #isDone = false
+  #isBegun = false
   readonly #tools = new Set<string>()
 
   constructor(onText: (text: string) => void, apiKey: string | undefined) {
     this.#onText = onText
     this.#apiKey = apiKey
+  }
+
+  get isDone(): boolean {
+    return this.#isDone
   }
 
   take(data: string): void {
@@ -140,7 +160,11 @@ class Answer {
   /** Throws `ServerError` when the connection ended before the answer did. */
   reply(): Reply {
     if (!this.#isDone && this.#stopReason === undefined)
-      throw new ServerError('The connection ended in the middle of the answer.')
+      throw new ServerError(
+        this.#isBegun
+          ? 'The connection ended in the middle of the answer.'
+          : `${NO_ANSWER} Is the address right?`,
+      )
     return textReply(this.#text, {
       stopReason: this.#stopReason,
       usage: this.#usage,
@@ -150,8 +174,8 @@ class Answer {
   }
 
   #read(event: unknown, field: 'delta' | 'message'): void {
-    if (!isObject(event))
-      throw new ServerError('The server sent something that is no Chat Completions answer.')
+    if (!isObject(event)) throw new ServerError(NO_ANSWER)
+    this.#isBegun = true
     if (event.error !== undefined && event.error !== null)
       throw refusalOf(undefined, JSON.stringify(event), this.#apiKey)
     if (typeof event.model === 'string' && event.model !== '') this.#model = event.model
@@ -161,7 +185,7 @@ class Answer {
     if (typeof choice.finish_reason === 'string') this.#stopReason = choice.finish_reason
     const said = choice[field]
     if (!isObject(said)) return
-    for (const text of [said.content, said.refusal]) if (typeof text === 'string') this.#say(text)
+    for (const text of [...textsIn(said.content), ...textsIn(said.refusal)]) this.#say(text)
     for (const name of toolNames(said.tool_calls)) this.#tools.add(name)
   }
 
@@ -170,6 +194,15 @@ class Answer {
     this.#text += text
     this.#onText(text)
   }
+}
+
+/** A text, or the texts of a list of parts, as some servers send it. */
+function textsIn(content: unknown): string[] {
+  if (typeof content === 'string') return [content]
+  if (!Array.isArray(content)) return []
+  return (content as readonly unknown[]).flatMap((part) =>
+    isObject(part) && part.type === 'text' && typeof part.text === 'string' ? [part.text] : [],
+  )
 }
 
 function parsed(data: string): unknown {

@@ -24,7 +24,7 @@ export function refusalOf(status: number | undefined, body: string, apiKey?: str
 }
 
 /** The key, and what begins like one: servers quote the ends of a wrong key. */
-function withoutKey(words: string, apiKey: string | undefined): string {
+export function withoutKey(words: string, apiKey?: string): string {
   const hidden = apiKey ? words.replaceAll(apiKey, '[key]') : words
   return hidden.replace(/\b(?:sk|pk|key|gsk|xai)-[\w*.-]{8,}/g, '[key]')
 }

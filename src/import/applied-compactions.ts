@@ -1,15 +1,15 @@
 import { v5 as uuidv5, v7 as uuidv7 } from 'uuid'
 import { resolveModel } from '../compaction/model.ts'
-import { headOf } from '../core/characters.ts'
-import { check, MAX_NAME_LENGTH } from '../core/check.ts'
+import { check } from '../core/check.ts'
 import { checkLaws } from '../core/laws.ts'
 import type { PositionRange } from '../core/message.ts'
 import type { ViewRow } from '../core/view.ts'
 import { isUndertextError } from '../errors.ts'
-import type { CommitStep, Compaction, Snapshot, Storage } from '../storage/storage.ts'
-import type { ImportedCompaction } from '../transfer/source.ts'
+import type { CommitStep, Compaction, Snapshot, Storage, UndoRequest } from '../storage/storage.ts'
+import type { ImportedCompaction } from './import-event.ts'
 import { type CompactionOutcome, type ImportRun, importedCompactionSchema } from './import-types.ts'
 import { planImported } from './imported-plan.ts'
+import { labelOf } from './label-of.ts'
 
 /** The namespace of ids made of a session and the name another system gave a compaction. */
 const NAMESPACE = 'b1cf9f5f-52f1-4a44-9a0e-7d2f5b8e6c11'
@@ -18,10 +18,17 @@ const NAMESPACE = 'b1cf9f5f-52f1-4a44-9a0e-7d2f5b8e6c11'
 const AUDIT_PAGE = 500
 
 /** Puts the compactions of a conversation in force, one by one, as it is written. */
-export class ImportedCompactions {
+export class AppliedCompactions {
   readonly #storage: Storage
   readonly #run: ImportRun
   readonly outcomes: CompactionOutcome[] = []
+  /** Ids of those that were taken back before the first event. */
+  readonly #takenBack = new Set<string>()
+  /**
+   * Those that their own system has undone, as far as they are in force yet, so that the next of them is built on them as it was there:
+   * whoever redoes the one can redo the other.
+   */
+  #toUndo: { readonly runId: string; readonly reason: string | undefined }[] = []
   #before: ReadonlyMap<unknown, Compaction> | undefined
 
   constructor(storage: Storage, run: ImportRun) {
@@ -40,14 +47,11 @@ export class ImportedCompactions {
   ): Promise<void> {
     const compaction = check(importedCompactionSchema, given, 'compaction') as ImportedCompaction
     const { id } = compaction
-    const { incarnation } = (await this.#storage.session(sessionId))!
-    // The session's own name too, for a copy restored under another id has the incarnation of the first.
-    const name = `${incarnation}\n${sessionId}\n${this.#run.source}\n${id}`
-    const own = uuidv5(name, NAMESPACE)
+    if (compaction.undone !== true) await this.settle(sessionId)
+    const own = await this.#ownId(sessionId, id)
     const known = await this.#known(sessionId, id, own)
     if (known !== undefined) {
-      const isTakenBack = compaction.undone === true && (await this.#takeBack(sessionId, known))
-      this.outcomes.push({ id, status: isTakenBack ? 'applied' : 'known', compactionId: known.id })
+      this.outcomes.push(await this.#follow(sessionId, known, compaction))
       return
     }
     const { key } = resolveModel(undefined, undefined, undefined)
@@ -73,6 +77,39 @@ export class ImportedCompactions {
     await this.#commit(snapshot, compaction, steps, { id, compactionId: own, rowsLeft: planned.rowsLeft })
   }
 
+  /**
+   * Undoes those that their own system has undone since they were imported, with what builds on them, before anything is put back: what they
+   * hide must be visible for others. What people have undone or redone here since stays as it is.
+   */
+  async takeBack(sessionId: string, given: readonly ImportedCompaction[]): Promise<void> {
+    for (const one of given) {
+      const { id } = check(importedCompactionSchema, one, 'compaction') as ImportedCompaction
+      const known = await this.#known(sessionId, id, await this.#ownId(sessionId, id))
+      if (known?.status !== 'active' || (await this.#wasTurnedHere(sessionId, known.id))) continue
+      await this.#storage.undo(sessionId, known.runId, { ...this.#request(), cascade: true })
+      this.#takenBack.add(id)
+    }
+  }
+
+  /** Undoes those made to be undone. */
+  async settle(sessionId: string): Promise<void> {
+    const runs = this.#toUndo.toReversed()
+    this.#toUndo = []
+    for (const { runId, reason } of runs)
+      await this.#storage.undo(sessionId, runId, { ...this.#request(reason), cascade: false })
+  }
+
+  async #ownId(sessionId: string, id: string): Promise<string> {
+    const { incarnation } = (await this.#storage.session(sessionId))!
+    // The session's own name too, for a copy restored under another id has the incarnation of the first.
+    return uuidv5(`${incarnation}\n${sessionId}\n${this.#run.source}\n${id}`, NAMESPACE)
+  }
+
+  #request(reason = this.#run.reason): Omit<UndoRequest, 'cascade'> {
+    const { actor, source } = this.#run
+    return { actor, reason, source }
+  }
+
   /** One that was imported already: by this import, or one before it. */
   async #known(sessionId: string, importedId: string, own: string): Promise<Compaction | undefined> {
     const [found] = await this.#storage.compactions(sessionId, { id: own })
@@ -89,21 +126,39 @@ export class ImportedCompactions {
     return new Map(ofSource.map((one) => [one.params.importedId, one]))
   }
 
-  /**
-   * Undoes one that its own system has undone since it was imported, with what builds on it. Whoever undid it here before, and redid it,
-   * wants it so. Answers whether it was.
-   */
-  async #takeBack(sessionId: string, { id, runId, status }: Compaction): Promise<boolean> {
-    if (status !== 'active' || (await this.#wasUndone(sessionId, id))) return false
-    const { actor, reason } = this.#run
-    await this.#storage.undo(sessionId, runId, { actor, reason, cascade: true })
-    return true
+  /** What becomes of one that is there: it is undone or put back as its own system has it by now, unless people have turned it here. */
+  async #follow(
+    sessionId: string,
+    { id: compactionId, runId, status }: Compaction,
+    told: ImportedCompaction,
+  ): Promise<CompactionOutcome> {
+    const { id } = told
+    const isAsTold = (status === 'undone') === (told.undone === true)
+    if (isAsTold || (await this.#wasTurnedHere(sessionId, compactionId)))
+      return { id, status: this.#takenBack.has(id) ? 'applied' : 'known', compactionId }
+    try {
+      if (told.undone === true)
+        await this.#storage.undo(sessionId, runId, { ...this.#request(), cascade: true })
+      else await this.#putBack(sessionId, runId)
+    } catch (error) {
+      if (!isUndertextError(error, 'INPUT_NOT_VISIBLE')) throw error
+      return { id, status: 'refused', why: error.code, compactionId }
+    }
+    return { id, status: 'applied', compactionId }
   }
 
-  async #wasUndone(sessionId: string, id: string): Promise<boolean> {
+  async #putBack(sessionId: string, runId: string): Promise<void> {
+    const members = await this.#storage.compactions(sessionId, { run: runId })
+    for (const { id, status } of members)
+      if (status === 'undone') await this.#storage.redo(sessionId, id, { ...this.#request(), cascade: false })
+  }
+
+  /** Whether anybody but an import has undone or redone it. */
+  async #wasTurnedHere(sessionId: string, id: string): Promise<boolean> {
     for (let after = 0; ; ) {
       const entries = await this.#storage.auditLog(sessionId, { after, limit: AUDIT_PAGE })
-      if (entries.some(({ event, compactionId }) => event === 'undone' && compactionId === id)) return true
+      const turned = entries.filter(({ event, compactionId }) => isTurn(event) && compactionId === id)
+      if (turned.some(({ detail }) => detail?.source === undefined)) return true
       if (entries.length < AUDIT_PAGE) return false
       after = entries.at(-1)!.no
     }
@@ -133,9 +188,13 @@ export class ImportedCompactions {
       { runId, trigger: 'import', ...authorship, steps, failed: [] },
       undefined,
     )
-    if (undone === true) await this.#storage.undo(sessionId, runId, { ...authorship, cascade: false })
+    if (undone === true) this.#toUndo.push({ runId, reason: authorship.reason })
     this.outcomes.push({ id, status: 'applied', compactionId, ...(rowsLeft > 0 && { rowsLeft }) })
   }
+}
+
+function isTurn(event: string): boolean {
+  return event === 'undone' || event === 'redone'
 }
 
 /** The rows that stand within some positions; inserted ones behind the last position they cover. */
@@ -149,11 +208,4 @@ function rowsWithin(rows: readonly ViewRow[], ranges: readonly PositionRange[]):
     if (range !== undefined && range[0] <= row.anchor) within.push(row)
   }
   return within
-}
-
-/** A text of a file as a label: short, and nothing a database cannot hold. */
-export function labelOf(text: string | undefined): string | undefined {
-  if (text === undefined) return undefined
-  const label = headOf(text.replaceAll('\0', ' ').toWellFormed(), MAX_NAME_LENGTH).trim()
-  return label === '' ? undefined : label
 }

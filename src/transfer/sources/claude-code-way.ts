@@ -1,0 +1,110 @@
+/*
+ * Claude Code only ever adds entries. Each names the one it follows, so a file is a tree, and what is sent is the way from the last entry
+ * to the root.
+ */
+import type { Facts, Preserved } from './claude-code-facts.ts'
+
+/** An entry in its place. */
+export type Node = {
+  parent: Node | undefined
+  readonly ordinal: number
+  readonly facts: Facts
+}
+
+/** The tree, and the way through it as the entries come. */
+export class Way {
+  readonly #nodes = new Map<string, Node>()
+  /** From the last entry to the root. */
+  readonly #way = new Set<Node>()
+  #leaf: Node | undefined
+  /** What stands in the place of a summary for those that follow it. */
+  readonly #instead = new Map<Node, Node>()
+
+  /** Whether there is an entry of this uuid, on the way or not. */
+  knows(uuid: string): boolean {
+    return this.#nodes.has(uuid)
+  }
+
+  isOn(node: Node): boolean {
+    return this.#way.has(node)
+  }
+
+  /** Puts an entry in its place in the tree, not yet on the way. What is wrong with the place is added to `mended`. */
+  add(facts: Facts, ordinal: number, mended: string[]): Node {
+    const node: Node = { parent: this.#parentOf(facts, mended), ordinal, facts }
+    this.#nodes.set(facts.uuid, node)
+    return node
+  }
+
+  /** Goes on to a node that follows the end of the way; answers false where it does not. */
+  goesOnTo(node: Node): boolean {
+    if (this.#leaf !== node.parent || (this.#leaf === undefined && this.#way.size > 0)) return false
+    this.#way.add(node)
+    this.#leaf = node
+    return true
+  }
+
+  /** Makes the way lead to a node. Answers where it leaves the old one, and what is new on it. */
+  turnTo(node: Node): { readonly fork: Node | undefined; readonly fresh: ReadonlySet<Node> } {
+    const fresh = new Set<Node>()
+    let fork: Node | undefined = node
+    while (fork !== undefined && !this.#way.has(fork) && !fresh.has(fork)) {
+      fresh.add(fork)
+      fork = fork.parent
+    }
+    if (fork !== undefined && !this.#way.has(fork)) fork = undefined
+    for (let at = this.#leaf; at !== undefined && at !== fork && this.#way.delete(at); ) at = at.parent
+    for (const one of fresh) this.#way.add(one)
+    this.#leaf = node
+    return { fork, fresh }
+  }
+
+  /** What a compaction kept, in its order; nothing where that is not all on the way. */
+  keptBy(preserved: Preserved | undefined): Node[] {
+    if (preserved === undefined) return []
+    const nodes = preserved.uuids.map((uuid) => this.#nodes.get(uuid))
+    if (nodes.some((node) => node === undefined || !this.#way.has(node))) return []
+    if (!preserved.isSegment) return nodes as Node[]
+    const [head, tail] = nodes as [Node, Node]
+    const kept: Node[] = []
+    for (let at: Node | undefined = tail; at !== undefined; at = at.parent) {
+      kept.unshift(at)
+      if (at === head) return kept
+    }
+    return []
+  }
+
+  /**
+   * What was kept stands behind the summary from now on, or between boundary and summary, as the compaction says. Answers whether
+   * anything was.
+   */
+  relink(boundary: Node, summary: Node, kept: readonly Node[]): boolean {
+    const [head] = kept
+    const tail = kept.at(-1)
+    if (head === undefined || tail === undefined) return false
+    const isBehindSummary = boundary.facts.preserved!.anchor !== boundary.facts.uuid
+    boundary.parent = head.parent
+    for (const [at, node] of kept.entries())
+      node.parent = kept[at - 1] ?? (isBehindSummary ? summary : boundary)
+    if (isBehindSummary) {
+      this.#instead.set(summary, tail)
+      this.#leaf = tail
+    } else summary.parent = tail
+    return true
+  }
+
+  #parentOf({ parent, logicalParent, compaction, isBeside }: Facts, mended: string[]): Node | undefined {
+    if (parent === undefined) return this.#leaf
+    if (parent !== null) {
+      const known = this.#nodes.get(parent)
+      if (known !== undefined) return this.#instead.get(known) ?? known
+      if (this.#leaf !== undefined && !isBeside)
+        mended.push('the entry it follows is not in the file: taken to follow the one before it')
+      return this.#leaf
+    }
+    // A compaction begins anew, and what it covered is still there.
+    if (compaction === undefined) return undefined
+    const before = logicalParent === undefined ? undefined : this.#nodes.get(logicalParent)
+    return before ?? this.#leaf
+  }
+}
