@@ -1,6 +1,7 @@
 import type { Context } from '../command.ts'
 import { type Comparison, compare } from '../diff/compare.ts'
-import { diffLines } from '../diff/diff-lines.ts'
+import { diffText } from '../diff/diff-lines.ts'
+import type { Difference } from '../diff/differences.ts'
 import { EXIT } from '../exit-codes.ts'
 import { type TokenCounter, tokenCounter } from '../token-counter.ts'
 
@@ -18,8 +19,8 @@ export async function showDiff(
   const { estimator, provider = 'openai' } = await store.getSession(id)
   const tokens = await tokenCounter(estimator, provider)
   const comparison = await compare(store, id, target, options.now === true, tokens)
-  if (context.json) context.printJson(jsonOf(id, comparison, tokens))
-  else await context.page(`${diffLines(context, comparison, tokens, options.full === true).join('\n')}\n`)
+  if (context.json) await context.pourJson(jsonOf(id, comparison, tokens))
+  else await context.page(diffText(context, comparison, tokens, options.full === true))
   return EXIT.done
 }
 
@@ -32,16 +33,21 @@ function jsonOf(session: string, comparison: Comparison, tokens: TokenCounter | 
     dependents,
     rows,
     tokens: { before: comparison.tokens.before ?? null, after: comparison.tokens.after ?? null },
-    changes: all
-      .filter(({ change }) => change !== 'same')
-      .map((one) => ({
-        change: one.change,
-        id: one.seen.row.id,
-        kind: one.seen.row.kind,
-        role: one.seen.row.role,
-        position: one.seen.row.position ?? null,
-        tokens: tokens === undefined ? null : tokens.own(one.seen),
-        parts: one.change === 'replaced' ? one.parts : [],
-      })),
+    changes: changesOf(all, tokens),
+  }
+}
+
+async function* changesOf(all: readonly Difference[], tokens: TokenCounter | undefined) {
+  for (const one of all) {
+    if (one.change === 'same') continue
+    yield {
+      change: one.change,
+      id: one.seen.row.id,
+      kind: one.seen.row.kind,
+      role: one.seen.row.role,
+      position: one.seen.row.position ?? null,
+      tokens: tokens === undefined ? null : tokens.own(one.seen),
+      parts: one.change === 'replaced' ? one.parts : [],
+    }
   }
 }

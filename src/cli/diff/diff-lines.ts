@@ -19,13 +19,13 @@ type Shown = Pick<Context, 'out' | 'style'> & {
   readonly tokens: TokenCounter | undefined
 }
 
-/** Two views as a listing like that of a unified diff. */
-export function diffLines(
+/** Two views as a listing like that of a unified diff, in pieces of whole lines. */
+export async function* diffText(
   { out, style }: Pick<Context, 'out' | 'style'>,
   comparison: Comparison,
   tokens: TokenCounter | undefined,
   full: boolean,
-): string[] {
+): AsyncGenerator<string> {
   const shown: Shown = { out, style, full, tokens }
   const all = comparison.differences
   const near = all.map(
@@ -34,18 +34,27 @@ export function diffLines(
       one.change !== 'same' ||
       all.slice(Math.max(0, at - CONTEXT), at + CONTEXT + 1).some(({ change }) => change !== 'same'),
   )
-  const lines: string[] = []
+  let text = textOf([...headLines(comparison, shown), ''])
   for (let at = 0; at < all.length; at += 1) {
     if (near[at]) {
-      lines.push(...differenceLines(all[at]!, shown))
-      continue
+      text += textOf(differenceLines(all[at]!, shown))
+    } else {
+      const from = at
+      while (at + 1 < all.length && !near[at + 1]) at += 1
+      text += textOf([style.dim(`  … ${counted(at - from + 1, 'row')} alike`)])
     }
-    const from = at
-    while (at + 1 < all.length && !near[at + 1]) at += 1
-    lines.push(style.dim(`  … ${counted(at - from + 1, 'row')} alike`))
+    if (text.length < ENOUGH) continue
+    yield text
+    text = ''
   }
-  if (all.every(({ change }) => change === 'same')) lines.push('Both views are the same.')
-  return [...headLines(comparison, shown), '', ...lines]
+  yield all.every(({ change }) => change === 'same') ? text + textOf(['Both views are the same.']) : text
+}
+
+/** Letters that make a piece. */
+const ENOUGH = 65_536
+
+function textOf(lines: readonly string[]): string {
+  return lines.map((line) => `${line}\n`).join('')
 }
 
 function headLines(comparison: Comparison, { out, style }: Shown): string[] {
