@@ -16,6 +16,7 @@ export type FindingCode =
   | 'BLOB_DAMAGED'
   | 'BLOB_REFERENCES'
   | 'INDEX_DRIFT'
+  | 'COMPACTION_DAMAGED'
   | 'GUARD_MISSING'
 
 /** One thing that is not as it must be: ids and numbers, never text of the conversation. */

@@ -101,6 +101,37 @@ describe('damaged rows', () => {
     expect(String(error)).not.toContain('sister')
   })
 
+  it('of compactions are found: what they say of themselves is not what is there', async () => {
+    const [pruned] = await store.listCompactions('s')
+    damage('delete from undertext_replacements')
+    const codes = async () =>
+      (await store.verifySession('s', { repair: true })).findings.filter(
+        ({ compactionId }) => compactionId === pruned!.id,
+      )
+    expect(await codes()).toEqual([
+      {
+        code: 'COMPACTION_DAMAGED',
+        compactionId: pruned!.id,
+        detail: 'it replaces 1 parts, and 0 texts are there',
+        repairable: false,
+      },
+    ])
+    // What was repaired otherwise is right now, and this is still said.
+    expect((await store.verifySession('s')).findings).toEqual(await codes())
+    damage("update undertext_compactions set status = 'weird'")
+    expect(await codes()).toMatchObject([{ code: 'COMPACTION_DAMAGED', detail: 'its status is none' }])
+  })
+
+  it('of rows that are gone are no session that is not there', async () => {
+    await store.append('t', chat(6))
+    damage(`delete from undertext_messages where session = (select no from undertext_sessions where id = 't') and position = 3;
+      update undertext_sessions set messages = messages - 1 where id = 't'`)
+    const read = async (): Promise<void> => {
+      for await (const record of store.exportSession('t')) expect(record).toBeDefined()
+    }
+    expect(await failureOf(read())).toMatchObject({ code: 'STORE_CORRUPT' })
+  })
+
   it('count: a compaction that inserted two', async () => {
     const { runId } = (await store.compactSession('s', { range: { from: 5, to: 8 }, summary: 'x' }))!
     const [condensed] = await store.listCompactions('s', { runId })

@@ -43,8 +43,10 @@ function requireSame(connection: Connection, { head, within }: ExportedHead): vo
     id,
     incarnation,
   )
-  if (row?.[0] !== (within as ExportedWithin).no || (row[1] as number) < messages)
+  if (row?.[0] !== (within as ExportedWithin).no)
     throw new UndertextError('SESSION_NOT_FOUND', { sessionId: id })
+  if ((row[1] as number) < messages)
+    throw new UndertextError('STORE_CORRUPT', { detail: `messages of session ${id} are missing` })
 }
 
 /** The last position of a page. Sizes are told without reading the contents. */

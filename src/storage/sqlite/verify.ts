@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
-import { holdsRow, type RowSet } from '../../core/coverage.ts'
+import { countRows, holdsRow, type RowSet } from '../../core/coverage.ts'
 import type { MessageIndex } from '../../core/index-message.ts'
+import { COMPACTION_STATUSES } from '../../core/nesting.ts'
 import { pairToolUse } from '../../core/pairing.ts'
 import { isCondensing } from '../../core/plan.ts'
 import type { Estimator } from '../../core/tokens.ts'
@@ -89,6 +90,7 @@ class Check {
     this.#guards()
     this.#positions()
     this.#insertions()
+    this.#records()
     this.#tags()
     this.#contents()
     this.#pairs()
@@ -171,6 +173,28 @@ class Check {
       if (row.insertedBy === null || this.#inserted.get(row.insertedBy) === row) continue
       const id = this.#compactions.find(({ no }) => no === row.insertedBy)?.id
       this.#found('INSERTED_TWICE', 'its compaction inserted another row too', false, row.id, id)
+    }
+  }
+
+  /** What compactions say of themselves must be what is there: undo, redo and exports go by it. Nothing else tells it, so nothing mends it. */
+  #records(): void {
+    const replaced = new Map(
+      this.#connection.all(
+        `select c.no, count(*) from undertext_compactions c join undertext_replacements r on r.compaction = c.no
+         where c.session = ? group by c.no`,
+        this.#session.no,
+      ) as [number, number][],
+    )
+    const damaged = (id: string, detail: string): void =>
+      this.#found('COMPACTION_DAMAGED', detail, false, undefined, id)
+    for (const { no, id, status, coverage, rowsHidden, partsReplaced } of this.#compactions) {
+      if (!COMPACTION_STATUSES.includes(status)) damaged(id, 'its status is none')
+      if (status !== 'active' && status !== 'undone') continue
+      const parts = replaced.get(no) ?? 0
+      if (parts !== partsReplaced)
+        damaged(id, `it replaces ${partsReplaced} parts, and ${parts} texts are there`)
+      const rows = countRows(coverage.hidden)
+      if (rows !== rowsHidden) damaged(id, `it hides ${rowsHidden} rows, and ${rows} are named`)
     }
   }
 
