@@ -46,7 +46,7 @@ export async function readHead(input: Input): Promise<HeadRead> {
   return { looks: 'text that is no JSON', isText: true }
 }
 
-const LISTS = [...MESSAGE_LISTS, CONVERSATION_LIST]
+const LISTS = [...MESSAGE_LISTS, CONVERSATION_LIST, 'chat_messages']
 
 /** The first object of a file with the beginning of its messages, where these do not begin within the first bytes. */
 async function withMessages(
@@ -92,7 +92,10 @@ async function firstBytes(input: Input): Promise<Buffer> {
 const SIGNATURES: readonly (readonly [signature: string, looks: string])[] = [
   ['SQLite format 3\0', 'a SQLite database (a store is opened with --db)'],
   ['\x1f\x8b', 'a gzip file (unpack it first)'],
-  ['PK\x03\x04', 'a zip archive (unpack it first; the export of ChatGPT has a conversations.json in it)'],
+  [
+    'PK\x03\x04',
+    'a zip archive (unpack it first; an export of ChatGPT or of Claude has a conversations.json in it)',
+  ],
   ['\x28\xb5\x2f\xfd', 'a zstd file (unpack it first)'],
   ['\xff\xfe', 'text in UTF-16 (save it as UTF-8 first)'],
   ['\xfe\xff', 'text in UTF-16 (save it as UTF-8 first)'],

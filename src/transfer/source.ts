@@ -13,6 +13,7 @@ export const SOURCE_NAMES = [
   'pi',
   'roo',
   'chatgpt',
+  'claude',
   'openai',
   'anthropic',
   'messages',

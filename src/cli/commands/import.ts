@@ -11,7 +11,7 @@ export const importCommand: CliCommand = {
       .command('import')
       .summary('bring conversations in from files and folders')
       .description(
-        `Brings in sessions of Claude Code, pi and Roo Code, exports of ChatGPT, transcripts of OpenAI's and Anthropic's APIs (JSON, JSONL), plain messages with a role and a content, and histories this program exported. What kind a file is, is seen from what stands in it. Of a folder, and of all folders in it, what is recognised is imported; - is the standard input.
+        `Brings in sessions of Claude Code, pi and Roo Code, exports of ChatGPT and of Claude, transcripts of OpenAI's and Anthropic's APIs (JSON, JSONL), plain messages with a role and a content, and histories this program exported. What kind a file is, is seen from what stands in it. Of a folder, and of all folders in it, what is recognised is imported; - is the standard input.
 
 Each file is checked as a whole first; a conversation with a bad place is not stored, the others are. The same file again adds nothing, a file that has grown adds its end. Compactions that the agent had made can be undone here.`,
       )
@@ -36,7 +36,10 @@ Each file is checked as a whole first; a conversation with a bad place is not st
         'after',
         examples([
           ['import ~/.claude/projects', 'all sessions of Claude Code'],
-          ['import conversations.json --branches', 'an export of ChatGPT, abandoned branches as well'],
+          [
+            'import conversations.json --branches',
+            'an export of ChatGPT or Claude, abandoned branches as well',
+          ],
           ['import run.jsonl --session nightly-7 --dry-run', 'what would become of one transcript'],
           ['import - --skip-bad < broken.jsonl', 'what is piped in, all of it but the bad lines'],
         ]),

@@ -82,6 +82,7 @@ const TITLES: { readonly [source in ImportReport['source']]: string } = {
   pi: 'a session of pi',
   roo: 'a task of Roo Code',
   chatgpt: 'an export of ChatGPT',
+  claude: 'an export of Claude',
   openai: "a transcript of OpenAI's",
   anthropic: "a transcript of Anthropic's",
   messages: 'plain messages',

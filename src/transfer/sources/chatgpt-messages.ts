@@ -3,6 +3,7 @@ import type { NewMessage, Part, Role, ToolResultOutput } from '../../core/messag
 import type { NoteEvent, Place, SourceEvent } from '../source.ts'
 import { CHATGPT, type ChatgptContent, contentOf } from './chatgpt-content.ts'
 import { moment } from './moment.ts'
+import type { BranchReader } from './tree-conversations.ts'
 
 const ROLES: ReadonlySet<unknown> = new Set<Role>(['system', 'user', 'assistant', 'tool'])
 
@@ -10,10 +11,10 @@ const ROLES: ReadonlySet<unknown> = new Set<Role>(['system', 'user', 'assistant'
 type OpenCall = { readonly tool: string; readonly id: string }
 
 /** Reads the messages of one branch, in order. */
-export class ChatgptMessages {
+export class ChatgptMessages implements BranchReader {
   readonly #at: Place
   #count = 0
-  #blank = 0
+  blank = 0
   #open: OpenCall | undefined
 
   constructor(at: Place) {
@@ -29,17 +30,10 @@ export class ChatgptMessages {
     else yield* this.#readMessage(id, message as JsonObject, at)
   }
 
-  /** What is told of the branch as a whole. */
-  *end(): Generator<SourceEvent, void, undefined> {
-    if (this.#blank === 0) return
-    const count = this.#blank === 1 ? 'one message' : `${this.#blank} messages`
-    yield { type: 'note', at: this.#at, kind: 'left-out', why: `${count} without any content` }
-  }
-
   *#readMessage(id: string, message: JsonObject, at: Place): Generator<SourceEvent, void, undefined> {
     const content = contentOf(message.content as JsonObject)
     if (content.parts.length === 0) {
-      this.#blank += 1
+      this.blank += 1
       return
     }
     const made = message.weight === 0 ? unsent(message) : this.#spoken(id, message, content)

@@ -18,6 +18,14 @@ const talk = {
     b: { id: 'b', parent: 'a', message: said('assistant', '€ 5') },
   },
 }
+const page = {
+  uuid: 'page',
+  name: 'größe',
+  chat_messages: [
+    { uuid: 'a', sender: 'human', text: '€ 5', attachments: [{ file_name: 'ä', extracted_content: '"ü"' }] },
+    { uuid: 'b', sender: 'assistant', content: [{ type: 'tool_use', name: 'f', input: {} }] },
+  ],
+}
 const call = {
   role: 'assistant',
   content: '',
@@ -34,6 +42,8 @@ const lines = (values: readonly object[]): string =>
 
 const FILES: readonly (readonly [source: string, text: string])[] = [
   ['chatgpt', JSON.stringify([talk, { ...talk, id: 'other' }], null, 1)],
+  ['claude', JSON.stringify([page, { ...page, uuid: 'other' }], null, 1)],
+  ['claude', lines([page])],
   ['openai', lines([{ role: 'user', content: 'ü' }, call])],
   [
     'openai',

@@ -1,0 +1,140 @@
+import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import {
+  type FilePart,
+  type ImagePart,
+  mediaWord,
+  type ProviderPart,
+  type ReasoningPart,
+  type TextPart,
+  type ToolResultContent,
+  type ToolResultOutput,
+} from '../../core/message.ts'
+import { fromAnthropic } from '../../formats/from-anthropic.ts'
+import { keptUnder } from '../../formats/wire.ts'
+
+/** The name under which everything of Claude's page is kept. */
+export const CLAUDE = 'claude'
+
+/** What a block says, calls and results aside. */
+export type BlockPart = TextPart | ReasoningPart | ImagePart | FilePart | ProviderPart
+
+/** Hears what was kept unread, or has a word in its place. */
+export type OnNote = (why: string) => void
+
+/** Reads a block; `undefined` for one that says nothing. What is of a type not known here and has no text is kept whole. */
+export function partOfBlock(block: Json, path: string, onNote: OnNote): BlockPart | undefined {
+  if (typeof block === 'string') return said(block, {})
+  if (!isObject(block)) return unread(block, path, onNote)
+  const { type, ...fields } = block as JsonObject
+  switch (type) {
+    case 'text':
+      if (typeof fields.text === 'string') return said(fields.text, without(fields, ['text']))
+      break
+    case 'thinking':
+      return thought(fields)
+    case 'knowledge':
+      return said(textsOf(fields, ['title', 'url', 'text']), without(block as JsonObject, ['text']))
+    case 'image':
+    case 'document':
+      if (isObject(fields.source)) return media(block)
+      return word(type === 'image', fields.file_name, { block: block as JsonObject }, path, onNote)
+    case 'local_resource':
+      return word(false, fields.name, { block: block as JsonObject }, path, onNote)
+  }
+  const { text } = fields
+  const isText = typeof text === 'string' && text.trim() !== ''
+  return isText ? said(text, without(block as JsonObject, ['text'])) : unread(block, path, onNote)
+}
+
+/** A block or a file that the neutral form has no part for, kept whole. */
+export function unread(block: Json, path: string, onNote: OnNote): ProviderPart {
+  onNote(`${path}: the neutral form has no part for it`)
+  return { type: 'provider', provider: CLAUDE, data: block }
+}
+
+/** A file of which an export has no more than a pointer, which is kept beside the word for it. */
+export function word(
+  isImage: boolean,
+  name: unknown,
+  pointer: JsonObject,
+  path: string,
+  onNote: OnNote,
+): TextPart {
+  onNote(`${path}: the file has only a pointer to it, so a word stands for it`)
+  return { type: 'text', text: fileWord(isImage, name), providerOptions: { [CLAUDE]: pointer } }
+}
+
+/** The word for a file. */
+export function fileWord(isImage: boolean, name: unknown): string {
+  const filename = typeof name === 'string' && name.trim() !== '' ? { filename: name } : {}
+  return mediaWord({ type: 'file', data: '', mediaType: isImage ? 'image/*' : '', ...filename })
+}
+
+/** Fields without those that are told elsewhere, and those that say nothing. */
+export function without(fields: JsonObject, names: readonly string[]): JsonObject {
+  const isTelling = (value: Json | undefined): boolean =>
+    value !== null && !(Array.isArray(value) && value.length === 0)
+  return Object.fromEntries(
+    Object.entries(fields).filter(([name, value]) => !names.includes(name) && isTelling(value)),
+  )
+}
+
+/** What a tool answered, with the fields of its texts that an output has no place for. */
+export function outputOf(
+  { content, is_error }: JsonObject,
+  path: string,
+  onNote: OnNote,
+): { readonly output: ToolResultOutput; readonly rest: JsonObject } {
+  const isError = is_error === true
+  const type = isError ? 'error-text' : 'text'
+  if (content === undefined || content === null) return { output: { type, value: '' }, rest: {} }
+  if (typeof content === 'string') return { output: { type, value: content }, rest: {} }
+  if (!Array.isArray(content)) {
+    return { output: { type: isError ? 'error-json' : 'json', value: content }, rest: {} }
+  }
+  const blocks: readonly Json[] = content
+  if (blocks.every(isText)) {
+    const value = blocks.map(({ text }) => text).join('\n')
+    const fields = blocks.map((block) => without(block, ['type', 'text']))
+    const isMore = fields.some((each) => Object.keys(each).length > 0)
+    return { output: { type, value }, rest: isMore ? { content: fields } : {} }
+  }
+  const value = blocks.flatMap((block, i): ToolResultContent[] => {
+    const part = partOfBlock(block, `${path}.content[${i}]`, onNote)
+    if (part === undefined) return []
+    return [part.type === 'reasoning' ? { ...part, type: 'text' } : part]
+  })
+  return { output: { type: 'content', value, ...(isError && { isError }) }, rest: {} }
+}
+
+function isText(block: Json): block is JsonObject & { readonly text: string } {
+  return isObject(block) && block.type === 'text' && typeof block.text === 'string'
+}
+
+function said(text: string, rest: JsonObject): TextPart | undefined {
+  return text.trim() === '' ? undefined : { type: 'text', text, ...keptUnder(CLAUDE, rest) }
+}
+
+/** Where the thoughts themselves are not told, their summaries. */
+function thought(fields: JsonObject): ReasoningPart | undefined {
+  const { thinking, summaries } = fields
+  const list: readonly Json[] = Array.isArray(summaries) ? summaries : []
+  const isTold = typeof thinking === 'string' && thinking.trim() !== ''
+  const told = list.map((each) => (isObject(each) ? textsOf(each as JsonObject, ['summary']) : ''))
+  const text = isTold ? thinking : told.filter((each) => each !== '').join('\n\n')
+  if (text === '') return undefined
+  return { type: 'reasoning', text, ...keptUnder(CLAUDE, without(fields, ['thinking'])) }
+}
+
+function textsOf(fields: JsonObject, names: readonly string[]): string {
+  const texts = names.map((name) => fields[name])
+  return texts.filter((text) => typeof text === 'string' && text.trim() !== '').join('\n\n')
+}
+
+/** A picture or a document with its bytes or its address, as Anthropic's API has it. */
+function media(block: Json): BlockPart {
+  const [read] = fromAnthropic([{ role: 'user', content: [block] }], { lenient: true })
+  const [part] = typeof read?.content === 'string' ? [] : (read?.content ?? [])
+  const isMedia = part?.type === 'image' || part?.type === 'file' || part?.type === 'provider'
+  return isMedia ? part : { type: 'provider', provider: CLAUDE, data: block }
+}

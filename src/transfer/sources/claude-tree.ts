@@ -1,0 +1,75 @@
+import { isDeepStrictEqual } from 'node:util'
+import { isObject, type JsonObject } from '../../core/json.ts'
+import type { Place, SourceEvent } from '../source.ts'
+import { messageTree } from './message-tree.ts'
+import { moment } from './moment.ts'
+import type { TreeRead } from './tree-conversations.ts'
+
+/** What a first message names as its parent. */
+const NO_PARENT = /^0{8}-0{4}-[04]000-[08]000-0{12}$/
+
+/**
+ * Reads the `chat_messages` of a conversation; `undefined` when there are none. Where a message names its parent they are a tree, else they follow
+ * one another. An export does not say where a conversation stands (`current_leaf_message_uuid`, as the page itself has it): it stands where the
+ * last word was said.
+ */
+export function treeOf(given: { readonly [field: string]: unknown }, at: Place): TreeRead | undefined {
+  const list = given.chat_messages
+  if (!Array.isArray(list)) return undefined
+  const isTree = list.some((each) => isObject(each) && typeof each.parent_message_uuid === 'string')
+  const nodes = new Map<string, JsonObject>()
+  const told: SourceEvent[] = []
+  let before: string | undefined
+  for (const [i, value] of (list as readonly unknown[]).entries()) {
+    const place = messageAt(at, i + 1)
+    if (!isObject(value)) {
+      told.push({ type: 'problem', at: place, why: 'message: must be an object' })
+      continue
+    }
+    const id = idOf(value.uuid, i + 1)
+    const known = nodes.get(id)
+    if (known !== undefined) {
+      told.push(again(place, isDeepStrictEqual(placedOf(known.message).given, value)))
+      continue
+    }
+    const parent = isTree ? parentOf(value) : before
+    const message = { element: i + 1, given: value as JsonObject }
+    nodes.set(id, { message, ...(parent !== undefined && { parent }) })
+    before = id
+  }
+  return { tree: messageTree(nodes, given.current_leaf_message_uuid, timeOf), told }
+}
+
+/** A message with its place among the messages of its conversation, from 1. */
+export type PlacedGiven = { readonly element: number; readonly given: JsonObject }
+
+/** What a node of such a tree holds. */
+export function placedOf(message: unknown): PlacedGiven {
+  return message as PlacedGiven
+}
+
+/** The place of a message of a conversation. */
+export function messageAt({ line }: Place, element: number): Place {
+  return { ...(line !== undefined && { line }), element }
+}
+
+function idOf(uuid: unknown, element: number): string {
+  return typeof uuid === 'string' && uuid !== '' ? uuid : `#${element}`
+}
+
+function parentOf({
+  parent_message_uuid: parent,
+}: {
+  readonly [field: string]: unknown
+}): string | undefined {
+  return typeof parent === 'string' && parent !== '' && !NO_PARENT.test(parent) ? parent : undefined
+}
+
+function again(at: Place, isSame: boolean): SourceEvent {
+  if (isSame) return { type: 'note', at, kind: 'left-out', why: 'the same message stands before it' }
+  return { type: 'problem', at, why: 'message.uuid: another message before it has this uuid' }
+}
+
+function timeOf(message: JsonObject): number | undefined {
+  return moment(placedOf(message).given.created_at)
+}

@@ -1,0 +1,633 @@
+import { describe, expect, it } from 'vitest'
+import { openStore } from '../../../src/index.ts'
+import { detectSource } from '../../../src/transfer/detect.ts'
+import type { SourceEvent } from '../../../src/transfer/source.ts'
+import { unsaidOf } from '../../../src/transfer/sources/claude-unsaid.ts'
+import { importFile } from '../../../src/transfer.ts'
+import { fileWith, readFile } from '../support/files.ts'
+import { inputOf } from './support.ts'
+
+type Fields = { readonly [field: string]: unknown }
+
+const ROOT = '00000000-0000-4000-8000-000000000000'
+const AT = { line: 1, element: 1 }
+const TIME = '2025-11-22T10:00:00.123456Z'
+const MILLISECONDS = Date.UTC(2025, 10, 22, 10, 0, 0, 123)
+
+/** A message as exports have it: times and lists that say nothing are there. */
+function message(uuid: string, sender: string, content: unknown, more: Fields = {}): Fields {
+  const blocks = typeof content === 'string' ? [{ type: 'text', text: content, citations: [] }] : content
+  return {
+    uuid,
+    text: typeof content === 'string' ? content : '',
+    content: blocks,
+    sender,
+    created_at: TIME,
+    updated_at: TIME,
+    attachments: [],
+    files: [],
+    ...more,
+  }
+}
+
+function talk(chat_messages: readonly unknown[], more: Fields = {}): Fields {
+  return { uuid: 'talk-1', name: 'A talk', summary: '', created_at: TIME, chat_messages, ...more }
+}
+
+/** Messages that follow one another by their parents. */
+function chain(...messages: readonly Fields[]): Fields[] {
+  return messages.map((each, i) => ({ ...each, parent_message_uuid: messages[i - 1]?.uuid ?? ROOT }))
+}
+
+async function eventsOf(value: unknown, branches = false): Promise<readonly SourceEvent[]> {
+  const path = await fileWith('conversations.json', JSON.stringify([value]))
+  const { source, events } = await readFile(path, branches)
+  expect(source).toBe('claude')
+  return events
+}
+
+const messagesIn = (events: readonly SourceEvent[]) =>
+  events.flatMap((event) => (event.type === 'message' ? [event.message] : []))
+const spoken = async (...messages: readonly Fields[]): Promise<unknown[]> =>
+  messagesIn(await eventsOf(talk(messages))).map(({ role, content }) => ({ role, content }))
+const text = (role: string, words: string) => ({ role, content: [{ type: 'text', text: words }] })
+const notesIn = (events: readonly SourceEvent[]) =>
+  events.flatMap((event) => (event.type === 'note' ? [`${event.kind}: ${event.why}`] : []))
+const problemsIn = (events: readonly SourceEvent[]) => events.filter(({ type }) => type === 'problem')
+
+describe('a conversation', () => {
+  it('is told with its id, title and time; the rest of it is kept', async () => {
+    const events = await eventsOf(
+      talk(chain(message('m1', 'human', 'hello')), { account: { uuid: 'a-1' }, updated_at: TIME }),
+    )
+    expect(events).toEqual([
+      { type: 'conversation', at: AT, id: 'talk-1' },
+      {
+        type: 'fields',
+        provider: 'anthropic',
+        title: 'A talk',
+        createdAt: MILLISECONDS,
+        metadata: {
+          uuid: 'talk-1',
+          summary: '',
+          account: { uuid: 'a-1' },
+          updated_at: TIME,
+          created_at: TIME,
+        },
+      },
+      {
+        type: 'message',
+        at: AT,
+        message: {
+          role: 'user',
+          content: [{ type: 'text', text: 'hello' }],
+          idempotencyKey: 'claude:m1',
+          createdAt: MILLISECONDS,
+          metadata: { claude: { created_at: TIME, updated_at: TIME, parent_message_uuid: ROOT } },
+        },
+      },
+    ])
+  })
+
+  it('says its model where it was saved from the page itself; an empty name is no title', async () => {
+    const [, fields] = await eventsOf(talk([], { name: '', model: 'claude-sonnet-4-5', settings: { a: 1 } }))
+    expect(fields).toEqual({
+      type: 'fields',
+      provider: 'anthropic',
+      model: 'claude-sonnet-4-5',
+      createdAt: MILLISECONDS,
+      metadata: { uuid: 'talk-1', summary: '', settings: { a: 1 }, created_at: TIME },
+    })
+  })
+
+  it.each([
+    ['one object', (value: object) => JSON.stringify(value, null, 1), 'talk.json'],
+    ['a line', (value: object) => `${JSON.stringify(value)}\n${JSON.stringify(value)}\n`, 'talks.jsonl'],
+  ])('may stand in a file as %s', async (_, write, name) => {
+    const path = await fileWith(name, write(talk([message('m1', 'human', 'hello')])))
+    const { source, events } = await readFile(path)
+    expect(source).toBe('claude')
+    expect(events[0]).toEqual({ type: 'conversation', at: { line: 1 }, id: 'talk-1' })
+    expect(messagesIn(events)[0]).toMatchObject(text('user', 'hello'))
+  })
+
+  it('is recognised when its messages begin behind what is looked at', async () => {
+    const { chat_messages, ...rest } = talk([message('m1', 'human', 'hello')])
+    const value = { ...rest, settings: 'x'.repeat(400_000), chat_messages }
+    const long = talk([message('m1', 'human', 'x'.repeat(400_000))])
+    for (const written of [JSON.stringify(value), JSON.stringify([long])]) {
+      const { source, events } = await readFile(await fileWith('conversations.json', written))
+      expect(source).toBe('claude')
+      expect(messagesIn(events)).toHaveLength(1)
+    }
+  })
+
+  it('is told from one of ChatGPT’s by what stands in it, not by the name of the file', async () => {
+    const mapping = {
+      a: { message: { author: { role: 'user' }, content: { content_type: 'text', parts: ['x'] } } },
+    }
+    const path = await fileWith('conversations.json', JSON.stringify([{ id: 't', mapping }]))
+    expect((await readFile(path)).source).toBe('chatgpt')
+  })
+
+  it.each([
+    ['projects', [{ uuid: 'p', name: 'P', prompt_template: '', docs: [] }]],
+    ['users', [{ uuid: 'u', full_name: 'Ann', email_address: 'ann@example.org' }]],
+    ['memories', [{ account_uuid: 'u', conversations_memory: 'x', project_memories: {} }]],
+  ])('is not in the file of an export that holds its %s', async (what, values) => {
+    expect(await detectSource(inputOf(JSON.stringify(values)))).toEqual({
+      looks: `the ${what} of an export of Claude, without conversations (conversations.json has them)`,
+    })
+  })
+})
+
+describe('a branch', () => {
+  const [ask, first] = chain(message('ask', 'human', 'q'), message('first', 'assistant', 'one'))
+  const second = message('second', 'assistant', 'two', {
+    parent_message_uuid: 'ask',
+    created_at: '2025-11-22T10:05:00Z',
+  })
+  const messages = [ask, second, first]
+
+  it('that was said last is the conversation; the others are counted', async () => {
+    const events = await eventsOf(talk(messages))
+    expect(messagesIn(events).map(({ idempotencyKey }) => idempotencyKey)).toEqual([
+      'claude:ask',
+      'claude:second',
+    ])
+    expect(notesIn(events)).toEqual(['branch: one other branch was not imported'])
+  })
+
+  it('that is named is the conversation', async () => {
+    const events = await eventsOf(talk(messages, { current_leaf_message_uuid: 'first' }))
+    expect(messagesIn(events).map(({ content }) => content)).toMatchObject([
+      [{ text: 'q' }],
+      [{ text: 'one' }],
+    ])
+  })
+
+  it('that was left is told when that is asked for, from the root', async () => {
+    const events = await eventsOf(talk(messages), true)
+    expect(events.filter(({ type }) => type === 'conversation')).toEqual([
+      { type: 'conversation', at: AT, id: 'talk-1' },
+      { type: 'conversation', at: AT, id: 'talk-1/first', branchOf: 'talk-1' },
+    ])
+    expect(messagesIn(events).map(({ idempotencyKey }) => idempotencyKey)).toEqual([
+      'claude:ask',
+      'claude:second',
+      'claude:ask',
+      'claude:first',
+    ])
+  })
+
+  it('begins behind a parent that is not in the file, and ends in a circle', async () => {
+    const cut = await eventsOf(talk([{ ...message('m2', 'human', 'b'), parent_message_uuid: 'm1' }]))
+    const why = 'mended: its first message follows one that is not in the file, or itself: it begins there'
+    expect([messagesIn(cut).length, notesIn(cut)]).toEqual([1, [why]])
+    const circle = await eventsOf(
+      talk([
+        { ...message('m1', 'human', 'a'), parent_message_uuid: 'm2' },
+        { ...message('m2', 'assistant', 'b'), parent_message_uuid: 'm1' },
+      ]),
+    )
+    expect([messagesIn(circle).length, notesIn(circle)]).toEqual([2, [why]])
+  })
+
+  it('is all of an older file, in its order: no message names a parent', async () => {
+    const old = [
+      message('b', 'human', 'one'),
+      message('a', 'assistant', 'two'),
+      message('c', 'human', 'three'),
+    ]
+    expect(await spoken(...old)).toEqual([
+      text('user', 'one'),
+      text('assistant', 'two'),
+      text('user', 'three'),
+    ])
+  })
+})
+
+describe('a message', () => {
+  it('of an older file has its text beside no content, or an empty one', async () => {
+    const { content: _, ...without } = message('m2', 'assistant', ' indeed\n')
+    const said = await spoken(message('m1', 'human', [], { text: 'old' }), without)
+    expect(said).toEqual([text('user', 'old'), text('assistant', ' indeed\n')])
+  })
+
+  it('becomes several: calls and results stand in their own, in order, with the ids of the export', async () => {
+    const times = { start_timestamp: TIME, stop_timestamp: TIME, flags: null }
+    const call = {
+      ...times,
+      type: 'tool_use',
+      id: 'toolu_1',
+      name: 'web_search',
+      input: { query: 'x' },
+      message: 'Searching',
+      context: null,
+    }
+    const result = {
+      ...times,
+      type: 'tool_result',
+      tool_use_id: 'toolu_1',
+      name: 'web_search',
+      content: [
+        { type: 'text', text: 'a', uuid: 'u-1' },
+        { type: 'text', text: 'b' },
+      ],
+      is_error: false,
+      meta: null,
+    }
+    const citations = [
+      {
+        uuid: 'c-1',
+        start_index: 0,
+        end_index: 4,
+        details: { type: 'web_search_citation', url: 'https://example.org' },
+      },
+    ]
+    const budget = { type: 'token_budget', start_timestamp: TIME, stop_timestamp: TIME }
+    const events = await eventsOf(
+      talk([
+        message(
+          'm1',
+          'assistant',
+          [
+            { ...times, type: 'text', text: ' ', citations: [] },
+            {
+              ...times,
+              type: 'thinking',
+              thinking: 'Let me see.',
+              summaries: [{ summary: 'Looks' }],
+              cut_off: false,
+            },
+            call,
+            result,
+            budget,
+            { ...times, type: 'text', text: 'Here.', citations },
+          ],
+          { text: 'Let me see.\n```\nThis block is not supported on your current device yet.\n```\n\nHere.' },
+        ),
+      ]),
+    )
+    const claude = (rest: object) => ({
+      providerOptions: { claude: { start_timestamp: TIME, stop_timestamp: TIME, ...rest } },
+    })
+    const common = { createdAt: MILLISECONDS }
+    expect(messagesIn(events)).toEqual([
+      {
+        ...common,
+        role: 'assistant',
+        content: [
+          {
+            type: 'reasoning',
+            text: 'Let me see.',
+            ...claude({ summaries: [{ summary: 'Looks' }], cut_off: false }),
+          },
+          {
+            type: 'tool-call',
+            toolCallId: 'toolu_1',
+            toolName: 'web_search',
+            input: { query: 'x' },
+            ...claude({ message: 'Searching' }),
+          },
+        ],
+        idempotencyKey: 'claude:m1',
+        metadata: {
+          claude: {
+            created_at: TIME,
+            updated_at: TIME,
+            token_budget: [{ block: 4, start_timestamp: TIME, stop_timestamp: TIME }],
+          },
+        },
+      },
+      {
+        ...common,
+        role: 'tool',
+        content: [
+          {
+            type: 'tool-result',
+            toolCallId: 'toolu_1',
+            toolName: 'web_search',
+            output: { type: 'text', value: 'a\nb' },
+            ...claude({ content: [{ uuid: 'u-1' }, {}] }),
+          },
+        ],
+        idempotencyKey: 'claude:m1/2',
+        metadata: { claude: { uuid: 'm1', piece: 2 } },
+      },
+      {
+        ...common,
+        role: 'assistant',
+        content: [{ type: 'text', text: 'Here.', ...claude({ citations }) }],
+        idempotencyKey: 'claude:m1/3',
+        metadata: { claude: { uuid: 'm1', piece: 3 } },
+      },
+    ])
+    expect(notesIn(events)).toEqual([])
+  })
+
+  it('of an older file has calls and results without ids: they are paired by name and order, with ids of their places', async () => {
+    const use = (name: string) => ({ type: 'tool_use', name, input: {} })
+    const answer = (name: string, content: unknown, more: Fields = {}) => ({
+      type: 'tool_result',
+      name,
+      content,
+      ...more,
+    })
+    const said = await spoken(
+      message('m1', 'assistant', [
+        use('repl'),
+        use('artifacts'),
+        answer('artifacts', 'OK', { is_error: true }),
+        answer('repl', null),
+        answer('repl', { rows: 2 }),
+      ]),
+    )
+    const result = (toolCallId: string, toolName: string, output: object) => ({
+      type: 'tool-result',
+      toolCallId,
+      toolName,
+      output,
+    })
+    expect(said).toEqual([
+      {
+        role: 'assistant',
+        content: [
+          { type: 'tool-call', toolCallId: 'm1/1', toolName: 'repl', input: {} },
+          { type: 'tool-call', toolCallId: 'm1/2', toolName: 'artifacts', input: {} },
+        ],
+      },
+      {
+        role: 'tool',
+        content: [
+          result('m1/2', 'artifacts', { type: 'error-text', value: 'OK' }),
+          result('m1/1', 'repl', { type: 'text', value: '' }),
+          result('m1/5', 'repl', { type: 'json', value: { rows: 2 } }),
+        ],
+      },
+    ])
+  })
+
+  it('may have results that are more than text: documents found, files made, pictures', async () => {
+    const picture = { type: 'image', file_uuid: 'f-1' }
+    const made = { type: 'local_resource', file_path: '/out/a.md', name: 'a.md', mime_type: 'text/markdown' }
+    const events = await eventsOf(
+      talk([
+        message('m1', 'assistant', [
+          { type: 'tool_use', id: 't', name: 'find', input: null },
+          {
+            type: 'tool_result',
+            tool_use_id: 't',
+            content: [
+              { type: 'knowledge', title: 'T', url: 'https://example.org', text: 'words', is_missing: false },
+              made,
+              picture,
+              { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'aGk=' } },
+              { type: 'rich_link', link: 'x' },
+            ],
+            is_error: true,
+          },
+        ]),
+      ]),
+    )
+    expect(messagesIn(events)[1]?.content).toEqual([
+      {
+        type: 'tool-result',
+        toolCallId: 't',
+        toolName: 'find',
+        output: {
+          type: 'content',
+          isError: true,
+          value: [
+            {
+              type: 'text',
+              text: 'T\n\nhttps://example.org\n\nwords',
+              providerOptions: {
+                claude: { type: 'knowledge', title: 'T', url: 'https://example.org', is_missing: false },
+              },
+            },
+            { type: 'text', text: '[file a.md]', providerOptions: { claude: { block: made } } },
+            { type: 'text', text: '[image]', providerOptions: { claude: { block: picture } } },
+            { type: 'image', image: 'aGk=', mediaType: 'image/png' },
+            { type: 'provider', provider: 'claude', data: { type: 'rich_link', link: 'x' } },
+          ],
+        },
+      },
+    ])
+    const pointer = 'the file has only a pointer to it, so a word stands for it'
+    expect(notesIn(events)).toEqual([
+      `kept: content[1].content[1]: ${pointer}`,
+      `kept: content[1].content[2]: ${pointer}`,
+      'kept: content[1].content[4]: the neutral form has no part for it',
+    ])
+  })
+
+  it('has what was taken out of its attachments behind its words, and words for its files', async () => {
+    const paste = { id: 'x', file_name: '', file_size: 5, file_type: 'txt', extracted_content: 'paste' }
+    const notes = { file_name: 'notes.md', file_size: 3, file_type: 'md', extracted_content: '# A' }
+    const empty = { file_name: 'b.pdf', extracted_content: '' }
+    const photo = { file_kind: 'image', file_uuid: 'f-1', file_name: 'p.png' }
+    const sheet = { file_uuid: 'f-2', file_name: 'c.csv' }
+    const events = await eventsOf(
+      talk([message('m1', 'human', 'See:', { attachments: [paste, notes, empty], files: [photo, sheet] })]),
+    )
+    const kept = (words: string, claude: object) => ({
+      type: 'text',
+      text: words,
+      providerOptions: { claude },
+    })
+    expect(messagesIn(events)).toMatchObject([
+      {
+        content: [
+          { type: 'text', text: 'See:' },
+          kept('[file]\npaste', { attachment: { id: 'x', file_name: '', file_size: 5, file_type: 'txt' } }),
+          kept('[file notes.md]\n# A', {
+            attachment: { file_name: 'notes.md', file_size: 3, file_type: 'md' },
+          }),
+          kept('[file b.pdf]', { attachment: empty }),
+          kept('[image]', { file: photo }),
+          kept('[file c.csv]', { file: sheet }),
+        ],
+      },
+    ])
+    expect(messagesIn(events)[0]?.metadata).toEqual({ claude: { created_at: TIME, updated_at: TIME } })
+    const pointer = 'the file has only a pointer to it, so a word stands for it'
+    expect(notesIn(events)).toEqual([
+      `kept: attachments[2]: ${pointer}`,
+      `kept: files[0]: ${pointer}`,
+      `kept: files[1]: ${pointer}`,
+    ])
+  })
+
+  it('is kept whole where its blocks are unknown, or a person calls a tool; a text in them is a text', async () => {
+    const flag = { type: 'flag', flag: 'x', helpline: null }
+    const use = { type: 'tool_use', name: 'f', input: {} }
+    const nameless = { type: 'tool_use', input: {} }
+    const events = await eventsOf(
+      talk([
+        message('m1', 'human', [{ type: 'voice_note', title: 'Memo', text: 'spoken' }, use]),
+        message('m2', 'assistant', [flag, nameless, 7]),
+      ]),
+    )
+    const provider = (data: unknown) => ({ type: 'provider', provider: 'claude', data })
+    expect(messagesIn(events).map(({ role, content }) => ({ role, content }))).toEqual([
+      {
+        role: 'user',
+        content: [
+          {
+            type: 'text',
+            text: 'spoken',
+            providerOptions: { claude: { type: 'voice_note', title: 'Memo' } },
+          },
+          provider(use),
+        ],
+      },
+      { role: 'assistant', content: [provider(flag), provider(nameless), provider(7)] },
+    ])
+    const why = 'the neutral form has no part for it'
+    expect(notesIn(events)).toEqual(
+      ['content[1]', 'content[0]', 'content[1]', 'content[2]'].map((path) => `kept: ${path}: ${why}`),
+    )
+  })
+
+  it('that says nothing is left out, and counted', async () => {
+    const events = await eventsOf(
+      talk([message('m1', 'human', ' '), message('m2', 'assistant', []), message('m3', 'human', 'so?')]),
+    )
+    expect(messagesIn(events)).toMatchObject([text('user', 'so?')])
+    expect(notesIn(events)).toEqual(['left-out: 2 messages without any content'])
+  })
+
+  it('keeps what its text says beyond its blocks; without a text among these it is said', async () => {
+    const events = await eventsOf(
+      talk([
+        message('m1', 'assistant', 'blocks', { text: 'blocks and more' }),
+        message('m2', 'assistant', [{ type: 'thinking', thinking: 'Hm.' }], { text: 'Hm.\n\nYes.' }),
+      ]),
+    )
+    const [first, second] = messagesIn(events)
+    expect(first?.metadata).toMatchObject({ claude: { text: 'blocks and more' } })
+    expect(second?.content).toEqual([
+      { type: 'reasoning', text: 'Hm.' },
+      { type: 'text', text: '\n\nYes.' },
+    ])
+    expect(second?.metadata).toEqual({ claude: { created_at: TIME, updated_at: TIME } })
+  })
+})
+
+it.each([
+  ['the same', 'a\nb', ['a', 'b'], undefined],
+  ['without the thoughts', 'b', ['a', 'b'], undefined],
+  [
+    'with a stand-in',
+    'a\n```\nViewing artifacts created via the Analysis Tool isn’t yet supported on mobile.\n```\nb',
+    ['a', 'b'],
+    undefined,
+  ],
+  ['in another order', 'b a', ['a', 'b'], 'b '],
+  ['something else', 'c', ['a', 'b'], 'c'],
+])('a text repeats its blocks: %s', (_, whole, words, left) => {
+  expect(unsaidOf(whole, words)).toBe(left)
+})
+
+describe('a bad place', () => {
+  it.each([
+    ['no object', 7, 'message: must be an object'],
+    ['a stranger', message('m2', 'somebody', 'x'), 'message.sender: must be human or assistant'],
+    [
+      'a content that is no list',
+      message('m2', 'human', { type: 'text' }),
+      'message.content: must be a list',
+    ],
+    [
+      'a uuid again',
+      message('m1', 'human', 'other'),
+      'message.uuid: another message before it has this uuid',
+    ],
+  ])('is told by its number: %s', async (_, bad, why) => {
+    for (const parent_message_uuid of [undefined, ROOT]) {
+      const first = { ...message('m1', 'human', 'a'), parent_message_uuid }
+      const events = await eventsOf(
+        talk([
+          first,
+          bad,
+          message('m3', 'assistant', 'c', { parent_message_uuid: parent_message_uuid && 'm1' }),
+        ]),
+      )
+      // A message beside the current branch is read with that branch alone.
+      const isBeside =
+        parent_message_uuid !== undefined && typeof bad === 'object' && (bad as Fields).uuid === 'm2'
+      expect(problemsIn(events)).toEqual(
+        isBeside ? [] : [{ type: 'problem', at: { line: 1, element: 2 }, why }],
+      )
+      expect(messagesIn(events)).toMatchObject([text('user', 'a'), text('assistant', 'c')])
+    }
+  })
+
+  it('is no message that stands there twice, nor a conversation without messages of the form', async () => {
+    const events = await eventsOf(talk([message('m1', 'human', 'a'), message('m1', 'human', 'a')]))
+    expect([messagesIn(events).length, problemsIn(events), notesIn(events)]).toEqual([
+      1,
+      [],
+      ['left-out: the same message stands before it'],
+    ])
+    const path = await fileWith('c.json', JSON.stringify([talk([]), { uuid: 'x', chat_messages: {} }]))
+    expect(problemsIn((await readFile(path)).events)).toEqual([
+      {
+        type: 'problem',
+        at: { line: 1, element: 2 },
+        why: 'it is no conversation: it has no list chat_messages',
+      },
+    ])
+  })
+})
+
+describe('an import', () => {
+  const ask = message('m1', 'human', 'q')
+  const answer = message('m2', 'assistant', [
+    { type: 'tool_use', name: 'f', input: {} },
+    { type: 'tool_result', name: 'f', content: 'r' },
+    { type: 'text', text: 'a' },
+  ])
+  const more = message('m3', 'human', 'and?')
+
+  it('adds nothing when it is done again, and the end of what has grown', async () => {
+    const store = await openStore(':memory:')
+    const load = async (messages: readonly Fields[], updated_at: string) =>
+      importFile(
+        store,
+        await fileWith('conversations.json', JSON.stringify([talk(messages, { updated_at })])),
+      )
+    const first = await load(chain(ask, answer), 'then')
+    expect(first).toMatchObject({
+      source: 'claude',
+      conversations: [{ sessionId: 'talk-1', status: 'imported', messages: 4, problemCount: 0 }],
+    })
+    const later = await load(chain(ask, answer), 'later')
+    expect(later.conversations).toMatchObject([{ status: 'unchanged', messages: 0, existing: 4 }])
+    const grown = await load(chain(ask, answer, more), 'now')
+    expect(grown.conversations).toMatchObject([{ status: 'extended', messages: 1, existing: 4 }])
+    const view = await store.getEffectiveHistory('talk-1')
+    expect(view.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'assistant', 'user'])
+    const session = await store.getSession('talk-1')
+    expect(session).toMatchObject({ title: 'A talk', provider: 'anthropic' })
+    expect(session?.metadata).toMatchObject({ claude: { uuid: 'talk-1' } })
+    expect((await store.verifySession('talk-1')).findings).toEqual([])
+    await store.close()
+  })
+
+  it('refuses a conversation with a bad place as a whole, and stores the rest of it when asked', async () => {
+    const store = await openStore(':memory:')
+    const bad = talk([ask, { ...more, sender: 'x' }, answer])
+    const path = await fileWith('conversations.json', JSON.stringify([bad, talk([ask], { uuid: 'talk-2' })]))
+    expect((await importFile(store, path)).conversations).toMatchObject([
+      { status: 'refused', problems: [{ element: 2 }] },
+      { sessionId: 'talk-2', status: 'imported' },
+    ])
+    expect((await importFile(store, path, { skipBad: true })).conversations).toMatchObject([
+      { sessionId: 'talk-1', status: 'imported', messages: 4, skipped: 1 },
+      { status: 'unchanged' },
+    ])
+    await store.close()
+  })
+})
