@@ -18,8 +18,8 @@ export const CLAUDE = 'claude'
 /** What a block says, calls and results aside. */
 export type BlockPart = TextPart | ReasoningPart | ImagePart | FilePart | ProviderPart
 
-/** Hears what was kept unread, or has a word in its place. */
-export type OnNote = (why: string) => void
+/** Hears what was kept unread, or has a word in its place; what was `mended` besides. */
+export type OnNote = (why: string, kind?: 'kept' | 'mended') => void
 
 /** Reads a block; `undefined` for one that says nothing. What is of a type not known here and has no text is kept whole. */
 export function partOfBlock(block: Json, path: string, onNote: OnNote): BlockPart | undefined {

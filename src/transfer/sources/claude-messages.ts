@@ -1,6 +1,6 @@
 import { isObject, type Json, type JsonObject, jsonProblem } from '../../core/json.ts'
 import type { Part, Role } from '../../core/message.ts'
-import type { Place, SourceEvent } from '../source.ts'
+import type { NoteEvent, Place, SourceEvent } from '../source.ts'
 import { CLAUDE, fileWord, type OnNote, partOfBlock, unread, without, word } from './claude-blocks.ts'
 import { ClaudeCalls } from './claude-calls.ts'
 import { messageAt, placedOf } from './claude-tree.ts'
@@ -39,8 +39,10 @@ export class ClaudeMessages implements BranchReader {
   }
 
   *#readMessage(id: string, given: JsonObject, at: Place): Generator<SourceEvent, void, undefined> {
-    const notes: string[] = []
-    const { pieces, isMore } = this.#piecesOf(id, given, (why) => notes.push(why))
+    const notes: NoteEvent[] = []
+    const { pieces, isMore } = this.#piecesOf(id, given, (why, kind = 'kept') => {
+      notes.push({ type: 'note', at, kind, why })
+    })
     if (pieces.length === 0) this.blank += 1
     const createdAt = moment(given.created_at)
     for (const [i, { role, parts }] of pieces.entries()) {
@@ -53,7 +55,7 @@ export class ClaudeMessages implements BranchReader {
       }
       yield { type: 'message', at, message }
     }
-    for (const why of notes) yield { type: 'note', at, kind: 'kept', why }
+    yield* notes
   }
 
   /** The pieces of a message. Its field `text` is one of them where no block says a text; `isMore` where blocks do, and it says more. */
@@ -80,7 +82,11 @@ export class ClaudeMessages implements BranchReader {
       else if (type === 'tool_use') {
         const call = role === 'assistant' ? this.#calls.call(block as JsonObject, place) : undefined
         put(pieces, role, call ?? unread(block, path, onNote))
-      } else if (type !== BUDGET) put(pieces, role, partOfBlock(block, path, onNote))
+      } else if (type !== BUDGET) {
+        const part = partOfBlock(block, path, onNote)
+        if (part !== undefined) this.#calls.say()
+        put(pieces, role, part)
+      }
     }
     return pieces
   }

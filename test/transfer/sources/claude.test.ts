@@ -1,7 +1,10 @@
+import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { messageProblem } from '../../../src/core/message-check.ts'
 import { openStore } from '../../../src/index.ts'
 import { detectSource } from '../../../src/transfer/detect.ts'
 import type { SourceEvent } from '../../../src/transfer/source.ts'
+import { claude } from '../../../src/transfer/sources/claude.ts'
 import { unsaidOf } from '../../../src/transfer/sources/claude-unsaid.ts'
 import { importFile } from '../../../src/transfer.ts'
 import { fileWith, readFile } from '../support/files.ts'
@@ -368,6 +371,55 @@ describe('a message', () => {
     ])
   })
 
+  it('has its id within what it is called with, in some exports', async () => {
+    const input = { _tool_call_id: 'toolu_1', query: 'x' }
+    const said = await spoken(
+      message('m1', 'assistant', [
+        { type: 'tool_use', name: 'web_search', input },
+        { type: 'tool_result', tool_use_id: 'toolu_1', content: 'hits' },
+      ]),
+    )
+    expect(said).toEqual([
+      {
+        role: 'assistant',
+        content: [{ type: 'tool-call', toolCallId: 'toolu_1', toolName: 'web_search', input }],
+      },
+      {
+        role: 'tool',
+        content: [
+          {
+            type: 'tool-result',
+            toolCallId: 'toolu_1',
+            toolName: 'web_search',
+            output: { type: 'text', value: 'hits' },
+          },
+        ],
+      },
+    ])
+  })
+
+  it('answers one of the calls made just before: a doubt is noted, a call that was broken off has no answer', async () => {
+    const use = { type: 'tool_use', name: 'f', input: {} }
+    const answer = { type: 'tool_result', content: 'r' }
+    const events = await eventsOf(
+      talk([
+        message('m1', 'assistant', [use, { type: 'text', text: 'Again:' }, use, answer]),
+        message('m2', 'assistant', [use, use, answer, answer]),
+        message('m3', 'human', 'so?'),
+        message('m4', 'assistant', [answer]),
+      ]),
+    )
+    const answered = messagesIn(events).flatMap(({ content }) =>
+      typeof content === 'string'
+        ? []
+        : content.flatMap((part) => (part.type === 'tool-result' ? [part.toolCallId] : [])),
+    )
+    expect(answered).toEqual(['m1/3', 'm2/1', 'm2/2', 'm4/1'])
+    expect(notesIn(events)).toEqual([
+      'mended: content[2]: the file does not say which of several calls it answers: it is put to the first',
+    ])
+  })
+
   it('may have results that are more than text: documents found, files made, pictures', async () => {
     const picture = { type: 'image', file_uuid: 'f-1' }
     const made = { type: 'local_resource', file_path: '/out/a.md', name: 'a.md', mime_type: 'text/markdown' }
@@ -630,4 +682,66 @@ describe('an import', () => {
     ])
     await store.close()
   })
+})
+
+const word = fc.constantFrom(
+  'text',
+  'thinking',
+  'tool_use',
+  'tool_result',
+  'image',
+  'knowledge',
+  'm1',
+  'f',
+  '',
+)
+const odd = fc.oneof(word, fc.constant(null), fc.integer(), fc.jsonValue({ maxDepth: 2 }))
+const block = fc.record(
+  {
+    type: odd,
+    text: odd,
+    thinking: odd,
+    summaries: odd,
+    id: odd,
+    name: odd,
+    input: odd,
+    tool_use_id: odd,
+    source: fc.oneof(odd, fc.record({ type: odd, data: odd, media_type: odd, url: odd })),
+    is_error: odd,
+    content: fc.oneof(odd, fc.array(fc.record({ type: word, text: odd, name: odd }, { requiredKeys: [] }))),
+  },
+  { requiredKeys: [] },
+)
+const anything = fc.record(
+  {
+    uuid: odd,
+    sender: fc.constantFrom('human', 'assistant'),
+    text: odd,
+    content: fc.oneof(fc.array(fc.oneof(block, odd)), odd),
+    created_at: odd,
+    parent_message_uuid: odd,
+    attachments: fc.oneof(odd, fc.array(fc.record({ file_name: odd, extracted_content: odd }))),
+    files: fc.oneof(odd, fc.array(fc.record({ file_name: odd, file_kind: odd }))),
+  },
+  { requiredKeys: ['sender'] },
+)
+
+it('tells messages that can be stored, each under a key of its own, whatever stands in a file', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(fc.oneof(anything, odd), { maxLength: 5 }), async (messages) => {
+      const told: SourceEvent[] = []
+      for await (const event of claude.read(inputOf(JSON.stringify([talk(messages)])), { branches: false }))
+        told.push(event)
+      const found = messagesIn(told)
+      expect(found.map(messageProblem).filter((why) => why !== undefined)).toEqual([])
+      expect(new Set(found.map(({ idempotencyKey }) => idempotencyKey)).size).toBe(found.length)
+      const calls = found.flatMap(({ role, content }) =>
+        role === 'assistant' || typeof content === 'string'
+          ? []
+          : content.filter(({ type }) => type === 'tool-call'),
+      )
+      expect(calls).toEqual([])
+    }),
+    { numRuns: 300 },
+  )
 })
