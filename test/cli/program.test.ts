@@ -63,7 +63,17 @@ describe('wrong use', () => {
   it.each([
     [['sesions'], "Unknown command 'sesions'.", 'Did you mean sessions?'],
     [['sessions', '--limt', '3'], "Unknown option '--limt'.", 'Did you mean --limit?'],
-    [['sessions', '--limit', 'x'], 'It must be a whole number from 1 up.', ''],
+    [
+      ['sessions', '--limit', 'x'],
+      'It must be a whole number from 1 up.',
+      '`undertext help sessions` shows what there is.',
+    ],
+    [
+      ['--db', 'x', 'sessions', '--zzzzzz'],
+      "Unknown option '--zzzzzz'.",
+      '`undertext help sessions` shows what there is.',
+    ],
+    [['--zzzzzz'], "Unknown option '--zzzzzz'.", '`undertext --help` shows what there is.'],
     [['help', 'sesions'], "Unknown command 'sesions'.", '`undertext --help` shows what there is.'],
     [['show', '-x'], "Unknown option '-x'.", 'An id that begins with - stands behind --'],
     [['show'], "Missing required argument 'session'.", ''],
