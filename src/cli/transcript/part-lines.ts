@@ -55,11 +55,12 @@ function pieceOf(part: Part, fold: boolean): Piece | readonly Piece[] {
 function resultPiece(tool: string | undefined, output: ToolResultOutput, fold: boolean): Piece {
   const whole = [outputText(output), ...mediaOf(output)].filter((text) => text !== '').join('\n')
   const failed = isFailed(output)
-  const name = tool === undefined ? '' : ` ${tool}`
+  // Results of Claude Code name no tool; their calls do.
+  const said = `${tool === undefined ? '' : ` ${tool}`}${failed ? ' failed' : ''}`
   const size = bytes(Buffer.byteLength(whole))
   return {
     kind: failed ? 'failure' : 'result',
-    head: safeText(`←${name}${failed ? ' failed' : ''}, ${size}`),
+    head: safeText(`←${said}${said === '' ? '' : ','} ${size}`),
     text: fold ? folded(safeText(whole)) : withoutEnd(safeText(whole)),
   }
 }
