@@ -43,6 +43,9 @@ const SENTENCES: { readonly [code in string]?: (facts: never) => string } = {
   // The name of a function in front of it says nothing here; that of a field does.
   INVALID_INPUT: ({ problems }: { problems: string }) =>
     `This cannot be: ${problems.replaceAll(/^[a-z][A-Za-z]+: (?!must )/gm, '')}`,
+  // The documents do not come with the package.
+  FILE_UNRECOGNISED: ({ file, looks }: { file: string; looks: string }) =>
+    `${JSON.stringify(file)} is not recognised: it looks like ${looks}. \`undertext help import\` says what is.`,
   INPUT_NOT_VISIBLE: ({
     compactionId,
     why,
