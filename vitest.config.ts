@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
 
 /** `LONG=1` (npm run test:long) runs the slow suites too, with many more random sequences. */
@@ -28,6 +29,8 @@ export default defineConfig({
     env: { SEED: seed },
     setupFiles: ['test/support/seed.ts'],
     pool: 'forks',
+    // Left alone, two cores get one worker; much of the suite waits for processes and disks.
+    maxWorkers: Math.max(2, availableParallelism() - 1),
     projects: [
       { extends: true, test: { name: 'pure', include: PURE, isolate: false } },
       { extends: true, test: { name: 'sharing', include: SHARING, exclude: PAGES, isolate: false } },

@@ -32,6 +32,7 @@ export type {
   ImportStatus,
   ImportTotals,
 } from './transfer/import-report.ts'
+export { type ImportStreamOptions, importStream } from './transfer/import-stream.ts'
 export { type Line, readLines } from './transfer/lines.ts'
 export { SOURCE_NAMES, type SourceName } from './transfer/source.ts'
 export { VIEW_FORMATS, type ViewFormat } from './transfer/view-formats.ts'

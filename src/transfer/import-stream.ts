@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream'
-import { check } from '../core/check.ts'
+import { check, invalid } from '../core/check.ts'
 import { importInput } from './import-file.ts'
 import { type ImportFileOptions, importFileSchema } from './import-options.ts'
 import type { ImportReport } from './import-report.ts'
@@ -7,8 +7,8 @@ import { spool } from './spool.ts'
 import type { ImportStore } from './write-file.ts'
 
 export type ImportStreamOptions = ImportFileOptions & {
-  /** What errors and the report call it. */
-  readonly called: string
+  /** What errors and the report call it. Default: `stream`. */
+  readonly called?: string
   /** Hears how many bytes have come so far. */
   readonly onBytes?: (bytes: number) => void
 }
@@ -16,16 +16,17 @@ export type ImportStreamOptions = ImportFileOptions & {
 /**
  * Imports what a stream brings as `importFile` imports a file. A file is read twice, so all of it is put into a private temporary file first,
  * which is gone when this ends. Nothing that is stored depends on where that was: conversations without an id of their own are called
- * `name`.
+ * `name`, or without that what the stream is called.
  *
  * Throws what `importFile` throws; `FILE_UNREADABLE` also when there is no room for the temporary file or the stream fails.
  */
 export async function importStream(
   store: ImportStore,
   stream: Readable,
-  { called, onBytes, ...options }: ImportStreamOptions,
+  { called = 'stream', onBytes, ...options }: ImportStreamOptions = {},
 ): Promise<ImportReport> {
-  const checked = check(importFileSchema, options, 'importStream')
+  if (typeof called !== 'string' || called === '') throw invalid('importStream: called must be a text')
+  const checked = check(importFileSchema, { name: called, ...options }, 'importStream')
   const spooled = await spool(stream, called, { signal: checked.signal, onBytes })
   try {
     return await importInput(store, called, spooled.input, checked)

@@ -12,6 +12,7 @@ it('the page has examples that do what they say', async () => {
   expect(printed.map((lines) => lines.trim().split('\n'))).toEqual([
     ['messages talk 2', 'unchanged 0'],
     ['refused 2 one place cannot be read', 'imported 2 1'],
+    ['ann/talk'],
     ['imported 3 applied', "[ 'To Lyon.', 'And when?' ]", 'unchanged'],
   ])
 })
