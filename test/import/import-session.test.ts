@@ -296,6 +296,7 @@ describe.each(Object.entries(OVER))('an import over %s', (_, open) => {
       [...talk(1, 1), message(say('user', 'x'), 'new'), ...talk(2, 2)],
       'IMPORT_DIVERGED',
     ],
+    ['without what it had', [...talk(2, 2), message(say('user', 'x'), 'new')], 'IMPORT_DIVERGED'],
     ['another end', [...talk(1, 1), message(say('user', 'x'), 'new')], 'IMPORT_DIVERGED'],
   ])('writes nothing for a session that is %s', async (_, events, code) => {
     const store = await open()
