@@ -131,6 +131,8 @@ describe('where the store is', () => {
       store: { exists: true, size: null, error: 'ELOOP' },
       problems: [{ code: 'STORE_UNAVAILABLE' }],
     })
+    const piped = '{"role":"user","content":"Hello."}'
+    expect((await runCli(['import', '-', '--dry-run', '--db', path], { piped })).exit).toBe(5)
   })
 
   it('is no database of something else: a command that changes a session puts no tables into it', async () => {
@@ -150,6 +152,14 @@ describe('where the store is', () => {
       const { exit, json } = await runCli([...argv, '--json', '--db', path])
       expect([argv, exit, json]).toMatchObject([argv, 5, { error: { code: 'NOT_A_STORE' } }])
     }
+    // What an import would do there is not refused: it makes the tables, and a dry run makes none.
+    const piped = '{"role":"user","content":"Hello."}'
+    const dry = await runCli(['import', '-', '--dry-run', '--db', path], { piped })
+    expect([dry.exit, dry.err, dry.lines]).toEqual([
+      0,
+      '',
+      ['✓ -: plain messages, 1 message would be stored as stdin'],
+    ])
     expect(tables()).toEqual(['theirs'])
     expect(other.pragma('journal_mode', { simple: true })).toBe('delete')
     other.close()

@@ -71,14 +71,14 @@ function withoutEnd(text: string): string {
 }
 
 /** The beginning of a long text, and how much is left out. */
-export function folded(text: string): string {
+export function folded(text: string, option = '--no-fold'): string {
   const lines = withoutEnd(text).split('\n')
   const few = lines.slice(0, FOLDED_LINES).join('\n')
   const kept = few.length > FOLDED_LETTERS ? `${few.slice(0, FOLDED_LETTERS)}…` : few
   if (kept === lines.join('\n')) return kept
   const more = lines.length - FOLDED_LINES
   const rest = more > 0 ? counted(more, 'more line') : 'the rest of a long line'
-  return `${kept}\n… ${rest}; --no-fold shows all`
+  return `${kept}\n… ${rest}; ${option} shows all`
 }
 
 function mediaOf(output: ToolResultOutput): string[] {
