@@ -116,7 +116,7 @@ const SENTENCES: { readonly [C in ErrorCode]: (facts: Failures[C]) => string } =
   STALE_PLAN: ({ why, messageIds }) =>
     `The plan is out of date (${why}${messageIds.length > 0 ? `: ${named(messageIds)}` : ''}), so nothing was changed. Plan again.`,
   ILLEGAL_BOUNDARY: ({ why, messageIds, stage }) =>
-    `${stage === undefined ? 'These' : `The stage ${JSON.stringify(stage)} planned what may not be: these`} messages cannot be hidden like this (${why}): ${named(messageIds)}.`,
+    `${stage === undefined ? 'These' : `The stage ${JSON.stringify(stage)} planned what may not be: these`} messages cannot be hidden like this (${why})${messageIds.length > 0 ? `: ${named(messageIds)}` : ''}.`,
   PENDING_TOOL_CALLS: ({ messageIds }) =>
     `Tool calls at the end of the session still wait for their results, so their messages stay: ${named(messageIds)}.`,
   HAS_ACTIVE_DEPENDENTS: ({ compactionId, dependents }) =>

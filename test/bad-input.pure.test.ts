@@ -205,6 +205,13 @@ describe('what answers for anything', () => {
     expect(isUndertextError(error, 'STALE_PLAN')).toBe(false)
   })
 
+  test('a boundary that no message is to blame for names none', () => {
+    const messageOf = (messageIds: readonly string[]) =>
+      new UndertextError('ILLEGAL_BOUNDARY', { sessionId: 's', why: 'no', messageIds }).message
+    expect(messageOf([])).toBe('These messages cannot be hidden like this (no).')
+    expect(messageOf(['a'])).toBe('These messages cannot be hidden like this (no): "a".')
+  })
+
   test('formats: what is none is not detected, or refused', async () => {
     for (const value of [null, 5, {}, [], [null], [CANARY], [{}]]) {
       try {

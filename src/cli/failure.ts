@@ -1,6 +1,7 @@
 import { isUndertextError } from '../errors.ts'
 import { CliError, type CliFacts } from './cli-error.ts'
 import { EXIT, EXIT_OF, type ExitCode } from './exit-codes.ts'
+import { counted } from './output/figures.ts'
 
 /** A failure as the program tells it. */
 export type Failure = {
@@ -40,9 +41,18 @@ const SENTENCES: { readonly [code in string]?: (facts: never) => string } = {
   STORE_CORRUPT: ({ detail }: { detail: string }) =>
     `The store is damaged (${detail}). Restore a copy of it.`,
   ABORTED: () => 'Interrupted; nothing was changed.',
+  IMPORT_ABORTED: ({ file, imported }: { file: string; imported: number }) => {
+    const what = file === '-' ? 'the standard input' : JSON.stringify(file)
+    const stored =
+      imported === 0 ? 'nothing of it was stored' : `${counted(imported, 'conversation')} of it stored`
+    return `The import of ${what} was interrupted; ${stored}. Import it again: what is there is not added twice.`
+  },
   // The name of a function in front of it says nothing here; that of a field does.
   INVALID_INPUT: ({ problems }: { problems: string }) =>
     `This cannot be: ${problems.replaceAll(/^[a-z][A-Za-z]+: (?!must )/gm, '')}`,
+  // The documents do not come with the package.
+  FILE_UNRECOGNISED: ({ file, looks }: { file: string; looks: string }) =>
+    `${JSON.stringify(file)} is not recognised: it looks like ${looks}. \`undertext help import\` says what is.`,
   INPUT_NOT_VISIBLE: ({
     compactionId,
     why,

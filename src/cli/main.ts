@@ -91,8 +91,8 @@ async function page(command: string, pieces: AsyncIterable<string>): Promise<boo
   child.stdin.on('error', () => gone.abort())
   try {
     for await (const piece of pieces) {
-      if (gone.signal.aborted) break
       if (!child.stdin.write(piece)) await room(child.stdin, gone.signal)
+      if (gone.signal.aborted) break
     }
   } finally {
     child.stdin.end()

@@ -44,10 +44,19 @@ function isMissing(path: string): boolean {
 
 /** A database of something else, named by a slip, must not get tables of ours from a command that found nothing in it. */
 async function refuseOthers(path: string): Promise<void> {
-  const { database } = await fileFacts(path, false)
-  if (database === undefined || database.schema !== null) return
+  if (!(await isOfOthers(path))) return
   const detail = 'it holds no tables of undertext, and this command makes none.'
   throw new UndertextError('NOT_A_STORE', { location: path, detail })
+}
+
+async function isOfOthers(path: string): Promise<boolean> {
+  const { database } = await fileFacts(path, false)
+  return database?.schema === null
+}
+
+/** Whether writing would make the store here first: there is no file, or a database without its tables. */
+export async function isToBeMade(path: string): Promise<boolean> {
+  return isMissing(path) || (await isOfOthers(path))
 }
 
 function noStore(path: string, from: Context['location']['from']): CliError {

@@ -17,6 +17,16 @@ export function listed(text: string, before: readonly string[] = []): string[] {
   return [...before, ...found]
 }
 
+/** The same, of some names only. */
+export function listedOf(names: readonly string[]): typeof listed {
+  return (text, before) => {
+    const found = listed(text, before)
+    if (!found.every((name) => names.includes(name)))
+      throw new InvalidArgumentError(`Allowed choices are ${names.join(', ')}.`)
+    return found
+  }
+}
+
 /** A share from 0 to 1. */
 export function share(text: string): number {
   const value = Number(text)

@@ -66,9 +66,10 @@ class Source {
     yield* seen
     let letters = seen.reduce((sum, { length }) => sum + length, 0)
     for (let piece = await this.#next(); piece !== undefined; piece = await this.#next()) {
-      letters += piece.length
+      // Whoever asks for more has taken what came before; of this piece, however long, nobody knows yet.
       if (letters > MOST_KEPT) this.#kept = []
       else this.#kept.push(piece)
+      letters += piece.length
       yield piece
     }
   }

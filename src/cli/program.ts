@@ -100,10 +100,13 @@ function exitCodes(): string {
   return `\nExit codes:\n${lines.join('\n')}\n`
 }
 
-const HINTS: { readonly [code in string]?: string } = {
-  'commander.unknownOption':
-    '`undertext help COMMAND` shows its options. An id that begins with - stands behind --: undertext show -- -x',
+/** Where it is told what there is: of the command that was meant, else of all. */
+function whereToLook({ args, commands }: Commander): string {
+  const isCommand = commands.some((command) => command.name() === args[0])
+  return `\`undertext ${isCommand ? `help ${args[0]}` : '--help'}\` shows what there is.`
 }
+
+const DASHED_ID = ' An id that begins with - stands behind --: undertext show -- -x'
 
 /** A command line that cannot be, in commander's words without its "error:". */
 function misused({ message, code }: CommanderError, program: Commander): Failure {
@@ -111,7 +114,8 @@ function misused({ message, code }: CommanderError, program: Commander): Failure
   const said = code === 'commander.help' ? `unknown command '${program.args[1] ?? ''}'` : message
   const [sentence = '', suggestion] = said.replace(/^error: /, '').split('\n')
   const text = sentence.replace(/^./, (letter) => letter.toUpperCase())
-  const hint = suggestion?.replace(/^\(|\)$/g, '') ?? HINTS[code] ?? '`undertext --help` shows what there is.'
+  const dashed = code === 'commander.unknownOption' ? DASHED_ID : ''
+  const hint = suggestion?.replace(/^\(|\)$/g, '') ?? `${whereToLook(program)}${dashed}`
   return failureOf(
     new CliError('WRONG_USE', `${text}.`.replace(/\.\.$/, '.'), { hint, facts: { rule: code } }),
     false,

@@ -20,6 +20,9 @@ export function invalid(problems: string): UndertextError<'INVALID_INPUT'> {
   return new UndertextError('INVALID_INPUT', { problems })
 }
 
+/** Most characters of one issue: room for a list of all stages, and little for the names of keys. */
+const MOST_CHARACTERS = 300
+
 /**
  * zod's issues as a few lines. Paths are cut, and only the names of unknown keys are quoted (shortened): an
  * error must not carry what somebody said.
@@ -29,7 +32,7 @@ function describeIssues(error: z.ZodError): string {
     const path = issue.path
       .map((step) => (typeof step === 'number' ? `[${step}]` : `.${String(step).slice(0, 40)}`))
       .join('')
-    return `${path === '' ? '' : `${path.replace(/^\./, '')}: `}${issue.message.slice(0, 200)}`
+    return `${path === '' ? '' : `${path.replace(/^\./, '')}: `}${issue.message.slice(0, MOST_CHARACTERS)}`
   })
   const more = error.issues.length > 5 ? [`and ${error.issues.length - 5} more`] : []
   return [...lines, ...more].join('; ')

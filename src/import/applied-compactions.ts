@@ -8,7 +8,7 @@ import { isUndertextError } from '../errors.ts'
 import type { CommitStep, Compaction, Snapshot, Storage, UndoRequest } from '../storage/storage.ts'
 import type { ImportedCompaction } from './import-event.ts'
 import { type CompactionOutcome, type ImportRun, importedCompactionSchema } from './import-types.ts'
-import { planImported } from './imported-plan.ts'
+import { type ImportedPlan, type NoPlan, planImported } from './imported-plan.ts'
 import { labelOf } from './label-of.ts'
 
 /** The namespace of ids made of a session and the name another system gave a compaction. */
@@ -29,7 +29,10 @@ export class AppliedCompactions {
    * whoever redoes the one can redo the other.
    */
   #toUndo: { readonly runId: string; readonly reason: string | undefined }[] = []
-  #before: ReadonlyMap<unknown, Compaction> | undefined
+  /** Runs of those among them that an earlier import made, which are undone as yet. */
+  #asleep: string[] = []
+  /** Ids of those that imports made before, by what their source calls them. */
+  #before: ReadonlyMap<unknown, string> | undefined
 
   constructor(storage: Storage, run: ImportRun) {
     this.#storage = storage
@@ -54,11 +57,13 @@ export class AppliedCompactions {
       this.outcomes.push(await this.#follow(sessionId, known, compaction))
       return
     }
-    const { key } = resolveModel(undefined, undefined, undefined)
-    const snapshot = (await this.#storage.snapshot(sessionId, key))!
-    const rows = rowsWithin(snapshot.view.rows, positionsOf(compaction.covers))
-    const params = { source: this.#run.source, importedId: id }
-    const planned = planImported(snapshot.view, rows, compaction, params, snapshot.nextOrdinal)
+    if (compaction.undone === true) await this.#wake(sessionId)
+    let { snapshot, planned } = await this.#planned(sessionId, compaction, positionsOf)
+    if ('why' in planned && this.#toUndo.length > 0) {
+      // What hides its rows is undone there as well, only later here: the next import would find them visible.
+      await this.settle(sessionId)
+      ;({ snapshot, planned } = await this.#planned(sessionId, compaction, positionsOf))
+    }
     if ('why' in planned) {
       this.outcomes.push({ id, status: 'refused', why: planned.why })
       return
@@ -95,8 +100,36 @@ export class AppliedCompactions {
   async settle(sessionId: string): Promise<void> {
     const runs = this.#toUndo.toReversed()
     this.#toUndo = []
+    this.#asleep = []
     for (const { runId, reason } of runs)
       await this.#storage.undo(sessionId, runId, { ...this.#request(reason), cascade: false })
+  }
+
+  /** Puts those back for a while that an earlier import made and that are told before one that is made to be undone. */
+  async #wake(sessionId: string): Promise<void> {
+    const runs = this.#asleep
+    this.#asleep = []
+    for (const runId of runs) {
+      this.#toUndo.push({ runId, reason: undefined })
+      try {
+        await this.#putBack(sessionId, runId)
+      } catch (error) {
+        // Others hide by now what it covers, so nothing can be built on it.
+        if (!isUndertextError(error, 'INPUT_NOT_VISIBLE')) throw error
+      }
+    }
+  }
+
+  async #planned(
+    sessionId: string,
+    compaction: ImportedCompaction,
+    positionsOf: (covers: readonly PositionRange[]) => readonly PositionRange[],
+  ): Promise<{ readonly snapshot: Snapshot; readonly planned: ImportedPlan | NoPlan }> {
+    const { key } = resolveModel(undefined, undefined, undefined)
+    const snapshot = (await this.#storage.snapshot(sessionId, key))!
+    const rows = rowsWithin(snapshot.view.rows, positionsOf(compaction.covers))
+    const params = { source: this.#run.source, importedId: compaction.id }
+    return { snapshot, planned: planImported(snapshot.view, rows, compaction, params, snapshot.nextOrdinal) }
   }
 
   async #ownId(sessionId: string, id: string): Promise<string> {
@@ -115,15 +148,16 @@ export class AppliedCompactions {
     const [found] = await this.#storage.compactions(sessionId, { id: own })
     if (found !== undefined) return found
     this.#before ??= await this.#importedBefore(sessionId)
-    return this.#before.get(importedId)
+    const before = this.#before.get(importedId)
+    return before === undefined ? undefined : (await this.#storage.compactions(sessionId, { id: before }))[0]
   }
 
   /** By what their source calls them, not by id: a new session gets its id at the end, and a restored one may have others. */
-  async #importedBefore(sessionId: string): Promise<ReadonlyMap<unknown, Compaction>> {
+  async #importedBefore(sessionId: string): Promise<ReadonlyMap<unknown, string>> {
     const there = await this.#storage.compactions(sessionId, {})
     const ofSource = there.filter(({ params }) => params.source === this.#run.source)
     // Of a run of several steps the last one counts.
-    return new Map(ofSource.map((one) => [one.params.importedId, one]))
+    return new Map(ofSource.map((one) => [one.params.importedId, one.id]))
   }
 
   /** What becomes of one that is there: it is undone or put back as its own system has it by now, unless people have turned it here. */
@@ -134,8 +168,9 @@ export class AppliedCompactions {
   ): Promise<CompactionOutcome> {
     const { id } = told
     const isAsTold = (status === 'undone') === (told.undone === true)
-    if (isAsTold || (await this.#wasTurnedHere(sessionId, compactionId)))
-      return { id, status: this.#takenBack.has(id) ? 'applied' : 'known', compactionId }
+    const stays = isAsTold || (await this.#wasTurnedHere(sessionId, compactionId))
+    if (told.undone === true && (status === 'undone' || !stays)) this.#asleep.push(runId)
+    if (stays) return { id, status: this.#takenBack.has(id) ? 'applied' : 'known', compactionId }
     try {
       if (told.undone === true)
         await this.#storage.undo(sessionId, runId, { ...this.#request(), cascade: true })

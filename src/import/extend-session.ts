@@ -102,6 +102,8 @@ class KnownBeginning {
   readonly #session: Session
   readonly #writing: Writing | undefined
   #last = 0
+  /** The first position that is stored and was passed over. */
+  #gap: number | undefined
   #isPast = false
   #hasCompactions = false
   /** Compactions their own system has undone. */
@@ -144,6 +146,7 @@ class KnownBeginning {
   #known(position: number, isSame: boolean): void {
     if (!isSame) throw this.#diverged(position, 'the message there says something else now')
     if (this.#isPast) throw this.#diverged(position, 'something new stands before it now')
+    if (position > this.#last + 1) this.#gap ??= this.#last + 1
     this.#last = Math.max(this.#last, position)
     this.existing += 1
     this.#writing?.known(position)
@@ -155,6 +158,7 @@ class KnownBeginning {
       throw new UndertextError('SESSION_EXISTS', { sessionId })
     if (!this.#isPast && this.#last < messageCount)
       throw this.#diverged(this.#last + 1, 'other messages were appended behind what was imported')
+    if (this.#gap !== undefined) throw this.#diverged(this.#gap, 'the message there is not in it any more')
     this.#isPast = true
     this.fresh += 1
     await this.#writing?.take({ type: 'message', message })

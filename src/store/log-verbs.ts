@@ -154,7 +154,7 @@ export class LogVerbs<S extends Storage> extends CompactionVerbs<S> {
    * The rows as they are stored, hidden ones included, with their tags. `limit` counts messages of the log;
    * summaries and markers come with the message they stand behind. For the next page pass the last position as
    * `after` (or, backward, the first as `before`). With `shown` each row that shows other texts in place of parts says which.
-   * With `visible` hidden rows are left out of the pages and not read.
+   * With `visible` hidden rows are left out and not read. A page may be empty then and others follow: the next is `after` plus `limit`.
    */
   async getMessages(sessionId: string, options: GetMessagesOptions = {}): Promise<StoredMessage[]> {
     const { after, before, limit, order, shown, visible } = check(messagesSchema, options, 'getMessages')

@@ -7,7 +7,7 @@ import type { CheckedImportFile } from './import-options.ts'
 import { type ImportedConversation, TOLD } from './import-report.ts'
 import { type Line, readLines } from './lines.ts'
 import { type Done, outcomeOf, refused } from './outcomes.ts'
-import { nameTaken, sessionNames } from './session-names.ts'
+import { historyTaken, sessionNames } from './session-names.ts'
 import type { ImportStore } from './write-file.ts'
 
 export type HistoryImport = {
@@ -105,7 +105,7 @@ async function restoreOrFind(
   if (done.status !== 'refused' || done.code !== 'SESSION_EXISTS') return done
   // Somebody made it meanwhile; perhaps of the same history.
   const found = wasThere ? done : await restore(id, linesOf(input, history), importing)
-  return 'code' in found && found.code === 'SESSION_EXISTS' ? { ...found, why: nameTaken(id) } : found
+  return 'code' in found && found.code === 'SESSION_EXISTS' ? { ...found, why: historyTaken(id) } : found
 }
 
 async function isThere(store: ImportStore, id: string): Promise<boolean> {

@@ -3,13 +3,16 @@ import type { SessionImport } from '../import/import-types.ts'
 import type { CheckedConversation } from './check-file.ts'
 import type { ImportedCompactions, ImportedConversation } from './import-report.ts'
 
+/** Why a conversation is refused whose every place is bad: there is no rest that could be stored. */
+export const NOTHING_READ = 'nothing of it can be read'
+
 /** Why nothing of a conversation is stored, for what the check found; `undefined` when it is. */
 export function refused(
   { messages, problemCount }: Pick<CheckedConversation, 'messages' | 'problemCount'>,
   skipBad: boolean,
 ): string | undefined {
   if (problemCount === 0) return undefined
-  if (messages === 0) return 'nothing of it can be read'
+  if (messages === 0) return NOTHING_READ
   if (skipBad) return undefined
   return problemCount === 1 ? 'one place cannot be read' : `${problemCount} places cannot be read`
 }

@@ -39,3 +39,8 @@ export function otherName(
 export function nameTaken(sessionId: string): string {
   return `There is a session ${JSON.stringify(sessionId)} already, and it is another conversation, or says other things by now. Call this one something else, with session or prefix.`
 }
+
+/** Why a history cannot have a name: it is restored whole or not at all, and never continued. */
+export function historyTaken(sessionId: string): string {
+  return `There is a session ${JSON.stringify(sessionId)} already, and it is not this history: it is another session, or this one in an older or newer state. Call this one something else, with session or prefix.`
+}

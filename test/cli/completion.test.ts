@@ -54,6 +54,10 @@ describe('candidates', () => {
     expect(await candidates('')).toEqual([...COMMANDS.map(({ name }) => name), 'help'])
     expect(await candidates('show', '@', '--f')).toEqual(['--full', '--from'])
     expect(await candidates('show', '@', '--role', 'a')).toEqual(['assistant'])
+    expect(await candidates('compact', '@', '--stage', 'sl')).toEqual([
+      'sliding_window',
+      'sliding_window_with_summary',
+    ])
     expect(await candidates('--no-p')).toEqual(['--no-pager'])
     expect(await candidates('completion', '')).toEqual(['bash', 'zsh', 'fish'])
     expect(await candidates('help', 'lo')).toEqual(['log'])

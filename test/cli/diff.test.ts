@@ -54,6 +54,20 @@ it('tells the tokens that the compaction itself told', async () => {
   expect(json).toMatchObject({ after: 'with', tokens: { before: tokensBefore, after: tokensAfter } })
 })
 
+it('shows texts that name an option as they are', async () => {
+  await small.change(async (store) => {
+    // More lines than an output may have, so its middle is not shown.
+    const output = `see --no-fold\n${'line\n'.repeat(3_000)}`
+    await store.append('options', [say('user', 'Help?'), call('c', 'help'), result('c', output, 'help')])
+  })
+  const { lines } = await runCli(['diff', 'options', '@', '--db', small.path], { columns: 100 })
+  expect(lines.filter((line) => line.startsWith('-   '))).toEqual([
+    '-   see --no-fold',
+    ...Array.from({ length: 7 }, () => '-   line'),
+    '-   … 2,993 more lines; --full shows all',
+  ])
+})
+
 it('says that one which never came into force has nothing to compare', async () => {
   await small.change(async (store) => {
     await store.append('failing', [say('user', 'a'.repeat(400)), say('assistant', 'b'), say('user', 'c')])

@@ -53,6 +53,27 @@ describe('import -', () => {
     )
   })
 
+  it('says in words of a command that it was interrupted', async () => {
+    const controller = new AbortController()
+    controller.abort()
+    const options = { cwd: folder, env: { UNDERTEXT_DB: join(folder, 'chats.db') }, piped: line('one') }
+    const interrupted = (...argv: string[]) =>
+      runCli(['import', ...argv], { ...options, signal: controller.signal })
+    const end =
+      'was interrupted; nothing of it was stored. Import it again: what is there is not added twice.'
+    const stdin = `The import of the standard input ${end}`
+    expect(await interrupted('-')).toMatchObject({ exit: 130, err: `undertext: ${stdin}\n` })
+    expect((await interrupted('-', '--json')).json).toMatchObject({
+      error: { code: 'IMPORT_ABORTED', message: stdin },
+    })
+    const path = join(folder, 'a.jsonl')
+    writeFileSync(path, line('a'))
+    expect(await interrupted('a.jsonl')).toMatchObject({
+      exit: 130,
+      err: `undertext: The import of ${JSON.stringify(path)} ${end}\n`,
+    })
+  })
+
   it('stands among files, once', async () => {
     writeFileSync(join(folder, 'a.jsonl'), line('a'))
     writeFileSync(join(folder, '-'), line('odd') + line('even'))

@@ -38,6 +38,25 @@ it('imports what it can of several files, and its exit code tells the worst', as
   expect((await run(bad, '--skip-bad')).exit).toBe(0)
 })
 
+it('points to its help where a file is not recognised', async () => {
+  const page = file('page.html', '<html>')
+  const path = join(folder, 'page.html')
+  expect((await run(page)).lines[0]).toBe(
+    `✗ "${path}" is not recognised: it looks like text that is no JSON. \`undertext help import\` says what is.`,
+  )
+})
+
+it('offers --skip-bad only where something is left without the bad places', async () => {
+  expect((await run(file('none.jsonl', 'no\n'), '--from', 'messages')).lines[0]).toBe(
+    '✗ none.jsonl: plain messages, refused as none: nothing of it can be read',
+  )
+  await run(file('good.jsonl', line('one')))
+  const whole = (await runCli(['export', 'good'], { env: { UNDERTEXT_DB: join(folder, 'chats.db') } })).out
+  const changed = await run(file('copy.jsonl', whole.replace('"one"', '"two"')), '--session', 'copy')
+  expect(changed.exit).toBe(6)
+  expect(changed.lines[0]).toMatch(/^✗ copy\.jsonl: histories of undertext, refused as copy: [^;]+$/)
+})
+
 it('tells with --json what became of each file', async () => {
   const good = file('good.jsonl', line('one'))
   const { json, exit } = await run('none.jsonl', good, '--json')

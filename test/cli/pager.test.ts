@@ -47,6 +47,15 @@ it('loses nothing of what a pager took that was never started', async () => {
   }
 })
 
+it('nor of a piece that is longer than what is kept', async () => {
+  const pieces = ['1\n', '2\n', '3\n', `${'x'.repeat(3_000_000)}\n`, '5\n']
+  const { written } = await paged(pieces, async (_command, given) => {
+    for await (const piece of given) if (piece.length > 2) break
+    return false
+  })
+  expect(written === pieces.join('')).toBe(true)
+})
+
 it('writes what fits the terminal itself', async () => {
   const never = async (): Promise<boolean> => {
     throw new Error('a pager was started')

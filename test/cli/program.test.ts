@@ -63,7 +63,17 @@ describe('wrong use', () => {
   it.each([
     [['sesions'], "Unknown command 'sesions'.", 'Did you mean sessions?'],
     [['sessions', '--limt', '3'], "Unknown option '--limt'.", 'Did you mean --limit?'],
-    [['sessions', '--limit', 'x'], 'It must be a whole number from 1 up.', ''],
+    [
+      ['sessions', '--limit', 'x'],
+      'It must be a whole number from 1 up.',
+      '`undertext help sessions` shows what there is.',
+    ],
+    [
+      ['--db', 'x', 'sessions', '--zzzzzz'],
+      "Unknown option '--zzzzzz'.",
+      '`undertext help sessions` shows what there is.',
+    ],
+    [['--zzzzzz'], "Unknown option '--zzzzzz'.", '`undertext --help` shows what there is.'],
     [['help', 'sesions'], "Unknown command 'sesions'.", '`undertext --help` shows what there is.'],
     [['show', '-x'], "Unknown option '-x'.", 'An id that begins with - stands behind --'],
     [['show'], "Missing required argument 'session'.", ''],
@@ -121,6 +131,8 @@ describe('where the store is', () => {
       store: { exists: true, size: null, error: 'ELOOP' },
       problems: [{ code: 'STORE_UNAVAILABLE' }],
     })
+    const piped = '{"role":"user","content":"Hello."}'
+    expect((await runCli(['import', '-', '--dry-run', '--db', path], { piped })).exit).toBe(5)
   })
 
   it('is no database of something else: a command that changes a session puts no tables into it', async () => {
@@ -140,6 +152,14 @@ describe('where the store is', () => {
       const { exit, json } = await runCli([...argv, '--json', '--db', path])
       expect([argv, exit, json]).toMatchObject([argv, 5, { error: { code: 'NOT_A_STORE' } }])
     }
+    // What an import would do there is not refused: it makes the tables, and a dry run makes none.
+    const piped = '{"role":"user","content":"Hello."}'
+    const dry = await runCli(['import', '-', '--dry-run', '--db', path], { piped })
+    expect([dry.exit, dry.err, dry.lines]).toEqual([
+      0,
+      '',
+      ['✓ -: plain messages, 1 message would be stored as stdin'],
+    ])
     expect(tables()).toEqual(['theirs'])
     expect(other.pragma('journal_mode', { simple: true })).toBe('delete')
     other.close()

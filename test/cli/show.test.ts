@@ -122,6 +122,7 @@ it('tells of parts in words', () => {
     { type: 'image', image: 'https://example.com/a.png' },
     { type: 'provider', provider: 'anthropic', data: { type: 'redacted_thinking' } },
     { type: 'tool-result', toolCallId: 'c', output: { type: 'error-text', value: 'no' } },
+    { type: 'tool-result', toolCallId: 'c', output: { type: 'text', value: 'yes' } },
   ] as const
   expect(piecesOf(parts, true)).toEqual([
     { kind: 'reasoning', head: 'reasoning', text: 'hm' },
@@ -130,6 +131,7 @@ it('tells of parts in words', () => {
     { kind: 'media', text: '[image, https://example.com/a.png]' },
     { kind: 'media', text: '[reasoning only anthropic can read]' },
     { kind: 'failure', head: '← failed, 2 B', text: 'no' },
+    { kind: 'result', head: '← 3 B', text: 'yes' },
   ])
 })
 

@@ -171,4 +171,10 @@ describe('the stages of a run', () => {
     await store.append(S, chat(10, 100))
     expect((await store.compactSession(S, { targetTokens: 1_000 }))!.stagesUsed).toEqual(['truncate'])
   })
+
+  it('are named in full where one is unknown', async () => {
+    await using store = await openStore(':memory:', { env: false })
+    const compaction = store.compactSession(S, { stages: ['nonsense'] })
+    await expect(compaction).rejects.toThrow(`stage must be one of ${STAGE_NAMES.join(', ')}`)
+  })
 })

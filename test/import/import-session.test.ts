@@ -296,6 +296,7 @@ describe.each(Object.entries(OVER))('an import over %s', (_, open) => {
       [...talk(1, 1), message(say('user', 'x'), 'new'), ...talk(2, 2)],
       'IMPORT_DIVERGED',
     ],
+    ['without what it had', [...talk(2, 2), message(say('user', 'x'), 'new')], 'IMPORT_DIVERGED'],
     ['another end', [...talk(1, 1), message(say('user', 'x'), 'new')], 'IMPORT_DIVERGED'],
   ])('writes nothing for a session that is %s', async (_, events, code) => {
     const store = await open()
@@ -395,6 +396,50 @@ describe.each(Object.entries(OVER))('an import over %s', (_, open) => {
     const same = await store.importSession('s', file(true, true, false), SOURCE)
     expect(same.status).toBe('unchanged')
     expect(await view(store)).toEqual(['I', 'm3', 'm4', 'm5'])
+  })
+
+  it('builds what comes undone on what was imported before and is undone by now', async () => {
+    const store = await open()
+    const inner: ImportedCompaction = { id: 'in', kind: 'condense', covers: [[1, 2]], text: 'I' }
+    await store.importSession('s', [...talk(1, 2), compaction(inner)], SOURCE)
+    const file = (rewound: boolean): ImportEvent[] => [
+      ...talk(1, 2),
+      compaction({ ...inner, undone: rewound }),
+      ...talk(3, 3),
+      compaction({ id: 'out', kind: 'condense', covers: [[1, 3]], text: 'O', undone: rewound }),
+      compaction({ id: 'back', kind: 'manual', covers: [[1, 3]], undone: !rewound }),
+      ...talk(4, 4),
+    ]
+    await store.importSession('s', file(true), SOURCE)
+    expect(await view(store)).toEqual(['m4'])
+    expect((await store.listCompactions('s')).map(({ status }) => status)).toEqual([
+      'undone',
+      'undone',
+      'active',
+    ])
+    expect(await store.importSession('s', file(true), SOURCE)).toMatchObject({ status: 'unchanged' })
+    const back = await store.importSession('s', file(false), SOURCE)
+    expect(back.compactions.map(({ status }) => status)).toEqual(['applied', 'applied', 'applied'])
+    expect(await view(store)).toEqual(['O', 'm4'])
+    await isClean(store)
+  })
+
+  it('makes what comes undone though another that comes undone hides all of it', async () => {
+    const store = await open()
+    const file: ImportEvent[] = [
+      ...talk(1, 3),
+      compaction({ id: 'back', kind: 'manual', covers: [[1, 3]], undone: true }),
+      compaction({ id: 'c', kind: 'condense', covers: [[1, 2]], text: 'S', undone: true }),
+    ]
+    const first = await store.importSession('s', file, SOURCE)
+    expect(first.compactions.map(({ status }) => status)).toEqual(['applied', 'applied'])
+    const again = await store.importSession('s', file, SOURCE)
+    expect(again).toMatchObject({
+      status: 'unchanged',
+      compactions: [{ status: 'known' }, { status: 'known' }],
+    })
+    expect(await view(store)).toEqual(['m1', 'm2', 'm3'])
+    await isClean(store)
   })
 
   it('says what it could not put back', async () => {

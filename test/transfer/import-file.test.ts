@@ -376,6 +376,11 @@ describe('a file that is no transcript', () => {
     ['none.json', '[]', 'an empty JSON list'],
     ['package.json', '{"name":"secret"}', 'a JSON object, in no form that is known'],
     ['log.jsonl', '{"level":1}\n{"level":2}\n', 'JSON, a value a line, in no form that is known'],
+    [
+      'agents.json',
+      '[{"role":"user","content":"secret"},{"type":"function_call","callId":"c","name":"f","arguments":"{}"},{"type":"function_call_result","callId":"c","name":"f","output":"x"}]',
+      "items of OpenAI's Agents SDK, which fromAgentItems reads",
+    ],
   ])('%s is refused by what it looks like', async (name, content, looks) => {
     const path = await fileWith(name, content)
     const error = await failure(load(path))

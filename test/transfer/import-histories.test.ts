@@ -84,7 +84,13 @@ it('a history that cannot be restored here is refused, the one behind it is not'
   await store.append('a', [{ role: 'user', content: 'another conversation' }])
   const { conversations } = await importFile(store, await exported('a', 'b'))
   expect(conversations).toMatchObject([
-    { sessionId: 'a', status: 'refused', code: 'SESSION_EXISTS', messages: 0 },
+    {
+      sessionId: 'a',
+      status: 'refused',
+      code: 'SESSION_EXISTS',
+      messages: 0,
+      why: expect.stringContaining('or this one in an older or newer state.'),
+    },
     { sessionId: 'b', status: 'imported' },
   ])
 })

@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { openStore, type SqliteStore } from '../../open.ts'
 import { CliError } from '../cli-error.ts'
@@ -6,6 +5,7 @@ import type { Context } from '../command.ts'
 import { isFolder } from '../import/folder-files.ts'
 import { type ImportCommandOptions, ImportRun, STANDARD_INPUT } from '../import/import-run.ts'
 import { JsonTelling, TextTelling } from '../import/telling.ts'
+import { isToBeMade } from '../open-at.ts'
 
 /** Imports files, folders and the standard input one after the other; one that cannot be read does not keep the others out. */
 export async function importFiles(
@@ -48,5 +48,6 @@ async function refuseWrongUse(
 /** The store; a dry run makes none, and holds the files against nothing where there is none. */
 async function storeFor(context: Context, { dryRun }: ImportCommandOptions): Promise<SqliteStore> {
   if (dryRun !== true) return context.open('write')
-  return existsSync(context.location.path) ? context.open('read') : openStore(':memory:', { env: false })
+  const isNone = await isToBeMade(context.location.path)
+  return isNone ? openStore(':memory:', { env: false }) : context.open('read')
 }

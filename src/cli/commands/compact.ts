@@ -3,7 +3,21 @@ import type { CompactActionOptions } from '../actions/compact.ts'
 import { SESSION } from '../argument-words.ts'
 import type { CliCommand } from '../command.ts'
 import { examples } from '../examples.ts'
-import { listed, share, wholeNumber } from '../options.ts'
+import { listedOf, share, wholeNumber } from '../options.ts'
+
+/** Stages that a name alone says: the others need options. Written out, for the registry is slow to load for a help text. */
+export const STAGES = [
+  'prune',
+  'deduplicate',
+  'summarize',
+  'truncate',
+  'cut',
+  'hierarchical_summaries',
+  'sliding_window',
+  'sliding_window_with_summary',
+  'priority_based',
+  'drop_reasoning',
+]
 
 export const compactCommand: CliCommand = {
   name: 'compact',
@@ -27,10 +41,10 @@ export const compactCommand: CliCommand = {
           .argParser(wholeNumber())
           .conflicts('target'),
       )
-      .option(
-        '--stage <name>',
-        'only these stages, in this order (several with commas, or again): prune, deduplicate, summarize, truncate, cut, or a strategy by name',
-        listed,
+      .addOption(
+        new Option('--stage <name>', 'only these stages, in this order (several with commas, or again)')
+          .choices(STAGES)
+          .argParser(listedOf(STAGES)),
       )
       .option('--model <provider/model>', 'the model whose window counts (default: the session\u2019s)')
       .option('--provider <name>', 'the provider whose window counts')

@@ -111,7 +111,7 @@ function differenceLines(one: Difference, shown: Shown): string[] {
 
 function cut(text: string, { full, out }: Shown): string {
   const safe = safeText(text)
-  return full || !out.isTerminal ? safe : folded(safe).replace('--no-fold', '--full')
+  return full || !out.isTerminal ? safe : folded(safe, '--full')
 }
 
 /** One line for a row: where it stands, what it is, its tokens, and how it begins. */

@@ -1,4 +1,5 @@
 import type { ImportedConversation, ImportNote, ImportReport } from '../../transfer/import-report.ts'
+import { NOTHING_READ } from '../../transfer/outcomes.ts'
 import type { Place } from '../../transfer/source.ts'
 import type { Context } from '../command.ts'
 import { count, counted } from '../output/figures.ts'
@@ -23,7 +24,7 @@ export function importLines(context: Lines, outcome: FileOutcome, isWithin = fal
   const [only, ...others] = report.conversations
   const isOne = only !== undefined && others.length === 0
   return [
-    `${mark} ${path}: ${TITLES[report.source]}, ${isOne ? oneSentence(only) : sentence(report)}`,
+    `${mark} ${path}: ${TITLES[report.source]}, ${isOne ? oneSentence(only, report.source) : sentence(report)}`,
     ...(!isOne && only !== undefined ? conversationTable(context, report) : []),
     ...remarks(report, isWithin).map((line) => `  ${style.dim(line)}`),
   ]
@@ -89,12 +90,13 @@ const TITLES: { readonly [source in ImportReport['source']]: string } = {
 }
 
 /** Of a file with one conversation: what it is called stands in the sentence, and no table behind it. */
-function oneSentence(one: ImportedConversation): string {
+function oneSentence(one: ImportedConversation, source: ImportReport['source']): string {
   const { sessionId, status, messages, existing, skipped, why = '', code, compactions } = one
   if (status === 'refused') {
-    const hint =
-      code === undefined && messages + existing + one.problemCount > 0 ? '; --skip-bad stores the rest' : ''
-    return `refused as ${sessionId}: ${why}${hint}`
+    // Of a history there is no part.
+    const hasRest =
+      code === undefined && one.problemCount > 0 && why !== NOTHING_READ && source !== 'undertext'
+    return `refused as ${sessionId}: ${why}${hasRest ? '; --skip-bad stores the rest' : ''}`
   }
   if (status === 'empty') return 'no messages in it'
   const { applied } = compactions

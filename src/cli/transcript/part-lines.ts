@@ -55,11 +55,12 @@ function pieceOf(part: Part, fold: boolean): Piece | readonly Piece[] {
 function resultPiece(tool: string | undefined, output: ToolResultOutput, fold: boolean): Piece {
   const whole = [outputText(output), ...mediaOf(output)].filter((text) => text !== '').join('\n')
   const failed = isFailed(output)
-  const name = tool === undefined ? '' : ` ${tool}`
+  // Results of Claude Code name no tool; their calls do.
+  const said = `${tool === undefined ? '' : ` ${tool}`}${failed ? ' failed' : ''}`
   const size = bytes(Buffer.byteLength(whole))
   return {
     kind: failed ? 'failure' : 'result',
-    head: safeText(`←${name}${failed ? ' failed' : ''}, ${size}`),
+    head: safeText(`←${said}${said === '' ? '' : ','} ${size}`),
     text: fold ? folded(safeText(whole)) : withoutEnd(safeText(whole)),
   }
 }
@@ -70,14 +71,14 @@ function withoutEnd(text: string): string {
 }
 
 /** The beginning of a long text, and how much is left out. */
-export function folded(text: string): string {
+export function folded(text: string, option = '--no-fold'): string {
   const lines = withoutEnd(text).split('\n')
   const few = lines.slice(0, FOLDED_LINES).join('\n')
   const kept = few.length > FOLDED_LETTERS ? `${few.slice(0, FOLDED_LETTERS)}…` : few
   if (kept === lines.join('\n')) return kept
   const more = lines.length - FOLDED_LINES
   const rest = more > 0 ? counted(more, 'more line') : 'the rest of a long line'
-  return `${kept}\n… ${rest}; --no-fold shows all`
+  return `${kept}\n… ${rest}; ${option} shows all`
 }
 
 function mediaOf(output: ToolResultOutput): string[] {

@@ -1,3 +1,4 @@
+import { isObject } from '../../core/json.ts'
 import { detectFormat } from '../../formats/detect.ts'
 import type { Source } from '../source.ts'
 import { chatCompletionsReader, responsesItemsReader } from './message-reader.ts'
@@ -28,7 +29,21 @@ export const openai: Source = {
     if (hasInput) return shape.forms.size === 0 || onlyOpenAI(shape.forms)
     return shape.forms.size > 0 && onlyOpenAI(shape.forms)
   },
+  isBeside: ({ values }) => (isOfAgents(values) ? OF_AGENTS : undefined),
   read: (input) => readTranscript(input, FORM),
+}
+
+const OF_AGENTS = "items of OpenAI's Agents SDK, which fromAgentItems reads"
+
+/** They are like items of the Responses API but for the names of fields; calls and results tell them. */
+function isOfAgents(values: readonly unknown[]): boolean {
+  const calls = values
+    .filter(isObject)
+    .filter(({ type }) => typeof type === 'string' && /_call(?:_result|_output)?$/.test(type))
+  return (
+    calls.some(({ callId }) => typeof callId === 'string') &&
+    calls.every(({ call_id }) => call_id === undefined)
+  )
 }
 
 function onlyOpenAI(forms: ReadonlySet<string>): boolean {

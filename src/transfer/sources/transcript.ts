@@ -5,7 +5,7 @@ import { type JsonElement, placeOf, readElements } from '../elements.ts'
 import { readHead } from '../head.ts'
 import { readJsonLines } from '../lines.ts'
 import type { Input, Place, SourceEvent, SourceName } from '../source.ts'
-import { fieldsBeside } from './entry-fields.ts'
+import { fieldsBeside, nameOf } from './entry-fields.ts'
 import type { Given, MessageReader, Told } from './message-reader.ts'
 import { momentOf } from './moment.ts'
 import { OwnNames } from './own-names.ts'
@@ -164,8 +164,10 @@ async function* messagesIn(
 ): AsyncGenerator<SourceEvent, void, undefined> {
   const names = new OwnNames()
   let ordinal = before
+  let model: string | undefined
   for await (const unit of units) {
     ordinal += 1
+    if ('value' in unit) model = modelOf(unit.value) ?? model
     if ('value' in unit) yield* events(reader.push({ at: unit.at, ordinal, value: unit.value }), form, names)
     else {
       yield* events(reader.flush(), form, names)
@@ -173,6 +175,13 @@ async function* messagesIn(
     }
   }
   yield* events(reader.flush(), form, names)
+  // A model is one of its provider's: where that is not known, it says too little.
+  if (model !== undefined && form.provider !== undefined) yield { type: 'fields', model }
+}
+
+/** The model that wrote a message, as answers of APIs say it. */
+function modelOf(value: unknown): string | undefined {
+  return isObject(value) && value.role === 'assistant' ? nameOf(value.model) : undefined
 }
 
 function* events(

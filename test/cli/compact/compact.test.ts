@@ -2,6 +2,9 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { STAGES } from '../../../src/cli/commands/compact.ts'
+import { stagesSchema } from '../../../src/config/stages.ts'
+import { STAGE_NAMES } from '../../../src/core/stages/registry.ts'
 import { openStore, type SqliteStore } from '../../../src/index.ts'
 import { runCli } from '../../support/cli-run.ts'
 import { type ModelServer, startModelServer } from '../../support/model-server.ts'
@@ -145,10 +148,12 @@ describe('undertext compact', () => {
     expect(await view()).toEqual(before)
   })
 
-  it('names the stages there are', async () => {
-    expect((await compact('talk', '--stage', 'nonsense')).err).toContain(
-      'prune, deduplicate, summarize, truncate, cut',
-    )
+  it('names the stages there are: all that need no options', async () => {
+    expect(STAGES).toEqual(STAGE_NAMES.filter((name) => stagesSchema.safeParse([name]).success))
+    for (const name of ['nonsense', 'clear_tool_results', 'prune,nonsense'])
+      expect((await compact('talk', '--stage', name)).err.split('\n')[0]).toBe(
+        `undertext: Option '--stage <name>' argument '${name}' is invalid. Allowed choices are ${STAGES.join(', ')}.`,
+      )
   })
 
   it('asks a model for the summary only when it is done, or when it is told to', async () => {

@@ -95,17 +95,22 @@ it('a session of Claude Code is seen as it is meant, whatever was rewound', asyn
   )
 })
 
-it('a session of Claude Code that grows is seen as if it had been imported whole', async () => {
+it('a session of Claude Code that grows is seen as if it had been imported whole, and the same again is nothing new', async () => {
+  const cuts = fc.array(fc.nat({ max: 1_000 }), { minLength: 1, maxLength: 3 })
   await fc.assert(
-    fc.asyncProperty(acts, fc.nat({ max: 1_000 }), async (all, cut) => {
+    fc.asyncProperty(acts, cuts, async (all, given) => {
       const entries = fileOf(all, '/work')
       const id = `s${++sessions}`
-      for (const some of [entries.slice(0, 1 + (cut % entries.length)), entries]) {
+      const ends = given.map((cut) => 1 + (cut % entries.length)).sort((a, b) => a - b)
+      for (const end of [...ends, entries.length]) {
+        const some = entries.slice(0, end)
         const events = await eventsOf(claudeCode, inputOf(linesOf(some), { piece: 4_096 }))
-        const { view } = await imported(events, id)
+        const { view, compactions } = await imported(events, id)
         expect(view).toEqual(meant(foldEvents(events)[0]!))
+        expect(compactions.filter(({ status }) => status === 'refused')).toEqual([])
+        expect((await imported(events, id)).status).toBe('unchanged')
       }
     }),
-    { numRuns: 60, seed: 8 },
+    { numRuns: 100, seed: 1 },
   )
 })

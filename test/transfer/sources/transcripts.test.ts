@@ -290,6 +290,19 @@ it('reads Anthropic’s messages; a system prompt beside them becomes the first 
   ])
 })
 
+it('takes the model of Anthropic’s answers for that of the conversation, the last one’s', async () => {
+  const answer = (model: unknown) => ({ role: 'assistant', model, content: [{ type: 'text', text: 'Hi.' }] })
+  const tool = { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'x', content: 'r' }] }
+  const { source, events } = await readFile(
+    await fileWith('a.jsonl', [hello, answer('claude-a'), tool, answer('claude-b'), answer(7)]),
+  )
+  expect(source).toBe('anthropic')
+  expect(others(events).filter(({ type }) => type === 'fields')).toEqual([
+    { type: 'fields', provider: 'anthropic' },
+    { type: 'fields', model: 'claude-b' },
+  ])
+})
+
 it('reads Anthropic’s messages a line, with their times', async () => {
   const path = await fileWith('chat.jsonl', [
     { ...hello, timestamp: '2025-12-08T22:41:05.306Z' },
