@@ -75,7 +75,7 @@ export class ClaudeMessages implements BranchReader {
     const pieces: Piece[] = []
     for (const [i, block] of blocks.entries()) {
       const path = `content[${i}]`
-      const place = `${id}/${i + 1}`
+      const place = `${id}-${i + 1}`
       const type = isObject(block) ? block.type : undefined
       if (type === 'tool_result')
         put(pieces, 'tool', this.#calls.result(block as JsonObject, place, path, onNote))

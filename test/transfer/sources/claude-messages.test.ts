@@ -164,16 +164,16 @@ describe('a message', () => {
       {
         role: 'assistant',
         content: [
-          { type: 'tool-call', toolCallId: 'm1/1', toolName: 'repl', input: {} },
-          { type: 'tool-call', toolCallId: 'm1/2', toolName: 'artifacts', input: {} },
+          { type: 'tool-call', toolCallId: 'm1-1', toolName: 'repl', input: {} },
+          { type: 'tool-call', toolCallId: 'm1-2', toolName: 'artifacts', input: {} },
         ],
       },
       {
         role: 'tool',
         content: [
-          result('m1/2', 'artifacts', { type: 'error-text', value: 'OK' }),
-          result('m1/1', 'repl', { type: 'text', value: '' }),
-          result('m1/5', 'repl', { type: 'json', value: { rows: 2 } }),
+          result('m1-2', 'artifacts', { type: 'error-text', value: 'OK' }),
+          result('m1-1', 'repl', { type: 'text', value: '' }),
+          result('m1-5', 'repl', { type: 'json', value: { rows: 2 } }),
         ],
       },
     ])
@@ -222,7 +222,7 @@ describe('a message', () => {
         ? []
         : content.flatMap((part) => (part.type === 'tool-result' ? [part.toolCallId] : [])),
     )
-    expect(answered).toEqual(['m1/3', 'm2/1', 'm2/2', 'm4/1'])
+    expect(answered).toEqual(['m1-3', 'm2-1', 'm2-2', 'm4-1'])
     expect(notesIn(events)).toEqual([
       'mended: content[2]: the file does not say which of several calls it answers: it is put to the first',
     ])
