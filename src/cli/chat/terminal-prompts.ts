@@ -44,9 +44,9 @@ export function terminalPrompts(
       line,
     ],
   })
-  const typed = new Typed(editor)
-  // The shell that had the terminal meanwhile has taken them back.
+  // The shell that had the terminal meanwhile has taken them back. Before the prompt stands there again: who sees it may paste.
   editor.on('SIGCONT', () => err.write(terminalCode(PASTE_MARKS_ON)))
+  const typed = new Typed(editor)
   signal.addEventListener('abort', () => typed.end(), { once: true })
   keyboard.start()
   err.write(terminalCode(PASTE_MARKS_ON))
