@@ -29,8 +29,8 @@ export class AppliedCompactions {
    * whoever redoes the one can redo the other.
    */
   #toUndo: { readonly runId: string; readonly reason: string | undefined }[] = []
-  /** Runs of those among them that an earlier import made, which are undone as yet. */
-  #asleep: string[] = []
+  /** Those among them that an earlier import made, which are undone as yet. */
+  #asleep: { readonly id: string; readonly runId: string }[] = []
   /** Ids of those that imports made before, by what their source calls them. */
   #before: ReadonlyMap<unknown, string> | undefined
 
@@ -107,9 +107,11 @@ export class AppliedCompactions {
 
   /** Puts those back for a while that an earlier import made and that are told before one that is made to be undone. */
   async #wake(sessionId: string): Promise<void> {
-    const runs = this.#asleep
+    const asleep = this.#asleep
     this.#asleep = []
-    for (const runId of runs) {
+    for (const { id, runId } of asleep) {
+      // What people have undone here stays so, for a while too.
+      if (await this.#wasTurnedHere(sessionId, id)) continue
       this.#toUndo.push({ runId, reason: undefined })
       try {
         await this.#putBack(sessionId, runId)
@@ -169,7 +171,8 @@ export class AppliedCompactions {
     const { id } = told
     const isAsTold = (status === 'undone') === (told.undone === true)
     const stays = isAsTold || (await this.#wasTurnedHere(sessionId, compactionId))
-    if (told.undone === true && (status === 'undone' || !stays)) this.#asleep.push(runId)
+    if (told.undone === true && (status === 'undone' || !stays))
+      this.#asleep.push({ id: compactionId, runId })
     if (stays) return { id, status: this.#takenBack.has(id) ? 'applied' : 'known', compactionId }
     try {
       if (told.undone === true)

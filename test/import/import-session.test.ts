@@ -442,6 +442,28 @@ describe.each(Object.entries(OVER))('an import over %s', (_, open) => {
     await isClean(store)
   })
 
+  it('leaves alone what people have undone, also while it makes another that the source has undone', async () => {
+    const store = await open()
+    if (!keeps.has(store)) return
+    const inner = (undone: boolean) =>
+      compaction({ id: 'in', kind: 'condense', covers: [[1, 2]], text: 'I', undone })
+    const made = await store.importSession('s', [...talk(1, 3), inner(false)], SOURCE)
+    await store.undoCompaction('s', made.compactions[0]!.compactionId!)
+    const before = await store.getAuditLog('s')
+    const outer = compaction({ id: 'out', kind: 'condense', covers: [[1, 3]], text: 'O', undone: true })
+    await store.importSession('s', [...talk(1, 2), inner(true), ...talk(3, 4), outer], SOURCE)
+    const turned = (await store.getAuditLog('s'))
+      .filter(({ compactionId }) => compactionId === made.compactions[0]!.compactionId)
+      .map(({ event }) => event)
+    expect(turned).toEqual(
+      before
+        .filter(({ compactionId }) => compactionId === made.compactions[0]!.compactionId)
+        .map(({ event }) => event),
+    )
+    expect(await view(store)).toEqual(['m1', 'm2', 'm3', 'm4'])
+    await isClean(store)
+  })
+
   it('says what it could not put back', async () => {
     const store = await open()
     const file = (undone: boolean): ImportEvent[] => [
