@@ -1,6 +1,6 @@
 import { createHash, type Hash } from 'node:crypto'
 import { constants } from 'node:fs'
-import { type FileHandle, open } from 'node:fs/promises'
+import { type FileHandle, lstat, open } from 'node:fs/promises'
 import { basename, dirname, resolve } from 'node:path'
 import { UndertextError } from '../errors.ts'
 import type { Input } from './source.ts'
@@ -39,10 +39,11 @@ export class FileInput implements Input {
   }
 
   /** Throws `FILE_UNREADABLE`. */
-  static async open(path: string): Promise<FileInput> {
+  static async open(path: string, followLinks = true): Promise<FileInput> {
     let handle: FileHandle | undefined
     try {
-      handle = await open(path, READ_AT_ONCE)
+      if (!followLinks && (await lstat(path)).isSymbolicLink()) throw unreadable(path, IS_LINK)
+      handle = await open(path, followLinks ? READ_AT_ONCE : READ_AT_ONCE | (constants.O_NOFOLLOW ?? 0))
       const stats = await handle.stat()
       if (!stats.isFile())
         throw unreadable(path, stats.isDirectory() ? 'it is a folder.' : 'it is no regular file.')
@@ -98,12 +99,16 @@ export class FileInput implements Input {
   }
 }
 
+const IS_LINK = 'it is a symbolic link.'
+
 const REASONS: ReadonlyMap<unknown, string> = new Map([
   ['ENOENT', 'there is no such file.'],
   ['ENOTDIR', 'there is no such file.'],
   ['EACCES', 'it is not allowed.'],
   ['EPERM', 'it is not allowed.'],
   ['EISDIR', 'it is a folder.'],
+  // Made a link between the look and the opening.
+  ['ELOOP', IS_LINK],
 ])
 
 function whyOf(error: unknown): string {

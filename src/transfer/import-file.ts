@@ -39,7 +39,7 @@ export async function importFile(
 ): Promise<ImportReport> {
   check(importStoreSchema, store, 'importFile: store')
   const checked = check(importFileSchema, options, 'importFile')
-  return importInput(store, path, await FileInput.open(path), checked)
+  return importInput(store, path, await FileInput.open(path, checked.followLinks), checked)
 }
 
 /** Imports what is open, and closes it. Errors and the report call it `path`. Throws what `importFile` throws. */

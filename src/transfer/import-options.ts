@@ -34,6 +34,8 @@ export const importFileSchema = z.strictObject({
   skipBad: z.boolean().default(false),
   /** Whether branches that a conversation does not stand on become sessions of their own. Default: they are counted. */
   branches: z.boolean().default(false),
+  /** Whether the file may be a symbolic link; without it one is `FILE_UNREADABLE`. */
+  followLinks: z.boolean().default(true),
   /** Whether it is only looked what would be stored. */
   dryRun: z.boolean().default(false),
   /** Whose the sessions are. */

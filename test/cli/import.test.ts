@@ -97,7 +97,7 @@ it('says what to do when the name is taken by another conversation', async () =>
   const { exit, json } = await run('b.json', '--json')
   expect(exit).toBe(4)
   const why =
-    'There is a session "talk" already, and it is another conversation, or says other things by now. Call this one something else, with session or prefix.'
+    'There is a session "talk" already, and it is another conversation, belongs to another owner, or says other things by now. Call this one something else, with session or prefix.'
   expect(json).toMatchObject({
     files: [{ conversations: [{ status: 'refused', code: 'SESSION_EXISTS', why }] }],
   })

@@ -58,6 +58,30 @@ it('fits a narrow terminal, and says how to go on', async () => {
   for (const line of lines) expect(line.length).toBeLessThanOrEqual(40)
 })
 
+it('prints a line for each session at 80 columns and in a pipe, however long ids and titles are', async () => {
+  const path = `${small.folder}/long.db`
+  const store = await openStore(path, { env: false })
+  for (const nth of [1, 2, 3]) {
+    const id = `0d4e5f60-111${nth}-4222-8333-abcdefabcdef`
+    await store.createSession({
+      id,
+      title: 'A long title '.repeat(30),
+      provider: 'anthropic',
+      model: 'm'.repeat(90),
+    })
+    await store.append(id, [{ role: 'user', content: 'x' }])
+  }
+  await store.close()
+  for (const columns of [80, undefined]) {
+    const { lines } = await runCli(['sessions', '--db', path], columns === undefined ? {} : { columns })
+    expect(lines).toHaveLength(4)
+    for (const line of lines) expect(line.length).toBeLessThanOrEqual(columns ?? 120)
+    const ids = lines.slice(1).map((line) => line.split(/ +/)[0]!)
+    if (columns === undefined) expect(ids[2]).toBe('0d4e5f60-1111-4222-8333-abcdefabcdef')
+    else expect(ids[2]).toMatch(/^0d4e5f60-11.*…$/)
+  }
+})
+
 it('finds a session by a beginning that only one has, or @', async () => {
   const shown = async (given: string) => runCli(['show', given, '--json', '--db', small.path])
   for (const [given, id] of [

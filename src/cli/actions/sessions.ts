@@ -72,14 +72,14 @@ function jsonOf(session: Listed) {
 }
 
 const COLUMNS: readonly Column[] = [
-  { title: 'ID', flexible: true },
-  { title: 'TITLE', flexible: true },
+  { title: 'ID', flexible: 'clip', isName: true },
+  { title: 'TITLE', flexible: 'clip' },
   { title: 'MESSAGES', align: 'right' },
   { title: 'VISIBLE', align: 'right' },
   { title: 'TOKENS', align: 'right' },
-  { title: 'IN FORCE', align: 'right' },
+  { title: 'IN FORCE', align: 'right', isExtra: true },
   { title: 'UPDATED' },
-  { title: 'MODEL', flexible: true },
+  { title: 'MODEL', flexible: 'clip', isExtra: true },
 ]
 
 function write(context: Context, found: readonly Listed[], more: boolean, options: SessionsOptions): void {

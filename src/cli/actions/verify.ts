@@ -72,10 +72,10 @@ function jsonOf(verified: readonly Verified[], left: number) {
 }
 
 const COLUMNS: readonly Column[] = [
-  { title: 'SESSION', flexible: true },
+  { title: 'SESSION', flexible: 'wrap', isName: true },
   { title: 'FOUND' },
-  { title: 'AT', flexible: true },
-  { title: 'WHAT', flexible: true },
+  { title: 'AT', flexible: 'wrap' },
+  { title: 'WHAT', flexible: 'wrap' },
   { title: 'REPAIR' },
 ]
 

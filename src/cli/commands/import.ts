@@ -29,6 +29,7 @@ Each file is checked as a whole first; a conversation with a bad place is not st
       .option('--prefix <text>', 'put before the ids that the sessions get without it')
       .option('--skip-bad', 'store conversations without the places that cannot be read')
       .option('--branches', 'branches that a conversation has left become sessions of their own')
+      .option('--no-follow', 'pass over symbolic links in folders, so that nothing outside of them is read')
       .option('--dry-run', 'say what would be stored, and store nothing')
       .option('--owner <owner>', 'whose the sessions are')
       .option('--reason <text>', 'why, for the audit')

@@ -19,9 +19,9 @@ export type ShownPlan = {
 
 const COLUMNS: readonly Column[] = [
   { title: 'POSITION', align: 'right' },
-  { title: 'WHO', flexible: true },
+  { title: 'WHO', flexible: 'clip' },
   { title: 'WHAT HAPPENS' },
-  { title: 'WHY', flexible: true },
+  { title: 'WHY', flexible: 'clip' },
   { title: 'BEFORE', align: 'right' },
   { title: 'AFTER', align: 'right' },
   { title: 'SAVED', align: 'right' },

@@ -103,7 +103,7 @@ function settingLines({ out, style }: Shown, { settings }: Report): string[] {
     return [name, shown, source].map((cell) => ({ text: cell, style: look }))
   })
   return table(
-    [{ title: 'SETTING' }, { title: 'VALUE', flexible: true }, { title: 'FROM' }],
+    [{ title: 'SETTING' }, { title: 'VALUE', flexible: 'wrap' }, { title: 'FROM' }],
     rows,
     out,
     style,

@@ -13,17 +13,18 @@ const PASSED_OVER: ReadonlySet<string> = new Set(['node_modules', 'tool-results'
 
 /**
  * Goes through a folder and all within it, by name. What begins with a dot is passed over, and so are links to folders, and to files that lie in
- * the folder themselves. A folder that cannot be read is told as such. Names of one folder at a time are held.
+ * the folder themselves; with `follow` false all links are, so nothing outside of the folder is read. A folder that cannot be read is told as
+ * such. Names of one folder at a time are held.
  */
-export async function* filesIn(root: string): AsyncGenerator<FolderEntry, void, undefined> {
+export async function* filesIn(root: string, follow = true): AsyncGenerator<FolderEntry, void, undefined> {
   const real = await realpath(root).catch(() => root)
-  yield* filesBelow(root, '', real)
+  yield* filesBelow(root, '', follow ? real : undefined)
 }
 
 async function* filesBelow(
   root: string,
   below: string,
-  real: string,
+  real: string | undefined,
 ): AsyncGenerator<FolderEntry, void, undefined> {
   const entries = await entriesOf(join(root, below))
   if (entries === undefined) yield { path: below, isFolder: true }
@@ -48,7 +49,8 @@ async function entriesOf(folder: string): Promise<Dirent[] | undefined> {
 }
 
 /** Whether a link leads to a file elsewhere; of one that lies in the folder the name of its own counts. */
-async function leadsToFile(link: string, root: string): Promise<boolean> {
+async function leadsToFile(link: string, root: string | undefined): Promise<boolean> {
+  if (root === undefined) return false
   try {
     const target = await realpath(link)
     return !target.startsWith(`${root}${sep}`) && (await stat(target)).isFile()
@@ -66,8 +68,8 @@ export function isFolder(path: string): Promise<boolean> {
 }
 
 /** How many files there are in a folder. */
-export async function countFiles(root: string): Promise<number> {
+export async function countFiles(root: string, follow: boolean): Promise<number> {
   let count = 0
-  for await (const { isFolder } of filesIn(root)) if (!isFolder) count += 1
+  for await (const { isFolder } of filesIn(root, follow)) if (!isFolder) count += 1
   return count
 }

@@ -23,6 +23,7 @@ export type ImportCommandOptions = {
   readonly skipBad?: boolean
   readonly branches?: boolean
   readonly dryRun?: boolean
+  readonly follow?: boolean
   readonly owner?: string
   readonly reason?: string
 }
@@ -38,18 +39,20 @@ export class ImportRun {
   readonly #context: Context
   readonly #store: SqliteStore
   readonly #options: ImportFileOptions
+  readonly #follow: boolean
   readonly #telling: Telling
 
   constructor(
     context: Context,
     store: SqliteStore,
-    { from, ...options }: ImportCommandOptions,
+    { from, follow = true, ...options }: ImportCommandOptions,
     telling: Telling,
   ) {
     this.#context = context
     this.#store = store
     this.#options = { ...options, ...(from !== undefined && { source: from }), signal: context.signal }
     this.#telling = telling
+    this.#follow = follow
   }
 
   /** Imports a file, a folder or the standard input. False when nothing can be imported any more. */
@@ -113,11 +116,11 @@ export class ImportRun {
   async #folder(path: string): Promise<boolean> {
     const progress = await this.#context.progress(`${path}: looking`)
     const { json, err } = this.#context
-    const total = err.isTerminal && !json ? await countFiles(this.#at(path)) : 0
+    const total = err.isTerminal && !json ? await countFiles(this.#at(path), this.#follow) : 0
     let isWhole = false
     const found = { files: 0, unrecognised: 0, named: [] as { path: string; looks: string }[] }
     try {
-      for await (const entry of filesIn(this.#at(path))) {
+      for await (const entry of filesIn(this.#at(path), this.#follow)) {
         if (this.#context.signal.aborted) return this.#told(this.#interrupted(path), true)
         const at = found.files
         const onProgress = (now: ImportProgress): void =>
@@ -157,6 +160,7 @@ export class ImportRun {
         ...this.#options,
         ...(isName && { name }),
         checkSource: true,
+        followLinks: this.#follow,
         onProgress,
       }),
     )

@@ -124,12 +124,12 @@ function sentence({ totals, dryRun }: ImportReport): string {
 }
 
 const COLUMNS: readonly Column[] = [
-  { title: 'SESSION', flexible: true },
+  { title: 'SESSION', flexible: 'clip', isName: true },
   { title: 'STATUS' },
   { title: 'NEW', align: 'right' },
   { title: 'THERE', align: 'right' },
   { title: 'COMPACTIONS', align: 'right' },
-  { title: 'WHY', flexible: true },
+  { title: 'WHY', flexible: 'clip' },
 ]
 
 function conversationTable({ out, style }: Lines, { conversations }: ImportReport): string[] {
@@ -158,7 +158,10 @@ function remarks({ conversations, totals }: ImportReport, isWithin: boolean): st
   const problems = conversations.flatMap((one) => one.problems)
   const notes = conversations.flatMap((one) => one.notes)
   const refusals = conversations.flatMap(({ compactions }) => compactions.refusals)
+  // The table clips them.
+  const reasons = conversations.length === 1 ? [] : conversations.filter(({ code }) => code !== undefined)
   return [
+    ...reasons.slice(0, LISTED).map(({ sessionId, why }) => `${sessionId}: ${why}`),
     ...problems.map((problem) => `${placeOf(problem)}: ${problem.why}`),
     ...moreOf(totals.problems - problems.length, 'bad place'),
     ...(isWithin && totals.notes > 0 ? [`${counted(totals.notes, 'note')}; --json tells them`] : []),

@@ -1,64 +1,108 @@
 import Table from 'cli-table3'
 import type { Sink, Style } from '../command.ts'
-import { padEnd, widthOf, wrapped } from './layout.ts'
+import { clipped, padEnd, widthOf, wrapped } from './layout.ts'
 import { safeLine } from './safe-text.ts'
 
 export type Column = {
   readonly title: string
   readonly align?: 'left' | 'right'
-  /** Whether its texts may be broken into lines when the terminal is narrow. */
-  readonly flexible?: boolean
+  /** What becomes of its texts where there is no room: they are broken into lines (`wrap`), or their ends are left out (`clip`). */
+  readonly flexible?: 'wrap' | 'clip'
+  /** Names what a row is of: it stays whole in a pipe, where programs read it. */
+  readonly isName?: boolean
+  /** Whether the column is left out where there is no room for all; of several the last one goes first. */
+  readonly isExtra?: boolean
 }
 
 /** A cell: stored text, made safe here, and how it is to look. */
 export type Cell = string | { readonly text: string; readonly style: (text: string) => string }
 
 const GAP = 2
+/** Columns of a line where it is no terminal that says how many it has. */
+const PIPE = 120
 /** A flexible column is made no narrower. */
 const LEAST = 12
+/** Nor than this as long as there are extra columns that can go. */
+const COMFORTABLE = 16
 const LEAST_IN_BLOCK = 8
 
 /**
- * A quiet table as lines. On a terminal it fits: flexible columns are wrapped, and where that is not enough each row becomes a block of
- * lines. Elsewhere nothing is wrapped or left out.
+ * A quiet table as lines. It fits: flexible columns are made narrower, extra ones left out, and where that is not enough on a terminal each
+ * row becomes a block of lines. A row of columns that are clipped or fixed is one line.
  */
 export function table(
-  columns: readonly Column[],
+  given: readonly Column[],
   rows: readonly (readonly Cell[])[],
   sink: Sink,
   style: Style,
 ): string[] {
+  const columns = given.map(
+    ({ flexible, ...column }): Column =>
+      flexible === undefined || (column.isName === true && !sink.isTerminal)
+        ? column
+        : { ...column, flexible },
+  )
   const texts = rows.map((row) => row.map((cell) => safeLine(typeof cell === 'string' ? cell : cell.text)))
   const natural = columns.map(({ title }, at) =>
     texts.reduce((widest, row) => Math.max(widest, widthOf(row[at] ?? '')), widthOf(title)),
   )
-  const widths = sink.isTerminal ? fitted(columns, natural, sink.columns) : natural
-  if (widths === undefined) return blocks(columns, rows, texts, sink, style)
-  const titles = columns.map(({ title }) => [style.bold(title)])
+  const { widths, excess } = fitted(columns, natural, sink.isTerminal ? sink.columns : PIPE)
+  if (excess > 0 && sink.isTerminal) return blocks(columns, rows, texts, sink, style)
+  const shown = columns.flatMap((column, at) => {
+    const width = widths[at]
+    return width === undefined ? [] : [{ column, at, width }]
+  })
+  const titles = shown.map(({ column: { title } }) => [style.bold(title)])
   const body = rows.map((row, at) =>
-    row.map((cell, column) => {
-      const lines = wrapped(texts[at]![column]!, widths[column]!)
+    shown.map(({ column: { flexible }, at: from, width }) => {
+      const text = texts[at]![from]!
+      const lines = flexible === 'clip' ? [clipped(text, width)] : wrapped(text, width)
+      const cell = row[from]!
       return typeof cell === 'string' ? lines : lines.map(cell.style)
     }),
   )
-  return laidOut(columns, widths, [titles, ...body])
+  return laidOut(
+    shown.map(({ column }) => column),
+    shown.map(({ width }) => width),
+    [titles, ...body],
+  )
 }
 
-/** The widths that fit into a terminal; `undefined` when none do. */
-function fitted(columns: readonly Column[], natural: readonly number[], most: number): number[] | undefined {
-  const excess = natural.reduce((sum, width) => sum + width + GAP, -GAP) - most
-  if (excess <= 0) return [...natural]
+/** The widths of the columns, `undefined` for one that is left out, and by how much the table is still too wide. */
+function fitted(
+  columns: readonly Column[],
+  natural: readonly number[],
+  most: number,
+): { readonly widths: readonly (number | undefined)[]; readonly excess: number } {
+  let shown: readonly (number | undefined)[] = natural
+  for (;;) {
+    const extra = columns.findLastIndex(({ isExtra }, at) => isExtra === true && shown[at] !== undefined)
+    const { widths, excess } = narrowed(columns, shown, most, extra === -1 ? LEAST : COMFORTABLE)
+    if (excess <= 0 || extra === -1) return { widths, excess }
+    shown = shown.map((width, at) => (at === extra ? undefined : width))
+  }
+}
+
+/** Flexible columns made narrower, the widest first. */
+function narrowed(
+  columns: readonly Column[],
+  natural: readonly (number | undefined)[],
+  most: number,
+  least: number,
+): { readonly widths: readonly (number | undefined)[]; readonly excess: number } {
   const widths = [...natural]
-  for (let left = excess; left > 0; left -= 1) {
+  let excess =
+    widths.reduce<number>((sum, width) => sum + (width === undefined ? 0 : width + GAP), -GAP) - most
+  for (; excess > 0; excess -= 1) {
     const widest = columns.reduce(
       (best, { flexible }, at) =>
-        flexible === true && widths[at]! > LEAST && widths[at]! > (widths[best] ?? 0) ? at : best,
+        flexible !== undefined && (widths[at] ?? 0) > least && widths[at]! > (widths[best] ?? 0) ? at : best,
       -1,
     )
-    if (widest === -1) return undefined
+    if (widest === -1) break
     widths[widest]! -= 1
   }
-  return widths
+  return { widths, excess }
 }
 
 /*

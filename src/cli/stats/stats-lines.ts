@@ -114,15 +114,15 @@ function stateStyle({ stats }: RequestFigures, style: Context['style']): (text: 
 
 function sideBySide({ out, style }: Shown, models: readonly RequestFigures[]): string[] {
   const columns: Column[] = [
-    { title: 'MODEL', flexible: true },
+    { title: 'MODEL', flexible: 'wrap' },
     { title: 'WINDOW', align: 'right' },
     { title: 'INPUT', align: 'right' },
     { title: 'TOKENS', align: 'right' },
     { title: 'USED', align: 'right' },
     { title: 'FREE', align: 'right' },
-    { title: 'STATE', flexible: true },
-    { title: 'WINDOW FROM', flexible: true },
-    { title: 'TOKENS FROM', flexible: true },
+    { title: 'STATE', flexible: 'wrap' },
+    { title: 'WINDOW FROM', flexible: 'wrap' },
+    { title: 'TOKENS FROM', flexible: 'wrap' },
   ]
   const rows = models.map((figures) => [
     modelName(figures),
@@ -166,7 +166,7 @@ function billed({ out, style }: Shown, { models, summaries }: SessionUsage): str
   ]
   if (rows.length === 0) return []
   const columns: Column[] = [
-    { title: 'BILLED', flexible: true },
+    { title: 'BILLED', flexible: 'wrap' },
     { title: 'REQUESTS', align: 'right' },
     { title: 'INPUT', align: 'right' },
     { title: 'CACHE READ', align: 'right' },

@@ -13,9 +13,9 @@ const sinkOf = (columns?: number): Sink => ({
 })
 const plain = createStyle(false)
 const COLUMNS = [
-  { title: 'NAME', flexible: true },
+  { title: 'NAME', flexible: 'wrap', isName: true },
   { title: 'COUNT', align: 'right' },
-  { title: 'TEXT', flexible: true },
+  { title: 'TEXT', flexible: 'wrap' },
 ] as const
 
 describe('table', () => {
@@ -66,9 +66,36 @@ describe('table', () => {
     ])
   })
 
-  it('shows stored text safely and leaves nothing out in a pipe', () => {
+  it('shows stored text safely, and is no wider than 120 columns in a pipe', () => {
     const long = 'word '.repeat(60).trim()
-    expect(table(COLUMNS, [['a\nb\x1b[2J', '1', long]], sinkOf(), plain)[1]).toBe(`a␊b␛[2J      1  ${long}`)
+    const lines = table(COLUMNS, [['a\nb\x1b[2J', '1', long]], sinkOf(), plain)
+    expect(lines[1]).toMatch(/^a␊b␛\[2J {6}1 {2}word word/)
+    expect(Math.max(...lines.map((line) => stringWidth(line)))).toBeLessThanOrEqual(120)
+    expect(lines.join(' ').match(/word/g)).toHaveLength(60)
+  })
+
+  it('keeps a row in one line, clips its texts and leaves out extra columns', () => {
+    const columns = [
+      { title: 'ID', flexible: 'clip', isName: true },
+      { title: 'TITLE', flexible: 'clip' },
+      { title: 'COUNT', align: 'right' },
+      { title: 'MODEL', flexible: 'clip', isExtra: true },
+    ] as const
+    const id = '0d4e5f60-1111-4222-8333-abcdefabcdef'
+    const rows = [
+      [id, 'Why the kettle stays cold in the morning', '12', 'anthropic/some-model'],
+      ['b', 'x'.repeat(300), '3', ''],
+    ]
+    expect(table(columns, rows, sinkOf(50), plain)).toEqual([
+      'ID                    TITLE                  COUNT',
+      '0d4e5f60-1111-4222-…  Why the kettle stays…     12',
+      'b                     xxxxxxxxxxxxxxxxxxxx…      3',
+    ])
+    expect(table(columns, rows, sinkOf(100), plain)[1]).toContain('anthropic')
+    const piped = table(columns, rows, sinkOf(), plain)
+    expect(piped).toHaveLength(3)
+    expect(piped[1]!.startsWith(`${id}  Why the kettle`)).toBe(true)
+    for (const line of piped) expect(line.length).toBeLessThanOrEqual(120)
   })
 
   it('is never wider than the terminal', () => {
