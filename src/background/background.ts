@@ -11,6 +11,7 @@ import type { ContextStats } from '../stats.ts'
 import type { Job, Session, Storage } from '../storage/storage.ts'
 import type { Guard } from './guard.ts'
 import { softThreshold } from './soft-threshold.ts'
+import { asOrdered } from './stored-call.ts'
 import { Worker } from './worker.ts'
 
 /** How often somebody who waits for another process's job looks again, milliseconds. */
@@ -120,7 +121,7 @@ export class Background {
 
   /** Queues a job on purpose. Throws `CIRCUIT_OPEN`, `ABORTED` and what the storage throws. */
   async start(session: Session, { signal, ...call }: CheckedCall): Promise<Job> {
-    const circuit = await this.#openUntil(session, call)
+    const circuit = await this.#openUntil(session, asOrdered(call))
     const sessionId = session.id
     if (circuit !== undefined) {
       const { failures, error, openUntil } = circuit

@@ -14,7 +14,7 @@ import { claimName, LEASE_HOLDER, liveRuns } from '../process.ts'
 import type { ClaimedJob, Job, JobClaim, Session, Storage } from '../storage/storage.ts'
 import type { Guard } from './guard.ts'
 import { MOST_ATTEMPTS, MOST_REPLANS, type Outcome, outcomeOfError, outcomeOfResult } from './outcome.ts'
-import { storableCall, storedCall } from './stored-call.ts'
+import { asOrdered, storableCall, storedCall } from './stored-call.ts'
 
 /** How long a claim holds without being renewed, and how often it is renewed, milliseconds. */
 const CLAIM_MS = 60_000
@@ -265,7 +265,8 @@ export class Worker {
   #configOf(session: Session, { job, request }: ClaimedJob): CheckedConfig | undefined {
     const call = this.#given.get(job.id) ?? storedCall(request.config)
     const { signal: _, ...rest } = call
-    return runConfig(this.#port.configuration, session, { ...rest, trigger: 'auto' })
+    const asked = request.isOffered === true ? rest : asOrdered(rest)
+    return runConfig(this.#port.configuration, session, { ...asked, trigger: 'auto' })
   }
 
   /** Notes what became of a try, and tells it. */
