@@ -137,7 +137,11 @@ describe('the stages of a run', () => {
 
   it.each([
     ['summaries are off', { enableSummarize: false }, {}],
-    ['none is to be written by itself', { enableAutoSummarize: false, auto: true }, { trigger: 'auto' as const }],
+    [
+      'none is to be written by itself',
+      { enableAutoSummarize: false, auto: true },
+      { trigger: 'auto' as const },
+    ],
   ])('ask nobody for a summary when %s, the window standing in', async (_, settings, call) => {
     const summarizer = saying('What happened.')
     for (const stage of [
