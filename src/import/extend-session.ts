@@ -31,7 +31,7 @@ export async function extendSession(
       await options.beforePublish?.()
       return { sessionId, status: 'unchanged', messages: 0, existing: known.existing, compactions: [] }
     }
-    takenBack.push(...known.takenBack)
+    for (const each of known.takenBack) takenBack.push(each)
   }
   const writing = new Writing(host, sessionId, messageCount, options)
   await writing.compactions.takeBack(sessionId, takenBack)
