@@ -103,8 +103,8 @@ export type StagedSession = {
   readonly estimator: string
   /** Who brings it in, see `LEASE_HOLDER`. */
   readonly holder: string
-  /** The one it has, where it was a session of a store before. */
-  readonly incarnation?: string | undefined
+  /** The first of these that no session has, where it was a session of a store before. */
+  readonly incarnations?: readonly string[] | undefined
 }
 
 /** A session that is on its way. */

@@ -175,9 +175,11 @@ export class ModelStorage implements Storage {
     return session
   }
 
-  stageSession({ id, fields, estimator, holder, incarnation }: StagedSession): Session {
+  stageSession({ id, fields, estimator, holder, incarnations }: StagedSession): Session {
     this.createSession(id, fields, estimator)
     const stored = this.#sessions.get(id)!
+    const taken = new Set([...this.#sessions.values()].map(({ session }) => session.incarnation))
+    const incarnation = incarnations?.find((one) => !taken.has(one))
     if (incarnation !== undefined) stored.session = { ...stored.session, incarnation }
     this.#staged.set(id, holder)
     return this.#counted(stored)

@@ -11,11 +11,14 @@ import { insertSession, readSession, requireSession, type StoredSession, updateF
  * nobody knows; publishing gives them their own. What is never published was never there: it is taken out without a receipt.
  */
 
-/** Makes a session that no list shows. Throws `SESSION_EXISTS`. */
+/** Makes a session that no list shows. Throws `SESSION_EXISTS`, also when no incarnation that it may have is free. */
 export function stageSession(connection: Connection, staged: StagedSession): StoredSession {
   return connection.write('stageSession', () => {
-    const { id, fields, estimator, holder, incarnation } = staged
+    const { id, fields, estimator, holder, incarnations } = staged
     refuseTaken(connection, id)
+    const incarnation = incarnations?.find((one) => !isIncarnation(connection, one))
+    if (incarnations !== undefined && incarnation === undefined)
+      throw new UndertextError('SESSION_EXISTS', { sessionId: id })
     const { no } = insertSession(connection, id, fields, estimator)
     connection.run(
       'update undertext_sessions set staged_by = ?, incarnation = ifnull(?, incarnation) where no = ?',
@@ -25,6 +28,10 @@ export function stageSession(connection: Connection, staged: StagedSession): Sto
     )
     return requireSession(connection, id)
   })
+}
+
+function isIncarnation(connection: Connection, incarnation: string): boolean {
+  return connection.get('select 1 from undertext_sessions where incarnation = ?', incarnation) !== undefined
 }
 
 /** Gives a staged session its own name and lists it. Throws `SESSION_EXISTS`, `SESSION_NOT_FOUND` when it is staged no more. */

@@ -29,11 +29,11 @@ import { readSnapshot } from './planning.ts'
 import { purgeSession } from './purge.ts'
 import { reestimate } from './reestimate.ts'
 import {
-  knownCompactions,
   reserveCompactions,
   restoreAudit,
   restoreCompactions,
   settleRestored,
+  takenIds,
 } from './restore-head.ts'
 import { restoreRows } from './restore-rows.ts'
 import { rewind, rewound } from './rewind.ts'
@@ -106,7 +106,7 @@ export function sqliteStorage(connection: Connection, estimators: Estimators) {
     histories: {
       head: (id) => exportHead(connection, id),
       rows: (exported, after) => exportRows(connection, exported, after),
-      knownCompactions: (ids) => knownCompactions(connection, ids),
+      takenIds: (ids) => takenIds(connection, ids),
       reserve: (stagedId, compactions) => reserveCompactions(connection, stagedId, compactions),
       writeRows: (restoring, rows) =>
         restoreRows(connection, restoring, rows, estimatorOf(restoring.head.session)),
