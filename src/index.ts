@@ -254,7 +254,8 @@ export type {
   SummaryTask,
   SummaryTaskDraft,
 } from './core/stages/stage.ts'
-export { TRUNCATION_MARKER } from './core/stages/truncate.ts'
+export { KEEP_RECENT_RATIO } from './core/stages/summarize.ts'
+export { TRUNCATION_FRACTION, TRUNCATION_MARKER } from './core/stages/truncate.ts'
 export { type NextStep, nextStep, STOP_REASONS, type StopReason, stopReasonOf } from './core/stop-reason.ts'
 export {
   CHARS_PER_TOKEN,
@@ -415,7 +416,6 @@ export {
   repairRoleAlternation,
   validateRoleAlternation,
 } from './plain/role-alternation.ts'
-export { KEEP_RECENT_RATIO, TRUNCATION_FRACTION } from './plain/run-stage.ts'
 export type {
   ArrayFace,
   Strategy,

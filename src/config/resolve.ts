@@ -27,7 +27,7 @@ export const DEFAULT_WARNING_LEVELS: readonly number[] = [0.6, 0.8]
  * used.
  */
 export const DEFAULTS = kept({
-  preset: 'neurolink',
+  preset: 'default',
   estimator: 'calibrated',
   provider: DEFAULT_PROVIDER,
   enabled: true,
@@ -105,7 +105,7 @@ const DEFAULT_LAYER: Layer = { source: 'default', values: DEFAULTS }
  * `autoSummarizeThreshold` is also a `threshold` where none is said with at least its weight: in seed 004 it is the only one.
  */
 export function resolveLayers(layers: readonly Layer[]): ResolvedConfig {
-  const preset = layers.find(({ values }) => values.preset !== undefined)?.values.preset ?? 'neurolink'
+  const preset = layers.find(({ values }) => values.preset !== undefined)?.values.preset ?? DEFAULTS.preset
   const all = [...layers, { source: 'preset' as const, values: PRESETS[preset] }, DEFAULT_LAYER].map(
     withThreshold,
   )
