@@ -18,6 +18,7 @@ import { Connection } from './storage/sqlite/connection.ts'
 import { type Database, loadDriver } from './storage/sqlite/driver.ts'
 import { fromDriver, sqliteCode, translateFailure } from './storage/sqlite/failure.ts'
 import { migrate } from './storage/sqlite/migrate.ts'
+import { finishClearing } from './storage/sqlite/residue.ts'
 import { type SqliteStorage, sqliteStorage } from './storage/sqlite/storage.ts'
 import type { Estimators } from './storage/storage.ts'
 import { Store } from './store.ts'
@@ -244,6 +245,7 @@ function prepareFile(connection: Connection, { readonly, durability, busyTimeout
   useWriteAheadLog(connection, busyTimeoutMs)
   connection.pragma(`synchronous = ${durability}`)
   connection.pragma(`journal_size_limit = ${JOURNAL_SIZE_LIMIT}`)
+  finishClearing(connection)
 }
 
 function useWriteAheadLog(connection: Connection, busyTimeoutMs: number): void {
@@ -292,6 +294,7 @@ function adopt(database: Database, options: CheckedOptions): Connection {
   const connection = new Connection(database, { location, readonly, owned: false, busyTimeoutMs })
   try {
     migrate(connection)
+    finishClearing(connection)
   } catch (error) {
     throw translateFailure(error, { location, busyTimeoutMs, verb: 'openStore' })
   }

@@ -250,6 +250,18 @@ export type Snapshot = {
 /** Who did something, and why. */
 export type Authorship = { readonly actor: string | undefined; readonly reason: string | undefined }
 
+/** With `clearFiles: false` the files are cleared later, with the next removal that clears them or when the store is closed. */
+export type PurgeRequest = Authorship & { readonly clearFiles: boolean }
+
+/** What a purge removed. */
+export type Purged = {
+  readonly messages: number
+  readonly compactions: number
+  readonly blobs: number
+  /** Only there when parts of the session may still be readable in the files: another connection kept them, or the disk is full. */
+  readonly filesCleared?: false
+}
+
 /** What is noted of a summary. */
 export type SummaryRecord = {
   readonly summarizer: string
@@ -480,11 +492,8 @@ export interface Storage {
   /** Fields that are `undefined` stay, `null` clears. Throws `SESSION_NOT_FOUND`. */
   updateSession(id: string, fields: SessionFields): Awaitable<Session>
   archiveSession(id: string, archived: boolean): Awaitable<Session>
-  /** Removes a session for good, leaving a receipt. Throws `SESSION_NOT_FOUND`. */
-  purgeSession(
-    id: string,
-    authorship: Authorship,
-  ): Awaitable<{ messages: number; compactions: number; blobs: number }>
+  /** Removes a session for good, from the files too, leaving a receipt. Throws `SESSION_NOT_FOUND`. */
+  purgeSession(id: string, request: PurgeRequest): Awaitable<Purged>
 
   /**
    * Adds messages at the end, all or none, and makes the session if need be. With `previewing` the large tool outputs

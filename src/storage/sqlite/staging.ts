@@ -4,6 +4,7 @@ import { writeAudit } from './audit.ts'
 import { dropBlobsOf } from './blobs.ts'
 import type { Connection } from './connection.ts'
 import { dropSession, unguarded } from './purge.ts'
+import { clearFilesInTurn, erase } from './residue.ts'
 import { insertSession, readSession, requireSession, type StoredSession, updateFields } from './sessions.ts'
 
 /*
@@ -77,7 +78,7 @@ function refuseTaken(connection: Connection, id: string): void {
 
 /** Takes out some rows of a staged session, newest first; answers whether nothing of it is left. Does nothing for one that is published. */
 export function discardStaged(connection: Connection, id: string, rows: number): boolean {
-  return connection.write('discardStaged', () => {
+  const isGone = erase(connection, 'discardStaged', () => {
     const no = stagedNo(connection, id)
     if (no === undefined) return true
     return unguarded(connection, String(no), () => {
@@ -90,6 +91,8 @@ export function discardStaged(connection: Connection, id: string, rows: number):
       return isEmpty
     })
   })
+  if (isGone) clearFilesInTurn(connection)
+  return isGone
 }
 
 function discardRows(connection: Connection, keys: readonly number[]): void {
