@@ -101,8 +101,9 @@ export type StagedSession = {
   readonly id: string
   readonly fields: SessionFields
   readonly estimator: string
-  /** Who brings it in, see `LEASE_HOLDER`. */
+  /** Who brings it in, see `LEASE_HOLDER`, and until when that counts unless it is renewed; milliseconds since 1970. */
   readonly holder: string
+  readonly expiresAt: number
   /** The first of these that no session has, where it was a session of a store before. */
   readonly incarnations?: readonly string[] | undefined
 }
@@ -111,8 +112,8 @@ export type StagedSession = {
 export type Staged = {
   readonly id: string
   readonly holder: string
-  /** When something was last written to it, milliseconds since 1970. */
-  readonly updatedAt: number
+  /** When its lease ends; where it has none, when something was last written to it. Milliseconds since 1970. */
+  readonly expiresAt: number
 }
 
 /** What a staged session gets with its name. */
@@ -480,7 +481,7 @@ export interface Storage {
   figures(id: string): Awaitable<SessionFigures | undefined>
   /** Newest first. */
   listSessions(query: SessionQuery): Awaitable<Session[]>
-  /** Makes a session that no list shows. Throws `SESSION_EXISTS`. */
+  /** Makes a session that no list shows, with a lease whose run is its name. Throws `SESSION_EXISTS`. */
   stageSession(staged: StagedSession): Awaitable<Session>
   /** Gives a staged session its own name, and lists it. Throws `SESSION_EXISTS`, `SESSION_NOT_FOUND`. */
   publishSession(stagedId: string, id: string, published: StagedWith): Awaitable<Session>
@@ -549,8 +550,8 @@ export interface Storage {
    */
   commit(snapshot: Snapshot, run: RunCommit, lease: Lease | undefined): Awaitable<void>
 
-  /** The lease somebody else holds on a session now, if one does. */
-  leaseInTheWay(id: string, holder: string): Awaitable<Lease | undefined>
+  /** The lease on a session that still counts, if there is one. */
+  leaseInTheWay(id: string): Awaitable<Lease | undefined>
   /** Claims a session; answers the lease that stands in the way, if one does. */
   takeLease(id: string, lease: Lease): Awaitable<Lease | undefined>
   /** Moves the end of a lease; `false` when it is not held any more. */

@@ -92,7 +92,7 @@ export function sqliteStorage(connection: Connection, estimators: Estimators) {
     metadata: (keys) => readMetadata(connection, keys),
     shownTexts: (keys) => readShown(connection, keys),
     commit: (snapshot, run, lease) => commitRun(connection, snapshot, run, lease, estimators),
-    leaseInTheWay: (id, holder) => leaseInTheWay(connection, id, holder),
+    leaseInTheWay: (id) => leaseInTheWay(connection, id),
     takeLease: (id, lease) => takeLease(connection, id, lease),
     renewLease: (id, lease) => renewLease(connection, id, lease),
     releaseLease: (id, lease) => releaseLease(connection, id, lease),
