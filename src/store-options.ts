@@ -5,6 +5,7 @@ import type { SwitchSpellings } from './config/spellings.ts'
 import { type PendingRequest, requestSchema } from './core/budget.ts'
 import { jsonObjectSchema, labelSchema, nameSchema, shareSchema } from './core/check.ts'
 import { type Json, jsonProblem } from './core/json.ts'
+import { overflowRulesSchema } from './core/overflow/overflow.ts'
 import { COMPACTION_KINDS } from './core/plan.ts'
 import { SUMMARY_PRESETS } from './core/rendering/rows.ts'
 import { isUndertextError } from './errors.ts'
@@ -152,12 +153,10 @@ export const usageSchema = z.strictObject({
   pendingTokens: requestSchema.shape.pendingTokens,
 })
 /** What is known of a request that overflowed; its size is the error's. */
-export const overflowSchema = usageSchema.omit({
-  inputTokens: true,
-  cacheReadTokens: true,
-  cacheCreationTokens: true,
-  outputTokens: true,
-})
+export const overflowSchema = usageSchema
+  .omit({ inputTokens: true, cacheReadTokens: true, cacheCreationTokens: true, outputTokens: true })
+  /** Which errors are overflows: `strict` and `patterns` of `isContextOverflowError`. */
+  .safeExtend({ overflow: overflowRulesSchema.optional() })
 export const limitSchema = z.strictObject({
   provider: nameSchema,
   model: nameSchema.optional(),
