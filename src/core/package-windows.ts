@@ -45,16 +45,25 @@ export function packageProvider(provider: string): string | undefined {
 }
 
 /**
- * The window of a model in the package: the provider's own entry, else that of a provider whose models it serves. A provider that the
- * package does not have is found by the first part of the model's name (`openai/gpt-5` of a gateway).
+ * Under which provider and name the package is asked for a model. A provider that the package does not have is found by the first part
+ * of the model's name (`openai/gpt-5` of a gateway).
  */
-export function packageWindow(provider: string, model: string): PackageWindow | undefined {
+export function packageName(
+  provider: string,
+  model: string,
+): { readonly provider: string; readonly model: string } {
   const name = model.toLowerCase().trim()
   const id = packageProvider(provider)
-  if (id !== undefined) return modelOf(id, name) ?? modelOf(id, dated(name))
   const slash = name.indexOf('/')
-  const owner = slash > 0 ? packageProvider(name.slice(0, slash)) : undefined
-  return owner === undefined ? undefined : packageWindow(owner, name.slice(slash + 1))
+  const owner = id === undefined && slash > 0 ? packageProvider(name.slice(0, slash)) : undefined
+  if (owner !== undefined) return { provider: owner, model: name.slice(slash + 1) }
+  return { provider: id ?? provider, model: name }
+}
+
+/** The window of a model in the package: the provider's own entry, else that of a provider whose models it serves. */
+export function packageWindow(provider: string, model: string): PackageWindow | undefined {
+  const { provider: id, model: name } = packageName(provider, model)
+  return modelOf(id, name) ?? modelOf(id, dated(name))
 }
 
 function modelOf(id: string, name: string, isFallback = false): PackageWindow | undefined {

@@ -122,11 +122,11 @@ function lookUp(registry: WindowRegistry, provider: string, model: string | unde
   return { tokens: DEFAULT_CONTEXT_WINDOW, source: 'default' }
 }
 
-/** The package's window of a model, under the name that was given or without what stands before a model's name. */
+/** The package's window of a model, under any name it may go by. */
 function inPackage(provider: string, model: string | undefined): ContextWindow | undefined {
   if (model === undefined) return undefined
   const name = canonicalProvider(provider)
-  for (const of of new Set([model, model.replace(MODEL_PREFIX, '')])) {
+  for (const of of modelNames(model)) {
     const found = packageWindow(name, of)
     if (found !== undefined) return { tokens: found.tokens, source: 'package', entry: found.model }
   }
@@ -158,6 +158,11 @@ function entryOf(table: ContextWindows, provider: string): ContextWindows[string
 
 /** What stands before a model's name without being part of it: a path or an ARN, a fine-tune's mark, Bedrock's regions. */
 const MODEL_PREFIX = /^(?:.*\/)?(?:ft:)?(?:(?:us|us-gov|eu|apac|global|jp|au|ca)\.)?/s
+
+/** The names a model may go by: as it was given, and without what stands before it. */
+export function modelNames(model: string): readonly string[] {
+  return [...new Set([model, model.replace(MODEL_PREFIX, '')])]
+}
 
 /** The entry of a model: its own, else the longest name it begins with; case decides only when there is no other way. */
 function nameOf(models: { readonly [model: string]: number }, model: string): string | undefined {
