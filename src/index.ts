@@ -480,6 +480,7 @@ export type {
   OverflowInput,
   PreviewOptions,
   ProviderCompactionInput,
+  RedoOptions,
   SessionChange,
   SessionInput,
   StatsOptions,

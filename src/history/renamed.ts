@@ -37,6 +37,11 @@ export function renamedHead(head: HistoryHead, sessionId: string, names: Names):
         run: names(one.run),
         status: one.status === 'running' ? 'expired' : one.status,
         ...(one.params !== undefined && { params: within<JsonObject>(one.params) }),
+        ...(one.lifts !== undefined && { lifts: one.lifts.map(names) }),
+        ...(one.restores !== undefined && { restores: one.restores.map(names) }),
+        ...(one.turned !== undefined && {
+          turned: { lifted: one.turned.lifted.map(names), restored: one.turned.restored.map(names) },
+        }),
       }),
     ),
     audit: head.audit.map((one) => ({
