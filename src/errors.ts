@@ -13,6 +13,7 @@ export interface Failures {
   ILLEGAL_BOUNDARY: { sessionId: string; why: string; messageIds: readonly string[]; stage?: string }
   PENDING_TOOL_CALLS: { sessionId: string; messageIds: readonly string[] }
   HAS_ACTIVE_DEPENDENTS: { sessionId: string; compactionId: string; dependents: readonly string[] }
+  BRANCH_MOVED: { sessionId: string; compactionId: string; messageId: string }
   INPUT_NOT_VISIBLE: { sessionId: string; compactionId: string; why: string; missing: readonly string[] }
   STAGE_FAILED: { sessionId: string; stage: string; error: string }
   COMPACTION_IN_PROGRESS: { sessionId: string; runId: string; expiresAt: number }
@@ -122,6 +123,8 @@ const SENTENCES: { readonly [C in ErrorCode]: (facts: Failures[C]) => string } =
     `Tool calls at the end of the session still wait for their results, so their messages stay: ${named(messageIds)}.`,
   HAS_ACTIVE_DEPENDENTS: ({ compactionId, dependents }) =>
     `Compaction ${compactionId} cannot be undone alone: others in force build on it (${named(dependents)}). Undo those first, or pass { cascade: true }.`,
+  BRANCH_MOVED: ({ compactionId, messageId }) =>
+    `Messages were appended after rewind ${compactionId}, from ${JSON.stringify(messageId)} on. Rewind to that one first to have the former conversation alone, or pass { both: true } to have both, the former one first.`,
   INPUT_NOT_VISIBLE: ({ compactionId, why, missing }) =>
     `Compaction ${compactionId} cannot be put back now (${why})${missing.length > 0 ? `: ${named(missing)}` : ''}. { cascade: true } puts back first what it builds on.`,
   STAGE_FAILED: ({ sessionId, stage, error }) =>

@@ -482,6 +482,7 @@ export type {
   PreviewOptions,
   ProviderCompactionInput,
   PurgeOptions,
+  RedoOptions,
   SessionChange,
   SessionInput,
   StatsOptions,

@@ -59,7 +59,7 @@ export const purgeSchema = z.strictObject({
   clearFiles: z.boolean().default(true),
   ...authorshipSchema.shape,
 })
-/** What a rewind hides from: the first visible row, none, or a certain one. */
+/** Where a rewind goes back to: before the first message, before none, or before a certain one. */
 export const rewindPointSchema = z.union(
   [z.enum(['start', 'end']), z.strictObject({ messageId: nameSchema })],
   "must be 'start', 'end' or { messageId }",
@@ -68,6 +68,7 @@ export const rewindPointSchema = z.union(
 export const rewindSchema = z.strictObject({
   from: z.unknown(),
   append: z.unknown().optional(),
+  keepCompactions: z.boolean().default(false),
   expectedPosition: z.int().nonnegative().optional(),
   operationId: nameSchema.optional(),
   operationBody: z
@@ -98,7 +99,12 @@ export const sourcesSchema = z.strictObject({
   limit: z.int().positive().optional(),
 })
 export const historySchema = z.strictObject({ provenance: z.boolean().default(false) })
-export const undoSchema = z.strictObject({ cascade: z.boolean().default(false), ...authorshipSchema.shape })
+export const redoSchema = z.strictObject({ cascade: z.boolean().default(false), ...authorshipSchema.shape })
+export const undoSchema = z.strictObject({
+  ...redoSchema.shape,
+  /** Undo a rewind although messages were appended after it: the former ones show before them. */
+  both: z.boolean().default(false),
+})
 export const statsSchema = z.strictObject({
   threshold: shareSchema.optional(),
   /** Tokens at which compaction is due, instead of `threshold`. */
@@ -223,6 +229,7 @@ export type OverflowInput = z.input<typeof overflowSchema>
 export type LimitInput = z.input<typeof limitSchema>
 export type ProviderCompactionInput = z.input<typeof providerCompactionSchema>
 export type UndoOptions = z.input<typeof undoSchema>
+export type RedoOptions = z.input<typeof redoSchema>
 export type UndoIfFitsOptions = z.input<typeof undoIfFitsSchema>
 export type CheckedUndoIfFits = z.output<typeof undoIfFitsSchema>
 export type StatsOptions = PendingRequest & {

@@ -162,7 +162,7 @@ class Restore {
   }
 
   async #staged(
-    about: Omit<StagedSession, 'id' | 'holder'>,
+    about: Omit<StagedSession, 'id' | 'holder' | 'expiresAt'>,
     work: (session: Session) => Promise<void>,
   ): Promise<void> {
     try {
