@@ -57,6 +57,9 @@ const optionsSchema = z.strictObject({
     .optional(),
 })
 
+/** The same without the provider, for calls that know it. */
+export const overflowRulesSchema = optionsSchema.omit({ provider: true })
+
 /**
  * Whether an error says that the request was too long for the model's context, so that a shorter history would
  * help. Not so for rate limits, bills, logins, timeouts, limits of the answer (`max_tokens`), limits of one field,
