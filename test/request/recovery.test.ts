@@ -68,11 +68,7 @@ describe('an overflow', () => {
 
   it.each([
     ['strict: false', new Error('RESOURCE_EXHAUSTED'), { strict: false }],
-    [
-      'patterns',
-      new Error('zu viel Text'),
-      { patterns: [{ provider: 'acme', pattern: /zu viel text/i }] },
-    ],
+    ['patterns', new Error('zu viel Text'), { patterns: [{ provider: 'acme', pattern: /zu viel text/i }] }],
   ])('S3-265: is what %s says, also in what is recorded of it', async (_, error, overflow) => {
     await store.append('s', LONG)
     const trial = provider(12_000, () => error)
