@@ -51,6 +51,14 @@ export const authorshipSchema = z.strictObject({
   actor: nameSchema.optional(),
   reason: labelSchema.optional(),
 })
+export const purgeSchema = z.strictObject({
+  /**
+   * Whether the files are cleared before the purge returns. With `false`, which is for purging many sessions, that is left to
+   * the next purge without it, to `verifySession` or to closing the store.
+   */
+  clearFiles: z.boolean().default(true),
+  ...authorshipSchema.shape,
+})
 /** What a rewind hides from: the first visible row, none, or a certain one. */
 export const rewindPointSchema = z.union(
   [z.enum(['start', 'end']), z.strictObject({ messageId: nameSchema })],
@@ -209,6 +217,7 @@ export type ExpandOptions = z.input<typeof expandSchema>
 export type GetSourcesOptions = z.input<typeof sourcesSchema>
 export type EffectiveHistoryOptions = z.input<typeof historySchema>
 export type AuthorshipOptions = z.input<typeof authorshipSchema>
+export type PurgeOptions = z.input<typeof purgeSchema>
 export type UsageInput = z.input<typeof usageSchema>
 export type OverflowInput = z.input<typeof overflowSchema>
 export type LimitInput = z.input<typeof limitSchema>

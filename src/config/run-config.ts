@@ -47,6 +47,7 @@ export function runConfig(
   return {
     ...(isAsked ? rest : said),
     ...facts,
+    preset: settings.preset,
     ...(call.provider !== undefined && { provider: call.provider }),
     ...(call.model !== undefined && { model: call.model }),
     ...(isQuiet && { enableSummarize: false }),

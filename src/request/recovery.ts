@@ -1,4 +1,5 @@
 import type { CompactionResult } from '../compaction/result.ts'
+import { PREPARE_WAIT_MS } from '../compaction/waiting.ts'
 import type { ResolvedSettings } from '../config/resolve.ts'
 import type { NewMessage } from '../core/message.ts'
 import { isContextOverflowError } from '../core/overflow/overflow.ts'
@@ -8,7 +9,6 @@ import type { CompactOptions, OverflowInput, StatsOptions } from '../store-optio
 import { type OverflowResult, sizeNamed } from '../usage-result.ts'
 import type { CheckedPrepare } from './options.ts'
 import { Patience } from './patience.ts'
-import { PREPARE_WAIT_MS } from './prepare.ts'
 import { exceeded, type PreparedRequest } from './prepared.ts'
 import { lastResort, ownRun, WITHOUT_WAITING } from './room.ts'
 

@@ -8,6 +8,7 @@ import {
   parseProviderOverflowDetails,
 } from '../core/overflow/overflow.ts'
 import { canonicalProvider } from '../core/providers.ts'
+import { listPrices } from '../prices.ts'
 import type { ContextStats } from '../stats.ts'
 import type { Awaitable, LearnedLimit, Session, Storage, UsageReport } from '../storage/storage.ts'
 import {
@@ -88,11 +89,13 @@ export class UsageVerbs<S extends Storage> extends StoreBase<S> {
   }
 
   /**
-   * What a session was billed for, tokens: what `recordUsage` was told, in all and by provider and model, and what its summaries
-   * cost, by summarizer and model, those that came to nothing included. Throws `SESSION_NOT_FOUND`.
+   * What a session was billed for: the tokens `recordUsage` received, in all and by provider and model, what they cost by the list
+   * prices of `@pydantic/genai-prices`, and what its summaries cost, by summarizer and model, those that came to nothing included.
+   * Costs are US dollars, `null` where no price is known. Throws `SESSION_NOT_FOUND`.
    */
   async getUsage(sessionId: string): Promise<SessionUsage> {
-    return sessionUsage(await this.storage.usage(checkId(sessionId)))
+    const recorded = await this.storage.usage(checkId(sessionId))
+    return sessionUsage(recorded, await listPrices())
   }
 
   /**

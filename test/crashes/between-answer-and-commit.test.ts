@@ -2,7 +2,7 @@ import BetterSqlite3 from 'better-sqlite3'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openStore } from '../../src/index.ts'
 import { SEED } from '../support/seed.ts'
-import { randomFrom } from './kills.ts'
+import { randomFrom } from '../support/random.ts'
 import { courseOf, killedWhilePaying, NOTING, Payers, paidFor, wordsOf } from './payers.ts'
 import { COST, OPENING, PAYING, pay, SESSION } from './paying.ts'
 

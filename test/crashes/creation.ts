@@ -5,7 +5,7 @@ import { expect } from 'vitest'
 import { openStore } from '../../src/index.ts'
 import type { Job, Report } from './child.ts'
 import type { Children } from './children.ts'
-import { randomFrom } from './kills.ts'
+import { randomFrom } from '../support/random.ts'
 import type { Operation } from './operations.ts'
 
 const PROCESSES = 3
