@@ -231,8 +231,10 @@ class Restore {
   }
 }
 
+const OF_THE_STORE: readonly Finding['code'][] = ['GUARD_MISSING', 'GUARD_CHANGED', 'FOREIGN_TRIGGER']
+
 function isOfSession({ code }: Finding): boolean {
-  return code !== 'GUARD_MISSING'
+  return !OF_THE_STORE.includes(code)
 }
 
 function fieldsOf({ session }: HistoryHead): SessionFields {
