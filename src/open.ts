@@ -117,7 +117,7 @@ export class SqliteStore extends Store<SqliteStorage> {
  * tables ours live under a prefix. A connection that is handed in keeps its pragmas and is never closed by us.
  *
  * Throws `INVALID_INPUT`, `NOT_A_STORE`, `STORE_UNAVAILABLE`, `STORE_TOO_NEW`, `STORE_TOO_OLD`, `STORE_BUSY`,
- * `DRIVER_UNSUPPORTED`, `CONNECTION_UNSUITABLE`, `IN_TRANSACTION`, `TOKENIZER_UNAVAILABLE`.
+ * `DRIVER_UNSUPPORTED`, `DRIVER_UNAVAILABLE`, `CONNECTION_UNSUITABLE`, `IN_TRANSACTION`, `TOKENIZER_UNAVAILABLE`.
  */
 export async function openStore(
   location: string | Database,

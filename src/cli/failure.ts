@@ -17,6 +17,8 @@ const HINTS: { readonly [code in string]?: string } = {
   SESSION_NOT_FOUND: '`undertext sessions` lists them; @ is the newest.',
   COMPACTION_NOT_FOUND: '`undertext log SESSION` lists them; @ is the newest.',
   HAS_ACTIVE_DEPENDENTS: 'Undo those as well with --cascade; `undertext log SESSION` shows how they nest.',
+  BRANCH_MOVED:
+    'Undo it all the same with --both: the former messages show before those that were appended after it.',
   INPUT_NOT_VISIBLE: 'Put back what it builds on as well with --cascade.',
   STORE_TOO_OLD: '`undertext doctor --upgrade` brings the file up to this version.',
   STORE_READONLY:

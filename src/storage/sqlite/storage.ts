@@ -30,11 +30,11 @@ import { purgeSession } from './purge.ts'
 import { reestimate } from './reestimate.ts'
 import { finishClearing } from './residue.ts'
 import {
-  knownCompactions,
   reserveCompactions,
   restoreAudit,
   restoreCompactions,
   settleRestored,
+  takenIds,
 } from './restore-head.ts'
 import { restoreRows } from './restore-rows.ts'
 import { rewind, rewound } from './rewind.ts'
@@ -92,7 +92,7 @@ export function sqliteStorage(connection: Connection, estimators: Estimators) {
     metadata: (keys) => readMetadata(connection, keys),
     shownTexts: (keys) => readShown(connection, keys),
     commit: (snapshot, run, lease) => commitRun(connection, snapshot, run, lease, estimators),
-    leaseInTheWay: (id, holder) => leaseInTheWay(connection, id, holder),
+    leaseInTheWay: (id) => leaseInTheWay(connection, id),
     takeLease: (id, lease) => takeLease(connection, id, lease),
     renewLease: (id, lease) => renewLease(connection, id, lease),
     releaseLease: (id, lease) => releaseLease(connection, id, lease),
@@ -107,7 +107,7 @@ export function sqliteStorage(connection: Connection, estimators: Estimators) {
     histories: {
       head: (id) => exportHead(connection, id),
       rows: (exported, after) => exportRows(connection, exported, after),
-      knownCompactions: (ids) => knownCompactions(connection, ids),
+      takenIds: (ids) => takenIds(connection, ids),
       reserve: (stagedId, compactions) => reserveCompactions(connection, stagedId, compactions),
       writeRows: (restoring, rows) =>
         restoreRows(connection, restoring, rows, estimatorOf(restoring.head.session)),
