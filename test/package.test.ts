@@ -39,7 +39,7 @@ beforeAll(async () => {
   // Of types nothing but Node's: no project has to have those of the driver.
   await mkdir(join(modules, '@types'))
   await symlink(join(REPOSITORY, 'node_modules', '@types', 'node'), join(modules, '@types', 'node'))
-}, 120_000)
+}, 300_000)
 
 afterAll(() => rm(project, { recursive: true, force: true }))
 
