@@ -15,7 +15,7 @@ export type StoredSession = Session & {
 
 const COLUMNS = `no, id, incarnation, owner, title, provider, model, config, metadata, estimator, created_at,
   updated_at, archived_at, messages, inserted, visible, size_text, size_reasoning, size_calls, size_results,
-  size_media, hidden_condensed, hidden_truncated, hidden_by_hand, retired, active_compactions, version, view_epoch`
+  size_media, hidden_condensed, hidden_truncated, hidden_by_hand, retired, active_compactions, version, view_epoch, undone_automatic`
 
 export function readSession(connection: Connection, id: string): StoredSession | undefined {
   const row = connection.get(`select ${COLUMNS} from undertext_sessions where id = ?`, id)
@@ -36,7 +36,7 @@ export function requireHead(connection: Connection, id: string): SessionHead {
 export function readFigures(connection: Connection, id: string): SessionFigures | undefined {
   const row = connection.get(
     `select provider, model, estimator, messages, visible, size_text, size_reasoning, size_calls, size_results, size_media,
-       hidden_condensed, hidden_truncated, hidden_by_hand, active_compactions, view_epoch, config from undertext_sessions where id = ?`,
+       hidden_condensed, hidden_truncated, hidden_by_hand, active_compactions, view_epoch, config, undone_automatic from undertext_sessions where id = ?`,
     id,
   )
   if (row === undefined) return undefined
@@ -59,6 +59,7 @@ export function readFigures(connection: Connection, id: string): SessionFigures 
     activeCompactions: number(13),
     viewEpoch: number(14),
     config: parseConfig(row[15], name),
+    undoneAutomatic: number(16),
   }
 }
 
@@ -283,5 +284,6 @@ function decodeSession(row: Row): StoredSession {
     activeCompactions: number(25),
     version: number(26),
     viewEpoch: number(27),
+    undoneAutomatic: number(28),
   }
 }
