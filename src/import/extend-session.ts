@@ -33,7 +33,7 @@ export async function extendSession(
       await own(host, session, known, options)
       return { sessionId, status: 'unchanged', messages: 0, existing: known.existing, compactions: [] }
     }
-    takenBack.push(...known.takenBack)
+    for (const each of known.takenBack) takenBack.push(each)
   }
   const writing = new Writing(host, sessionId, messageCount, options)
   await writing.compactions.takeBack(sessionId, takenBack)

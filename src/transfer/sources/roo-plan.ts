@@ -58,7 +58,7 @@ class Planner {
       }
       for (const marker of markersDue.get(index) ?? []) this.#marker(marker)
     }
-    this.#notes.push(...tagNotes(this.#elements))
+    for (const note of tagNotes(this.#elements)) this.#notes.push(note)
     const compactions = this.#compactions.toSorted((a, b) => a.after - b.after)
     return { ordinals: this.#ordinals, compactions, notes: this.#notes }
   }
