@@ -23,10 +23,11 @@ import { isEstimator } from './core/estimators/estimator-schema.ts'
 import { isObject } from './core/json.ts'
 import type { Estimator } from './core/tokens.ts'
 import { contextWindowsSchema } from './core/windows.ts'
-import { UndertextError } from './errors.ts'
+import { isUndertextError, UndertextError } from './errors.ts'
 import { Connection } from './storage/sqlite/connection.ts'
 import { type Database, loadDriver } from './storage/sqlite/driver.ts'
 import { fromDriver, sqliteCode, translateFailure } from './storage/sqlite/failure.ts'
+import { expireAllDead } from './storage/sqlite/lease.ts'
 import { migrate, refuseOthers } from './storage/sqlite/migrate.ts'
 import { finishClearing } from './storage/sqlite/residue.ts'
 import { type SqliteStorage, sqliteStorage } from './storage/sqlite/storage.ts'
@@ -128,7 +129,17 @@ export async function openStore(
   const estimators = await estimatorsOf(checked, resolveLayers(layers).settings.estimator)
   const connection =
     typeof location === 'string' ? await openFile(location, checked) : takeConnection(location, checked)
+  if (!checked.readonly) endDeadAttempts(connection)
   return new SqliteStore(sqliteStorage(connection, estimators), { estimators, layers })
+}
+
+/** What cannot be noted now, since somebody else writes, is noted by the next run of its session. */
+function endDeadAttempts(connection: Connection): void {
+  try {
+    expireAllDead(connection)
+  } catch (error) {
+    if (!isUndertextError(error)) throw error
+  }
 }
 
 /** The store-wide settings, weightiest first. Options of `openStore` that are settings stand in the layer of its `config`. */

@@ -147,12 +147,13 @@ function modelKey({ summarizer, summarizationProvider, summarizationModel }: Che
   return JSON.stringify([summarizer!.name, summarizationProvider ?? null, summarizationModel ?? null])
 }
 
-/** The code of a failure that cost something or would come again; `undefined` for an end that is none. */
+/** The code of a failure after a model was asked; `undefined` for an end that is none. */
 function failureOf({ result, error, hasAsked }: RunEnd): string | undefined {
+  if (!hasAsked) return undefined
   if (result !== undefined) {
     const { reason } = result
     if (reason === 'SUMMARY_FAILED') return result.failed[0]?.error ?? reason
-    return hasAsked && reason !== undefined && !IDLE.has(reason) ? reason : undefined
+    return reason !== undefined && !IDLE.has(reason) ? reason : undefined
   }
   const code = errorName(error)
   return HARMLESS.has(code) || code.startsWith('STORE_') ? undefined : code

@@ -68,6 +68,8 @@ export class Worker {
   readonly #followed = new Map<string, { readonly signal: AbortSignal; readonly listener: () => void }>()
   /** Jobs of which was told that they are queued, and nothing since: one a session. */
   readonly #queued = new Map<string, Pick<JobEvent, 'sessionId' | 'jobId' | 'attempt'>>()
+  /** Jobs that are being cancelled by this store, and what came of it. */
+  readonly #cancelling = new Map<string, Promise<Job | undefined>>()
   #isClosed = false
   /** Why the storage could not be worked with when a session's job was taken up last. */
   readonly #troubles = new Map<string, UndertextError>()
@@ -354,7 +356,7 @@ export class Worker {
     }
     this.#given.delete(job.id)
     // Who cancelled it here has told of it.
-    if (cause === 'cancelled') return
+    if (cause === 'cancelled' || (await this.#cancelling.get(job.id)) !== undefined) return
     const now = cause === 'purged' ? undefined : await this.#port.storage.jobs.job(job.id)
     const code = now === undefined ? 'PURGED' : now.state === 'cancelled' ? 'CANCELLED' : 'TAKEN_OVER'
     this.#emit({ phase: 'cancelled', ...about(job), code })
@@ -362,7 +364,7 @@ export class Worker {
 
   /** Cancels an open job; `undefined` when it is over. What it was about to change stays as it was. */
   async cancel(jobId: string): Promise<Job | undefined> {
-    const cancelled = await this.#port.storage.jobs.cancel(jobId)
+    const cancelled = await this.#cancelled(jobId)
     if (cancelled === undefined) return undefined
     this.#given.delete(jobId)
     this.#emit({ phase: 'cancelled', ...about(cancelled), code: 'CANCELLED' })
@@ -370,6 +372,17 @@ export class Worker {
     if (mine !== undefined) mine.cancelled = jobId
     await endRun(jobId, atWork.get(jobId) === mine ? 'cancelled' : 'elsewhere')
     return cancelled
+  }
+
+  /** A run that ends meanwhile must know that its end is told of here, and only here. */
+  async #cancelled(jobId: string): Promise<Job | undefined> {
+    const cancelling = (async () => this.#port.storage.jobs.cancel(jobId))()
+    this.#cancelling.set(jobId, cancelling)
+    try {
+      return await cancelling
+    } finally {
+      this.#cancelling.delete(jobId)
+    }
   }
 
   /** Cancels a job, and what follows it when it goes stale, when the signal fires. */

@@ -1,8 +1,13 @@
 import { isUndertextError } from '../errors.ts'
-import type { RunStart, Snapshot, Storage, SummaryRecord } from '../storage/storage.ts'
+import type { FailedAttempt, RunStart, Snapshot, Storage, SummaryRecord } from '../storage/storage.ts'
 import type { StartedAttempt, SummaryMode } from './plan-summaries.ts'
 import type { PlannedRun } from './planned-run.ts'
 import type { RunTelling } from './run-events.ts'
+
+/** The attempts that are to be on record: a model that was not asked cost nothing and did nothing. */
+export function recorded({ failed }: Pick<PlannedRun, 'failed'>): readonly FailedAttempt[] {
+  return failed.filter(({ wasAsked }) => wasAsked !== false)
+}
 
 /** The summaries one run asked for. Each is noted before it is asked, and brought to an end whatever happens. */
 export class Attempts {
@@ -71,7 +76,7 @@ export class Attempts {
         coveredTokens: 0,
         summary: summary!,
       }))
-    await this.#storage.endAttempts(this.#snapshot, this.#run, [...failed, ...previewed])
+    await this.#storage.endAttempts(this.#snapshot, this.#run, [...recorded({ failed }), ...previewed])
   }
 
   /**

@@ -6,7 +6,7 @@ import type { ContextWindows } from '../core/windows.ts'
 import { isUndertextError, UndertextError } from '../errors.ts'
 import { type CompactionEvent, Events } from '../events.ts'
 import type { Authorship, Lease, RunStart, Session, Snapshot, Storage, Trigger } from '../storage/storage.ts'
-import { Attempts } from './attempts.ts'
+import { Attempts, recorded } from './attempts.ts'
 import { type CheckedConfig, mayAskModel } from './config.ts'
 import { hideByHand } from './hide-by-hand.ts'
 import { resolveModel } from './model.ts'
@@ -301,10 +301,10 @@ export class Compactor {
       planned = await planWeighed(this.#world, snapshot, config, mode, telling)
       isAllowed = await this.#isAllowed(start, planned, config)
       if (!isAllowed) await attempts.abandon(planned, 'VETOED')
-      else if (planned.steps.length > 0 || planned.failed.length > 0) {
+      else if (planned.steps.length > 0 || recorded(planned).length > 0) {
         await this.#storage.commit(
           snapshot,
-          { ...start, steps: planned.steps, failed: planned.failed },
+          { ...start, steps: planned.steps, failed: recorded(planned) },
           lease,
         )
       }

@@ -89,19 +89,19 @@ export class SummaryPlanner {
   async #ask({ task, sources, summarizer, retryOf, insteadOf }: Question): Promise<Outcome> {
     const id = uuidv7()
     this.#draft.throwIfAborted()
-    if (this.#mode.kind === 'write' && summarizer.usesModel) {
-      await this.#mode.started?.({ id, view: this.#draft.view, rows: task.rows, summarizer: summarizer.name })
-    }
     const mode = this.#mode
-    const asked = await askForSummary(summarizer, sources, this.#requestFor(task, retryOf), {
+    const noting = this.#noting(id, task, summarizer)
+    const request = { ...this.#requestFor(task, retryOf), calling: noting.begin }
+    const asked = await askForSummary(summarizer, sources, request, {
       timeoutMs: this.#draft.config.summaryTimeoutMs,
       signal: this.#draft.config.signal,
       view: this.#draft.view,
       answered: mode.kind === 'write' ? (record) => mode.answered?.(id, record) : undefined,
     })
+    const wasAsked = await noting.isOver()
     if ('error' in asked) {
       this.#draft.throwIfAborted()
-      this.#draft.fail(id, 'failed', asked.error, task, asked.record)
+      this.#draft.fail(id, 'failed', asked.error, task, asked.record, wasAsked)
       return 'failed'
     }
     const { written, record } = asked
@@ -112,6 +112,32 @@ export class SummaryPlanner {
     }
     this.#draft.fail(id, problem === 'SUMMARY_NOT_SMALLER' ? 'rejected' : 'failed', problem, task, record)
     return problem
+  }
+
+  /**
+   * Notes that a model is asked, once, when it is. `isOver` waits for that, and returns whether the question is to be on record; it throws
+   * what the note failed with.
+   */
+  #noting(
+    id: string,
+    task: SummaryTask,
+    summarizer: Summarizer,
+  ): { readonly begin: () => Promise<void>; readonly isOver: () => Promise<boolean> } {
+    let noted: Promise<void> | undefined
+    const note = async (): Promise<void> => {
+      if (this.#mode.kind !== 'write' || !summarizer.usesModel) return
+      await this.#mode.started?.({ id, view: this.#draft.view, rows: task.rows, summarizer: summarizer.name })
+    }
+    return {
+      begin: () => {
+        noted ??= note()
+        return noted
+      },
+      isOver: async () => {
+        await noted
+        return noted !== undefined || !summarizer.usesModel
+      },
+    }
   }
 
   #requestFor(task: SummaryTask, retryOf?: AnswerProblem): Parameters<typeof askForSummary>[2] {

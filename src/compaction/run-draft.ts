@@ -96,9 +96,11 @@ export class RunDraft {
     error: string,
     task: SummaryTask,
     summary: SummaryRecord,
+    wasAsked = true,
   ): void {
     const { tokens } = this.#view
     this.#failed.push({
+      ...(!wasAsked && { wasAsked }),
       id,
       status,
       error,

@@ -50,7 +50,7 @@ type SummaryMemory = { readonly textLength: number; readonly digest: Digest }
 export async function writeSummary(
   summarizer: Summarizer,
   sources: readonly SummarySource[],
-  request: Omit<SummaryRequest, 'messages' | 'previousSummary' | 'files'>,
+  { calling, ...request }: Omit<SummaryRequest, 'messages' | 'previousSummary' | 'files'>,
   estimator: Estimator,
   provider?: string,
   bill = new Bill(),
@@ -85,8 +85,10 @@ export async function writeSummary(
     const { chunk, next } = takeChunk(rest, from, most - scale.ofText(previousSummary), scale)
     from = next
     request.signal?.throwIfAborted()
+    if (summarizer.announcesCalls !== true) await calling?.()
     answer = await summarizer.summarize({
       ...asked,
+      ...(summarizer.announcesCalls === true && calling !== undefined && { calling }),
       messages: chunk.map((source) => ({ ...read(source), kind: source.kind })),
       files: filesOf(chunk.map(({ original }) => original)),
       ...(previousSummary !== '' && { previousSummary }),

@@ -3,6 +3,7 @@ import { type Estimate, expectedTokens, type Outlook, PLAIN_OUTLOOK } from './ca
 import { check, shareSchema } from './check.ts'
 import type { Part } from './message.ts'
 import { canonicalProvider } from './providers.ts'
+import { taken } from './taken.ts'
 import {
   type Estimator,
   estimateMessagesTokens,
@@ -29,7 +30,7 @@ export const requestSchema = z.strictObject({
   systemPrompt: z.string().optional(),
   /** The prompt that is not appended yet. */
   currentPrompt: z.string().optional(),
-  toolDefinitions: z.array(z.unknown()).optional(),
+  toolDefinitions: z.array(z.unknown().transform(taken)).optional(),
   fileAttachments: z.array(z.looseObject({ content: z.string() })).optional(),
   /** Tokens of what else goes along and is no text here, by the estimator: messages that are not appended yet. */
   pendingTokens: z.int().nonnegative().optional(),

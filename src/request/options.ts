@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { nameSchema } from '../core/check.ts'
 import type { NewMessage } from '../core/message.ts'
 import { overflowRulesSchema } from '../core/overflow/overflow.ts'
+import { taken } from '../core/taken.ts'
 import type { SummarizeFile } from '../files/ask.ts'
 import { renderSchema } from '../store-options.ts'
 import { beforeTurnSchema } from '../turn/turn-options.ts'
@@ -10,7 +11,9 @@ import { beforeTurnSchema } from '../turn/turn-options.ts'
 export type Prompt = string | NewMessage | readonly NewMessage[]
 
 /** Checked by whoever asks for its messages, as `append` checks them. */
-const promptSchema = z.custom<Prompt>((value) => value !== null, 'must be a text, a message or messages')
+const promptSchema = z
+  .custom<Prompt>((value) => value !== null, 'must be a text, a message or messages')
+  .transform((prompt) => taken(prompt))
 
 const { provider: _provider, ...rendering } = renderSchema.shape
 const before = beforeTurnSchema.shape
@@ -24,7 +27,7 @@ export const prepareSchema = z
     /** The system prompt; sections of `persistentContext` and texts of `injector` stand behind it. */
     system: z.string().optional(),
     /** Definitions of tools, as they go to the provider: counted, and handed back as they are. */
-    tools: z.array(z.unknown()).readonly().optional(),
+    tools: z.array(z.unknown().transform(taken)).readonly().optional(),
     /** What is about to be said. Counted, at the end of `messages`, and not stored. */
     prompt: promptSchema.optional(),
     /** Files, as text, for the prompt. What does not fit is summarized, cut or left out. */

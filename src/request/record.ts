@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { labelSchema, nameSchema } from '../core/check.ts'
 import type { NewMessage } from '../core/message.ts'
 import type { NextStep } from '../core/stop-reason.ts'
+import { taken } from '../core/taken.ts'
 import type { ContextStats } from '../stats.ts'
 import { type StatsOptions, type UsageInput, usageSchema } from '../store-options.ts'
 import type { AppendedTurn } from '../turn/turn-hooks.ts'
@@ -19,7 +20,7 @@ const requestSchema = z.looseObject({
   provider: nameSchema,
   model: nameSchema.optional(),
   system: z.string().optional(),
-  tools: z.array(z.unknown()).readonly().optional(),
+  tools: z.array(z.unknown().transform(taken)).readonly().optional(),
   position: z.int().nonnegative(),
   viewEpoch: z.int().nonnegative(),
   auto: z.boolean().optional(),

@@ -33,7 +33,7 @@ export {
 
 /*
  * The port: whole verbs, each one transaction. SQLite answers at once, other databases with a promise; whoever
- * calls awaits. What comes in was checked at the door. Every verb throws `STORE_CLOSED`, `STORE_BUSY`,
+ * calls awaits. What comes in was checked at the door, and is the caller's: a verb reads all it needs of it before its first await. Every verb throws `STORE_CLOSED`, `STORE_BUSY`,
  * `STORE_CORRUPT` and its like; what else is said at each.
  */
 
@@ -297,6 +297,8 @@ export type FailedAttempt = {
   /** What the summary was to stand for. */
   readonly coveredTokens: number
   readonly summary: SummaryRecord
+  /** `false` for one that ended before its model was asked: it is in no record. */
+  readonly wasAsked?: false
 }
 
 /** What a run is called, and who asked for it. */

@@ -8,6 +8,7 @@ import { readCall, readPreview } from '../config/layers.ts'
 import { runConfig } from '../config/run-config.ts'
 import { check, invalid } from '../core/check.ts'
 import type { AppliedEdit } from '../core/provider-compaction.ts'
+import { taken } from '../core/taken.ts'
 import { UndertextError } from '../errors.ts'
 import { percentOf } from '../events.ts'
 import type { ContextStats } from '../stats.ts'
@@ -141,7 +142,7 @@ export class CompactionVerbs<S extends Storage> extends UsageVerbs<S> {
     const result = await recordProvider(this.storage, id, {
       messageId,
       provider,
-      appliedEdits: appliedEdits as readonly AppliedEdit[],
+      appliedEdits: taken(appliedEdits) as readonly AppliedEdit[],
       excludeTools,
       actor,
       reason,

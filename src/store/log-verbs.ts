@@ -87,6 +87,7 @@ export class LogVerbs<S extends Storage> extends CompactionVerbs<S> {
     checkMessages(messages)
     const previewing =
       previewToolOutputs === undefined ? this.previewing : this.#previewingIf(previewToolOutputs)
+    const holder = lastWithBlock(messages)
     let written: Appended
     try {
       written = await this.storage.append(id, messages, expectedPosition, previewing)
@@ -104,7 +105,7 @@ export class LogVerbs<S extends Storage> extends CompactionVerbs<S> {
     }
     if (!isNew) position = Math.max(position, (await this.requireSession(id)).messageCount)
     const answer = { sessionId: id, messages: appended, position, ...(preview !== undefined && { preview }) }
-    const providerCompaction = await this.recordAppended(id, messages, appended)
+    const providerCompaction = await this.#recordBlock(id, holder, appended)
     return providerCompaction === undefined ? answer : { ...answer, providerCompaction }
   }
 
@@ -140,7 +141,15 @@ export class LogVerbs<S extends Storage> extends CompactionVerbs<S> {
     messages: readonly NewMessage[],
     appended: readonly AppendedMessage[],
   ): Promise<ProviderCompactionResult | undefined> {
-    const holder = lastWithBlock(messages)
+    return this.#recordBlock(sessionId, lastWithBlock(messages), appended)
+  }
+
+  /** `holder`: which of the messages holds the block, or -1. */
+  async #recordBlock(
+    sessionId: string,
+    holder: number,
+    appended: readonly AppendedMessage[],
+  ): Promise<ProviderCompactionResult | undefined> {
     if (holder === -1) return undefined
     try {
       return await this.recordProviderCompaction(sessionId, { messageId: appended[holder]!.id })

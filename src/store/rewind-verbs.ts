@@ -5,6 +5,7 @@ import { check, invalid } from '../core/check.ts'
 import { checkMessages } from '../core/check-messages.ts'
 import { canonicalJson, type Json } from '../core/json.ts'
 import type { NewMessage, ViewMessage } from '../core/message.ts'
+import { taken } from '../core/taken.ts'
 import { isUndertextError, UndertextError } from '../errors.ts'
 import type {
   AppendedMessage,
@@ -85,7 +86,7 @@ export class RewindVerbs<S extends Storage> extends LogVerbs<S> {
       options,
       'rewind',
     )
-    const request = given as Request
+    const request = taken(given) as Request
     const body = operationBody ?? bodyOf(request, operationId, keepCompactions)
     const operation = operationId === undefined ? undefined : { id: operationId, digest: digestOf(body) }
     const once = async (): Promise<{ readonly done: Rewound; readonly append: readonly NewMessage[] }> => {
@@ -172,7 +173,7 @@ function messagesOf(append: unknown): readonly NewMessage[] {
   if (append === undefined || (Array.isArray(append) && append.length === 0)) return []
   checkMessages(append, 'append')
   // Other work is awaited before they are written: what was checked is what is stored.
-  return structuredClone(append)
+  return taken(append)
 }
 
 /** Where a point stands in a view. */

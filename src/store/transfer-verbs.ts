@@ -1,5 +1,6 @@
 import { check, invalid, isIterable } from '../core/check.ts'
 import type { HistoryRecord } from '../core/history/records.ts'
+import { taken } from '../core/taken.ts'
 import type { HistoryRecords } from '../history/checked-records.ts'
 import type { RestoreOptions, SessionRestore } from '../history/restore-session.ts'
 import type { ImportEvents } from '../import/import-event.ts'
@@ -29,13 +30,15 @@ export class TransferVerbs<S extends Storage> extends SessionVerbs<S> {
     events: ImportEvents,
     options: ImportOptions,
   ): Promise<SessionImport> {
+    // What the caller does with them while the code is loaded is not part of the import.
+    const given = { events: Array.isArray(events) ? taken(events) : events, options: taken(options) }
     const { importSession } = await import('../import/import-session.ts')
     const host = {
       storage: this.storage,
       estimator: this.estimators.standard.name,
       recordAppended: this.recordAppended.bind(this),
     }
-    return importSession(host, checkId(sessionId), events, options)
+    return importSession(host, checkId(sessionId), given.events, given.options)
   }
 
   /**
@@ -68,9 +71,10 @@ export class TransferVerbs<S extends Storage> extends SessionVerbs<S> {
    * another moment, `ESTIMATOR_UNKNOWN`, `INVALID_INPUT`, `ABORTED`, and what the records throw.
    */
   async restoreSession(records: HistoryRecords, options: RestoreOptions = {}): Promise<SessionRestore> {
+    const given = { records: Array.isArray(records) ? taken(records) : records, options: taken(options) }
     const { restoreSchema, restoreSession } = await import('../history/restore-session.ts')
-    const checked = check(restoreSchema, options, 'restoreSession')
-    if (!isIterable(records)) throw invalid('restoreSession: records must be iterable')
+    const checked = check(restoreSchema, given.options, 'restoreSession')
+    if (!isIterable(given.records)) throw invalid('restoreSession: records must be iterable')
     const host = {
       storage: this.storage,
       admit: ({ estimator, config }: { estimator: string; config?: unknown }, sessionId: string) => {
@@ -78,6 +82,6 @@ export class TransferVerbs<S extends Storage> extends SessionVerbs<S> {
         this.estimatorNamed(estimator, sessionId)
       },
     }
-    return restoreSession(host, records, checked)
+    return restoreSession(host, given.records, checked)
   }
 }

@@ -71,6 +71,8 @@ export interface SummaryRequest {
   /** Why the answer before this one was not taken; absent at the first attempt. See `Summarizer.asksAgain`. */
   readonly retryOf?: AnswerProblem
   readonly signal?: AbortSignal
+  /** See `Summarizer.announcesCalls`. */
+  readonly calling?: () => Promise<void>
 }
 
 /** Tokens a summary cost. `inputTokens` counts those read from and written to a provider's cache too. */
@@ -115,6 +117,11 @@ export interface Summarizer {
    * taken is asked for once more, with half the length. Default false: the same question would get the same answer.
    */
   readonly asksAgain?: boolean
+  /**
+   * Whether it calls and awaits `calling` of its request before it asks its model. What fails before that is no attempt: it is in no record
+   * and opens no circuit. Default false: its model counts as asked when `summarize` is called.
+   */
+  readonly announcesCalls?: boolean
   /**
    * Whether it can write with this provider and model, as a caller's config names them. Where it says no, the extractive
    * summarizer writes. Default: it can.

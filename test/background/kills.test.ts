@@ -70,6 +70,7 @@ describe('F4-04 a process that is killed', () => {
       const next = await open(asked, { file })
       const { phases } = listen(next)
       await vi.waitFor(async () => expect((await next.getJob(id)).state).toBe('done'), 5_000)
+      await next.whenIdle(S)
       expect(phases()).toEqual(['started', 'completed'])
       expect(await next.getJob(id)).toMatchObject({ attempts: 2 })
       expect(asked.asked).toHaveLength(1)

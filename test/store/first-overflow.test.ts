@@ -18,6 +18,6 @@ describe('an overflow that is the first report of a model', () => {
     const result = (await store.compactSession('s', { trigger: 'overflow' }))!
     expect(result.targetTokens).toBeGreaterThan(4_000)
     expect(result).toMatchObject({ reachedTarget: true, fits: true })
-    expect(store.needsCompaction('s')).toBe(false)
+    expect(await store.needsCompaction('s')).toBe(false)
   })
 })

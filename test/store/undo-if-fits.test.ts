@@ -194,8 +194,8 @@ describe('another model is chosen', () => {
         say('assistant', units(60)),
       ])
     const original = await store.getEffectiveHistory('s')
-    expect(store.needsCompaction('s', large.provider, large.model)).toBe(false)
-    expect(store.needsCompaction('s', small.provider, small.model)).toBe(true)
+    expect(await store.needsCompaction('s', large.provider, large.model)).toBe(false)
+    expect(await store.needsCompaction('s', small.provider, small.model)).toBe(true)
 
     const run = await store.compactSession('s', small)
     expect(run).toMatchObject({ compacted: true, fits: true, reachedTarget: true })

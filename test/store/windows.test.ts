@@ -25,12 +25,12 @@ it("a store's window decides when compaction is due, and how far it goes", async
   await using store = await openStore(':memory:', { contextWindows: windows, estimator: 'neurolink' })
   // 60 messages of 100 units: 6,900 tokens and 264 of framing. 8,000 leaves 5,200 for the input.
   await store.append('s', chat(30, 100))
-  expect(store.needsCompaction('s', 'openai')).toBe(false)
-  expect(store.needsCompaction('s', 'ollama')).toBe(true)
+  expect(await store.needsCompaction('s', 'openai')).toBe(false)
+  expect(await store.needsCompaction('s', 'ollama')).toBe(true)
   const done = await store.compactSession('s', { provider: 'ollama', model: 'llama3' })
   expect(done!.targetTokens).toBe(2_080)
   expect(done!.reachedTarget).toBe(true)
-  expect(store.needsCompaction('s', 'ollama')).toBe(false)
+  expect(await store.needsCompaction('s', 'ollama')).toBe(false)
 })
 
 it('says where the reserve for the answer comes from', async () => {

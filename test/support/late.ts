@@ -1,6 +1,8 @@
 /** Waits with the timer there was when this module was loaded: a test may replace the timers. */
 const realTimeout = globalThis.setTimeout
-const wait = (ms: number): Promise<void> => new Promise((resolve) => realTimeout(resolve, ms))
+const realImmediate = globalThis.setImmediate
+const wait = (ms: number): Promise<void> =>
+  new Promise((resolve) => (ms > 0 ? realTimeout(resolve, ms) : realImmediate(resolve)))
 
 /** How late each verb begins, and how late it returns after its work, milliseconds. */
 export type Delays = { readonly before: () => number; readonly after: () => number }

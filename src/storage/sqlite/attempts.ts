@@ -113,12 +113,19 @@ export function recordFailure(
   })
 }
 
-/** Marks attempts as expired that nobody works on any more, within the caller's transaction. */
-export function expireAttempts(connection: Connection, session: number, exceptRun: string): void {
+/** Whether attempts of a session, or of any, are noted as going on. */
+export function hasRunning(connection: Connection, session?: number): boolean {
+  const running = "select 1 from undertext_compactions where status = 'running'"
+  if (session === undefined) return connection.get(`${running} limit 1`) !== undefined
+  return connection.get(`${running} and session = ? limit 1`, session) !== undefined
+}
+
+/** Marks attempts as expired that nobody works on any more, but those of one run, within the caller's transaction. */
+export function expireAttempts(connection: Connection, session: number, exceptRun: string | undefined): void {
   const rows = connection.all(
-    "select no, run from undertext_compactions where session = ? and status = 'running' and run <> ?",
+    "select no, run from undertext_compactions where session = ? and status = 'running' and run is not ?",
     session,
-    exceptRun,
+    exceptRun ?? null,
   )
   for (const [no, run] of rows) {
     connection.run(

@@ -11,7 +11,7 @@ import { writeAudit } from './audit.ts'
 import { writeCompaction } from './compaction-row.ts'
 import type { Connection } from './connection.ts'
 import { settleJob } from './jobs.ts'
-import { clearLease, leaseOf } from './lease.ts'
+import { clearLease, expireDead, leaseOf } from './lease.ts'
 import { viewIndex } from './planning.ts'
 import { insertReplacements, refreshShown } from './replacements.ts'
 import { encodeFlags, encodeKind, encodeRole } from './row-codec.ts'
@@ -66,6 +66,7 @@ export function commitRun(
       connection.run('update undertext_sessions set undone_automatic = 0 where no = ?', session.no)
     for (const attempt of run.failed) recordFailure(connection, session, run, attempt)
     if (lease !== undefined) clearLease(connection, session.no)
+    else expireDead(connection, session.no)
   })
 }
 

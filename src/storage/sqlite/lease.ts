@@ -1,6 +1,6 @@
 import { isHeld, LEASE_MS } from '../../process.ts'
 import type { Lease } from '../storage.ts'
-import { expireAttempts } from './attempts.ts'
+import { expireAttempts, hasRunning } from './attempts.ts'
 import type { Connection } from './connection.ts'
 import { readSession, requireSession } from './sessions.ts'
 
@@ -23,10 +23,37 @@ export function clearLease(connection: Connection, session: number): void {
   )
 }
 
-/** The lease on a session that still counts. */
+/** Marks attempts of a session as expired whose run has no lease that counts, within the caller's transaction. */
+export function expireDead(connection: Connection, session: number): void {
+  const lease = leaseOf(connection, session)
+  expireAttempts(connection, session, lease !== undefined && isAlive(lease) ? lease.runId : undefined)
+}
+
+/** The same in a transaction of its own, when there are any. */
+export function endDead(connection: Connection, verb: string, id: string): void {
+  const no = connection.readOne(verb, () => {
+    const session = readSession(connection, id)
+    return session !== undefined && hasRunning(connection, session.no) ? session.no : undefined
+  })
+  if (no !== undefined) connection.write(verb, () => expireDead(connection, no))
+}
+
+/** The same in all sessions, when a store is opened. */
+export function expireAllDead(connection: Connection): void {
+  if (!connection.readOne('openStore', () => hasRunning(connection))) return
+  connection.write('openStore', () => {
+    const sql = "select distinct session from undertext_compactions where status = 'running'"
+    for (const [session] of connection.all(sql)) expireDead(connection, session as number)
+  })
+}
+
+/** The lease on a session that still counts. Where there is none, no attempt goes on. */
 export function leaseInTheWay(connection: Connection, id: string): Lease | undefined {
   const lease = connection.readOne('compactSession', () => leaseWhere(connection, 'id', id))
-  if (lease === undefined || !isAlive(lease)) return undefined
+  if (lease === undefined || !isAlive(lease)) {
+    endDead(connection, 'compactSession', id)
+    return undefined
+  }
   if (endsTooLate(lease)) connection.write('compactSession', () => shorten(connection, id, lease))
   return lease
 }

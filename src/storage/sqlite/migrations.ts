@@ -100,4 +100,7 @@ export const MIGRATIONS: readonly (readonly string[])[] = [
     "ALTER TABLE `undertext_sessions` ADD `undone_automatic` integer DEFAULT 0 NOT NULL;",
     "CREATE INDEX `undertext_messages_inserted` ON `undertext_messages` (`inserted_by`) WHERE inserted_by is not null;",
   ], // 0009_undo_and_rewind
+  [
+    "CREATE INDEX `undertext_compactions_running` ON `undertext_compactions` (`session`) WHERE status = 'running';",
+  ], // 0010_running_attempts
 ]

@@ -201,6 +201,8 @@ export const compactions = sqliteTable(
     index('undertext_compactions_run').on(table.run),
     /** What summaries cost in a window of time. */
     index('undertext_compactions_summaries').on(table.createdAt).where(sql`summarizer is not null`),
+    /** Attempts that go on, or whose process died. */
+    index('undertext_compactions_running').on(table.session).where(sql`status = 'running'`),
   ],
 )
 

@@ -11,6 +11,7 @@ import { writeAudit } from './audit.ts'
 import { loadCompactions, type StoredCompaction } from './compactions.ts'
 import type { Connection, Row } from './connection.ts'
 import { blobPlaces } from './content-codec.ts'
+import { endDead } from './lease.ts'
 import { guardProblems } from './migrate.ts'
 import { type Recounted, recountRows } from './recount.ts'
 import { countAll, resetCounters, writeRecounted } from './reestimate.ts'
@@ -54,6 +55,8 @@ export function verifySession(
     writeAudit(connection, session.no, { event: 'repaired', detail: { findings: findings.length } })
     return { findings, repaired: true }
   }
+  // An attempt whose process died is none that goes on, whoever looks first.
+  if (!connection.readonly) endDead(connection, 'verifySession', id)
   return repair ? connection.write('verifySession', look) : connection.read('verifySession', look)
 }
 

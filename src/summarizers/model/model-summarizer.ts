@@ -100,6 +100,7 @@ export function modelSummarizer(options: ModelSummarizerOptions): Summarizer {
     name,
     usesModel: true,
     asksAgain: true,
+    announcesCalls: true,
     inputTokensFor: (request) => roomFor(checked, request),
     tokensPerMessage: MESSAGE_LINE_TOKENS,
     ...(canUse !== undefined && { canUse }),
@@ -116,6 +117,7 @@ async function summarizeWith(options: Checked, request: SummaryRequest): Promise
       files: filesWithin(request.files, inputRoom(options, request) * FILES_SHARE),
     }),
   )
+  await request.calling?.()
   const timeout = new AbortController()
   const timer =
     timeoutMs === undefined ? undefined : setTimeout(() => timeout.abort(), Math.min(timeoutMs, MAX_TIMER_MS))

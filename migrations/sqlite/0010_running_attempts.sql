@@ -1,0 +1,1 @@
+CREATE INDEX `undertext_compactions_running` ON `undertext_compactions` (`session`) WHERE status = 'running';
