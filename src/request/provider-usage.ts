@@ -76,12 +76,7 @@ function camelCaseUsage(usage: Fields, input: number, output: unknown): Reported
   if (isFields(ofAiSdk)) return ofTotal(input, ofAiSdk.cacheReadTokens, ofAiSdk.cacheWriteTokens, output)
   const details = (Array.isArray(ofAgents) ? ofAgents : [ofAgents]).filter(isFields)
   const sum = (name: string) => details.reduce((all, one) => all + (countOf(one[name]) ?? 0), 0)
-  return ofTotal(
-    input,
-    usage.cachedInputTokens ?? sum('cached_tokens'),
-    sum('cache_write_tokens'),
-    output,
-  )
+  return ofTotal(input, usage.cachedInputTokens ?? sum('cached_tokens'), sum('cache_write_tokens'), output)
 }
 
 /** The forms of providers. */
