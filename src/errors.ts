@@ -13,6 +13,7 @@ export interface Failures {
   ILLEGAL_BOUNDARY: { sessionId: string; why: string; messageIds: readonly string[]; stage?: string }
   PENDING_TOOL_CALLS: { sessionId: string; messageIds: readonly string[] }
   HAS_ACTIVE_DEPENDENTS: { sessionId: string; compactionId: string; dependents: readonly string[] }
+  BRANCH_MOVED: { sessionId: string; compactionId: string; messageId: string }
   INPUT_NOT_VISIBLE: { sessionId: string; compactionId: string; why: string; missing: readonly string[] }
   STAGE_FAILED: { sessionId: string; stage: string; error: string }
   COMPACTION_IN_PROGRESS: { sessionId: string; runId: string; expiresAt: number }
@@ -122,6 +123,8 @@ const SENTENCES: { readonly [C in ErrorCode]: (facts: Failures[C]) => string } =
     `Tool calls at the end of the session still wait for their results, so their messages stay: ${named(messageIds)}.`,
   HAS_ACTIVE_DEPENDENTS: ({ compactionId, dependents }) =>
     `Compaction ${compactionId} cannot be undone alone: others in force build on it (${named(dependents)}). Undo those first, or pass { cascade: true }.`,
+  BRANCH_MOVED: ({ compactionId, messageId }) =>
+    `Messages were appended after rewind ${compactionId}, from ${JSON.stringify(messageId)} on. Rewind to that one first to have the former conversation alone, or pass { both: true } to have both, the former one first.`,
   INPUT_NOT_VISIBLE: ({ compactionId, why, missing }) =>
     `Compaction ${compactionId} cannot be put back now (${why})${missing.length > 0 ? `: ${named(missing)}` : ''}. { cascade: true } puts back first what it builds on.`,
   STAGE_FAILED: ({ sessionId, stage, error }) =>
@@ -231,7 +234,8 @@ export function standingFor<E extends UndertextError>(error: E, original: unknow
 }
 
 /**
- * What a stage, a strategy or a summarizer of the application threw, where an error of ours tells of it; else `undefined`. It is no
+ * What a stage, a strategy or a summarizer of the application, the AI SDK or a provider threw, where an error of ours stands for it; else
+ * `undefined`. It is no
  * `cause`, which whoever prints an error prints too: its words may quote the conversation.
  */
 export function originalErrorOf(error: unknown): unknown {
@@ -240,7 +244,7 @@ export function originalErrorOf(error: unknown): unknown {
 
 /**
  * The request does not fit the model, whatever compaction did: the end of a recovery, thrown in place of the
- * provider's own error, which is its `cause`. `isContextOverflowError` says false of it, so that nobody starts over.
+ * provider's own error, which `originalErrorOf` returns. `isContextOverflowError` says false of it, so that nobody starts over.
  * Source: checklist S2-021, S2-U02.
  */
 export class ContextBudgetExceededError extends UndertextError<'CONTEXT_BUDGET_EXCEEDED'> {

@@ -36,11 +36,16 @@ const fieldsSchema = {
 }
 export const createSchema = z.strictObject({ id: nameSchema.optional(), ...fieldsSchema })
 export const updateSchema = z.strictObject(fieldsSchema)
+/** SQLite takes no pattern of more than 50,000 bytes. */
+const LONGEST_SEARCH = 10_000
+
 export const listSchema = z.strictObject({
   owner: nameSchema.optional(),
   archived: z.boolean().default(false),
   limit: z.int().positive().max(10_000).default(50),
   after: nameSchema.optional(),
+  /** Only sessions whose id or title contains this text, in whatever case. */
+  search: z.string().min(1).max(LONGEST_SEARCH).optional(),
 })
 export const appendSchema = z.strictObject({
   expectedPosition: z.int().nonnegative().optional(),
@@ -59,7 +64,7 @@ export const purgeSchema = z.strictObject({
   clearFiles: z.boolean().default(true),
   ...authorshipSchema.shape,
 })
-/** What a rewind hides from: the first visible row, none, or a certain one. */
+/** Where a rewind goes back to: before the first message, before none, or before a certain one. */
 export const rewindPointSchema = z.union(
   [z.enum(['start', 'end']), z.strictObject({ messageId: nameSchema })],
   "must be 'start', 'end' or { messageId }",
@@ -68,6 +73,7 @@ export const rewindPointSchema = z.union(
 export const rewindSchema = z.strictObject({
   from: z.unknown(),
   append: z.unknown().optional(),
+  keepCompactions: z.boolean().default(false),
   expectedPosition: z.int().nonnegative().optional(),
   operationId: nameSchema.optional(),
   operationBody: z
@@ -98,7 +104,12 @@ export const sourcesSchema = z.strictObject({
   limit: z.int().positive().optional(),
 })
 export const historySchema = z.strictObject({ provenance: z.boolean().default(false) })
-export const undoSchema = z.strictObject({ cascade: z.boolean().default(false), ...authorshipSchema.shape })
+export const redoSchema = z.strictObject({ cascade: z.boolean().default(false), ...authorshipSchema.shape })
+export const undoSchema = z.strictObject({
+  ...redoSchema.shape,
+  /** Undo a rewind although messages were appended after it: the former ones show before them. */
+  both: z.boolean().default(false),
+})
 export const statsSchema = z.strictObject({
   threshold: shareSchema.optional(),
   /** Tokens at which compaction is due, instead of `threshold`. */
@@ -223,6 +234,7 @@ export type OverflowInput = z.input<typeof overflowSchema>
 export type LimitInput = z.input<typeof limitSchema>
 export type ProviderCompactionInput = z.input<typeof providerCompactionSchema>
 export type UndoOptions = z.input<typeof undoSchema>
+export type RedoOptions = z.input<typeof redoSchema>
 export type UndoIfFitsOptions = z.input<typeof undoIfFitsSchema>
 export type CheckedUndoIfFits = z.output<typeof undoIfFitsSchema>
 export type StatsOptions = PendingRequest & {

@@ -95,6 +95,8 @@ export class Background {
     const resolved = configuration.ofSession(session.config)
     const { settings } = resolved
     if (!settings.auto || stats.usageRatio < softThreshold(resolved, stats)) return
+    // What a user undid is not repeated before the request does not fit.
+    if (session.undoneAutomatic > 0 && stats.withinBudget) return
     const config = runConfig(configuration, session, { trigger: 'auto' })
     if (config === undefined) return
     const asksModel = mayAskModel(config)

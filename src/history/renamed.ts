@@ -68,6 +68,11 @@ export class Renaming {
           status: one.status === 'running' ? 'expired' : one.status,
           ...(one.params !== undefined && { params: within<JsonObject>(one.params) }),
           ...(one.requires !== undefined && { requires: one.requires.map((part) => this.#required(part)) }),
+          ...(one.lifts !== undefined && { lifts: one.lifts.map(names) }),
+          ...(one.restores !== undefined && { restores: one.restores.map(names) }),
+          ...(one.turned !== undefined && {
+            turned: { lifted: one.turned.lifted.map(names), restored: one.turned.restored.map(names) },
+          }),
         }),
       ),
       audit: head.audit.map((one) => ({

@@ -67,6 +67,8 @@ export type Session = {
   readonly visibleSizes: Sizes
   readonly hidden: { readonly condensed: number; readonly truncated: number; readonly byHand: number }
   readonly activeCompactions: number
+  /** Automatic compactions that a user undid since one was made last. */
+  readonly undoneAutomatic: number
   readonly version: number
   readonly viewEpoch: number
 }
@@ -83,6 +85,7 @@ export type SessionFigures = Pick<
   | 'visibleSizes'
   | 'hidden'
   | 'activeCompactions'
+  | 'undoneAutomatic'
   | 'viewEpoch'
 >
 
@@ -142,6 +145,8 @@ export type SessionQuery = {
   readonly limit: number
   /** The id of the session after which to go on. */
   readonly after: string | undefined
+  /** What the id or the title contains, in whatever case. */
+  readonly search: string | undefined
 }
 
 export type AppendedMessage = {
@@ -182,7 +187,7 @@ export type Previewing = {
   begin(session: SessionSaid): PreviewRun
 }
 
-/** From where on a rewind hides: the first visible row, a certain one, or none. */
+/** From where on a rewind hides: the first message, a certain row, or none. */
 export type RewindPoint = 'start' | 'end' | { readonly messageId: string }
 
 /** An id of the caller's, and a digest of what is asked for under it. */
@@ -191,6 +196,8 @@ export type RewindOperation = { readonly id: string; readonly digest: string }
 /** What a rewind does, and what must be true for it. */
 export type RewindRequest = {
   readonly from: RewindPoint
+  /** Whether compactions that lie entirely before the point stay as they are. */
+  readonly keepCompactions: boolean
   readonly append: readonly NewMessage[]
   readonly expectedPosition: number | undefined
   /** The session that `from` and `append` were made for, `null` when there was none; absent when they hold whatever it is now. */
@@ -325,6 +332,10 @@ export type Compaction = {
   readonly params: { readonly [name: string]: Json | undefined }
   /** Which rows it hid, exactly; replacing compactions hide none. */
   readonly coverage: Coverage
+  /** Ids of the compactions that a rewind takes out of force; its undo puts them back. */
+  readonly lifts?: readonly string[]
+  /** Ids of the compactions, undone meanwhile, that a rewind brings back into force; its undo undoes them again. */
+  readonly restores?: readonly string[]
   readonly rowsHidden: number
   readonly partsReplaced: number
   readonly rowsInserted: number
@@ -361,6 +372,8 @@ export type AuditEntry = {
 
 export type UndoRequest = Authorship & {
   readonly cascade: boolean
+  /** Whether a rewind is undone although messages were appended after it. */
+  readonly both: boolean
   /** The import that asks for it, since its source's system did the same; the audit's detail says so. */
   readonly source?: string
 }
@@ -373,6 +386,13 @@ export type UndoOutcome = {
   readonly compactionIds: readonly string[]
   readonly rows: number
   readonly parts: number
+  /** Ids of the compactions that rewinds among them turned with themselves, in the order it was done; absent for none. */
+  readonly turnedWith?: readonly string[]
+  /**
+   * What the id names and the verb could not turn, and its status: attempts that were never in force, and, at a redo by the id of a
+   * run, members that its last undo did not undo. Absent for none.
+   */
+  readonly notTurned?: readonly { readonly compactionId: string; readonly status: CompactionStatus }[]
 }
 
 /** Which compactions may be taken out of force, and for which model figures are read. */

@@ -45,7 +45,12 @@ const CASES: readonly (readonly [string, string, unknown, Tokens])[] = [
   ['its usage', 'openai', chat, [400, 600, 0, 20]],
   ['Chat Completions of another provider', 'my-proxy', { usage: chat }, [400, 600, 0, 20]],
   ['Responses', 'openai', { object: 'response', usage: responses }, [400, 600, 0, 20]],
-  ['the last event of a stream of Responses', 'openai', { response: { usage: responses } }, [400, 600, 0, 20]],
+  [
+    'the last event of a stream of Responses',
+    'openai',
+    { response: { usage: responses } },
+    [400, 600, 0, 20],
+  ],
   ['Anthropic', 'anthropic', { type: 'message', usage: anthropic }, [100, 600, 300, 20]],
   ['its usage without a cache', 'anthropic', { input_tokens: 100, output_tokens: 20 }, [100, 0, 0, 20]],
   ['Gemini', 'google', { candidates: [], usageMetadata: gemini }, [400, 600, 0, 20]],
@@ -106,7 +111,12 @@ const CASES: readonly (readonly [string, string, unknown, Tokens])[] = [
   ],
   ['Ollama', 'ollama', { message: {}, prompt_eval_count: 1_000, eval_count: 20 }, [1_000, 0, 0, 20]],
   ['Cohere', 'cohere', { usage: { tokens: { input_tokens: 1_000, output_tokens: 20 } } }, [1_000, 0, 0, 20]],
-  ['figures of our own', 'openai', { inputTokens: 400, cacheReadTokens: 600, outputTokens: 20 }, [400, 600, 0, 20]],
+  [
+    'figures of our own',
+    'openai',
+    { inputTokens: 400, cacheReadTokens: 600, outputTokens: 20 },
+    [400, 600, 0, 20],
+  ],
 ]
 
 it.each(CASES)('%s: its usage is read out of what came', async (_, provider, usage, tokens) => {
