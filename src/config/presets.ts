@@ -4,7 +4,6 @@ import { PRUNE_MINIMUM_SAVINGS, PRUNE_PLACEHOLDER, PRUNE_PROTECT_TOKENS } from '
 import { KEEP_RECENT_RATIO } from '../core/stages/summarize.ts'
 import { TRUNCATION_FRACTION } from '../core/stages/truncate.ts'
 import { NINE_SECTIONS } from '../summarizers/summarizer.ts'
-import type { ResolvedConfig } from './resolve.ts'
 import type { LayerValues, PresetName } from './settings.ts'
 import { MAX_RETAINED_MESSAGES } from './stages.ts'
 
@@ -97,9 +96,4 @@ export const PRESETS: { readonly [P in PresetName]: LayerValues } = {
     warningLevels: [0.8],
     summarySections: NCA_SECTIONS,
   },
-}
-
-/** Whether the preset `neurolink` was chosen, which takes a name: then what its documentation prints counts as printed. */
-export function isNeurolink({ settings }: Pick<ResolvedConfig, 'settings'>): boolean {
-  return settings.preset === 'neurolink'
 }

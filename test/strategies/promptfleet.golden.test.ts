@@ -1,5 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import { type ChatMessage, estimatePromptfleetMessages, slidingWindow } from '../../src/index.ts'
+import {
+  type ChatMessage,
+  createStrategy,
+  estimatePromptfleetMessages,
+  slidingWindow,
+} from '../../src/index.ts'
 import { goldenCases, placesIn } from './golden.ts'
 
 /* The cases of seed 001's system. Over arrays the estimator `promptfleet` counts as its functions do. */
@@ -34,6 +39,37 @@ describe.skipIf(golden === undefined)('promptfleet-sliding-window', () => {
     const result = await window.apply(withIds(input.messages), input)
     expect(placesIn(result.messages)).toEqual([0, 5])
     expect(result.overBudget).toBe(true)
+  })
+
+  it.each(cases)(
+    'S1-03 S1-09 $id $name, as createStrategy has it by default',
+    async ({ input, expected }) => {
+      const result = await createStrategy('sliding_window', { estimator: 'promptfleet' }).apply(
+        withIds(input.messages),
+        input,
+      )
+      expect(placesIn(result.messages)).toEqual(expected.kept)
+      expect([result.overBudget, result.tokensAfter <= input.availableForHistory]).toEqual([false, true])
+    },
+  )
+
+  it('S1-03 S1-15 the kinds of a configuration fit any budget that the system message fits', async () => {
+    const messages = withIds([
+      { role: 'system', content: 'Be brief.' },
+      ...Array.from({ length: 12 }, (_, at) => ({
+        role: at % 2 === 0 ? 'user' : 'assistant',
+        content: `${at} `.padEnd(at === 11 ? 2_000 : 80, 'word '),
+      })),
+    ])
+    const least = estimatePromptfleetMessages(messages.slice(0, 1) as never)
+    for (const kind of ['sliding_window', 'priority_based'] as const)
+      for (let availableForHistory = least; availableForHistory < least + 900; availableForHistory += 7) {
+        const result = await createStrategy(kind, { estimator: 'promptfleet' }).apply(messages, {
+          availableForHistory,
+        })
+        expect(result.overBudget).toBe(false)
+        expect(estimatePromptfleetMessages(result.messages as never)).toBeLessThanOrEqual(availableForHistory)
+      }
   })
 
   it('covers all 9 cases', () => expect(cases).toHaveLength(9))

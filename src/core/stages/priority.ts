@@ -39,8 +39,11 @@ export const priorityShape = {
     .array(z.enum(Object.keys(PROTECTED) as [ProtectedClass, ...ProtectedClass[]]))
     .readonly()
     .optional(),
-  /** What stays of the newest turn whatever it scores: all of it (default), or its request alone, as seed 001's scores have it. */
-  keepNewest: z.enum(['turn', 'request']).optional(),
+  /**
+   * What stays of the newest turn whatever it scores: all of it (default), its request alone, as seed 001's scores have it, or nothing, so
+   * that what is left always fits besides system messages and what is protected.
+   */
+  keepNewest: z.enum(['turn', 'request', 'nothing']).optional(),
   /** Scores by others, such as `getImportance` gives with a scorer of the application's own. What they do not name is scored as always. */
   scores: z
     .array(z.object({ messageIds: z.array(z.string()).readonly(), importance: z.number().min(0).max(1) }))
@@ -137,7 +140,7 @@ type SelectionOptions = {
   readonly weights: ImportanceWeights
   readonly order: 'score' | 'scorePerToken'
   readonly protect: readonly ProtectedClass[]
-  readonly keepNewest: 'turn' | 'request'
+  readonly keepNewest: 'turn' | 'request' | 'nothing'
 }
 
 /** The greedy choice itself. `groups` are those of the view. Goes through each group once, so it always ends. */
@@ -181,7 +184,8 @@ function isFixed(row: ViewRow): boolean {
 }
 
 /** From the newest request on, and of several requests in a row the newest alone: what came last stays, a row of questions need not. */
-function newestRows(view: View, keepNewest: 'turn' | 'request'): ReadonlySet<number> {
+function newestRows(view: View, keepNewest: 'turn' | 'request' | 'nothing'): ReadonlySet<number> {
+  if (keepNewest === 'nothing') return new Set()
   const last = view.rows.length - 1
   const request = view.rows.findLastIndex(isRequest)
   if (request < 0) return new Set([last])
