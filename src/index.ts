@@ -3,6 +3,7 @@ export type { PendingSummary } from './compaction/planned-run.ts'
 export { CompactionPreview, type PlannedCompaction } from './compaction/preview.ts'
 export type { BlockOutcome, ProviderCompactionResult } from './compaction/record-provider.ts'
 export type { CompactionOutline, CompactionResult, FailedSummary, IdleReason } from './compaction/result.ts'
+export { PREPARE_WAIT_MS } from './compaction/waiting.ts'
 export {
   DEFAULT_BACKGROUND_MIN_INTERVAL_MS,
   DEFAULT_BACKGROUND_THRESHOLD,
@@ -438,7 +439,6 @@ export {
   truncateWithSlidingWindow,
 } from './plain/truncate-with-sliding-window.ts'
 export type { PrepareRequestOptions, Prompt } from './request/options.ts'
-export { PREPARE_WAIT_MS } from './request/prepare.ts'
 export type { PreparedFiles, PreparedRequest, RenderedMessage } from './request/prepared.ts'
 export type { RecordedResponse, ResponseInput } from './request/record.ts'
 export { OVERFLOW_TARGET } from './request/recovery.ts'
@@ -454,6 +454,7 @@ export type {
   LimitKind,
   ModelUsage,
   NamedLimit,
+  Purged,
   RewindPoint,
   Session,
   Trigger,
@@ -481,6 +482,8 @@ export type {
   OverflowInput,
   PreviewOptions,
   ProviderCompactionInput,
+  PurgeOptions,
+  RedoOptions,
   SessionChange,
   SessionInput,
   StatsOptions,

@@ -38,7 +38,13 @@ export type ContextStats = {
   readonly estimatedInputTokens: number
   readonly availableInputTokens: number
   readonly usageRatio: number
+  /** Whether compaction is due: usage is at the threshold, and nothing holds it back. */
   readonly shouldCompact: boolean
+  /**
+   * Present when usage is at the threshold and compaction is not due all the same: a user undid an automatic one. It is due again
+   * when the request does not fit, and as usual after the user compacts.
+   */
+  readonly heldBack?: true
   /** Messages of the view. */
   readonly messageCount: number
   readonly withinBudget: boolean
@@ -155,11 +161,12 @@ export function contextStats(
     threshold,
   })
   const { calibration = NO_CALIBRATION, measurement } = readings
+  const isHeldBack = figures.undoneAutomatic > 0 && budget.shouldCompact && budget.withinBudget
   const stats: { -readonly [K in keyof ContextStats]: ContextStats[K] } = {
     estimatedInputTokens: budget.estimatedInputTokens,
     availableInputTokens: budget.availableInputTokens,
     usageRatio: budget.usageRatio,
-    shouldCompact: budget.shouldCompact,
+    shouldCompact: budget.shouldCompact && !isHeldBack,
     messageCount: figures.visibleCount,
     withinBudget: budget.withinBudget,
     breakdown: budget.breakdown,
@@ -191,6 +198,7 @@ export function contextStats(
       target,
     }),
   }
+  if (isHeldBack) stats.heldBack = true
   if (chosen.model !== undefined) stats.model = chosen.model
   if (readings.learned.input !== undefined) stats.inputLimit = readings.learned.input
   if (target > 0) stats.contextWindowTarget = target

@@ -141,7 +141,7 @@ export const compactionConfigSchema = z
      * the stages that need no model.
      */
     whenBusy: z.enum(['refuse', 'withoutModel']).optional(),
-    /** How long to wait for another process's run, milliseconds. Default 30,000. */
+    /** How long to wait for other runs, of this process and of others, milliseconds. Default 30,000. */
     waitMs: z.int().nonnegative().optional(),
     signal: z.instanceof(AbortSignal).optional(),
   })

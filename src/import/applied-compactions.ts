@@ -142,7 +142,7 @@ export class AppliedCompactions {
 
   #request(reason = this.#run.reason): Omit<UndoRequest, 'cascade'> {
     const { actor, source } = this.#run
-    return { actor, reason, source }
+    return { actor, reason, source, both: true }
   }
 
   /** One that was imported already: by this import, or one before it. */

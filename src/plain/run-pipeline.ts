@@ -55,6 +55,7 @@ const NO_SESSION: Snapshot['session'] = {
   visibleSizes: NO_SIZES,
   hidden: { condensed: 0, truncated: 0, byHand: 0 },
   activeCompactions: 0,
+  undoneAutomatic: 0,
   version: 0,
   viewEpoch: 0,
 }

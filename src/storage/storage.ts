@@ -67,6 +67,8 @@ export type Session = {
   readonly visibleSizes: Sizes
   readonly hidden: { readonly condensed: number; readonly truncated: number; readonly byHand: number }
   readonly activeCompactions: number
+  /** Automatic compactions that a user undid since one was made last. */
+  readonly undoneAutomatic: number
   readonly version: number
   readonly viewEpoch: number
 }
@@ -83,6 +85,7 @@ export type SessionFigures = Pick<
   | 'visibleSizes'
   | 'hidden'
   | 'activeCompactions'
+  | 'undoneAutomatic'
   | 'viewEpoch'
 >
 
@@ -101,18 +104,19 @@ export type StagedSession = {
   readonly id: string
   readonly fields: SessionFields
   readonly estimator: string
-  /** Who brings it in, see `LEASE_HOLDER`. */
+  /** Who brings it in, see `LEASE_HOLDER`, and until when that counts unless it is renewed; milliseconds since 1970. */
   readonly holder: string
-  /** The one it has, where it was a session of a store before. */
-  readonly incarnation?: string | undefined
+  readonly expiresAt: number
+  /** The first of these that no session has, where it was a session of a store before. */
+  readonly incarnations?: readonly string[] | undefined
 }
 
 /** A session that is on its way. */
 export type Staged = {
   readonly id: string
   readonly holder: string
-  /** When something was last written to it, milliseconds since 1970. */
-  readonly updatedAt: number
+  /** When its lease ends; where it has none, when something was last written to it. Milliseconds since 1970. */
+  readonly expiresAt: number
 }
 
 /** What a staged session gets with its name. */
@@ -141,6 +145,8 @@ export type SessionQuery = {
   readonly limit: number
   /** The id of the session after which to go on. */
   readonly after: string | undefined
+  /** What the id or the title contains, in whatever case. */
+  readonly search: string | undefined
 }
 
 export type AppendedMessage = {
@@ -181,7 +187,7 @@ export type Previewing = {
   begin(session: SessionSaid): PreviewRun
 }
 
-/** From where on a rewind hides: the first visible row, a certain one, or none. */
+/** From where on a rewind hides: the first message, a certain row, or none. */
 export type RewindPoint = 'start' | 'end' | { readonly messageId: string }
 
 /** An id of the caller's, and a digest of what is asked for under it. */
@@ -190,6 +196,8 @@ export type RewindOperation = { readonly id: string; readonly digest: string }
 /** What a rewind does, and what must be true for it. */
 export type RewindRequest = {
   readonly from: RewindPoint
+  /** Whether compactions that lie entirely before the point stay as they are. */
+  readonly keepCompactions: boolean
   readonly append: readonly NewMessage[]
   readonly expectedPosition: number | undefined
   /** The session that `from` and `append` were made for, `null` when there was none; absent when they hold whatever it is now. */
@@ -249,6 +257,18 @@ export type Snapshot = {
 
 /** Who did something, and why. */
 export type Authorship = { readonly actor: string | undefined; readonly reason: string | undefined }
+
+/** With `clearFiles: false` the files are cleared later, with the next removal that clears them or when the store is closed. */
+export type PurgeRequest = Authorship & { readonly clearFiles: boolean }
+
+/** What a purge removed. */
+export type Purged = {
+  readonly messages: number
+  readonly compactions: number
+  readonly blobs: number
+  /** Only there when parts of the session may still be readable in the files: another connection kept them, or the disk is full. */
+  readonly filesCleared?: false
+}
 
 /** What is noted of a summary. */
 export type SummaryRecord = {
@@ -312,6 +332,10 @@ export type Compaction = {
   readonly params: { readonly [name: string]: Json | undefined }
   /** Which rows it hid, exactly; replacing compactions hide none. */
   readonly coverage: Coverage
+  /** Ids of the compactions that a rewind takes out of force; its undo puts them back. */
+  readonly lifts?: readonly string[]
+  /** Ids of the compactions, undone meanwhile, that a rewind brings back into force; its undo undoes them again. */
+  readonly restores?: readonly string[]
   readonly rowsHidden: number
   readonly partsReplaced: number
   readonly rowsInserted: number
@@ -348,6 +372,8 @@ export type AuditEntry = {
 
 export type UndoRequest = Authorship & {
   readonly cascade: boolean
+  /** Whether a rewind is undone although messages were appended after it. */
+  readonly both: boolean
   /** The import that asks for it, since its source's system did the same; the audit's detail says so. */
   readonly source?: string
 }
@@ -360,6 +386,13 @@ export type UndoOutcome = {
   readonly compactionIds: readonly string[]
   readonly rows: number
   readonly parts: number
+  /** Ids of the compactions that rewinds among them turned with themselves, in the order it was done; absent for none. */
+  readonly turnedWith?: readonly string[]
+  /**
+   * What the id names and the verb could not turn, and its status: attempts that were never in force, and, at a redo by the id of a
+   * run, members that its last undo did not undo. Absent for none.
+   */
+  readonly notTurned?: readonly { readonly compactionId: string; readonly status: CompactionStatus }[]
 }
 
 /** Which compactions may be taken out of force, and for which model figures are read. */
@@ -468,7 +501,7 @@ export interface Storage {
   figures(id: string): Awaitable<SessionFigures | undefined>
   /** Newest first. */
   listSessions(query: SessionQuery): Awaitable<Session[]>
-  /** Makes a session that no list shows. Throws `SESSION_EXISTS`. */
+  /** Makes a session that no list shows, with a lease whose run is its name. Throws `SESSION_EXISTS`. */
   stageSession(staged: StagedSession): Awaitable<Session>
   /** Gives a staged session its own name, and lists it. Throws `SESSION_EXISTS`, `SESSION_NOT_FOUND`. */
   publishSession(stagedId: string, id: string, published: StagedWith): Awaitable<Session>
@@ -480,11 +513,8 @@ export interface Storage {
   /** Fields that are `undefined` stay, `null` clears. Throws `SESSION_NOT_FOUND`. */
   updateSession(id: string, fields: SessionFields): Awaitable<Session>
   archiveSession(id: string, archived: boolean): Awaitable<Session>
-  /** Removes a session for good, leaving a receipt. Throws `SESSION_NOT_FOUND`. */
-  purgeSession(
-    id: string,
-    authorship: Authorship,
-  ): Awaitable<{ messages: number; compactions: number; blobs: number }>
+  /** Removes a session for good, from the files too, leaving a receipt. Throws `SESSION_NOT_FOUND`. */
+  purgeSession(id: string, request: PurgeRequest): Awaitable<Purged>
 
   /**
    * Adds messages at the end, all or none, and makes the session if need be. With `previewing` the large tool outputs
@@ -540,8 +570,8 @@ export interface Storage {
    */
   commit(snapshot: Snapshot, run: RunCommit, lease: Lease | undefined): Awaitable<void>
 
-  /** The lease somebody else holds on a session now, if one does. */
-  leaseInTheWay(id: string, holder: string): Awaitable<Lease | undefined>
+  /** The lease on a session that still counts, if there is one. */
+  leaseInTheWay(id: string): Awaitable<Lease | undefined>
   /** Claims a session; answers the lease that stands in the way, if one does. */
   takeLease(id: string, lease: Lease): Awaitable<Lease | undefined>
   /** Moves the end of a lease; `false` when it is not held any more. */

@@ -213,6 +213,7 @@ export class RequestVerbs<S extends Storage> extends TurnVerbs<S> {
       visibleSizes: NO_SIZES,
       hidden: { condensed: 0, truncated: 0, byHand: 0 },
       activeCompactions: 0,
+      undoneAutomatic: 0,
       viewEpoch: 0,
     }
   }

@@ -113,12 +113,13 @@ export class UsageVerbs<S extends Storage> extends StoreBase<S> {
     const checked = check(overflowSchema, request, 'recordOverflow')
     const session = await this.requireSession(id)
     const named = checked.provider ?? session.provider
-    if (!isContextOverflowError(error, { provider: named })) return { isOverflow: false }
+    const { overflow: rules, ...known } = checked
+    if (!isContextOverflowError(error, { ...rules, provider: named })) return { isOverflow: false }
     // Where nobody says whose request it was, the error does.
-    const called = named ?? getContextOverflowProvider(error) ?? undefined
+    const called = named ?? getContextOverflowProvider(error, rules) ?? undefined
     const own = this.configuration.modelOf(session)
     const { provider, key, model = '' } = resolveModel(own, called, checked.model)
-    const details = parseProviderOverflowDetails(error, { provider })
+    const details = parseProviderOverflowDetails(error, { ...rules, provider })
     const size = sizeNamed(details)
     const limit = limitNamed(details)
     // Size and limit in one transaction; a limit alone has no report to go with.
@@ -126,7 +127,7 @@ export class UsageVerbs<S extends Storage> extends StoreBase<S> {
       const { usage, learned } = await this.#record(
         session,
         size,
-        { ...checked, provider },
+        { ...known, provider },
         { wentThrough: false, limit, billed: undefined },
       )
       const lowest = limit && { ...limit, tokens: learned[limit.kind] ?? limit.tokens }

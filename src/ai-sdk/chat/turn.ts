@@ -196,7 +196,10 @@ function endOf(
       // Nothing came in place of the answer that was to be made anew: it stands again.
       const { compactionId, rowsAppended } = began
       if (isAnew && compactionId !== undefined && rowsAppended === 0)
-        await store.undoCompaction(chatId, compactionId, actor === undefined ? {} : { actor })
+        await store.undoCompaction(chatId, compactionId, {
+          both: true,
+          ...(actor !== undefined && { actor }),
+        })
       return
     }
     const answer = givenAt(responseMessage, 'responseMessage')

@@ -104,6 +104,7 @@ function shareOf(part: number, whole: number): string {
 
 function stateOf({ stats }: RequestFigures): string {
   if (!stats.withinBudget) return 'too large'
+  if (stats.heldBack === true) return 'fits; compaction is held back, since an automatic one was undone'
   return stats.shouldCompact ? 'compaction is due' : 'fits'
 }
 
