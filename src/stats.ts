@@ -1,5 +1,4 @@
 import { type ChosenModel, resolveModel, windowOf } from './compaction/model.ts'
-import type { PresetName } from './config/settings.ts'
 import {
   type BudgetCheckResult,
   DEFAULT_COMPACTION_TARGET,
@@ -28,6 +27,7 @@ import {
   getOutputReserve,
   lowerLimit,
   MAX_DEFAULT_OUTPUT_RESERVE,
+  registryOf,
 } from './core/windows.ts'
 import type { SessionFigures } from './storage/storage.ts'
 import type { StatsOptions } from './store-options.ts'
@@ -86,7 +86,7 @@ export type ContextStats = {
 
 /** The settings stats go by. What the request says counts before them. */
 export type StatsSettings = ProfileSettings & {
-  readonly preset: PresetName
+  readonly preset: string
   readonly threshold?: number | undefined
   readonly thresholdTokens?: number | undefined
   readonly contextWindowTarget?: number | undefined
@@ -144,7 +144,7 @@ export function contextStats(
     figures.config,
     given.contextWindows,
     readings.learned.window,
-    settings.preset,
+    registryOf(settings.preset),
   )
   const maxTokens = request.maxTokens ?? settings.maxTokens
   const target = request.contextWindowTarget ?? settings.contextWindowTarget ?? 0

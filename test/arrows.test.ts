@@ -63,6 +63,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'compaction',
     'events.ts',
     'files',
+    'prices.ts',
     'stats.ts',
     'store-options.ts',
     'turn',
@@ -71,8 +72,9 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'store-options.ts': ['core', 'config', 'storage/storage.ts'],
   'stats.ts': ['core', 'compaction/model.ts', 'storage/storage.ts', 'store-options.ts'],
   'undo-if-fits.ts': ['core', 'compaction/model.ts', 'stats.ts', 'storage/storage.ts', 'store-options.ts'],
+  'prices.ts': ['core'],
   'usage-result.ts': ['core', 'storage/storage.ts'],
-  'usage-totals.ts': ['storage/storage.ts'],
+  'usage-totals.ts': ['prices.ts', 'storage/storage.ts'],
   'store.ts': ['store', 'storage/storage.ts'],
   import: ['core', 'compaction/model.ts', 'process.ts', 'storage/storage.ts'],
   // Whole sessions, out of a storage and into one.
@@ -81,6 +83,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'transfer.ts': ['transfer'],
   store: [
     'core',
+    'prices.ts',
     'history',
     'import',
     'compaction',
@@ -166,7 +169,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'version.ts',
   ],
   'errors.ts': [],
-  'events.ts': ['core'],
+  'events.ts': ['core', 'usage-result.ts'],
   'process.ts': [],
 }
 

@@ -23,7 +23,7 @@ const model = mockModel()
 export async function POST(request: Request): Promise<Response> {
   const turn = await chats.resume(await request.json(), { model, system: 'Be friendly.' })
   const result = streamText({
-    model,
+    model: turn.model,
     tools,
     messages: turn.messages,
     stopWhen: stepCountIs(5),

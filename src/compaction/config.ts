@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import type { PresetName } from '../config/settings.ts'
 import { DEFAULT_COMPACTION_TARGET, estimateOf, estimateRequest, requestSchema } from '../core/budget.ts'
 import { expectedTokens, type Outlook, outlook, type Readings } from '../core/calibration.ts'
 import { labelSchema, nameSchema, shareSchema } from '../core/check.ts'
@@ -16,7 +15,7 @@ import { TRUNCATION_MARKER, truncate } from '../core/stages/truncate.ts'
 import { taken } from '../core/taken.ts'
 import type { Estimator } from '../core/tokens.ts'
 import { PATH_ARGUMENTS, READ_TOOLS } from '../core/tool-names.ts'
-import { availableInput, lowerLimit } from '../core/windows.ts'
+import { availableInput, lowerLimit, type WindowRegistry } from '../core/windows.ts'
 import { type RunOfJob, TRIGGERS } from '../storage/storage.ts'
 import { SUMMARY_SECTIONS } from '../summarizers/summarizer.ts'
 import { summarizerSchema } from '../summarizers/summarizer-schema.ts'
@@ -158,8 +157,8 @@ export type CheckedConfig = z.output<typeof compactionConfigSchema> & {
   readonly insteadOf?: string
   /** The job in the background that the run is made for. */
   readonly job?: RunOfJob | undefined
-  /** The preset in force, which decides the tables of windows that are read. */
-  readonly preset?: PresetName
+  /** The tables of windows that the preset in force reads. Default: those of the preset `default`. */
+  readonly windows?: WindowRegistry
 }
 
 /** A run's figures and settings: plain values, everything filled in. */

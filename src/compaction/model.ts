@@ -1,4 +1,3 @@
-import type { PresetName } from '../config/settings.ts'
 import { DEFAULT_PROVIDER } from '../core/budget.ts'
 import type { JsonObject } from '../core/json.ts'
 import { canonicalProvider } from '../core/providers.ts'
@@ -39,21 +38,15 @@ export function resolveModel(
   }
 }
 
-/** The window of a chosen model, for a session: by its table, the store's, what was learnt, and the tables its preset reads. */
+/** The window of a chosen model, for a session: by its table, the store's, what was learnt, and the tables of this package. */
 export function windowOf(
   { key, model }: ChosenModel,
   config: JsonObject | undefined,
   store: ContextWindows | undefined,
   learned: number | undefined,
-  preset: PresetName,
+  registry: WindowRegistry,
 ): ContextWindow {
-  const tables = { session: sessionWindows(config), store, learned }
-  return resolveContextWindow(key, model, tables, registryOf(preset))
-}
-
-/** The tables a preset reads: `neurolink` has the founding one as it was printed. */
-export function registryOf(preset: PresetName): WindowRegistry {
-  return preset === 'neurolink' ? 'printed' : 'maintained'
+  return resolveContextWindow(key, model, { session: sessionWindows(config), store, learned }, registry)
 }
 
 /** The table of windows in a session's config. What is no table counts as none: it was written past our checks. */

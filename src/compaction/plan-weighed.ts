@@ -39,7 +39,7 @@ export async function planWeighed(
       session.config,
       contextWindows,
       readings.learned.window,
-      config.preset ?? 'default',
+      config.windows ?? 'maintained',
     ).tokens,
     inputLimit: readings.learned.input,
     viewEpoch: session.viewEpoch,

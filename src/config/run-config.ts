@@ -1,5 +1,6 @@
 import type { CheckedConfig } from '../compaction/config.ts'
 import type { JsonObject } from '../core/json.ts'
+import { registryOf } from '../core/windows.ts'
 import { chosenSummarizer } from '../summarizers/choose.ts'
 import type { Configuration } from './configuration.ts'
 import { kept } from './layers.ts'
@@ -47,7 +48,7 @@ export function runConfig(
   return {
     ...(isAsked ? rest : said),
     ...facts,
-    preset: settings.preset,
+    windows: registryOf(settings.preset),
     ...(call.provider !== undefined && { provider: call.provider }),
     ...(call.model !== undefined && { model: call.model }),
     ...(isQuiet && { enableSummarize: false }),

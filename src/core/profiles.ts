@@ -15,6 +15,7 @@ import {
   DEFAULT_OUTPUT_RESERVE_RATIO,
   getOutputReserve,
   MAX_DEFAULT_OUTPUT_RESERVE,
+  registryOf,
   resolveContextWindow,
   type WindowSource,
 } from './windows.ts'
@@ -129,7 +130,7 @@ export function resolveModelProfile(
       canonicalProvider(name),
       of,
       { store: contextWindows },
-      given.preset === 'neurolink' ? 'printed' : 'maintained',
+      registryOf(given.preset ?? 'default'),
     ),
     learnedInput: undefined,
     estimator: counting ?? neurolinkEstimator,

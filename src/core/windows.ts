@@ -88,6 +88,11 @@ export function resolveContextWindow(
   return own ?? knownWindow(registry, provider, model)
 }
 
+/** The tables a preset reads: `neurolink` has the founding one as it was printed. */
+export function registryOf(preset: string): WindowRegistry {
+  return preset === 'neurolink' ? 'printed' : 'maintained'
+}
+
 type Lookup = (provider: string, model: string | undefined) => ContextWindow | undefined
 
 const printed: Lookup = (provider, model) => windowIn(MODEL_CONTEXT_WINDOWS, 'registry', provider, model)

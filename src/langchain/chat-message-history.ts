@@ -21,7 +21,7 @@ import { answeringOwn, ownIdsOf } from './open-calls.ts'
 /** What a chat message history needs of a store. */
 export type HistoryStore = Pick<
   Store,
-  'append' | 'compactSession' | 'getMessages' | 'renderHistory' | 'rewind'
+  'append' | 'compactSession' | 'getMessages' | 'needsCompaction' | 'renderHistory' | 'rewind'
 >
 
 /** Which conversation a history is of, how it is shown, and how messages are converted on both ways. */
@@ -40,8 +40,8 @@ export type UndertextChatMessageHistoryOptions = ConversionOptions & {
    */
   readonly provider?: string | undefined
   /**
-   * Makes room behind every `addMessages`, when that is due: `true`, or options of `compactSession`. Default: it
-   * is left to others.
+   * Makes room after `addMessages`. Default: with the store's settings, when usage has reached the threshold. `true` or options of
+   * `compactSession`: after each, down to the target. `false`: it is left to others.
    */
   readonly compact?: boolean | CompactOptions | undefined
   /** Who is noted with what `clear` does. Default: `langchain`. */
@@ -152,10 +152,15 @@ export class UndertextChatMessageHistory extends BaseListChatMessageHistory {
    * tries again.
    */
   async #makeRoom(): Promise<void> {
-    const { store, sessionId, compact } = this.#options
+    const { store, sessionId, compact, provider } = this.#options
     if (compact === false) return
     try {
-      await store.compactSession(sessionId, compact === true ? {} : compact)
+      if (compact !== undefined) await store.compactSession(sessionId, compact === true ? {} : compact)
+      else if (await store.needsCompaction(sessionId, provider))
+        await store.compactSession(sessionId, {
+          trigger: 'auto',
+          ...(provider !== undefined && { provider }),
+        })
     } catch (error) {
       if (!isUndertextError(error) || error.code === 'INVALID_INPUT') throw error
     }
@@ -183,13 +188,20 @@ const ANY_IDS = 'litellm'
 
 /** The options of a compaction are checked where it is done. */
 const optionsSchema = z.strictObject({
-  store: storeSchema<HistoryStore>('append', 'compactSession', 'getMessages', 'renderHistory', 'rewind'),
+  store: storeSchema<HistoryStore>(
+    'append',
+    'compactSession',
+    'getMessages',
+    'needsCompaction',
+    'renderHistory',
+    'rewind',
+  ),
   sessionId: nameSchema,
   view: z.enum(['effective', 'full']).default('effective'),
   provider: nameSchema.optional(),
   compact: z
     .union([z.boolean(), z.custom<CompactOptions>(isObject, 'must be options of compactSession')])
-    .default(false),
+    .optional(),
   actor: nameSchema.default('langchain'),
   lenient: z.boolean().optional(),
   onNote: z

@@ -32,8 +32,8 @@ export type UndertextSessionOptions = {
    */
   readonly view?: 'effective' | 'full' | undefined
   /**
-   * Compacts when that is due, after each turn the SDK's runner has stored: with the store's settings (`true`) or these. Default:
-   * false.
+   * Compacts when that is due, after each turn the SDK's runner has stored: with the store's settings (`true`, the default) or
+   * these. `false`: never.
    */
   readonly compact?: boolean | CompactOptions | undefined
   /** Hears why a compaction after a turn could not be done. The turn is stored and stands. Default: a warning of the process. */
@@ -61,7 +61,7 @@ export const sessionSchema = z.strictObject({
   view: z.enum(['effective', 'full']).default('effective'),
   compact: z
     .union([z.boolean(), z.custom<CompactOptions>((value) => typeof value === 'object' && value !== null)])
-    .default(false),
+    .default(true),
   onCompactionError: called.optional(),
   provider: nameSchema.optional(),
   model: nameSchema.optional(),

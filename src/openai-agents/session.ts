@@ -168,7 +168,7 @@ export class UndertextSession {
   }
 
   /**
-   * Compacts the session when that is due and the option `compact` asks for it; with `force` in any case. The SDK's runner calls this
+   * Compacts the session when that is due, unless the option `compact` is false; with `force` in any case. The SDK's runner calls this
    * after each turn it has stored, with a receipt; one that no longer holds compacts nothing. Answers what models took that were
    * asked for summaries, else null.
    */
@@ -177,7 +177,7 @@ export class UndertextSession {
     _runContext?: unknown,
     ownership?: object | null,
   ): Promise<CompactionAnswer | null> {
-    const { compact = false, onCompactionError, provider, model } = this.#options
+    const { compact, onCompactionError, provider, model } = this.#options
     const isForced = args.force === true
     if (compact === false && !isForced) return null
     const session = await this.#session()
