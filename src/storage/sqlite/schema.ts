@@ -189,6 +189,10 @@ export const compactions = sqliteTable(
       table.lastAnchor,
       table.rank,
     ),
+    /** Those in force that show texts in place of parts. */
+    index('undertext_compactions_replacing')
+      .on(table.session)
+      .where(sql`status = 'active' and parts_replaced > 0`),
     index('undertext_compactions_undone_with')
       .on(table.undoneWithRun)
       .where(sql`undone_with_run is not null`),
