@@ -142,13 +142,20 @@ function copyTables(connection: Connection): void {
     ) as (readonly [name: string, sql: string])[]
     for (const [name] of triggers) connection.script(`drop trigger main."${name.replaceAll('"', '""')}"`)
     for (const table of tablesOf(connection)) {
-      connection.script(`create temp table undertext_copy as select * from main.${table};
+      const columns = columnsOf(connection, table)
+      connection.script(`create temp table undertext_copy as select ${columns} from main.${table};
         delete from main.${table};
-        insert into main.${table} select * from temp.undertext_copy;
+        insert into main.${table} (${columns}) select ${columns} from temp.undertext_copy;
         drop table temp.undertext_copy`)
     }
     for (const [, sql] of triggers) connection.script(sql)
   })
+}
+
+/** The columns that are stored: generated ones cannot be written. */
+function columnsOf(connection: Connection, table: string): string {
+  const names = connection.all("select name from pragma_table_info(?, 'main')", table)
+  return names.map(([name]) => `"${name}"`).join(', ')
 }
 
 function tablesOf(connection: Connection): string[] {
