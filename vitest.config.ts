@@ -22,6 +22,9 @@ const PROGRAM = [...suitesIn('test/cli/pty'), 'test/cli/process.test.ts', 'test/
 /** What runs pages and the demo. */
 const PAGES = ['test/readme.test.ts', 'test/**/docs.test.ts', ...suitesIn('test/demo')]
 
+/** Suites that run once more over a storage that returns late, as one over a network does; the long mode runs them all. */
+const LATE = (process.env.LATE ?? '').split(' ')
+
 export default defineConfig({
   test: {
     testTimeout: long ? 3_600_000 : 60_000,
@@ -40,6 +43,7 @@ export default defineConfig({
       },
       { extends: true, test: { name: 'program', include: PROGRAM } },
       { extends: true, test: { name: 'pages', include: PAGES, exclude: PURE } },
+      { extends: true, test: { name: 'late', include: LATE, setupFiles: ['test/support/late-storage.ts'] } },
       {
         extends: true,
         test: {

@@ -34,6 +34,7 @@ export interface Failures {
   NOT_A_STORE: { location: string; detail: string }
   CONNECTION_UNSUITABLE: { detail: string }
   DRIVER_UNSUPPORTED: { driver: string; node: string; advice: string }
+  DRIVER_UNAVAILABLE: { detail: string }
   CONTEXT_BUDGET_EXCEEDED: ContextBudgetFacts
   OUTPUT_NOT_SAVED: { reason: string; originalSize: number }
   FILES_ABORTED: { files: number }
@@ -159,6 +160,7 @@ const SENTENCES: { readonly [C in ErrorCode]: (facts: Failures[C]) => string } =
   CONNECTION_UNSUITABLE: ({ detail }) => `This connection cannot hold a store: ${detail}`,
   DRIVER_UNSUPPORTED: ({ driver, node, advice }) =>
     `better-sqlite3 ${driver} does not work on Node ${node}. ${advice}`,
+  DRIVER_UNAVAILABLE: ({ detail }) => `better-sqlite3 cannot be loaded: ${detail}`,
   CONTEXT_BUDGET_EXCEEDED: ({ estimatedTokens, availableTokens, stagesUsed, breakdown, provider, model }) => {
     const fixed = estimatedTokens - breakdown.conversationHistory
     const target = model === undefined ? (provider ?? 'the model') : JSON.stringify(model)
@@ -218,6 +220,12 @@ export class UndertextError<C extends ErrorCode = ErrorCode> extends Error {
 
 /** What the application's own code threw, by the error of ours that tells of it. */
 const originals = new WeakMap<UndertextError, unknown>()
+
+/** Whether loading a package failed because there is none: the code of `import`, or that of a bundle, which uses `require`. */
+export function isNotFound(error: unknown): boolean {
+  const code = (error as { code?: unknown } | null)?.code
+  return code === 'ERR_MODULE_NOT_FOUND' || code === 'MODULE_NOT_FOUND'
+}
 
 /** An error of ours that stands for one of the application's own code: a stage, a strategy, a summarizer of an array. */
 export function standingFor<E extends UndertextError>(error: E, original: unknown): E {

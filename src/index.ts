@@ -3,6 +3,7 @@ export type { PendingSummary } from './compaction/planned-run.ts'
 export { CompactionPreview, type PlannedCompaction } from './compaction/preview.ts'
 export type { BlockOutcome, ProviderCompactionResult } from './compaction/record-provider.ts'
 export type { CompactionOutline, CompactionResult, FailedSummary, IdleReason } from './compaction/result.ts'
+export { PREPARE_WAIT_MS } from './compaction/waiting.ts'
 export {
   DEFAULT_BACKGROUND_MIN_INTERVAL_MS,
   DEFAULT_BACKGROUND_THRESHOLD,
@@ -254,7 +255,8 @@ export type {
   SummaryTask,
   SummaryTaskDraft,
 } from './core/stages/stage.ts'
-export { TRUNCATION_MARKER } from './core/stages/truncate.ts'
+export { KEEP_RECENT_RATIO } from './core/stages/summarize.ts'
+export { TRUNCATION_FRACTION, TRUNCATION_MARKER } from './core/stages/truncate.ts'
 export { type NextStep, nextStep, STOP_REASONS, type StopReason, stopReasonOf } from './core/stop-reason.ts'
 export {
   CHARS_PER_TOKEN,
@@ -415,7 +417,6 @@ export {
   repairRoleAlternation,
   validateRoleAlternation,
 } from './plain/role-alternation.ts'
-export { KEEP_RECENT_RATIO, TRUNCATION_FRACTION } from './plain/run-stage.ts'
 export type {
   ArrayFace,
   Strategy,
@@ -437,7 +438,6 @@ export {
   truncateWithSlidingWindow,
 } from './plain/truncate-with-sliding-window.ts'
 export type { PrepareRequestOptions, Prompt } from './request/options.ts'
-export { PREPARE_WAIT_MS } from './request/prepare.ts'
 export type { PreparedFiles, PreparedRequest, RenderedMessage } from './request/prepared.ts'
 export type { RecordedResponse, ResponseInput } from './request/record.ts'
 export { OVERFLOW_TARGET } from './request/recovery.ts'
@@ -453,6 +453,7 @@ export type {
   LimitKind,
   ModelUsage,
   NamedLimit,
+  Purged,
   RewindPoint,
   Session,
   Trigger,
@@ -480,6 +481,7 @@ export type {
   OverflowInput,
   PreviewOptions,
   ProviderCompactionInput,
+  PurgeOptions,
   RedoOptions,
   SessionChange,
   SessionInput,

@@ -18,6 +18,7 @@ import { Connection } from './storage/sqlite/connection.ts'
 import { type Database, loadDriver } from './storage/sqlite/driver.ts'
 import { fromDriver, sqliteCode, translateFailure } from './storage/sqlite/failure.ts'
 import { migrate } from './storage/sqlite/migrate.ts'
+import { finishClearing } from './storage/sqlite/residue.ts'
 import { type SqliteStorage, sqliteStorage } from './storage/sqlite/storage.ts'
 import type { Estimators } from './storage/storage.ts'
 import { Store } from './store.ts'
@@ -99,7 +100,7 @@ export class SqliteStore extends Store<SqliteStorage> {
  * tables ours live under a prefix. A connection that is handed in keeps its pragmas and is never closed by us.
  *
  * Throws `INVALID_INPUT`, `NOT_A_STORE`, `STORE_UNAVAILABLE`, `STORE_TOO_NEW`, `STORE_TOO_OLD`, `STORE_BUSY`,
- * `DRIVER_UNSUPPORTED`, `CONNECTION_UNSUITABLE`, `IN_TRANSACTION`, `TOKENIZER_UNAVAILABLE`.
+ * `DRIVER_UNSUPPORTED`, `DRIVER_UNAVAILABLE`, `CONNECTION_UNSUITABLE`, `IN_TRANSACTION`, `TOKENIZER_UNAVAILABLE`.
  */
 export async function openStore(
   location: string | Database,
@@ -244,6 +245,7 @@ function prepareFile(connection: Connection, { readonly, durability, busyTimeout
   useWriteAheadLog(connection, busyTimeoutMs)
   connection.pragma(`synchronous = ${durability}`)
   connection.pragma(`journal_size_limit = ${JOURNAL_SIZE_LIMIT}`)
+  finishClearing(connection)
 }
 
 function useWriteAheadLog(connection: Connection, busyTimeoutMs: number): void {
@@ -292,6 +294,7 @@ function adopt(database: Database, options: CheckedOptions): Connection {
   const connection = new Connection(database, { location, readonly, owned: false, busyTimeoutMs })
   try {
     migrate(connection)
+    finishClearing(connection)
   } catch (error) {
     throw translateFailure(error, { location, busyTimeoutMs, verb: 'openStore' })
   }

@@ -1,4 +1,5 @@
 import { type ChosenModel, resolveModel, windowOf } from './compaction/model.ts'
+import type { PresetName } from './config/settings.ts'
 import {
   type BudgetCheckResult,
   DEFAULT_COMPACTION_TARGET,
@@ -84,6 +85,7 @@ export type ContextStats = {
 
 /** The settings stats go by. What the request says counts before them. */
 export type StatsSettings = ProfileSettings & {
+  readonly preset: PresetName
   readonly threshold?: number | undefined
   readonly thresholdTokens?: number | undefined
   readonly contextWindowTarget?: number | undefined
@@ -134,7 +136,13 @@ export function contextStats(
   const estimate = estimateOf(raw)
   const { viewEpoch } = figures
   const expected = outlook(readings, { viewEpoch, estimator: estimator.name, estimate })
-  const contextWindow = windowOf(chosen, figures.config, given.contextWindows, readings.learned.window)
+  const contextWindow = windowOf(
+    chosen,
+    figures.config,
+    given.contextWindows,
+    readings.learned.window,
+    settings.preset,
+  )
   const maxTokens = request.maxTokens ?? settings.maxTokens
   const target = request.contextWindowTarget ?? settings.contextWindowTarget ?? 0
   const inputLimit = lowerLimit(readings.learned.input, target)

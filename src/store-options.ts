@@ -5,6 +5,7 @@ import type { SwitchSpellings } from './config/spellings.ts'
 import { type PendingRequest, requestSchema } from './core/budget.ts'
 import { jsonObjectSchema, labelSchema, nameSchema, shareSchema } from './core/check.ts'
 import { type Json, jsonProblem } from './core/json.ts'
+import { overflowRulesSchema } from './core/overflow/overflow.ts'
 import { COMPACTION_KINDS } from './core/plan.ts'
 import { SUMMARY_PRESETS } from './core/rendering/rows.ts'
 import { isUndertextError } from './errors.ts'
@@ -49,6 +50,14 @@ export const appendSchema = z.strictObject({
 export const authorshipSchema = z.strictObject({
   actor: nameSchema.optional(),
   reason: labelSchema.optional(),
+})
+export const purgeSchema = z.strictObject({
+  /**
+   * Whether the files are cleared before the purge returns. With `false`, which is for purging many sessions, that is left to
+   * the next purge without it, to `verifySession` or to closing the store.
+   */
+  clearFiles: z.boolean().default(true),
+  ...authorshipSchema.shape,
 })
 /** Where a rewind goes back to: before the first message, before none, or before a certain one. */
 export const rewindPointSchema = z.union(
@@ -150,12 +159,10 @@ export const usageSchema = z.strictObject({
   pendingTokens: requestSchema.shape.pendingTokens,
 })
 /** What is known of a request that overflowed; its size is the error's. */
-export const overflowSchema = usageSchema.omit({
-  inputTokens: true,
-  cacheReadTokens: true,
-  cacheCreationTokens: true,
-  outputTokens: true,
-})
+export const overflowSchema = usageSchema
+  .omit({ inputTokens: true, cacheReadTokens: true, cacheCreationTokens: true, outputTokens: true })
+  /** Which errors are overflows: `strict` and `patterns` of `isContextOverflowError`. */
+  .safeExtend({ overflow: overflowRulesSchema.optional() })
 export const limitSchema = z.strictObject({
   provider: nameSchema,
   model: nameSchema.optional(),
@@ -216,6 +223,7 @@ export type ExpandOptions = z.input<typeof expandSchema>
 export type GetSourcesOptions = z.input<typeof sourcesSchema>
 export type EffectiveHistoryOptions = z.input<typeof historySchema>
 export type AuthorshipOptions = z.input<typeof authorshipSchema>
+export type PurgeOptions = z.input<typeof purgeSchema>
 export type UsageInput = z.input<typeof usageSchema>
 export type OverflowInput = z.input<typeof overflowSchema>
 export type LimitInput = z.input<typeof limitSchema>

@@ -7,10 +7,12 @@ import { runConfig } from '../config/run-config.ts'
 import type { CheckedCall } from '../config/settings.ts'
 import { isUndertextError, UndertextError } from '../errors.ts'
 import type { Events } from '../events.ts'
+import { LEASE_MS } from '../process.ts'
 import type { ContextStats } from '../stats.ts'
 import type { Job, Session, Storage } from '../storage/storage.ts'
 import type { Guard } from './guard.ts'
 import { softThreshold } from './soft-threshold.ts'
+import { asOrdered } from './stored-call.ts'
 import { Worker } from './worker.ts'
 
 /** How often somebody who waits for another process's job looks again, milliseconds. */
@@ -68,7 +70,9 @@ export class Background {
   /** Sees to a session's open job: takes it up now, or when its time comes. */
   async #look(sessionId: string): Promise<void> {
     const open = await this.#port.storage.jobs.open(sessionId)
-    if (open === undefined || open.isHeld) return
+    if (open === undefined) return
+    // Whoever has it may be dead, where that cannot be seen from here: its claim ends within that time.
+    if (open.isHeld) return this.#worker.later(sessionId, LEASE_MS)
     const wait = open.job.state === 'queued' ? open.job.notBefore - Date.now() : 0
     this.#worker.later(sessionId, wait)
   }
@@ -122,7 +126,7 @@ export class Background {
 
   /** Queues a job on purpose. Throws `CIRCUIT_OPEN`, `ABORTED` and what the storage throws. */
   async start(session: Session, { signal, ...call }: CheckedCall): Promise<Job> {
-    const circuit = await this.#openUntil(session, call)
+    const circuit = await this.#openUntil(session, asOrdered(call))
     const sessionId = session.id
     if (circuit !== undefined) {
       const { failures, error, openUntil } = circuit
@@ -134,21 +138,31 @@ export class Background {
     return job
   }
 
-  /** Waits for a run of a job of the session, in whichever process. Answers whether none goes on any more. */
-  async settle(sessionId: string, waitMs: number, signal: AbortSignal | undefined): Promise<boolean> {
-    const deadline = Date.now() + waitMs
+  /** Waits for a run of a job of the session, in whichever process. Returns its result, where it was made here. */
+  async settle(
+    sessionId: string,
+    waitMs: number,
+    signal: AbortSignal | undefined,
+  ): Promise<CompactionResult | null> {
+    const deadline = performance.now() + waitMs
+    let result: CompactionResult | null = null
     for (;;) {
       const open = await this.#port.storage.jobs.open(sessionId)
-      if (open?.isHeld !== true) return true
-      const left = deadline - Date.now()
-      if (left <= 0) return false
-      await orAborted(sessionId, this.#change(this.#worker.works(sessionId), left), signal)
+      const mine = this.#worker.works(sessionId)
+      const left = deadline - performance.now()
+      if (left <= 0 || (open?.isHeld !== true && mine.length === 0)) return result
+      for (const work of mine) {
+        void work.then((made) => {
+          result = made ?? result
+        })
+      }
+      await orAborted(sessionId, this.#change(mine, left), signal)
     }
   }
 
   /** Waits until no job runs or is due. Answers false when the time was up before. Throws `ABORTED`, and what the storage throws. */
   async whenIdle(sessionId: string | undefined, { timeoutMs, signal }: WaitLimits): Promise<boolean> {
-    const deadline = timeoutMs === undefined ? Number.POSITIVE_INFINITY : Date.now() + timeoutMs
+    const deadline = timeoutMs === undefined ? Number.POSITIVE_INFINITY : performance.now() + timeoutMs
     for (;;) {
       if (signal?.aborted) throw new UndertextError('ABORTED', { sessionId: sessionId ?? '' })
       const isBusy = await this.#isBusy(sessionId)
@@ -156,7 +170,7 @@ export class Background {
       const offers = sessionId === undefined ? [...this.#offers.values()] : [this.#offers.get(sessionId)]
       const waited = [...mine, ...offers.filter((offer) => offer !== undefined)]
       if (!isBusy && waited.length === 0) return true
-      const left = deadline - Date.now()
+      const left = deadline - performance.now()
       if (left <= 0) return false
       await orAborted(sessionId ?? '', this.#change(waited, left), signal)
     }
@@ -188,7 +202,7 @@ export class Background {
   }
 
   /** Until something of these is over, or it is time to look again. */
-  async #change(waited: readonly Promise<void>[], leftMs: number): Promise<void> {
+  async #change(waited: readonly Promise<unknown>[], leftMs: number): Promise<void> {
     await Promise.race([...waited, pause(Math.min(POLL_MS, leftMs))])
   }
 

@@ -10,15 +10,12 @@ import type { CheckedCall } from '../config/settings.ts'
 import { MAX_TIMER_MS } from '../core/timer.ts'
 import { isUndertextError, type UndertextError } from '../errors.ts'
 import type { Events, JobEvent } from '../events.ts'
-import { claimName, LEASE_HOLDER, liveRuns } from '../process.ts'
+import { claimName, LEASE_HOLDER, LEASE_MS, liveRuns, RENEW_MS } from '../process.ts'
 import type { ClaimedJob, Job, JobClaim, Session, Storage } from '../storage/storage.ts'
 import type { Guard } from './guard.ts'
 import { MOST_ATTEMPTS, MOST_REPLANS, type Outcome, outcomeOfError, outcomeOfResult } from './outcome.ts'
-import { storableCall, storedCall } from './stored-call.ts'
+import { asOrdered, storableCall, storedCall } from './stored-call.ts'
 
-/** How long a claim holds without being renewed, and how often it is renewed, milliseconds. */
-const CLAIM_MS = 60_000
-const RENEW_MS = 15_000
 /** Jobs a store works at at the same time; the others wait in line. */
 const MOST_AT_ONCE = 4
 
@@ -39,7 +36,9 @@ type Work = {
   cause: Cause | undefined
   /** The job that was cancelled while this was about to claim it. */
   cancelled?: string
-  readonly done: Promise<void>
+  /** What its run came to. */
+  result: CompactionResult | null
+  readonly done: Promise<CompactionResult | null>
 }
 
 /** The jobs of this thread, whichever store works at them: so that another store on the same file can end them. */
@@ -89,7 +88,7 @@ export class Worker {
   }
 
   /** What is at work now: a promise a session. */
-  works(sessionId?: string): Promise<void>[] {
+  works(sessionId?: string): Promise<CompactionResult | null>[] {
     const works = sessionId === undefined ? [...this.#works.values()] : [this.#works.get(sessionId)]
     return works.flatMap((work) => (work === undefined ? [] : [work.done]))
   }
@@ -136,7 +135,7 @@ export class Worker {
   }
 
   /** Takes the session's job up, when there is one that is due, and makes it. Never throws. */
-  take(sessionId: string): Promise<void> {
+  take(sessionId: string): Promise<unknown> {
     const current = this.#works.get(sessionId)
     if (current !== undefined) return current.done
     if (this.#isClosed) return Promise.resolve()
@@ -145,15 +144,15 @@ export class Worker {
       return Promise.resolve()
     }
     this.#line.delete(sessionId)
-    let end = (): void => undefined
-    const done = new Promise<void>((resolve) => {
+    let end = (_result: CompactionResult | null): void => undefined
+    const done = new Promise<CompactionResult | null>((resolve) => {
       end = resolve
     })
-    const work: Work = { abort: new AbortController(), cause: undefined, done }
+    const work: Work = { abort: new AbortController(), cause: undefined, result: null, done }
     this.#works.set(sessionId, work)
     const over = (): void => {
       this.#works.delete(sessionId)
-      end()
+      end(work.result)
       for (const next of this.#line) void this.take(next)
     }
     void this.#outside(() => this.#work(sessionId, work)).finally(over)
@@ -166,9 +165,10 @@ export class Worker {
     const name = claimName(runId)
     liveRuns.add(name)
     let jobId: string | undefined
+    let claimed: ClaimedJob | undefined
     try {
-      const claimed = await this.#port.storage.jobs.claim(sessionId, claimOf(runId), MOST_ATTEMPTS)
-      if (claimed === undefined) return
+      claimed = await this.#port.storage.jobs.claim(sessionId, claimOf(runId), MOST_ATTEMPTS)
+      if (claimed === undefined) return await this.#notClaimed(sessionId)
       const { job, isExhausted } = claimed
       if (isExhausted) {
         this.#given.delete(job.id)
@@ -183,8 +183,10 @@ export class Worker {
       }
       await this.#make(claimed, runId, work)
     } catch (error) {
-      // The storage is closed, busy or gone. The job stays where it is, and is taken up when its claim is over.
       if (!isUndertextError(error)) throw error
+      if (error.code === 'SESSION_NOT_FOUND' && claimed !== undefined)
+        return this.#aborted(claimed.job, runId, work)
+      // The storage is closed, busy or gone. The job stays where it is, and is taken up when its claim is over.
       if (!this.#isClosed) this.#troubles.set(sessionId, error)
     } finally {
       liveRuns.delete(name)
@@ -192,10 +194,17 @@ export class Worker {
     }
   }
 
+  /** A job that was told of as queued, and is not there any more: its session was purged before it could be claimed. */
+  async #notClaimed(sessionId: string): Promise<void> {
+    const queued = this.#queued.get(sessionId)
+    if (queued === undefined || (await this.#port.storage.jobs.job(queued.jobId)) !== undefined) return
+    if (this.#queued.get(sessionId) === queued) this.#emit({ ...queued, phase: 'cancelled', code: 'PURGED' })
+  }
+
   async #make(claimed: ClaimedJob, runId: string, work: Work): Promise<void> {
     const { job } = claimed
     const session = await this.#port.storage.session(job.sessionId)
-    if (session === undefined) return
+    if (session === undefined) return this.#aborted(job, runId, work)
     if (claimed.request.isOffered === true && !this.#isWanted(session))
       return this.#unwanted(job, runId, work)
     const refused = await this.#refusal(session, claimed)
@@ -236,6 +245,7 @@ export class Worker {
         const config = this.#configOf(session, claimed)
         return config && { ...config, signal: work.abort.signal, job: { jobId: job.id, runId } }
       })
+      work.result = result
       return outcomeOfResult(result, job.attempts)
     } catch (error) {
       return outcomeOfError(error, job.attempts)
@@ -265,7 +275,8 @@ export class Worker {
   #configOf(session: Session, { job, request }: ClaimedJob): CheckedConfig | undefined {
     const call = this.#given.get(job.id) ?? storedCall(request.config)
     const { signal: _, ...rest } = call
-    return runConfig(this.#port.configuration, session, { ...rest, trigger: 'auto' })
+    const asked = request.isOffered === true ? rest : asOrdered(rest)
+    return runConfig(this.#port.configuration, session, { ...asked, trigger: 'auto' })
   }
 
   /** Notes what became of a try, and tells it. */
@@ -435,7 +446,7 @@ async function within(promise: Promise<unknown>, ms: number): Promise<void> {
 }
 
 function claimOf(runId: string): JobClaim {
-  return { runId, holder: LEASE_HOLDER, expiresAt: Date.now() + CLAIM_MS }
+  return { runId, holder: LEASE_HOLDER, expiresAt: Date.now() + LEASE_MS }
 }
 
 function about({ sessionId, id, attempts }: Job): {

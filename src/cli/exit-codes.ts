@@ -65,6 +65,7 @@ export const EXIT_OF: { readonly [code in ErrorCode]: ExitCode } = {
   NOT_A_STORE: EXIT.unusable,
   CONNECTION_UNSUITABLE: EXIT.unusable,
   DRIVER_UNSUPPORTED: EXIT.unusable,
+  DRIVER_UNAVAILABLE: EXIT.unusable,
   CONTEXT_BUDGET_EXCEEDED: EXIT.refused,
   OUTPUT_NOT_SAVED: EXIT.failed,
   FILES_ABORTED: EXIT.interrupted,

@@ -18,7 +18,7 @@ import { MOST_PLANS } from './replan.ts'
 import { type CompactionResult, type IdleReason, resultOf } from './result.ts'
 import { aboutRun, RunTelling } from './run-events.ts'
 import { isUnasked, type RunEnd, type RunGuard } from './run-guard.ts'
-import { goesOn, isOver, LeaseTaken, POLL_MS, waitForOthers, withLease } from './run-leases.ts'
+import { deadlineOf, goesOn, isOver, LeaseTaken, POLL_MS, waitForOthers, withLease } from './run-leases.ts'
 import { isSameRequest } from './same-request.ts'
 import { orAborted } from './waiting.ts'
 
@@ -53,8 +53,8 @@ export class Compactor {
   }
 
   /**
-   * The same request for the same session shares the run; another one waits until it is done. An unasked run that finds nothing
-   * left to do behind another unasked one has that one's result: it is what was wanted.
+   * The same request for the same session shares the run, unless the call limits how long it waits; another one waits until the run is done,
+   * or `waitMs` is over. An unasked run that finds nothing left to do after another unasked one has that one's result: it is what was wanted.
    */
   async compact(sessionId: string, fill: FillConfig): Promise<CompactionResult | null> {
     const filled = await this.#filled(sessionId, fill)
@@ -62,15 +62,18 @@ export class Compactor {
     this.refuseReentry(sessionId)
     let current = this.#running.get(sessionId)
     let earlier: CompactionResult | null = null
+    const deadline = deadlineOf(filled)
     for (; current !== undefined; current = this.#running.get(sessionId)) {
-      if (isSameRequest(current.config, filled)) return current.result
-      if (filled.trigger === 'overflow' || filled.withoutModel === true) break
-      if (!(await isOver(sessionId, current.result, filled))) break
+      const isSame = isSameRequest(current.config, filled)
+      if (isSame && !limitsWait(filled)) return current.result
+      if (!isSame && (filled.trigger === 'overflow' || filled.withoutModel === true)) break
+      if (!(await isOver(sessionId, current.result, filled, deadline))) break
+      if (isSame) return current.result
       // Whoever asked for it hears of its error.
       if (isUnasked(current.config)) earlier = await current.result.catch(() => null)
     }
-    const isFree = current === undefined
-    const own = await this.#exclusive(sessionId, filled, () => this.#run(sessionId, filled, isFree))
+    const isFree = current === undefined || !goesOn(filled)
+    const own = await this.#exclusive(sessionId, filled, () => this.#run(sessionId, filled, deadline, isFree))
     if (own?.reason !== 'NOTHING_TO_COMPACT' || earlier?.compacted !== true) return own
     if (!isUnasked(filled) || filled.job !== undefined) return own
     const { messages, targetTokens, reachedTarget, fits } = own
@@ -183,7 +186,8 @@ export class Compactor {
     const inside = new Map([...(this.#inside.getStore() ?? []), [sessionId, true] as const])
     const result = this.#inside.run(inside, work)
     const entry = { config, result }
-    this.#running.set(sessionId, entry)
+    // One that does not wait for the run there is, and whatever it does is planned anew, does not take its place.
+    if (!this.#running.has(sessionId)) this.#running.set(sessionId, entry)
     try {
       return await result
     } finally {
@@ -213,21 +217,29 @@ export class Compactor {
     return this.#storage.snapshot(sessionId, chosen.key)
   }
 
-  /** `isFree`: nobody else in this process is at work on the session. */
-  async #run(sessionId: string, config: CheckedConfig, isFree: boolean): Promise<CompactionResult | null> {
+  /** `isFree`: the run need not go on beside another one of this store. */
+  async #run(
+    sessionId: string,
+    config: CheckedConfig,
+    deadline: number,
+    isFree: boolean,
+  ): Promise<CompactionResult | null> {
     const session = await this.#storage.session(sessionId)
     if (session === undefined || session.messageCount === 0) return null
     const usesModel = mayAskModel(config)
     const withoutModel = (): Promise<CompactionResult | null> =>
       this.#fresh(sessionId, config, this.#start(config), undefined, usesModel)
     if (config.withoutModel === true) return withoutModel()
-    const inTheWay = await waitForOthers(this.#storage, sessionId, config)
+    const inTheWay = await waitForOthers(this.#storage, sessionId, config, deadline)
     if (!usesModel || !isFree || inTheWay !== undefined) return withoutModel()
     // Also with a model that may not be asked: nobody else is to pay one for what changes under it.
     const skipsModel = !(await this.#admits(session, config))
     try {
-      return await this.#withLease(sessionId, config, (start, lease) =>
-        this.#fresh(sessionId, config, start, lease, skipsModel),
+      return await this.#withLease(
+        sessionId,
+        config,
+        (start, lease) => this.#fresh(sessionId, config, start, lease, skipsModel),
+        deadline,
       )
     } catch (error) {
       // Somebody else was quicker.
@@ -370,15 +382,22 @@ export class Compactor {
     sessionId: string,
     config: CheckedConfig,
     work: (start: RunStart, lease: Lease) => Promise<T>,
+    deadline: number = deadlineOf(config),
   ): Promise<T> {
     const start = this.#start(config)
-    return withLease(this.#storage, sessionId, config, start.runId, (lease) => work(start, lease))
+    const { runId } = start
+    return withLease(this.#storage, sessionId, config, { runId, deadline }, (lease) => work(start, lease))
   }
 }
 
 /** Whether a run is told to do without the model its summarizer is. */
 function skipsModel({ withoutModel, summarizer }: CheckedConfig): boolean {
   return withoutModel === true && summarizer?.usesModel === true
+}
+
+/** Whether a call says how long it waits for another run, or what it does then. */
+function limitsWait({ waitMs, whenBusy }: CheckedConfig): boolean {
+  return waitMs !== undefined || whenBusy !== undefined
 }
 
 function purgedSince(sessionId: string): UndertextError<'STALE_PLAN'> {

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { PresetName } from '../config/settings.ts'
 import { DEFAULT_COMPACTION_TARGET, estimateOf, estimateRequest, requestSchema } from '../core/budget.ts'
 import { expectedTokens, type Outlook, outlook, type Readings } from '../core/calibration.ts'
 import { labelSchema, nameSchema, shareSchema } from '../core/check.ts'
@@ -140,7 +141,7 @@ export const compactionConfigSchema = z
      * the stages that need no model.
      */
     whenBusy: z.enum(['refuse', 'withoutModel']).optional(),
-    /** How long to wait for another process's run, milliseconds. Default 30,000. */
+    /** How long to wait for other runs, of this process and of others, milliseconds. Default 30,000. */
     waitMs: z.int().nonnegative().optional(),
     signal: z.instanceof(AbortSignal).optional(),
   })
@@ -153,6 +154,8 @@ export type CheckedConfig = z.output<typeof compactionConfigSchema> & {
   readonly insteadOf?: string
   /** The job in the background that the run is made for. */
   readonly job?: RunOfJob | undefined
+  /** The preset in force, which decides the tables of windows that are read. */
+  readonly preset?: PresetName
 }
 
 /** A run's figures and settings: plain values, everything filled in. */

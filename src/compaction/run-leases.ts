@@ -1,12 +1,9 @@
 import { isUndertextError, UndertextError } from '../errors.ts'
-import { LEASE_HOLDER, liveRuns } from '../process.ts'
+import { LEASE_HOLDER, LEASE_MS, liveRuns, RENEW_MS } from '../process.ts'
 import type { Lease, Storage } from '../storage/storage.ts'
 import { type CheckedConfig, waitMsOf } from './config.ts'
 import { orAborted, pause, settled, timeLimit } from './waiting.ts'
 
-/** How long a lease holds without being renewed, and how often it is renewed, milliseconds. */
-const LEASE_MS = 60_000
-const RENEW_MS = 15_000
 /** How often somebody who waits looks again, milliseconds. */
 export const POLL_MS = 50
 
@@ -17,17 +14,25 @@ export class LeaseTaken extends UndertextError<'COMPACTION_IN_PROGRESS'> {
   }
 }
 
-/** Waits for another process's run. Who need not wait for its end is answered the lease in the way. */
+/** Until when a call waits for other runs, all its waits together, by a clock that nobody sets. */
+export function deadlineOf(config: CheckedConfig): number {
+  return performance.now() + waitMsOf(config)
+}
+
+/**
+ * Waits for a run of another store, in this process or another. Returns the lease in the way to a caller that need not wait for the end
+ * of the run.
+ */
 export async function waitForOthers(
   storage: Storage,
   sessionId: string,
   config: CheckedConfig,
+  deadline: number,
 ): Promise<Lease | undefined> {
-  const deadline = Date.now() + waitMsOf(config)
   for (;;) {
-    const lease = await storage.leaseInTheWay(sessionId, LEASE_HOLDER)
+    const lease = await storage.leaseInTheWay(sessionId)
     if (lease === undefined || config.trigger === 'overflow') return lease
-    if (Date.now() >= deadline) {
+    if (performance.now() >= deadline) {
       if (goesOn(config)) return lease
       throw new LeaseTaken(sessionId, lease)
     }
@@ -43,7 +48,7 @@ export async function withLease<T>(
   storage: Storage,
   sessionId: string,
   config: CheckedConfig,
-  runId: string,
+  { runId, deadline }: { readonly runId: string; readonly deadline: number },
   work: (lease: Lease) => Promise<T>,
 ): Promise<T> {
   const newLease = (): Lease => ({
@@ -51,13 +56,40 @@ export async function withLease<T>(
     holder: LEASE_HOLDER,
     expiresAt: Date.now() + LEASE_MS,
   })
-  const deadline = Date.now() + waitMsOf(config)
+  // Before the lease is taken: another store may see the lease before this one receives the answer.
+  liveRuns.add(runId)
+  try {
+    await takeLease(storage, sessionId, config, deadline, newLease)
+    return await holdingLease(storage, sessionId, newLease, work)
+  } finally {
+    liveRuns.delete(runId)
+  }
+}
+
+/** Takes the session's lease, and waits for the one in the way as long as the call allows. */
+async function takeLease(
+  storage: Storage,
+  sessionId: string,
+  config: CheckedConfig,
+  deadline: number,
+  newLease: () => Lease,
+): Promise<void> {
   for (;;) {
     const inTheWay = await storage.takeLease(sessionId, newLease())
-    if (inTheWay === undefined) break
-    if (Date.now() >= deadline || config.trigger === 'overflow') throw new LeaseTaken(sessionId, inTheWay)
+    if (inTheWay === undefined) return
+    if (performance.now() >= deadline || config.trigger === 'overflow')
+      throw new LeaseTaken(sessionId, inTheWay)
     await orAborted(sessionId, pause(POLL_MS), config.signal)
   }
+}
+
+/** Renews the lease until the work is over, then gives it back. */
+async function holdingLease<T>(
+  storage: Storage,
+  sessionId: string,
+  newLease: () => Lease,
+  work: (lease: Lease) => Promise<T>,
+): Promise<T> {
   const renewal = setInterval(() => {
     // A renewal that fails is no matter: the commit checks the lease itself.
     void Promise.resolve()
@@ -65,12 +97,10 @@ export async function withLease<T>(
       .catch(() => undefined)
   }, RENEW_MS)
   renewal.unref()
-  liveRuns.add(runId)
   try {
     return await work(newLease())
   } finally {
     clearInterval(renewal)
-    liveRuns.delete(runId)
     await release(storage, sessionId, newLease())
   }
 }
@@ -84,28 +114,20 @@ async function release(storage: Storage, sessionId: string, lease: Lease): Promi
   }
 }
 
-/** Waits until another run is over; false when there is no more time for it. */
+/** Waits until another run of this store is over; false when there is no more time for it. */
 export async function isOver(
   sessionId: string,
   run: Promise<unknown>,
-  config: CheckedConfig,
+  { signal }: CheckedConfig,
+  deadline: number,
 ): Promise<boolean> {
-  const over = settled(run).then(() => true)
-  if (!goesOn(config)) {
-    await orAborted(
-      sessionId,
-      over.then(() => undefined),
-      config.signal,
-    )
-    return true
-  }
   let isDone = false
-  const timer = timeLimit(waitMsOf(config))
+  const timer = timeLimit(Math.max(0, deadline - performance.now()))
   try {
-    const first = Promise.race([over, timer.passed]).then((answer) => {
+    const first = Promise.race([settled(run).then(() => true), timer.passed]).then((answer) => {
       isDone = answer
     })
-    await orAborted(sessionId, first, config.signal)
+    await orAborted(sessionId, first, signal)
   } finally {
     timer.stop()
   }

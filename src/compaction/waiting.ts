@@ -1,6 +1,12 @@
 import { MAX_TIMER_MS } from '../core/timer.ts'
 import { UndertextError } from '../errors.ts'
 
+/**
+ * How long models and other runs are waited for before a request, milliseconds: as long as one summary may take. Source: checklist
+ * S3-U04.
+ */
+export const PREPARE_WAIT_MS = 120_000
+
 /** A promise, or the signal's end of it: a summarizer that hears no signal must not hold a run for ever. */
 export function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {

@@ -141,13 +141,12 @@ export function mediaOf(data: string | Uint8Array, stated: string | undefined): 
     const base64 = Buffer.from(data.buffer, data.byteOffset, data.byteLength).toString('base64')
     return { base64, mediaType: known ?? imageTypeOf(base64) }
   }
-  const head = /^data:([^;,]*)([^,]*),/i.exec(data)
-  if (head !== null) {
-    const body = data.slice(head[0].length)
-    const base64 = /;base64$/i.test(head[2] ?? '')
-      ? body
-      : Buffer.from(percentDecoded(body)).toString('base64')
-    return { base64, mediaType: known ?? (head[1] || imageTypeOf(base64)) }
+  const comma = /^data:/i.test(data) ? data.indexOf(',') : -1
+  if (comma !== -1) {
+    const head = data.slice('data:'.length, comma)
+    const body = data.slice(comma + 1)
+    const base64 = /;base64$/i.test(head) ? body : Buffer.from(percentDecoded(body)).toString('base64')
+    return { base64, mediaType: known ?? (head.split(';', 1)[0] || imageTypeOf(base64)) }
   }
   if (/^[a-z][a-z0-9+.-]*:/i.test(data)) return { url: data }
   return { base64: data, mediaType: known ?? imageTypeOf(data) }

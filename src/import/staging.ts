@@ -1,13 +1,13 @@
 import { v7 as uuidv7 } from 'uuid'
 import { isUndertextError, UndertextError } from '../errors.ts'
-import { isHolderAlive, LEASE_HOLDER, liveRuns } from '../process.ts'
+import { isGivenUp, LEASE_HOLDER, LEASE_MS, liveRuns, RENEW_MS } from '../process.ts'
 import type { Session, StagedSession, Storage } from '../storage/storage.ts'
 
 /** How names of sessions begin that are on their way. */
 const STAGED = '~import/'
 /** Rows taken out in one transaction. */
 const DISCARDED_AT_ONCE = 1_000
-/** A session that nothing was written to for so long has been given up, wherever its process is. */
+/** A session whose process cannot be seen has been given up when its lease was over so long. */
 const GIVEN_UP_AFTER_MS = 24 * 60 * 60 * 1_000
 
 /**
@@ -16,19 +16,35 @@ const GIVEN_UP_AFTER_MS = 24 * 60 * 60 * 1_000
  */
 export async function staged<T>(
   storage: Storage,
-  about: Omit<StagedSession, 'id' | 'holder'>,
+  about: Omit<StagedSession, 'id' | 'holder' | 'expiresAt'>,
   work: (session: Session) => Promise<T>,
 ): Promise<T> {
   const id = `${STAGED}${uuidv7()}`
   liveRuns.add(id)
+  const renewal = setInterval(() => void renew(storage, id), RENEW_MS)
+  renewal.unref()
   try {
-    const session = await storage.stageSession({ ...about, id, holder: LEASE_HOLDER })
+    const session = await storage.stageSession({ ...about, id, ...newLease() })
     return await work(session)
   } catch (error) {
     await discard(storage, id).catch(() => undefined)
     throw error
   } finally {
+    clearInterval(renewal)
     liveRuns.delete(id)
+  }
+}
+
+function newLease(): Pick<StagedSession, 'holder' | 'expiresAt'> {
+  return { holder: LEASE_HOLDER, expiresAt: Date.now() + LEASE_MS }
+}
+
+/** One renewal that fails is followed by others; whoever cannot see this process waits for many. */
+async function renew(storage: Storage, id: string): Promise<void> {
+  try {
+    await storage.renewLease(id, { runId: id, ...newLease() })
+  } catch (error) {
+    if (!isUndertextError(error)) throw error
   }
 }
 
@@ -42,10 +58,8 @@ export function underName(error: unknown, sessionId: string): unknown {
 
 /** Takes out what imports left behind whose processes are gone. */
 export async function discardDead(storage: Storage): Promise<void> {
-  for (const { id, holder, updatedAt } of await storage.stagedSessions()) {
-    const isGivenUp = Date.now() - updatedAt > GIVEN_UP_AFTER_MS && !liveRuns.has(id)
-    if (isGivenUp || !isHolderAlive(holder, id)) await discard(storage, id)
-  }
+  for (const { id, holder, expiresAt } of await storage.stagedSessions())
+    if (isGivenUp({ holder, run: id, expiresAt }, GIVEN_UP_AFTER_MS)) await discard(storage, id)
 }
 
 async function discard(storage: Storage, id: string): Promise<void> {

@@ -1,6 +1,7 @@
 import type { Compactor } from '../compaction/compactor.ts'
 import type { CompactionPreview } from '../compaction/preview.ts'
 import type { CompactionResult } from '../compaction/result.ts'
+import { PREPARE_WAIT_MS } from '../compaction/waiting.ts'
 import type { NewMessage } from '../core/message.ts'
 import { isUndertextError } from '../errors.ts'
 import type { ContextWarningEvent } from '../events.ts'
@@ -24,11 +25,6 @@ import { questionOf } from './prompt.ts'
 import { downTo, fixedTokens, stagesFor, WITHOUT_WAITING } from './room.ts'
 import { promptTokens, type World } from './world.ts'
 
-/**
- * How long models and other runs are waited for before a request, milliseconds: as long as one summary may take. Source: checklist
- * S3-U04.
- */
-export const PREPARE_WAIT_MS = 120_000
 /** Share of what is left to wait that a summarizer may take: the rest is for going on without it. */
 const SUMMARIZER_SHARE = 0.9
 /** Most runs that bring one request down to what fits; each must have made it smaller. */
@@ -46,7 +42,7 @@ export type PreparePort = {
   /** Works while nobody else is paid for a summary of the session, after waiting for those who are. */
   readonly undisturbed: Compactor['undisturbed']
   /** Waits for work in the background. */
-  readonly settle: (sessionId: string, waitMs: number, signal: AbortSignal | undefined) => Promise<boolean>
+  readonly settle: (sessionId: string, waitMs: number, signal: AbortSignal | undefined) => Promise<unknown>
   readonly offer: (sessionId: string, stats: ContextStats) => void
 }
 

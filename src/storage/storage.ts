@@ -104,18 +104,19 @@ export type StagedSession = {
   readonly id: string
   readonly fields: SessionFields
   readonly estimator: string
-  /** Who brings it in, see `LEASE_HOLDER`. */
+  /** Who brings it in, see `LEASE_HOLDER`, and until when that counts unless it is renewed; milliseconds since 1970. */
   readonly holder: string
-  /** The one it has, where it was a session of a store before. */
-  readonly incarnation?: string | undefined
+  readonly expiresAt: number
+  /** The first of these that no session has, where it was a session of a store before. */
+  readonly incarnations?: readonly string[] | undefined
 }
 
 /** A session that is on its way. */
 export type Staged = {
   readonly id: string
   readonly holder: string
-  /** When something was last written to it, milliseconds since 1970. */
-  readonly updatedAt: number
+  /** When its lease ends; where it has none, when something was last written to it. Milliseconds since 1970. */
+  readonly expiresAt: number
 }
 
 /** What a staged session gets with its name. */
@@ -254,6 +255,18 @@ export type Snapshot = {
 
 /** Who did something, and why. */
 export type Authorship = { readonly actor: string | undefined; readonly reason: string | undefined }
+
+/** With `clearFiles: false` the files are cleared later, with the next removal that clears them or when the store is closed. */
+export type PurgeRequest = Authorship & { readonly clearFiles: boolean }
+
+/** What a purge removed. */
+export type Purged = {
+  readonly messages: number
+  readonly compactions: number
+  readonly blobs: number
+  /** Only there when parts of the session may still be readable in the files: another connection kept them, or the disk is full. */
+  readonly filesCleared?: false
+}
 
 /** What is noted of a summary. */
 export type SummaryRecord = {
@@ -486,7 +499,7 @@ export interface Storage {
   figures(id: string): Awaitable<SessionFigures | undefined>
   /** Newest first. */
   listSessions(query: SessionQuery): Awaitable<Session[]>
-  /** Makes a session that no list shows. Throws `SESSION_EXISTS`. */
+  /** Makes a session that no list shows, with a lease whose run is its name. Throws `SESSION_EXISTS`. */
   stageSession(staged: StagedSession): Awaitable<Session>
   /** Gives a staged session its own name, and lists it. Throws `SESSION_EXISTS`, `SESSION_NOT_FOUND`. */
   publishSession(stagedId: string, id: string, published: StagedWith): Awaitable<Session>
@@ -498,11 +511,8 @@ export interface Storage {
   /** Fields that are `undefined` stay, `null` clears. Throws `SESSION_NOT_FOUND`. */
   updateSession(id: string, fields: SessionFields): Awaitable<Session>
   archiveSession(id: string, archived: boolean): Awaitable<Session>
-  /** Removes a session for good, leaving a receipt. Throws `SESSION_NOT_FOUND`. */
-  purgeSession(
-    id: string,
-    authorship: Authorship,
-  ): Awaitable<{ messages: number; compactions: number; blobs: number }>
+  /** Removes a session for good, from the files too, leaving a receipt. Throws `SESSION_NOT_FOUND`. */
+  purgeSession(id: string, request: PurgeRequest): Awaitable<Purged>
 
   /**
    * Adds messages at the end, all or none, and makes the session if need be. With `previewing` the large tool outputs
@@ -558,8 +568,8 @@ export interface Storage {
    */
   commit(snapshot: Snapshot, run: RunCommit, lease: Lease | undefined): Awaitable<void>
 
-  /** The lease somebody else holds on a session now, if one does. */
-  leaseInTheWay(id: string, holder: string): Awaitable<Lease | undefined>
+  /** The lease on a session that still counts, if there is one. */
+  leaseInTheWay(id: string): Awaitable<Lease | undefined>
   /** Claims a session; answers the lease that stands in the way, if one does. */
   takeLease(id: string, lease: Lease): Awaitable<Lease | undefined>
   /** Moves the end of a lease; `false` when it is not held any more. */

@@ -1,4 +1,5 @@
 import { Background } from '../background/background.ts'
+import type { CompactionResult } from '../compaction/result.ts'
 import { readCall } from '../config/layers.ts'
 import { check, invalid } from '../core/check.ts'
 import { UndertextError } from '../errors.ts'
@@ -103,8 +104,12 @@ export class BackgroundVerbs<S extends Storage> extends RewindVerbs<S> {
     this.#background.offer(sessionId, stats)
   }
 
-  /** Waits for a background run of the session that goes on, so many milliseconds at most. Answers whether none goes on any more. */
-  protected settleBackground(sessionId: string, waitMs: number, signal?: AbortSignal): Promise<boolean> {
+  /** Waits for a background run of the session, so many milliseconds at most. Returns its result, where this store made it. */
+  protected settleBackground(
+    sessionId: string,
+    waitMs: number,
+    signal?: AbortSignal,
+  ): Promise<CompactionResult | null> {
     return this.#background.settle(sessionId, waitMs, signal)
   }
 

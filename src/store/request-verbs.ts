@@ -13,6 +13,7 @@ import { RequestPreparer } from '../request/prepare.ts'
 import type { PreparedRequest } from '../request/prepared.ts'
 import { promptMessages } from '../request/prompt.ts'
 import {
+  figuresOf,
   modelOfResponse,
   type RecordedResponse,
   type ResponseInput,
@@ -70,6 +71,9 @@ export class RequestVerbs<S extends Storage> extends TurnVerbs<S> {
    * Appends what was asked, when it is not stored yet, and what was answered, all or nothing; notes what the provider reported; says by
    * the stop reason what comes next, and tells `turnComplete` at the end of a turn. Never compacts while you wait.
    *
+   * `usage` may be a provider's response as it came; one that cannot be read is reported (`usageProblem`) and never thrown: the
+   * answer was paid for.
+   *
    * `request` is what `prepareRequest` answered: the usage then counts for exactly that request, whatever was appended or compacted
    * since. With idempotency keys on all messages it can be called again: then nothing is written, counted or told twice.
    *
@@ -81,12 +85,14 @@ export class RequestVerbs<S extends Storage> extends TurnVerbs<S> {
     const { request } = checked
     if (request !== undefined && request.sessionId !== id)
       throw invalid('recordResponse: the request is of another session')
-    const { usage, stopReason, expectedPosition } = checked
+    const { stopReason, expectedPosition } = checked
+    const reading = checked.usage == null ? undefined : figuresOf(checked)
     const prompt = promptMessages(checked.prompt ?? request?.prompt)
     const messages = prompt.concat(checked.messages)
     const appended = await this.append(id, messages, {
       ...(expectedPosition !== undefined && { expectedPosition }),
     })
+    const usage = await reading
     const isNew = appended.messages.some(({ existing }) => !existing)
     const reported =
       usage !== undefined && isNew ? await this.recordUsage(id, usageOfResponse(checked, usage)) : undefined
@@ -105,6 +111,7 @@ export class RequestVerbs<S extends Storage> extends TurnVerbs<S> {
     return {
       appended,
       ...(reported !== undefined && { usage: reported }),
+      ...(reading !== undefined && usage === undefined && { usageProblem: 'unreadable' as const }),
       next,
       final: next === 'final',
       stats,

@@ -25,6 +25,10 @@ export class TurnVerbs<S extends Storage> extends BackgroundVerbs<S> {
         stats: async (id, provider, model, request) => this.stats(id, provider, model, request),
         compact: (id, config) => this.compactSession(id, config),
         append: (id, messages) => this.append(id, messages),
+        settle: async (id, waitMs, signal) => {
+          this.refuseWithin(id)
+          return this.settleBackground(id, waitMs, signal)
+        },
         offer: (id, stats) => this.offerBackground(id, stats),
       },
       this.events,
@@ -33,7 +37,8 @@ export class TurnVerbs<S extends Storage> extends BackgroundVerbs<S> {
 
   /**
    * Before a request to the model: how full the context is with what is about to be sent, a warning when usage has
-   * crossed a level, a compaction when it is due (0.8) and `auto` is not off, and the system prompt of this one request with
+   * crossed a level, a compaction when it is due (0.8) and `auto` is not off (a run in the background is waited for, and its result is
+   * used), and the system prompt of this one request with
    * the texts of an injector and the sections of a persistent context. Nothing of that prompt is stored.
    *
    * Throws what `compactSession` throws. A session that is unknown or has no messages is no error.

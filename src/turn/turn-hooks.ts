@@ -1,5 +1,6 @@
 import type { ProviderCompactionResult } from '../compaction/record-provider.ts'
 import type { CompactionResult } from '../compaction/result.ts'
+import { PREPARE_WAIT_MS } from '../compaction/waiting.ts'
 import type { TurnSettings } from '../config/resolve.ts'
 import type { Json, JsonObject } from '../core/json.ts'
 import type { NewMessage } from '../core/message.ts'
@@ -23,6 +24,12 @@ export type TurnPort = {
   ) => Promise<ContextStats | null>
   readonly compact: (sessionId: string, config: CompactOptions) => Promise<CompactionResult | null>
   readonly append: (sessionId: string, messages: readonly NewMessage[]) => Promise<AppendedTurn>
+  /** Waits for a run in the background; returns what came of it, where this store made it. */
+  readonly settle: (
+    sessionId: string,
+    waitMs: number,
+    signal: AbortSignal | undefined,
+  ) => Promise<CompactionResult | null>
   /** Lets the background know how full a session is. */
   readonly offer: (sessionId: string, stats: ContextStats) => void
 }
@@ -119,13 +126,9 @@ export class TurnHooks {
     const isAuto = options.auto ?? settings.auto
     const isDue = isAuto && request.stats.shouldCompact
     const { asked: full } = request
-    const run = !isDue
-      ? null
-      : makeRoom === undefined
-        ? await this.#compact(sessionId, full)
-        : await makeRoom(configOf(full), () => this.#stats(sessionId, full))
+    const run = isDue ? await this.#makeRoom(sessionId, full, makeRoom) : null
     let usage = first
-    if (run?.compacted || (isDue && makeRoom !== undefined)) {
+    if (isDue) {
       // What is injected is for the request that goes out, not for the one that was too long.
       request = await this.#request(sessionId, asked)
       usage = usageOf(request.stats) ?? first
@@ -160,9 +163,9 @@ export class TurnHooks {
     })
     const isAuto = options.auto ?? settings.auto
     const isDue = isAuto && stats.shouldCompact
-    const run = isDue ? await this.#compact(sessionId, options) : null
+    const run = isDue ? await this.#makeRoom(sessionId, options) : null
     let usage = first
-    if (run?.compacted) {
+    if (isDue) {
       stats = await this.#stats(sessionId, options)
       usage = usageOf(stats) ?? first
     }
@@ -203,8 +206,14 @@ export class TurnHooks {
     return warning
   }
 
-  #compact(sessionId: string, asked: Asked): Promise<CompactionResult | null> {
-    return this.#port.compact(sessionId, configOf(asked))
+  /** A run when it is still due after the one in the background that goes on: what that one did is what was wanted. */
+  async #makeRoom(sessionId: string, asked: Asked, makeRoom?: MakeRoom): Promise<CompactionResult | null> {
+    const look = (): Promise<ContextStats | null> => this.#stats(sessionId, asked)
+    if (makeRoom !== undefined) return makeRoom(configOf(asked), look)
+    const { waitMs = PREPARE_WAIT_MS, signal } = asked.compaction ?? {}
+    const settled = await this.#port.settle(sessionId, waitMs, signal)
+    const isDue = (await look())?.shouldCompact ?? false
+    return isDue ? this.#port.compact(sessionId, configOf(asked)) : settled
   }
 }
 

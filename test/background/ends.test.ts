@@ -97,6 +97,40 @@ describe('F4-10: exactly one end', () => {
     expect(others.phases()).toEqual(['cancelled CANCELLED'])
   })
 
+  it.each(['before', 'after'] as const)('of a job whose session is purged %s it is claimed', async (when) => {
+    const asked = model()
+    const store = await openFull(asked)
+    const { phases } = listen(store)
+    const { jobs } = storageOf(store)
+    const { claim } = jobs
+    // The storage is late: the session is purged while the claim is under way.
+    vi.spyOn(jobs, 'claim').mockImplementationOnce((async (...args: Parameters<typeof claim>) => {
+      const claimed = when === 'after' ? claim.apply(jobs, args) : undefined
+      await store.purgeSession(S)
+      return when === 'after' ? claimed : claim.apply(jobs, args)
+    }) as unknown as typeof claim)
+    await store.compactInBackground(S)
+    await store.whenIdle()
+    expect(phases()).toEqual(['queued', 'cancelled PURGED'])
+    expect(asked.asked).toEqual([])
+  })
+
+  it('of a job whose session another store purged before it was claimed', async () => {
+    const file = newFile()
+    const store = await openFull(model(), { file })
+    const other = await open(undefined, { file })
+    const { phases } = listen(store)
+    const { jobs } = storageOf(store)
+    const { claim } = jobs
+    vi.spyOn(jobs, 'claim').mockImplementationOnce((async (...args: Parameters<typeof claim>) => {
+      await other.purgeSession(S)
+      return claim.apply(jobs, args)
+    }) as unknown as typeof claim)
+    await store.compactInBackground(S)
+    await store.whenIdle()
+    expect(phases()).toEqual(['queued', 'cancelled PURGED'])
+  })
+
   it('of a queued job whose session is purged', async () => {
     const store = await openFull(model(() => Promise.reject(new Error('no'))))
     const { phases } = listen(store)

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import type { ErrorCode, SpendLimitEvent } from '../../src/index.ts'
+import type { CompactionResult, ErrorCode, SpendLimitEvent } from '../../src/index.ts'
 import { openStore } from '../../src/index.ts'
 import { chat, say } from '../support/conversation.ts'
 import { expectFailure, failureOf } from '../support/failures.ts'
@@ -316,21 +316,22 @@ describe('settling', () => {
   it('waits for a run so long and no longer, and hears a signal', async () => {
     const { model: slow, release, begun } = held()
     const store = await openFull(slow)
-    const settle = (ms: number, signal?: AbortSignal): Promise<boolean> =>
+    const settle = (ms: number, signal?: AbortSignal): Promise<CompactionResult | null> =>
       (
         store as unknown as {
-          settleBackground(id: string, ms: number, signal?: AbortSignal): Promise<boolean>
+          settleBackground(id: string, ms: number, signal?: AbortSignal): Promise<CompactionResult | null>
         }
       ).settleBackground(S, ms, signal)
-    expect(await settle(0)).toBe(true)
-    await store.compactInBackground(S)
+    expect(await settle(10_000)).toBeNull()
+    const { jobId } = await store.compactInBackground(S)
     await begun
-    expect(await settle(0)).toBe(false)
-    expect(await settle(30)).toBe(false)
+    expect(await settle(0)).toBeNull()
+    expect(await settle(30)).toBeNull()
+    expect(await states(store)).toEqual(['running'])
     await fails(() => settle(10_000, AbortSignal.timeout(20)), 'ABORTED')
     const settled = settle(10_000)
     release()
-    expect(await settled).toBe(true)
+    expect((await settled)!.runId).toBe((await store.getJob(jobId)).runId)
     expect((await store.getEffectiveHistory(S))[0]!.kind).toBe('summary')
   })
 })

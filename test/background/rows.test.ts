@@ -197,6 +197,46 @@ describe('a run in the foreground and one in the background', () => {
     expect((await store.listCompactions(S)).map(({ status }) => status)).toEqual(['active'])
   })
 
+  it.each([
+    ['beforeTurn', (store: SqliteStore) => store.beforeTurn(S)],
+    ['afterTurn', (store: SqliteStore) => store.afterTurn(S)],
+    ['prepareRequest', (store: SqliteStore) => store.prepareRequest(S)],
+  ] as const)(
+    '%s asks no model when the job has made enough room for what was appended meanwhile',
+    async (_, act) => {
+      const { model: slow, release, begun } = held()
+      // The tail that is kept and what is appended are over the target, and below the threshold.
+      const store = await openFull(slow, { config: { targetTokens: 300, keepRecentTokens: 250 } })
+      const { jobId } = await store.compactInBackground(S)
+      await begun
+      await store.append(S, chat(36, 20).slice(52))
+      const turn = act(store)
+      await new Promise((resolve) => setTimeout(resolve, 30))
+      release()
+      const { stats, run } = await turn
+      const { state, runId } = await store.getJob(jobId)
+      expect(state).toBe('done')
+      expect(stats!.estimatedInputTokens).toBeGreaterThan(300)
+      expect(slow.asked).toHaveLength(1)
+      if (_ !== 'prepareRequest') expect(run!.runId).toBe(runId)
+    },
+  )
+
+  it('in two stores of one process: the turn waits for the job of the other', async () => {
+    const file = newFile()
+    const { model: slow, release, begun } = held()
+    const store = await openFull(slow, { file, config: { targetTokens: 300, keepRecentTokens: 250 } })
+    const other = await open(slow, { file, config: { targetTokens: 300, keepRecentTokens: 250 } })
+    await store.compactInBackground(S)
+    await begun
+    await store.append(S, chat(36, 20).slice(52))
+    const turn = other.beforeTurn(S)
+    await new Promise((resolve) => setTimeout(resolve, 30))
+    release()
+    expect((await turn).stats!.shouldCompact).toBe(false)
+    expect(slow.asked).toHaveLength(1)
+  })
+
   it('that runs already leaves nothing for the job to do', async () => {
     const { model: slow, release, begun } = held()
     const store = await openFull(slow)

@@ -1,8 +1,8 @@
 import BetterSqlite3 from 'better-sqlite3'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openStore } from '../../src/index.ts'
+import { randomFrom } from '../support/random.ts'
 import { SEED } from '../support/seed.ts'
-import { randomFrom } from './kills.ts'
 import { courseOf, killedWhilePaying, NOTING, Payers, paidFor, wordsOf } from './payers.ts'
 import { COST, OPENING, PAYING, pay, SESSION } from './paying.ts'
 

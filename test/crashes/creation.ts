@@ -3,9 +3,9 @@ import { join } from 'node:path'
 import BetterSqlite3 from 'better-sqlite3'
 import { expect } from 'vitest'
 import { openStore } from '../../src/index.ts'
+import { randomFrom } from '../support/random.ts'
 import type { Job, Report } from './child.ts'
 import type { Children } from './children.ts'
-import { randomFrom } from './kills.ts'
 import type { Operation } from './operations.ts'
 
 const PROCESSES = 3

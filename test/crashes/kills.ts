@@ -4,6 +4,7 @@ import BetterSqlite3 from 'better-sqlite3'
 import { expect } from 'vitest'
 import { openStore, type SqliteStore } from '../../src/index.ts'
 import type { Database } from '../../src/storage/sqlite/driver.ts'
+import { randomFrom } from '../support/random.ts'
 import type { Job, Report } from './child.ts'
 import type { Children } from './children.ts'
 import {
@@ -66,17 +67,6 @@ function learn(verb: string, ms: number, statements: number): void {
     ms: (known.ms + ms) / 2,
     statements: statements === 0 ? known.statements : Math.ceil((known.statements + statements) / 2),
   })
-}
-
-/** A random number from 0 to 1; the same sequence for a seed. */
-export function randomFrom(seed: number): () => number {
-  let state = seed >>> 0
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
 }
 
 /**

@@ -7,7 +7,7 @@ import {
   type SqliteStore,
   validateHistory,
 } from '../../src/index.ts'
-import { randomFrom } from '../crashes/kills.ts'
+import { randomFrom } from '../support/random.ts'
 import { labelsIn } from './labels.ts'
 import { loadModel } from './model.ts'
 import { type Step, stepsOf } from './turn-script.ts'

@@ -1,5 +1,5 @@
 import { UndertextError } from '../../src/errors.ts'
-import { claimName, isHolderAlive } from '../../src/process.ts'
+import { claimName, isHeld } from '../../src/process.ts'
 import type {
   Circuit,
   Circuits,
@@ -84,7 +84,8 @@ export class ModelJobs implements Jobs, Circuits {
 
   #isHeld({ job, claim }: Kept): boolean {
     if (job.state !== 'running' || claim === undefined) return false
-    return claim.expiresAt > Date.now() && isHolderAlive(claim.holder, claimName(claim.runId))
+    const { holder, runId, expiresAt } = claim
+    return isHeld({ holder, run: claimName(runId), expiresAt })
   }
 
   claim(id: string, claim: JobClaim, mostAttempts: number): ClaimedJob | undefined {

@@ -128,7 +128,7 @@ export class ModelStorage implements Storage {
   readonly #sessions = new Map<string, Stored>()
   readonly #readings: ModelReadings
   /** Who brings them in, by the ids of sessions on their way. */
-  readonly #staged = new Map<string, string>()
+  readonly #staged = new Map<string, Pick<StagedSession, 'holder' | 'expiresAt'>>()
   readonly jobs = new ModelJobs((id) => this.session(id))
   readonly circuits = this.jobs
   /** The model keeps no audit, so it has no whole histories to give or to take. */
@@ -187,11 +187,13 @@ export class ModelStorage implements Storage {
     return session
   }
 
-  stageSession({ id, fields, estimator, holder, incarnation }: StagedSession): Session {
+  stageSession({ id, fields, estimator, holder, expiresAt, incarnations }: StagedSession): Session {
     this.createSession(id, fields, estimator)
     const stored = this.#sessions.get(id)!
+    const taken = new Set([...this.#sessions.values()].map(({ session }) => session.incarnation))
+    const incarnation = incarnations?.find((one) => !taken.has(one))
     if (incarnation !== undefined) stored.session = { ...stored.session, incarnation }
-    this.#staged.set(id, holder)
+    this.#staged.set(id, { holder, expiresAt })
     return this.#counted(stored)
   }
 
@@ -230,10 +232,7 @@ export class ModelStorage implements Storage {
 
   stagedSessions(): Staged[] {
     this.#open()
-    return [...this.#staged].map(([id, holder]) => {
-      const { updatedAt } = this.#require(id).session
-      return { id, holder, updatedAt }
-    })
+    return [...this.#staged].map(([id, lease]) => ({ id, ...lease }))
   }
 
   knownMessages(id: string, messages: readonly NewMessage[]): (KnownMessage | undefined)[] {

@@ -1,8 +1,10 @@
+import { LEASE_MS } from '../../process.ts'
 import type { Circuit, Spending } from '../jobs.ts'
 import type { Connection, Row } from './connection.ts'
+import { dueAt } from './jobs.ts'
 import { requireHead } from './sessions.ts'
 
-const COLUMNS = 'c.failures, c.view_epoch, c.model, c.error, c.open_until'
+const COLUMNS = 'c.failures, c.view_epoch, c.model, c.error, c.open_until, c.changed_at'
 
 export function readCircuit(connection: Connection, id: string): Circuit | undefined {
   return connection.readOne('compactSession', () => circuitOf(connection, id))
@@ -44,9 +46,11 @@ export function noteFailure(
 export function tryOnce(connection: Connection, id: string, openUntil: number, next: number): boolean {
   return connection.write('compactSession', () => {
     const { no } = requireHead(connection, id)
-    const sql =
-      'update undertext_circuits set open_until = ?, changed_at = ? where session = ? and open_until = ?'
-    return connection.run(sql, next, Date.now(), no, openUntil) === 1
+    const now = Date.now()
+    // One of a clock that was set back since is over, whatever it says (see dueAt).
+    const sql = `update undertext_circuits set open_until = ?, changed_at = ?
+      where session = ? and (open_until = ? or changed_at > ?)`
+    return connection.run(sql, next, now, no, openUntil, now + LEASE_MS) === 1
   })
 }
 
@@ -62,7 +66,8 @@ export function resetCircuit(connection: Connection, id: string): Circuit | unde
 
 /**
  * Sums over the compactions that a model was asked for: those of the summarizer named, those of which a model, usage or cost is
- * noted, and attempts that did not come into force, since only a summarizer with a model is noted before it answers.
+ * noted, and attempts that did not come into force, since only a summarizer with a model is noted before it answers. Those that a clock
+ * noted which was set back since are in no window.
  */
 export function readSpending(
   connection: Connection,
@@ -71,17 +76,19 @@ export function readSpending(
   summarizer: string,
 ): Spending {
   return connection.readOne('compactSession', () => {
-    const asked = `summarizer is not null and created_at > ? and (summarizer = ? or model is not null or usage is not null
+    const asked = `summarizer is not null and created_at > ? and created_at <= ? and (summarizer = ? or model is not null or usage is not null
       or cost is not null or status in ('running', 'failed', 'rejected', 'aborted', 'expired'))`
     const tokens = (name: string): string => `coalesce(json_extract(usage, '$.${name}'), 0)`
     const sums = `select count(*), coalesce(sum(case when json_valid(usage) then ${tokens('inputTokens')} + ${tokens('outputTokens')} end), 0),
       coalesce(sum(cost), 0), min(created_at) from undertext_compactions where ${asked}`
+    const until = Date.now() + LEASE_MS
     const row =
       id === undefined
-        ? connection.get(sums, since, summarizer)
+        ? connection.get(sums, since, until, summarizer)
         : connection.get(
             `${sums} and session = (select no from undertext_sessions where id = ?)`,
             since,
+            until,
             summarizer,
             id,
           )
@@ -96,6 +103,6 @@ function decode(row: Row): Circuit {
     viewEpoch: row[1] as number,
     model: row[2] as string,
     error: row[3] as string,
-    openUntil: (row[4] as number | null) ?? undefined,
+    openUntil: row[4] === null ? undefined : dueAt(row[4] as number, row[5] as number),
   }
 }

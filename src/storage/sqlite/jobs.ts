@@ -1,6 +1,6 @@
 import { isObject, stringifyJson } from '../../core/json.ts'
 import { UndertextError } from '../../errors.ts'
-import { claimName, isHolderAlive } from '../../process.ts'
+import { claimName, isHeld as isHeldBy, LEASE_MS } from '../../process.ts'
 import type { ClaimedJob, Job, JobClaim, JobEnd, JobRequest, JobState, NewJob, RunOfJob } from '../jobs.ts'
 import type { Connection, Row } from './connection.ts'
 import { requireHead, requireSession } from './sessions.ts'
@@ -83,7 +83,8 @@ export function claimJob(
 ): ClaimedJob | undefined {
   // Most often there is none: that is seen without the write lock.
   const seen = connection.readOne('compactInBackground', () => openOfId(connection, id))
-  if (seen === undefined || !isDue(seen)) return undefined
+  if (seen === undefined) return undefined
+  if (!isDue(seen)) return shorten(connection, seen)
   return connection.write('compactInBackground', () => {
     const open = openOfId(connection, id)
     if (open === undefined || !isDue(open)) return undefined
@@ -111,6 +112,24 @@ export function claimJob(
   })
 }
 
+/** Lets a claim that ends later than a full one would, since the clock was set back, count as long as a full one. */
+function shorten(connection: Connection, { job, no, expires }: StoredJob): undefined {
+  const latest = Date.now() + LEASE_MS
+  if (job.state !== 'running' || expires <= latest) return
+  connection.write('compactInBackground', () => {
+    const sql = "update undertext_jobs set expires = ? where no = ? and run = ? and state = 'running'"
+    connection.run(sql, latest, no, job.runId)
+  })
+}
+
+/**
+ * When a wait that was noted at `changedAt` is over: now, when the clock was set back since. How long ago that was nobody can tell, and
+ * what made it wait is asked again.
+ */
+export function dueAt(notBefore: number, changedAt: number): number {
+  return changedAt - Date.now() > LEASE_MS ? Math.min(notBefore, Date.now()) : notBefore
+}
+
 /** Queued and its time has come, or running and nobody is at it. */
 function isDue({ job, holder, expires }: StoredJob): boolean {
   if (job.state === 'queued') return job.notBefore <= Date.now()
@@ -119,7 +138,7 @@ function isDue({ job, holder, expires }: StoredJob): boolean {
 
 function isHeld(job: Job, holder: string | undefined, expires: number): boolean {
   if (job.state !== 'running' || holder === undefined || job.runId === undefined) return false
-  return expires > Date.now() && isHolderAlive(holder, claimName(job.runId))
+  return isHeldBy({ holder, run: claimName(job.runId), expiresAt: expires })
 }
 
 export function renewJob(connection: Connection, jobId: string, { runId, expiresAt }: JobClaim): boolean {
@@ -190,10 +209,11 @@ export function readOpenJob(
   connection: Connection,
   id: string,
 ): { readonly job: Job; readonly isHeld: boolean } | undefined {
-  return connection.readOne('whenIdle', () => {
-    const open = openOfId(connection, id)
-    return open && { job: open.job, isHeld: isHeld(open.job, open.holder, open.expires) }
-  })
+  const open = connection.readOne('whenIdle', () => openOfId(connection, id))
+  if (open === undefined) return undefined
+  if (!isHeld(open.job, open.holder, open.expires)) return { job: open.job, isHeld: false }
+  if (!connection.readonly) shorten(connection, open)
+  return { job: open.job, isHeld: true }
 }
 
 export function readJobs(connection: Connection, id: string, limit: number): Job[] {
@@ -242,7 +262,7 @@ function decode(row: Row): StoredJob {
       attempts: row[4] as number,
       position: row[5] as number,
       viewEpoch: row[6] as number,
-      notBefore: row[7] as number,
+      notBefore: dueAt(row[7] as number, row[10] as number),
       error: text(8),
       createdAt: row[9] as number,
       changedAt: row[10] as number,

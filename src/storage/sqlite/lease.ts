@@ -1,13 +1,17 @@
-import { isHolderAlive } from '../../process.ts'
+import { isHeld, LEASE_MS } from '../../process.ts'
 import type { Lease } from '../storage.ts'
 import { expireAttempts } from './attempts.ts'
 import type { Connection } from './connection.ts'
 import { readSession, requireSession } from './sessions.ts'
 
 export function leaseOf(connection: Connection, session: number): Lease | undefined {
+  return leaseWhere(connection, 'no', session)
+}
+
+function leaseWhere(connection: Connection, column: 'id' | 'no', value: string | number): Lease | undefined {
   const row = connection.get(
-    'select lease_run, lease_holder, lease_expires from undertext_sessions where no = ? and lease_run is not null',
-    session,
+    `select lease_run, lease_holder, lease_expires from undertext_sessions where ${column} = ? and lease_run is not null`,
+    value,
   )
   return row && { runId: row[0] as string, holder: row[1] as string, expiresAt: row[2] as number }
 }
@@ -19,16 +23,12 @@ export function clearLease(connection: Connection, session: number): void {
   )
 }
 
-/** The lease on a session that another process holds and that still counts. */
-export function leaseInTheWay(connection: Connection, id: string, holder: string): Lease | undefined {
-  return connection.readOne('compactSession', () => {
-    const row = connection.get(
-      'select lease_run, lease_holder, lease_expires from undertext_sessions where id = ? and lease_run is not null',
-      id,
-    )
-    const lease = row && { runId: row[0] as string, holder: row[1] as string, expiresAt: row[2] as number }
-    return lease !== undefined && lease.holder !== holder && isAlive(lease) ? lease : undefined
-  })
+/** The lease on a session that still counts. */
+export function leaseInTheWay(connection: Connection, id: string): Lease | undefined {
+  const lease = connection.readOne('compactSession', () => leaseWhere(connection, 'id', id))
+  if (lease === undefined || !isAlive(lease)) return undefined
+  if (endsTooLate(lease)) connection.write('compactSession', () => shorten(connection, id, lease))
+  return lease
 }
 
 /** Claims a session, or answers the lease in the way. What a dead holder left running is marked as expired. */
@@ -36,7 +36,10 @@ export function takeLease(connection: Connection, id: string, lease: Lease): Lea
   return connection.write('compactSession', () => {
     const session = requireSession(connection, id)
     const current = leaseOf(connection, session.no)
-    if (current !== undefined && current.runId !== lease.runId && isAlive(current)) return current
+    if (current !== undefined && current.runId !== lease.runId && isAlive(current)) {
+      if (endsTooLate(current)) shorten(connection, id, current)
+      return current
+    }
     expireAttempts(connection, session.no, lease.runId)
     connection.run(
       'update undertext_sessions set lease_run = ?, lease_holder = ?, lease_expires = ? where no = ?',
@@ -64,7 +67,17 @@ export function releaseLease(connection: Connection, id: string, lease: Lease): 
   })
 }
 
-/** A lease counts until it ends, and no longer than its process lives, where that can be seen from here. */
 function isAlive({ expiresAt, holder, runId }: Lease): boolean {
-  return expiresAt > Date.now() && isHolderAlive(holder, runId)
+  return isHeld({ holder, run: runId, expiresAt })
+}
+
+/** Whether a lease ends later than a full one would: the clock it was written by was set back since. */
+function endsTooLate({ expiresAt }: Lease): boolean {
+  return expiresAt > Date.now() + LEASE_MS
+}
+
+/** Lets a lease count as long as a full one. A holder that is alive renews it. */
+function shorten(connection: Connection, id: string, { runId }: Lease): void {
+  const sql = 'update undertext_sessions set lease_expires = ? where id = ? and lease_run = ?'
+  connection.run(sql, Date.now() + LEASE_MS, id, runId)
 }

@@ -1,15 +1,9 @@
-import { existsSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { UndertextError } from '../../errors.ts'
 import type { Connection } from './connection.ts'
+import { MIGRATIONS } from './migrations.ts'
 
-/** Where drizzle-kit writes the SQL, seen from `dist/index.js` and `dist/cli/main.js` when installed, from here while developing. */
-const MIGRATIONS = ['../migrations/sqlite/', '../../migrations/sqlite/', '../../../migrations/sqlite/'].map(
-  (folder) => fileURLToPath(new URL(folder, import.meta.url)),
-)
-
-type Journal = { readonly entries: readonly { readonly idx: number; readonly tag: string }[] }
+/** The schema version this version of the package knows. */
+const SUPPORTED = MIGRATIONS.length
 
 /** Triggers the promise rests on, all of them; a schema without one is not ours to write to. */
 export const GUARDS: readonly string[] = [
@@ -31,39 +25,6 @@ export const GUARDS: readonly string[] = [
   'undertext_audit_is_append_only',
   'undertext_audit_is_kept',
 ]
-
-function migrationsFolder(): string {
-  const found = MIGRATIONS.find((folder) => existsSync(join(folder, 'meta', '_journal.json')))
-  if (found !== undefined) return found
-  throw new UndertextError('STORE_UNAVAILABLE', {
-    location: MIGRATIONS[0]!,
-    detail:
-      'the folder "migrations" of the package is not there. Leave undertext out of bundles, or install it again.',
-  })
-}
-
-/** The names of the migrations, in order. With `readStatements`, the only reader of the folder's format. */
-function readJournal(): string[] {
-  const journal = JSON.parse(
-    readFileSync(join(migrationsFolder(), 'meta', '_journal.json'), 'utf8'),
-  ) as Journal
-  return [...journal.entries].sort((a, b) => a.idx - b.idx).map(({ tag }) => tag)
-}
-
-function readStatements(tag: string): string[] {
-  return readFileSync(join(migrationsFolder(), `${tag}.sql`), 'utf8')
-    .split('--> statement-breakpoint')
-    .map((statement) => statement.trim())
-    .filter((statement) => statement !== '')
-}
-
-let supported: number | undefined
-
-/** How many migrations this version of the package knows. */
-function supportedVersion(): number {
-  supported ??= readJournal().length
-  return supported
-}
 
 /**
  * The schema version of a database, 0 when it holds no store. Kept in a table of our own: `user_version` may
@@ -91,7 +52,7 @@ export function schemaVersion(connection: Connection): number {
 export function migrate(connection: Connection): void {
   const found = schemaVersion(connection)
   refuseNewer(found)
-  if (found < supportedVersion()) bringUp(connection, found)
+  if (found < SUPPORTED) bringUp(connection, found)
   checkGuards(connection)
 }
 
@@ -99,24 +60,21 @@ function bringUp(connection: Connection, found: number): void {
   if (connection.readonly) {
     if (found === 0)
       throw notAStore(connection, 'it holds no tables of undertext, and a read-only store makes none.')
-    throw new UndertextError('STORE_TOO_OLD', { found, supported: supportedVersion() })
+    throw new UndertextError('STORE_TOO_OLD', { found, supported: SUPPORTED })
   }
   connection.write('openStore', () => {
     const locked = schemaVersion(connection)
     refuseNewer(locked)
-    for (const tag of readJournal().slice(locked)) {
-      for (const statement of readStatements(tag)) connection.script(statement)
-    }
+    for (const statement of MIGRATIONS.slice(locked).flat()) connection.script(statement)
     connection.run(
       "insert into undertext_meta (key, value) values ('schema', ?) on conflict (key) do update set value = excluded.value",
-      String(supportedVersion()),
+      String(SUPPORTED),
     )
   })
 }
 
 function refuseNewer(found: number): void {
-  if (found > supportedVersion())
-    throw new UndertextError('STORE_TOO_NEW', { found, supported: supportedVersion() })
+  if (found > SUPPORTED) throw new UndertextError('STORE_TOO_NEW', { found, supported: SUPPORTED })
 }
 
 /** A migration that rebuilds a table loses its triggers in silence, and so does a careless tool. */

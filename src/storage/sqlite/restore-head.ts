@@ -21,12 +21,13 @@ import { requireStaged } from './staging.ts'
  * numbers of compactions. So the numbers are kept free first, by a row behind them that goes when they are written.
  */
 
-/** Those of some ids that compactions have. */
-export function knownCompactions(connection: Connection, ids: readonly string[]): string[] {
+/** Those of some ids that compactions or runs have. */
+export function takenIds(connection: Connection, ids: readonly string[]): string[] {
   return connection.readOne('restoreSession', () =>
     connection
       .all(
-        'select c.id from json_each(?) k join undertext_compactions c on c.id = k.value',
+        `select value from json_each(?) k where exists (select 1 from undertext_compactions c where c.id = k.value)
+           or exists (select 1 from undertext_compactions c where c.run = k.value)`,
         JSON.stringify(ids),
       )
       .map(([id]) => id as string),

@@ -22,7 +22,7 @@ export const sessions = sqliteTable(
   {
     no: integer().primaryKey(),
     id: text().notNull(),
-    /** New at each creation: a purged and recreated id is another session. */
+    /** New at each creation, a copy's too: a purged and recreated id is another session. Ids of messages begin with it. */
     incarnation: text().notNull(),
     owner: text(),
     title: text(),
@@ -63,6 +63,8 @@ export const sessions = sqliteTable(
   },
   (table) => [
     uniqueIndex('undertext_sessions_id').on(table.id),
+    /** Not unique: earlier versions gave copies the incarnation of the first. */
+    index('undertext_sessions_incarnation').on(table.incarnation),
     index('undertext_sessions_staged').on(table.stagedBy).where(sql`staged_by is not null`),
     index('undertext_sessions_owner').on(table.owner, table.no).where(sql`owner is not null`),
   ],

@@ -4,6 +4,7 @@ import { writeAudit } from './audit.ts'
 import { dropBlobsOf } from './blobs.ts'
 import type { Connection } from './connection.ts'
 import { dropSession, unguarded } from './purge.ts'
+import { clearFilesInTurn, erase } from './residue.ts'
 import { insertSession, readSession, requireSession, type StoredSession, updateFields } from './sessions.ts'
 
 /*
@@ -11,20 +12,30 @@ import { insertSession, readSession, requireSession, type StoredSession, updateF
  * nobody knows; publishing gives them their own. What is never published was never there: it is taken out without a receipt.
  */
 
-/** Makes a session that no list shows. Throws `SESSION_EXISTS`. */
+/** Makes a session that no list shows. Throws `SESSION_EXISTS`, also when no incarnation that it may have is free. */
 export function stageSession(connection: Connection, staged: StagedSession): StoredSession {
   return connection.write('stageSession', () => {
-    const { id, fields, estimator, holder, incarnation } = staged
+    const { id, fields, estimator, holder, expiresAt, incarnations } = staged
     refuseTaken(connection, id)
+    const incarnation = incarnations?.find((one) => !isIncarnation(connection, one))
+    if (incarnations !== undefined && incarnation === undefined)
+      throw new UndertextError('SESSION_EXISTS', { sessionId: id })
     const { no } = insertSession(connection, id, fields, estimator)
     connection.run(
-      'update undertext_sessions set staged_by = ?, incarnation = ifnull(?, incarnation) where no = ?',
+      `update undertext_sessions set staged_by = ?, lease_run = id, lease_holder = ?, lease_expires = ?,
+         incarnation = ifnull(?, incarnation) where no = ?`,
       holder,
+      holder,
+      expiresAt,
       incarnation ?? null,
       no,
     )
     return requireSession(connection, id)
   })
+}
+
+function isIncarnation(connection: Connection, incarnation: string): boolean {
+  return connection.get('select 1 from undertext_sessions where incarnation = ?', incarnation) !== undefined
 }
 
 /** Gives a staged session its own name and lists it. Throws `SESSION_EXISTS`, `SESSION_NOT_FOUND` when it is staged no more. */
@@ -40,7 +51,8 @@ export function publishSession(
     const { fields, createdAt, updatedAt, audit } = published
     if (fields !== undefined) updateFields(connection, requireSession(connection, stagedId), fields)
     connection.run(
-      `update undertext_sessions set id = ?, staged_by = null, created_at = ifnull(?, created_at),
+      `update undertext_sessions set id = ?, staged_by = null, lease_run = null, lease_holder = null,
+         lease_expires = null, created_at = ifnull(?, created_at),
          updated_at = ifnull(?, updated_at) where no = ?`,
       id,
       createdAt ?? null,
@@ -70,7 +82,7 @@ function refuseTaken(connection: Connection, id: string): void {
 
 /** Takes out some rows of a staged session, newest first; answers whether nothing of it is left. Does nothing for one that is published. */
 export function discardStaged(connection: Connection, id: string, rows: number): boolean {
-  return connection.write('discardStaged', () => {
+  const isGone = erase(connection, 'discardStaged', () => {
     const no = stagedNo(connection, id)
     if (no === undefined) return true
     return unguarded(connection, String(no), () => {
@@ -83,6 +95,8 @@ export function discardStaged(connection: Connection, id: string, rows: number):
       return isEmpty
     })
   })
+  if (isGone) clearFilesInTurn(connection)
+  return isGone
 }
 
 function discardRows(connection: Connection, keys: readonly number[]): void {
@@ -98,11 +112,13 @@ function discardRows(connection: Connection, keys: readonly number[]): void {
 export function stagedSessions(connection: Connection): Staged[] {
   return connection.readOne('stagedSessions', () =>
     connection
-      .all('select id, staged_by, updated_at from undertext_sessions where staged_by is not null')
-      .map(([id, holder, updatedAt]) => ({
+      .all(
+        'select id, staged_by, ifnull(lease_expires, updated_at) from undertext_sessions where staged_by is not null',
+      )
+      .map(([id, holder, expiresAt]) => ({
         id: id as string,
         holder: holder as string,
-        updatedAt: updatedAt as number,
+        expiresAt: expiresAt as number,
       })),
   )
 }

@@ -415,7 +415,7 @@ function checkReasoning(
   throw notVisible(session, compaction, 'a tool loop needs the reasoning', ids)
 }
 
-/** What a deduplication leans on must be there and whole, unless nothing it replaced is visible either. */
+/** What a deduplication leans on must be there, whole or as the preview it was appended with, unless nothing it replaced is visible either. */
 function checkReplaced(connection: Connection, session: StoredSession, compaction: StoredCompaction): void {
   const visible = `from undertext_replacements r join undertext_messages m on m.key = r.message
      where r.compaction = ? and ${M_VISIBLE}`
@@ -432,7 +432,8 @@ function checkReplaced(connection: Connection, session: StoredSession, compactio
   const gone = compaction.requires.filter(([key, part]) => {
     const row = connection.get(
       `select 1 from undertext_messages m where m.key = ? and ${M_VISIBLE}
-         and not exists (select 1 from json_each(m.shown) s where s.value ->> 0 = ?)`,
+         and not exists (select 1 from json_each(m.shown) s join undertext_compactions c on c.no = s.value ->> 1
+           where s.value ->> 0 = ? and c.kind <> 'preview')`,
       key,
       part,
     )

@@ -68,8 +68,8 @@ export class Way {
     const [head, tail] = nodes as [Node, Node]
     const kept: Node[] = []
     for (let at: Node | undefined = tail; at !== undefined; at = at.parent) {
-      kept.unshift(at)
-      if (at === head) return kept
+      kept.push(at)
+      if (at === head) return kept.reverse()
     }
     return []
   }

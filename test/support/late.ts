@@ -1,0 +1,23 @@
+/** Waits with the timer there was when this module was loaded: a test may replace the timers. */
+const realTimeout = globalThis.setTimeout
+const wait = (ms: number): Promise<void> => new Promise((resolve) => realTimeout(resolve, ms))
+
+/** How late each verb begins, and how late it returns after its work, milliseconds. */
+export type Delays = { readonly before: () => number; readonly after: () => number }
+
+/** A storage each of whose verbs begins and returns late, as one over a network does. */
+export function late<T extends object>(target: T, delays: Delays): T {
+  return new Proxy(target, {
+    get(object, name) {
+      const value = Reflect.get(object, name) as unknown
+      if (typeof value === 'object' && value !== null) return late(value, delays)
+      if (typeof value !== 'function') return value
+      return async (...args: unknown[]) => {
+        await wait(delays.before())
+        const answer: unknown = await Reflect.apply(value, object, args)
+        await wait(delays.after())
+        return answer
+      }
+    },
+  })
+}
