@@ -234,7 +234,8 @@ export function standingFor<E extends UndertextError>(error: E, original: unknow
 }
 
 /**
- * What a stage, a strategy or a summarizer of the application threw, where an error of ours tells of it; else `undefined`. It is no
+ * What a stage, a strategy or a summarizer of the application, the AI SDK or a provider threw, where an error of ours stands for it; else
+ * `undefined`. It is no
  * `cause`, which whoever prints an error prints too: its words may quote the conversation.
  */
 export function originalErrorOf(error: unknown): unknown {
@@ -243,7 +244,7 @@ export function originalErrorOf(error: unknown): unknown {
 
 /**
  * The request does not fit the model, whatever compaction did: the end of a recovery, thrown in place of the
- * provider's own error, which is its `cause`. `isContextOverflowError` says false of it, so that nobody starts over.
+ * provider's own error, which `originalErrorOf` returns. `isContextOverflowError` says false of it, so that nobody starts over.
  * Source: checklist S2-021, S2-U02.
  */
 export class ContextBudgetExceededError extends UndertextError<'CONTEXT_BUDGET_EXCEEDED'> {

@@ -329,6 +329,7 @@ export {
   type StoreEvents,
   type StoreListener,
   type TurnCompleteEvent,
+  type UsageWarningEvent,
 } from './events.ts'
 export type { AskFailure, FileSummaryRequest, SummarizeFile } from './files/ask.ts'
 export {

@@ -10,6 +10,7 @@ import {
 } from './core/budget.ts'
 import {
   type EstimateSource,
+  isDoubted,
   NO_CALIBRATION,
   outlook,
   type Readings,
@@ -112,6 +113,8 @@ export type MeasuredTokens = {
   readonly at: number
   /** Whether it is of the view as it is now, appends aside. One that is not is history, and no figure is made of it. */
   readonly isCurrent: boolean
+  /** It is less than half of what the request must have held, so no figure is made of it. See `recordUsage`. */
+  readonly isFarBelow?: true
 }
 
 /** Stats from the counters of a session and the readings of its model; `model` is the session's, or the store's for it. */
@@ -182,6 +185,7 @@ export function contextStats(
             inputTokens: measurement.tokens,
             at: measurement.at,
             isCurrent: measurement.viewEpoch === viewEpoch && measurement.estimator === estimator.name,
+            ...(isDoubted(measurement, calibration) && { isFarBelow: true as const }),
           },
     calibration: { ratio: ratioOf(calibration), samples: samplesOf(calibration) },
     contextWindow,

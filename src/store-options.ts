@@ -36,11 +36,16 @@ const fieldsSchema = {
 }
 export const createSchema = z.strictObject({ id: nameSchema.optional(), ...fieldsSchema })
 export const updateSchema = z.strictObject(fieldsSchema)
+/** SQLite takes no pattern of more than 50,000 bytes. */
+const LONGEST_SEARCH = 10_000
+
 export const listSchema = z.strictObject({
   owner: nameSchema.optional(),
   archived: z.boolean().default(false),
   limit: z.int().positive().max(10_000).default(50),
   after: nameSchema.optional(),
+  /** Only sessions whose id or title contains this text, in whatever case. */
+  search: z.string().min(1).max(LONGEST_SEARCH).optional(),
 })
 export const appendSchema = z.strictObject({
   expectedPosition: z.int().nonnegative().optional(),

@@ -1,12 +1,17 @@
 import { execFile } from 'node:child_process'
-import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { readFileSync } from 'node:fs'
+import { mkdir, mkdtemp, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
+import { build } from 'esbuild'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 
 const run = promisify(execFile)
 const REPOSITORY = join(import.meta.dirname, '..')
+const MANIFEST = JSON.parse(readFileSync(join(REPOSITORY, 'package.json'), 'utf8')) as {
+  exports: Record<string, unknown>
+}
 
 /*
  * The packed tarball in an empty project. It is unpacked into node_modules with the dependencies it names linked
@@ -31,6 +36,9 @@ beforeAll(async () => {
     await mkdir(dirname(join(modules, name)), { recursive: true })
     await symlink(join(REPOSITORY, 'node_modules', name), join(modules, name))
   }
+  // Of types nothing but Node's: no project has to have those of the driver.
+  await mkdir(join(modules, '@types'))
+  await symlink(join(REPOSITORY, 'node_modules', '@types', 'node'), join(modules, '@types', 'node'))
 }, 120_000)
 
 afterAll(() => rm(project, { recursive: true, force: true }))
@@ -145,24 +153,96 @@ await store.prepareRequest('s', { promt: 'hi' })
 await store.compactSession('s', { enablePrunes: true })
 export { answer, due, middleware, request, result, summarizer }`,
   )
+  expect(await typeErrors('types.mts', ['--module', 'nodenext'])).toEqual([])
+})
+
+/** The parts of the package that hold code: '' for its main one. */
+const ENTRIES = Object.keys(MANIFEST.exports)
+  .filter((entry) => entry !== './package.json')
+  .map((entry) => entry.slice(1))
+
+function importsOf(entries: readonly string[]): string {
+  const imports = entries.map((entry, i) => `import * as part${i} from 'undertext${entry}'`)
+  return `${imports.join('\n')}\nexport { ${entries.map((_, i) => `part${i}`).join(', ')} }`
+}
+
+/** What the compiler says of a file of the project when it is as strict as it can be, declarations of packages included. */
+async function typeErrors(file: string, resolution: readonly string[]): Promise<string[]> {
   const tsc = join(REPOSITORY, 'node_modules', 'typescript', 'bin', 'tsc')
-  await symlink(join(REPOSITORY, 'node_modules', '@types'), join(project, 'node_modules', '@types'))
-  const options = [
-    '--noEmit',
-    '--strict',
-    '--exactOptionalPropertyTypes',
-    '--module',
-    'nodenext',
-    '--target',
-    'es2023',
-    '--types',
-    'node',
-    'types.mts',
-  ]
-  const { stdout } = await run(process.execPath, [tsc, ...options], { cwd: project }).catch(
-    (error: { stdout: string }) => error,
-  )
-  expect(stdout).toBe('')
+  const strict = ['--strict', '--exactOptionalPropertyTypes', '--noUncheckedIndexedAccess']
+  const options = [...strict, '--skipLibCheck', 'false', '--noEmit', '--target', 'es2023', '--types', 'node']
+  const { stdout } = await run(process.execPath, [tsc, ...options, ...resolution, file], {
+    cwd: project,
+  }).catch((error: { stdout: string }) => error)
+  return stdout.split('\n').filter((line) => line !== '')
+}
+
+/** Where modules are looked for, as Node does and as bundlers do. */
+const RESOLUTIONS = ['--module nodenext', '--module esnext --moduleResolution bundler']
+
+it.each(RESOLUTIONS)(
+  'has types that need no types of the driver, of drizzle or of an SDK, and are sound themselves: %s',
+  async (resolution) => {
+    const entries = ENTRIES.filter((entry) => entry !== '/langchain' && entry !== '/schema')
+    await writeFile(join(project, 'entries.mts'), importsOf(entries))
+    const hidden = join(project, 'node_modules', 'drizzle-orm')
+    await rename(hidden, `${hidden}-hidden`)
+    const errors = await typeErrors('entries.mts', resolution.split(' '))
+    await rename(`${hidden}-hidden`, hidden)
+    expect(errors).toEqual([])
+  },
+)
+
+it.each(RESOLUTIONS)(
+  'has types for LangChain and drizzle that add no error to those of their packages: %s',
+  async (resolution) => {
+    const langchain = join(project, 'node_modules', '@langchain')
+    await mkdir(langchain)
+    await symlink(join(REPOSITORY, 'node_modules', '@langchain', 'core'), join(langchain, 'core'))
+    await writeFile(join(project, 'with-packages.mts'), importsOf(['/langchain', '/schema']))
+    const errors = await typeErrors('with-packages.mts', resolution.split(' '))
+    await rm(langchain, { recursive: true })
+    expect(errors.filter((line) => !line.startsWith('../') && !line.startsWith(' '))).toEqual([])
+  },
+)
+
+const BUNDLED = `
+import { openStore } from 'undertext'
+import { aiSdkSummarizer } from 'undertext/ai-sdk'
+import * as parts from 'undertext/claude-agent-sdk'
+import * as others from 'undertext/transfer'
+async function main() {${USE.replace('chats.db', ':memory:')}
+  const files = { read: [], modified: [] }
+  const request = { sessionId: 's', messages: [{ role: 'user', content: 'hi', kind: 'message' }], sections: [], maxTokens: 100, files }
+  await aiSdkSummarizer({ model: 'openai/gpt-5' }).summarize(request).catch(({ code, facts }) => console.log(code, facts.detail))
+  await openStore(':memory:', { estimator: 'o200k_base' }).catch(({ code, facts }) => console.log(code, facts.detail))
+}
+main()
+globalThis.kept = [parts, others]`
+
+it('is bundled to CommonJS by esbuild, without a folder beside it, and runs', async () => {
+  await writeFile(join(project, 'bundle-me.mjs'), BUNDLED)
+  const { warnings } = await build({
+    entryPoints: [join(project, 'bundle-me.mjs')],
+    outfile: join(project, 'bundles', 'bundle.cjs'),
+    bundle: true,
+    platform: 'node',
+    format: 'cjs',
+    external: ['better-sqlite3'],
+    logLevel: 'silent',
+  })
+  // Packages that are optional are not there; each is imported where that can be said when it is needed.
+  const absent = /^Could not resolve "(?:ai|gpt-tokenizer|@anthropic-ai\/claude-agent-sdk)/
+  expect(warnings.map(({ text }) => text).filter((text) => !absent.test(text))).toEqual([])
+  const { stdout, stderr } = await run(process.execPath, ['bundles/bundle.cjs'], { cwd: project })
+  expect({ stdout: stdout.trim().split('\n'), stderr }).toEqual({
+    stdout: [
+      '1 false',
+      'AI_SDK_UNAVAILABLE it is not installed.',
+      'TOKENIZER_UNAVAILABLE it is not installed.',
+    ],
+    stderr: '',
+  })
 })
 
 it('carries what it needs and nothing else', async () => {

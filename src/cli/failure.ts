@@ -25,7 +25,7 @@ const HINTS: { readonly [code in string]?: string } = {
     'SQLite keeps a log beside the file, even for reading: make both writable, or copy the file and name the copy with --db.',
   STORE_BUSY: 'Try again when that one is done.',
   STORE_CORRUPT: '`undertext doctor --deep` looks at the file, `undertext verify SESSION` at a session.',
-  NOT_A_STORE: 'Name a store with --db PATH or UNDERTEXT_DB.',
+  NOT_A_STORE: 'Name a store, or a new file, with --db PATH or UNDERTEXT_DB.',
   STORE_UNAVAILABLE: '`undertext doctor` says more.',
 }
 

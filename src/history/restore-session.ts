@@ -162,7 +162,7 @@ class Restore {
   }
 
   async #staged(
-    about: Omit<StagedSession, 'id' | 'holder'>,
+    about: Omit<StagedSession, 'id' | 'holder' | 'expiresAt'>,
     work: (session: Session) => Promise<void>,
   ): Promise<void> {
     try {
@@ -231,8 +231,10 @@ class Restore {
   }
 }
 
+const OF_THE_STORE: readonly Finding['code'][] = ['GUARD_MISSING', 'GUARD_CHANGED', 'FOREIGN_TRIGGER']
+
 function isOfSession({ code }: Finding): boolean {
-  return code !== 'GUARD_MISSING'
+  return !OF_THE_STORE.includes(code)
 }
 
 function fieldsOf({ session }: HistoryHead): SessionFields {

@@ -145,6 +145,8 @@ export type SessionQuery = {
   readonly limit: number
   /** The id of the session after which to go on. */
   readonly after: string | undefined
+  /** What the id or the title contains, in whatever case. */
+  readonly search: string | undefined
 }
 
 export type AppendedMessage = {

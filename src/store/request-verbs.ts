@@ -125,8 +125,8 @@ export class RequestVerbs<S extends Storage> extends TurnVerbs<S> {
    * it made the request smaller.
    *
    * Every other error comes back as it was thrown: rate limits, aborts, and overflows nothing can be done about (`auto: false`, a
-   * history that cannot get shorter). When it did get shorter and the provider still refuses: `CONTEXT_BUDGET_EXCEEDED`, with the
-   * provider's error as its `cause`. Throws what `prepareRequest` throws. `call` must not have effects that cannot be repeated.
+   * history that cannot get shorter). When it did get shorter and the provider still refuses: `CONTEXT_BUDGET_EXCEEDED`; the
+   * provider's error is returned by `originalErrorOf`. Throws what `prepareRequest` throws. `call` must not have effects that cannot be repeated.
    */
   async withOverflowRecovery<T>(
     sessionId: string,

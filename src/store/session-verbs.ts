@@ -51,8 +51,8 @@ export class SessionVerbs<S extends Storage> extends RequestVerbs<S> {
 
   /** Sessions, newest first, archived ones apart; `after` is the id of the last session of the page before. */
   async listSessions(options: ListSessionsOptions = {}): Promise<Session[]> {
-    const { owner, archived, limit, after } = check(listSchema, options, 'listSessions')
-    return (await this.storage.listSessions({ owner, archived, limit, after })).map(publicSession)
+    const { owner, archived, limit, after, search } = check(listSchema, options, 'listSessions')
+    return (await this.storage.listSessions({ owner, archived, limit, after, search })).map(publicSession)
   }
 
   /** Changes fields of a session: what is left out stays, `null` clears. */

@@ -67,7 +67,8 @@ export class UsageVerbs<S extends Storage> extends StoreBase<S> {
    * What was billed is added up (`getUsage`), also when the report is of a view that is gone.
    *
    * A report more than twice, or less than half, of what was expected counts only as that much until the next one
-   * confirms it. A report above a limit learnt from an overflow takes that limit away. A report of nothing is none.
+   * confirms it. One of less than half of what the model's ratio makes of the estimate is none of the whole request: the result and the
+   * event `usageWarning` say so, and no figure is made of it. A report above a limit learnt from an overflow takes that limit away. A report of nothing is none.
    * Throws `SESSION_NOT_FOUND`.
    */
   async recordUsage(sessionId: string, usage: UsageInput): Promise<UsageResult> {
@@ -160,7 +161,17 @@ export class UsageVerbs<S extends Storage> extends StoreBase<S> {
       billed,
     }
     const outcome = await this.storage.recordUsage(id, report)
-    return { usage: usageResult(report, outcome, estimator), learned: outcome.after.learned }
+    const usage = usageResult(report, outcome, estimator)
+    if (usage.warning !== undefined) {
+      const { provider: key, model: name } = usage
+      this.events.emit('usageWarning', {
+        ...usage.warning,
+        sessionId: id,
+        provider: key,
+        ...(name !== undefined && { model: name }),
+      })
+    }
+    return { usage, learned: outcome.after.learned }
   }
 
   /**

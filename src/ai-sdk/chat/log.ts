@@ -13,11 +13,15 @@ export type ChatStorage = Pick<
   | 'append'
   | 'createSession'
   | 'getMessages'
+  | 'getSession'
   | 'hideMessages'
   | 'listCompactions'
   | 'prepareRequest'
+  | 'recordUsage'
   | 'rewind'
   | 'undoCompaction'
+  | 'updateSession'
+  | 'withOverflowRecovery'
 >
 
 /** Why a rewind of a chat was made, as the audit tells it. */

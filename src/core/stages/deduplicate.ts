@@ -1,3 +1,4 @@
+import { withoutTrailing } from '../characters.ts'
 import type { Json } from '../json.ts'
 import {
   coversRange,
@@ -335,8 +336,8 @@ function wordedReads(view: View, targetOf: TargetFinder, { settings, contentOf }
     const call = view.turns.callOf(index, result.part)
     if (call && isReadTool(call.name, settings.readTools) && targetOf(call) !== undefined) continue
     const text = resultText(row, result, contentOf)
-    const path = READ_HEADING.exec(text.slice(0, 500))?.[1]?.replace(/[.,:;)\]…]+$/, '')
-    if (path === undefined || !looksLikePath(path) || !showsFile(text)) continue
+    const path = withoutTrailing(READ_HEADING.exec(text.slice(0, 500))?.[1] ?? '', '.,:;)]…')
+    if (path === '' || !looksLikePath(path) || !showsFile(text)) continue
     const input = call && inputOf(view, call, contentOf)
     const variant = input === undefined ? '' : (readVariant(input, undefined) ?? '')
     const file = normalizePath(path)

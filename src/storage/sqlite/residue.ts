@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { isUndertextError } from '../../errors.ts'
 import type { Connection } from './connection.ts'
 import { sqliteCode } from './failure.ts'
+import { holdsOthers } from './migrate.ts'
 
 /*
  * Removed rows must not stay readable in the files. Zeroing what is deleted (secure_delete) is not enough: when SQLite splits or
@@ -132,11 +133,6 @@ function rewrite(connection: Connection): void {
 }
 
 const OURS = "like 'undertext\\_%' escape '\\'"
-
-function holdsOthers(connection: Connection): boolean {
-  const others = `select 1 from main.sqlite_schema where type = 'table' and name not ${OURS} and name not like 'sqlite\\_%' escape '\\'`
-  return connection.get(`${others} limit 1`) !== undefined
-}
 
 /** Empties each table and fills it again. The triggers are made again as they were: they are against this. */
 function copyTables(connection: Connection): void {
