@@ -40,8 +40,7 @@ export function messageProblem(value: unknown): string | undefined {
   if (!isRecord(value)) return 'must be an object'
   const message = value as Unknown & NewMessage
   for (const key in message)
-    if (!MESSAGE_KEYS.has(key))
-      return `unknown key ${namedKey(key)}${formHint(FOREIGN_KEYS.get(key))}`
+    if (!MESSAGE_KEYS.has(key)) return `unknown key ${namedKey(key)}${formHint(FOREIGN_KEYS.get(key))}`
   if (!(ROLES as readonly unknown[]).includes(message.role)) return `.role must be one of ${ROLES.join(', ')}`
   const problem = contentProblem(message.content)
   if (problem !== undefined) return `.content${problem}`

@@ -13,7 +13,8 @@ const user = (id: string, said: string): UIMessage => ({
 
 function overflow(): never {
   throw new APICallError({
-    message: "This model's maximum context length is 8192 tokens. However, your messages resulted in 30000 tokens.",
+    message:
+      "This model's maximum context length is 8192 tokens. However, your messages resulted in 30000 tokens.",
     url: 'http://127.0.0.1/',
     requestBodyValues: {},
     statusCode: 400,

@@ -4,7 +4,13 @@ import type { PreparedRequest } from '../../request/prepared.ts'
 import { toSdkPrompt } from '../prompt.ts'
 import { namesOf } from '../provider-names.ts'
 import { type Answer, usageIn } from '../response.ts'
-import { type SdkAnswer, type SdkModel, type SdkParams, type SdkStreamAnswer, versionOf } from '../sdk-types.ts'
+import {
+  type SdkAnswer,
+  type SdkModel,
+  type SdkParams,
+  type SdkStreamAnswer,
+  versionOf,
+} from '../sdk-types.ts'
 import { begun, watched } from '../stream-watch.ts'
 import type { ChatStorage } from './log.ts'
 
@@ -67,7 +73,8 @@ async function ask<R>(
     async (request, attempt) => {
       if (attempt === 1) return { request, result: await send(params) }
       const shorter = toSdkPrompt(request.messages, target)
-      const system = request.system === undefined ? [] : [{ role: 'system' as const, content: request.system }]
+      const system =
+        request.system === undefined ? [] : [{ role: 'system' as const, content: request.system }]
       const prompt = [...system, ...shorter, ...spoken.slice(messages)]
       return { request, result: await send({ ...params, prompt }) }
     },
@@ -97,6 +104,8 @@ async function recordUsage(
       ...(tools !== undefined && { toolDefinitions: [...tools] }),
     })
   } catch (error) {
-    process.emitWarning(`The usage of a chat was not recorded: ${error instanceof Error ? error.name : 'error'}`)
+    process.emitWarning(
+      `The usage of a chat was not recorded: ${error instanceof Error ? error.name : 'error'}`,
+    )
   }
 }
