@@ -66,7 +66,7 @@ describe('save and load', () => {
     expect(await chat.load()).toEqual([u1, said('b1', 'good day')])
     const [compaction] = await chat.store.listCompactions(chat.chatId)
     expect(compaction).toMatchObject({ id: compactionId, kind: 'manual', status: 'active' })
-    await chat.store.undoCompaction(chat.chatId, compactionId!)
+    await chat.store.undoCompaction(chat.chatId, compactionId!, { both: true })
     expect(await chat.load()).toEqual([u1, a1, said('b1', 'good day')])
   })
 
@@ -77,7 +77,7 @@ describe('save and load', () => {
     expect(result).toMatchObject({ rowsHidden: 4, rowsAppended: 2, isConflict: false })
     expect(await chat.load()).toEqual([user('u1', 'hey'), said('b1', 'hey you')])
     // Undone, both stand, and no two messages have one id.
-    await chat.store.undoCompaction(chat.chatId, result.compactionId!)
+    await chat.store.undoCompaction(chat.chatId, result.compactionId!, { both: true })
     const both = await chat.load()
     expect(both.map(({ parts }) => parts.at(-1))).toEqual(
       [...CHAT, user('u1', 'hey'), said('b1', 'hey you')].map(({ parts }) => parts.at(-1)),

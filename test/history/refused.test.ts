@@ -52,8 +52,8 @@ beforeAll(async () => {
   await store.undoCompaction('s', run.runId)
   await store.compactSession('s', { range: { from: 8, to: 9 }, summary: 'second' })
   await store.recordUsage('s', { inputTokens: 700, position: 7 })
-  await store.rewind('s', { from: 'start', append: chat(1), operationId: 'op' })
-  await store.undoCompaction('s', (await store.listCompactions('s')).at(-1)!.id)
+  await store.rewind('s', { from: 'start', keepCompactions: true, append: chat(1), operationId: 'op' })
+  await store.undoCompaction('s', (await store.listCompactions('s')).at(-1)!.id, { both: true })
   records = await recordsOf(store, 's')
 })
 afterAll(() => store.close())
@@ -252,11 +252,11 @@ const FORGERIES: Readonly<Record<string, Forgery>> = {
   'an attempt that inserted': [change('compaction', 1, () => ({ status: 'failed' })), /never in force/],
   'a run undone by another entry': [
     changeHead('compaction', 1, () => ({ undoneWithRun: 1 })),
-    /undo of its run/,
+    /undo of a run/,
   ],
   'a run undone by an entry that is not there': [
     changeHead('compaction', 1, () => ({ undoneWithRun: 99 })),
-    /undo of its run/,
+    /undo of a run/,
   ],
   'a run undone and in force': [change('compaction', 2, () => ({ undoneWithRun: 1 })), /for undone ones/],
   'a part leant on that is not there': [

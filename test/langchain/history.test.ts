@@ -163,7 +163,7 @@ describe('UndertextChatMessageHistory', () => {
     await history.addUserMessage('c')
     const compactionId = await manual(store)
     expect(await store.getCompaction('s', compactionId)).toMatchObject({ actor: 'ann', reason: 'clear' })
-    await store.undoCompaction('s', compactionId)
+    await store.undoCompaction('s', compactionId, { both: true })
     expect(said(await history.getMessages())).toEqual(['human: a', 'ai: b', 'human: a', 'ai: b', 'human: c'])
     expect((await store.verifySession('s')).findings).toEqual([])
   })

@@ -24,7 +24,7 @@ describe('nothing is destroyed', () => {
     const { id, kind, actor, reason, rowsHidden } = await newest()
     expect([kind, actor, reason, rowsHidden]).toEqual(['manual', 'tests', 'openai-agents: popItem', 1])
     expect(await store.getMessages('s')).toHaveLength(4)
-    await store.undoCompaction('s', id)
+    await store.undoCompaction('s', id, { both: true })
     expect(await session.getItems()).toEqual(turn)
   })
 
@@ -32,7 +32,7 @@ describe('nothing is destroyed', () => {
     await session.addItems(turn)
     const before = JSON.stringify(await session.getItems())
     await session.clearSession()
-    await store.undoCompaction('s', (await newest()).id)
+    await store.undoCompaction('s', (await newest()).id, { both: true })
     expect(JSON.stringify(await session.getItems())).toBe(before)
   })
 
@@ -52,7 +52,7 @@ describe('nothing is destroyed', () => {
       false,
       false,
     ])
-    await store.undoCompaction('s', (await newest()).id)
+    await store.undoCompaction('s', (await newest()).id, { both: true })
   })
 
   it('a mutation that changes nothing hides nothing', async () => {
@@ -68,7 +68,7 @@ describe('nothing is destroyed', () => {
     const compacted = [{ type: 'compaction' as const, encrypted_content: 'gAAA' }, answer('Done.')]
     await session.replaceHistoryWithCompaction(compacted)
     expect(await session.getItems()).toEqual(compacted)
-    await store.undoCompaction('s', (await newest()).id)
+    await store.undoCompaction('s', (await newest()).id, { both: true })
     expect(await session.getItems()).toEqual([...turn, ...compacted])
   })
 })
@@ -137,6 +137,7 @@ describe('what the store does to a history', () => {
     await store.undoCompaction(
       's',
       (await store.listCompactions('s')).find(({ reason }) => reason === 'openai-agents: clearSession')!.id,
+      { both: true },
     )
     expect((await asUser.getItems())[0]).toEqual({
       type: 'message',
@@ -156,7 +157,7 @@ describe('what the store does to a history', () => {
     expect(await full.getItems()).toEqual(talk)
     await session.clearSession()
     expect(await full.getItems()).toEqual([])
-    await store.undoCompaction('s', (await newest()).id)
+    await store.undoCompaction('s', (await newest()).id, { both: true })
     expect(await full.getItems()).toEqual(talk)
   })
 
@@ -169,7 +170,7 @@ describe('what the store does to a history', () => {
     await session.clearSession()
     await session.addItems([said('New.')])
     expect(await full.getItems()).toEqual([said('New.')])
-    await store.undoCompaction('s', (await newest()).id)
+    await store.undoCompaction('s', (await newest()).id, { both: true })
     expect(await full.getItems()).toEqual([...turn, said('New.')])
   })
 
@@ -214,7 +215,7 @@ describe('messages of others', () => {
     expect(await session.getItems(2)).toEqual([named('a', 'read'), named('b', 'list')])
     expect(await session.popItem()).toEqual(named('b', 'list'))
     expect(await session.getItems()).toEqual([said('Go.'), answer('Looking.'), named('a', 'read')])
-    await store.undoCompaction('s', (await newest()).id)
+    await store.undoCompaction('s', (await newest()).id, { both: true })
   })
 
   it('a suffix may begin, and a call change, within a row', async () => {
@@ -339,7 +340,7 @@ describe("under the SDK's OpenAIResponsesCompactionSession", () => {
     await wrapped.runCompaction({ force: true, compactionMode: 'input' })
     expect(await wrapped.getItems()).toEqual(compacted)
     expect(await store.getMessages('s')).toHaveLength(5)
-    await store.undoCompaction('s', (await newest()).id)
+    await store.undoCompaction('s', (await newest()).id, { both: true })
     expect((await session.getItems()).slice(0, 4)).toEqual(turn)
   })
 

@@ -593,7 +593,7 @@ export class ModelStorage implements Storage {
             row.anchor >= position &&
             (holdsRow(one.coverage.hidden, row) || one.replacements.some(({ key }) => key === row.key)),
         )
-      const lifts = active.filter((one) => one.kind !== 'preview' && reaches(one))
+      const lifts = active.filter((one) => target !== undefined && one.kind !== 'preview' && reaches(one))
       return { position, isRow, lifts, restores: [] }
     }
     const then = inForceBefore.get(position) ?? new Set()

@@ -163,7 +163,7 @@ export function findTargets(
 ): { targets: StoredCompaction[]; isRun: boolean } {
   const one = someCompactions(connection, session.no, 'c.id = ?', id)
   if (one.length > 0) return { targets: one, isRun: false }
-  const targets = someCompactions(connection, session.no, 'c.run = ? order by c.no', id)
+  const targets = someCompactions(connection, session.no, 'c.run = ? order by +c.no', id)
   if (targets.length > 0) return { targets, isRun: true }
   throw new UndertextError('COMPACTION_NOT_FOUND', { sessionId: session.id, compactionId: id })
 }
@@ -182,7 +182,7 @@ export function readCompactions(
          c.parts_replaced, c.rows_inserted, c.tokens_before, c.tokens_after, c.summarizer, c.model, c.prompt_version, c.usage,
          c.cost, c.error, c.created_at, c.changed_at, c.requires, m.anchor, m.ordinal
        from undertext_compactions c left join undertext_messages m on m.inserted_by = c.no
-       where c.session = ? ${filter} group by c.no order by c.rank, c.no`,
+       where c.session = ? ${filter} group by +c.no order by c.rank, c.no`,
       session.no,
       ...named,
     )

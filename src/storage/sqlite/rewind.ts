@@ -87,7 +87,7 @@ function hideFrom(
   if (request.from === 'end' || (request.from === 'start' && before.visibleCount === 0)) return NOTHING
   const point = findPoint(connection, before, request)
   const { lifts, restores } = request.keepCompactions
-    ? { lifts: reachingTo(connection, before, point), restores: [] }
+    ? { lifts: reachingTo(connection, before, point, request), restores: [] }
     : turnedSince(connection, before, point)
   const lifted = planLift(storedNesting(connection, before.no), lifts)
   const undoing = { ...run, cascade: false, both: true }
@@ -214,8 +214,17 @@ function turnedSince(
   }
 }
 
-/** The compactions in force, but for previews, that cover a row at a position or after it. */
-function reachingTo(connection: Connection, session: StoredSession, { position }: Point): StoredCompaction[] {
+/**
+ * The compactions in force, but for previews, that cover a row at a position or after it. Before all that is visible none is
+ * lifted: nothing of what they hide would show.
+ */
+function reachingTo(
+  connection: Connection,
+  session: StoredSession,
+  { position }: Point,
+  { from }: RewindRequest,
+): StoredCompaction[] {
+  if (from === 'start') return []
   const replacing = connection.all(
     `select distinct r.compaction from undertext_messages m cross join undertext_replacements r on r.message = m.key
      where m.session = ? and m.position >= ?

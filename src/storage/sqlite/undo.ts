@@ -264,7 +264,7 @@ export function redo(
 /** What the last undo of a run took down and is still down, members of other runs included. */
 function undoneWithRun(connection: Connection, session: StoredSession, run: string): StoredCompaction[] {
   const last = connection.get(
-    "select max(no) from undertext_audit where run = ? and event = 'run undone' and session = ?",
+    "select max(no) from undertext_audit where run = ? and event = 'run undone' and +session = ?",
     run,
     session.no,
   )![0]
