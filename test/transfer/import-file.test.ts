@@ -252,7 +252,10 @@ describe('a bad place', () => {
     )
     const report = await load(path)
     expect(JSON.stringify(report)).not.toContain('secret')
-    expect(report.conversations[0]!.problems.at(-1)).toEqual({ line: 7, why: 'message unknown key' })
+    expect(report.conversations[0]!.problems.at(-1)).toEqual({
+      line: 7,
+      why: 'message unknown key of 10 characters',
+    })
   })
 
   it('all there is: nothing is stored with skipBad either', async () => {

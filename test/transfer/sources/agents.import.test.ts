@@ -39,7 +39,7 @@ async function shown(id: string): Promise<string[]> {
 /** Undoes all that is in force, newest first. */
 async function undoAll(id: string): Promise<number> {
   const active = (await store.listCompactions(id)).filter(({ status }) => status === 'active').reverse()
-  for (const { id: compactionId } of active) await store.undoCompaction(id, compactionId)
+  for (const { id: compactionId } of active) await store.undoCompaction(id, compactionId, { both: true })
   return active.length
 }
 
