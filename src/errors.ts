@@ -13,6 +13,7 @@ export interface Failures {
   ILLEGAL_BOUNDARY: { sessionId: string; why: string; messageIds: readonly string[]; stage?: string }
   PENDING_TOOL_CALLS: { sessionId: string; messageIds: readonly string[] }
   HAS_ACTIVE_DEPENDENTS: { sessionId: string; compactionId: string; dependents: readonly string[] }
+  BRANCH_MOVED: { sessionId: string; compactionId: string; messageId: string }
   INPUT_NOT_VISIBLE: { sessionId: string; compactionId: string; why: string; missing: readonly string[] }
   STAGE_FAILED: { sessionId: string; stage: string; error: string }
   COMPACTION_IN_PROGRESS: { sessionId: string; runId: string; expiresAt: number }
@@ -33,6 +34,7 @@ export interface Failures {
   NOT_A_STORE: { location: string; detail: string }
   CONNECTION_UNSUITABLE: { detail: string }
   DRIVER_UNSUPPORTED: { driver: string; node: string; advice: string }
+  DRIVER_UNAVAILABLE: { detail: string }
   CONTEXT_BUDGET_EXCEEDED: ContextBudgetFacts
   OUTPUT_NOT_SAVED: { reason: string; originalSize: number }
   FILES_ABORTED: { files: number }
@@ -121,6 +123,8 @@ const SENTENCES: { readonly [C in ErrorCode]: (facts: Failures[C]) => string } =
     `Tool calls at the end of the session still wait for their results, so their messages stay: ${named(messageIds)}.`,
   HAS_ACTIVE_DEPENDENTS: ({ compactionId, dependents }) =>
     `Compaction ${compactionId} cannot be undone alone: others in force build on it (${named(dependents)}). Undo those first, or pass { cascade: true }.`,
+  BRANCH_MOVED: ({ compactionId, messageId }) =>
+    `Messages were appended after rewind ${compactionId}, from ${JSON.stringify(messageId)} on. Rewind to that one first to have the former conversation alone, or pass { both: true } to have both, the former one first.`,
   INPUT_NOT_VISIBLE: ({ compactionId, why, missing }) =>
     `Compaction ${compactionId} cannot be put back now (${why})${missing.length > 0 ? `: ${named(missing)}` : ''}. { cascade: true } puts back first what it builds on.`,
   STAGE_FAILED: ({ sessionId, stage, error }) =>
@@ -156,6 +160,7 @@ const SENTENCES: { readonly [C in ErrorCode]: (facts: Failures[C]) => string } =
   CONNECTION_UNSUITABLE: ({ detail }) => `This connection cannot hold a store: ${detail}`,
   DRIVER_UNSUPPORTED: ({ driver, node, advice }) =>
     `better-sqlite3 ${driver} does not work on Node ${node}. ${advice}`,
+  DRIVER_UNAVAILABLE: ({ detail }) => `better-sqlite3 cannot be loaded: ${detail}`,
   CONTEXT_BUDGET_EXCEEDED: ({ estimatedTokens, availableTokens, stagesUsed, breakdown, provider, model }) => {
     const fixed = estimatedTokens - breakdown.conversationHistory
     const target = model === undefined ? (provider ?? 'the model') : JSON.stringify(model)
@@ -216,6 +221,12 @@ export class UndertextError<C extends ErrorCode = ErrorCode> extends Error {
 /** What the application's own code threw, by the error of ours that tells of it. */
 const originals = new WeakMap<UndertextError, unknown>()
 
+/** Whether loading a package failed because there is none: the code of `import`, or that of a bundle, which uses `require`. */
+export function isNotFound(error: unknown): boolean {
+  const code = (error as { code?: unknown } | null)?.code
+  return code === 'ERR_MODULE_NOT_FOUND' || code === 'MODULE_NOT_FOUND'
+}
+
 /** An error of ours that stands for one of the application's own code: a stage, a strategy, a summarizer of an array. */
 export function standingFor<E extends UndertextError>(error: E, original: unknown): E {
   originals.set(error, original)
@@ -223,7 +234,8 @@ export function standingFor<E extends UndertextError>(error: E, original: unknow
 }
 
 /**
- * What a stage, a strategy or a summarizer of the application threw, where an error of ours tells of it; else `undefined`. It is no
+ * What a stage, a strategy or a summarizer of the application, the AI SDK or a provider threw, where an error of ours stands for it; else
+ * `undefined`. It is no
  * `cause`, which whoever prints an error prints too: its words may quote the conversation.
  */
 export function originalErrorOf(error: unknown): unknown {
@@ -232,7 +244,7 @@ export function originalErrorOf(error: unknown): unknown {
 
 /**
  * The request does not fit the model, whatever compaction did: the end of a recovery, thrown in place of the
- * provider's own error, which is its `cause`. `isContextOverflowError` says false of it, so that nobody starts over.
+ * provider's own error, which `originalErrorOf` returns. `isContextOverflowError` says false of it, so that nobody starts over.
  * Source: checklist S2-021, S2-U02.
  */
 export class ContextBudgetExceededError extends UndertextError<'CONTEXT_BUDGET_EXCEEDED'> {

@@ -1,5 +1,6 @@
 import { invalid } from './core/check.ts'
 import { errorName } from './errors.ts'
+import type { UsageWarning } from './usage-result.ts'
 
 /*
  * What a store tells those who listen. Events carry ids and numbers, never text of a conversation. They are told when the
@@ -161,11 +162,19 @@ export type ListenerErrorEvent = {
   readonly error: unknown
 }
 
+/** A provider reported less than half of what a request must hold. */
+export type UsageWarningEvent = UsageWarning & {
+  readonly sessionId: string
+  readonly provider: string
+  readonly model?: string
+}
+
 /** Everything one can listen to. */
 export type StoreEvents = {
   readonly contextWarning: ContextWarningEvent
   readonly compaction: CompactionEvent
   readonly turnComplete: TurnCompleteEvent
+  readonly usageWarning: UsageWarningEvent
   readonly job: JobEvent
   readonly circuit: CircuitEvent
   readonly spendLimit: SpendLimitEvent
@@ -175,6 +184,7 @@ export const STORE_EVENTS = [
   'contextWarning',
   'compaction',
   'turnComplete',
+  'usageWarning',
   'job',
   'circuit',
   'spendLimit',

@@ -255,7 +255,8 @@ export type {
   SummaryTask,
   SummaryTaskDraft,
 } from './core/stages/stage.ts'
-export { TRUNCATION_MARKER } from './core/stages/truncate.ts'
+export { KEEP_RECENT_RATIO } from './core/stages/summarize.ts'
+export { TRUNCATION_FRACTION, TRUNCATION_MARKER } from './core/stages/truncate.ts'
 export { type NextStep, nextStep, STOP_REASONS, type StopReason, stopReasonOf } from './core/stop-reason.ts'
 export {
   CHARS_PER_TOKEN,
@@ -328,6 +329,7 @@ export {
   type StoreEvents,
   type StoreListener,
   type TurnCompleteEvent,
+  type UsageWarningEvent,
 } from './events.ts'
 export type { AskFailure, FileSummaryRequest, SummarizeFile } from './files/ask.ts'
 export {
@@ -416,7 +418,6 @@ export {
   repairRoleAlternation,
   validateRoleAlternation,
 } from './plain/role-alternation.ts'
-export { KEEP_RECENT_RATIO, TRUNCATION_FRACTION } from './plain/run-stage.ts'
 export type {
   ArrayFace,
   Strategy,
@@ -453,6 +454,7 @@ export type {
   LimitKind,
   ModelUsage,
   NamedLimit,
+  Purged,
   RewindPoint,
   Session,
   Trigger,
@@ -480,6 +482,8 @@ export type {
   OverflowInput,
   PreviewOptions,
   ProviderCompactionInput,
+  PurgeOptions,
+  RedoOptions,
   SessionChange,
   SessionInput,
   StatsOptions,

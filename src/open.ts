@@ -1,5 +1,15 @@
-import { existsSync, type Stats, statSync } from 'node:fs'
-import { dirname } from 'node:path'
+import {
+  closeSync,
+  existsSync,
+  fchmodSync,
+  lstatSync,
+  openSync,
+  readlinkSync,
+  realpathSync,
+  type Stats,
+  statSync,
+} from 'node:fs'
+import { dirname, resolve } from 'node:path'
 import { z } from 'zod'
 import { type Environment, FILE_VARIABLE, readEnvironment, unknownVariables } from './config/environment.ts'
 import { readConfigFile } from './config/file.ts'
@@ -18,7 +28,8 @@ import { Connection } from './storage/sqlite/connection.ts'
 import { type Database, loadDriver } from './storage/sqlite/driver.ts'
 import { fromDriver, sqliteCode, translateFailure } from './storage/sqlite/failure.ts'
 import { expireAllDead } from './storage/sqlite/lease.ts'
-import { migrate } from './storage/sqlite/migrate.ts'
+import { migrate, refuseOthers } from './storage/sqlite/migrate.ts'
+import { finishClearing } from './storage/sqlite/residue.ts'
 import { type SqliteStorage, sqliteStorage } from './storage/sqlite/storage.ts'
 import type { Estimators } from './storage/storage.ts'
 import { Store } from './store.ts'
@@ -26,6 +37,8 @@ import type { StatsOptions } from './store-options.ts'
 import { summarizerSchema } from './summarizers/summarizer-schema.ts'
 import { isTokenizerName, TOKENIZER_NAMES, tokenizerEstimator } from './tokenizers/tokenizer.ts'
 
+/** The mode of a new file: what people said is nobody else's, whatever the umask. */
+const PRIVATE = 0o600
 /** How long a verb waits for another connection's write, milliseconds. */
 const DEFAULT_BUSY_TIMEOUT_MS = 5_000
 /** The write-ahead log is cut back to this after a checkpoint, bytes; by default SQLite lets it stay as large as it ever was. */
@@ -47,6 +60,11 @@ const openSchema = z.strictObject({
    * process; after a power cut the last turns may be gone. For files of our own.
    */
   durability: z.enum(['full', 'normal']).default('full'),
+  /**
+   * Whether the tables may be added to the database of another program. It is needed once; without it such a file is
+   * `NOT_A_STORE`, and nothing is written. A connection that is handed in needs no consent.
+   */
+  adopt: z.boolean().default(false),
   /** How long a verb waits for another connection, milliseconds. Default 5,000. */
   busyTimeoutMs: z.int().nonnegative().max(600_000).default(DEFAULT_BUSY_TIMEOUT_MS),
   /**
@@ -100,7 +118,7 @@ export class SqliteStore extends Store<SqliteStorage> {
  * tables ours live under a prefix. A connection that is handed in keeps its pragmas and is never closed by us.
  *
  * Throws `INVALID_INPUT`, `NOT_A_STORE`, `STORE_UNAVAILABLE`, `STORE_TOO_NEW`, `STORE_TOO_OLD`, `STORE_BUSY`,
- * `DRIVER_UNSUPPORTED`, `CONNECTION_UNSUITABLE`, `IN_TRANSACTION`, `TOKENIZER_UNAVAILABLE`.
+ * `DRIVER_UNSUPPORTED`, `DRIVER_UNAVAILABLE`, `CONNECTION_UNSUITABLE`, `IN_TRANSACTION`, `TOKENIZER_UNAVAILABLE`.
  */
 export async function openStore(
   location: string | Database,
@@ -110,7 +128,7 @@ export async function openStore(
   const layers = await layersOf(checked)
   const estimators = await estimatorsOf(checked, resolveLayers(layers).settings.estimator)
   const connection =
-    typeof location === 'string' ? await openFile(location, checked) : adopt(location, checked)
+    typeof location === 'string' ? await openFile(location, checked) : takeConnection(location, checked)
   if (!checked.readonly) endDeadAttempts(connection)
   return new SqliteStore(sqliteStorage(connection, estimators), { estimators, layers })
 }
@@ -205,19 +223,63 @@ async function openFile(location: string, options: CheckedOptions): Promise<Conn
   const Driver = await loadDriver()
   const { busyTimeoutMs } = options
   const where = { location, busyTimeoutMs, verb: 'openStore' }
-  let database: Database
-  try {
-    database = new Driver(location, { readonly: options.readonly, timeout: busyTimeoutMs })
-  } catch (error) {
-    throw translateFailure(error, where)
+  const open = (readonly: boolean): Connection => {
+    const database = new Driver(location, { readonly, timeout: busyTimeoutMs })
+    return new Connection(database, { ...where, readonly, owned: true })
   }
-  const connection = new Connection(database, { ...where, readonly: options.readonly, owned: true })
+  let connection: Connection | undefined
   try {
+    if (!options.readonly && !/^(:memory:$|file:)/.test(location)) prepareLocation(location, options, open)
+    connection = open(options.readonly)
     prepareFile(connection, options)
     return connection
   } catch (error) {
-    connection.close()
+    connection?.close()
     throw translateFailure(error, where)
+  }
+}
+
+/**
+ * Makes a new file for its owner alone: SQLite gives the files beside it the same mode. An existing one of another program is
+ * refused before it is opened for writing, which would move its write-ahead log into it.
+ */
+function prepareLocation(
+  location: string,
+  { adopt }: CheckedOptions,
+  open: (readonly: boolean) => Connection,
+): void {
+  if (makePrivate(location) || adopt || !hasLog(location)) return
+  const connection = open(true)
+  try {
+    refuseOthers(connection)
+  } finally {
+    connection.close()
+  }
+}
+
+/** Makes a file that only its owner may read; returns false when there is one, or none can be made, which SQLite then says. */
+function makePrivate(path: string): boolean {
+  try {
+    const file = openSync(existsSync(path) ? path : endOfLink(path), 'wx', PRIVATE)
+    fchmodSync(file, PRIVATE)
+    closeSync(file)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Where a link leads that leads to no file yet. */
+function endOfLink(path: string): string {
+  const isLink = lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink()
+  return isLink ? resolve(dirname(path), readlinkSync(path)) : path
+}
+
+function hasLog(path: string): boolean {
+  try {
+    return statSync(`${realpathSync(path)}-wal`).size > 0
+  } catch {
+    return false
   }
 }
 
@@ -247,14 +309,18 @@ function statOf(location: string, unavailable: (detail: string) => UndertextErro
  * Migrates, then switches to the write-ahead log: in that order, because on a fresh file the switch answers
  * "busy" at once when another process is at the same.
  */
-function prepareFile(connection: Connection, { readonly, durability, busyTimeoutMs }: CheckedOptions): void {
+function prepareFile(
+  connection: Connection,
+  { readonly, adopt, durability, busyTimeoutMs }: CheckedOptions,
+): void {
   // Without it INSERT OR REPLACE deletes a row without firing the trigger that keeps it.
   connection.pragma('recursive_triggers = on')
-  migrate(connection)
+  migrate(connection, { adopt })
   if (readonly) return
   useWriteAheadLog(connection, busyTimeoutMs)
   connection.pragma(`synchronous = ${durability}`)
   connection.pragma(`journal_size_limit = ${JOURNAL_SIZE_LIMIT}`)
+  finishClearing(connection)
 }
 
 function useWriteAheadLog(connection: Connection, busyTimeoutMs: number): void {
@@ -272,7 +338,7 @@ function useWriteAheadLog(connection: Connection, busyTimeoutMs: number): void {
 }
 
 /** Takes over a connection of the application's. What we need and do not find is said, not changed. */
-function adopt(database: Database, options: CheckedOptions): Connection {
+function takeConnection(database: Database, options: CheckedOptions): Connection {
   if (
     typeof database !== 'object' ||
     database === null ||
@@ -302,7 +368,8 @@ function adopt(database: Database, options: CheckedOptions): Connection {
   const { readonly } = options
   const connection = new Connection(database, { location, readonly, owned: false, busyTimeoutMs })
   try {
-    migrate(connection)
+    migrate(connection, { adopt: true })
+    finishClearing(connection)
   } catch (error) {
     throw translateFailure(error, { location, busyTimeoutMs, verb: 'openStore' })
   }

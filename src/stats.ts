@@ -1,4 +1,5 @@
 import { type ChosenModel, resolveModel, windowOf } from './compaction/model.ts'
+import type { PresetName } from './config/settings.ts'
 import {
   type BudgetCheckResult,
   DEFAULT_COMPACTION_TARGET,
@@ -9,6 +10,7 @@ import {
 } from './core/budget.ts'
 import {
   type EstimateSource,
+  isDoubted,
   NO_CALIBRATION,
   outlook,
   type Readings,
@@ -36,7 +38,13 @@ export type ContextStats = {
   readonly estimatedInputTokens: number
   readonly availableInputTokens: number
   readonly usageRatio: number
+  /** Whether compaction is due: usage is at the threshold, and nothing holds it back. */
   readonly shouldCompact: boolean
+  /**
+   * Present when usage is at the threshold and compaction is not due all the same: a user undid an automatic one. It is due again
+   * when the request does not fit, and as usual after the user compacts.
+   */
+  readonly heldBack?: true
   /** Messages of the view. */
   readonly messageCount: number
   readonly withinBudget: boolean
@@ -78,6 +86,7 @@ export type ContextStats = {
 
 /** The settings stats go by. What the request says counts before them. */
 export type StatsSettings = ProfileSettings & {
+  readonly preset: PresetName
   readonly threshold?: number | undefined
   readonly thresholdTokens?: number | undefined
   readonly contextWindowTarget?: number | undefined
@@ -104,6 +113,8 @@ export type MeasuredTokens = {
   readonly at: number
   /** Whether it is of the view as it is now, appends aside. One that is not is history, and no figure is made of it. */
   readonly isCurrent: boolean
+  /** It is less than half of what the request must have held, so no figure is made of it. See `recordUsage`. */
+  readonly isFarBelow?: true
 }
 
 /** Stats from the counters of a session and the readings of its model; `model` is the session's, or the store's for it. */
@@ -128,7 +139,13 @@ export function contextStats(
   const estimate = estimateOf(raw)
   const { viewEpoch } = figures
   const expected = outlook(readings, { viewEpoch, estimator: estimator.name, estimate })
-  const contextWindow = windowOf(chosen, figures.config, given.contextWindows, readings.learned.window)
+  const contextWindow = windowOf(
+    chosen,
+    figures.config,
+    given.contextWindows,
+    readings.learned.window,
+    settings.preset,
+  )
   const maxTokens = request.maxTokens ?? settings.maxTokens
   const target = request.contextWindowTarget ?? settings.contextWindowTarget ?? 0
   const inputLimit = lowerLimit(readings.learned.input, target)
@@ -144,11 +161,12 @@ export function contextStats(
     threshold,
   })
   const { calibration = NO_CALIBRATION, measurement } = readings
+  const isHeldBack = figures.undoneAutomatic > 0 && budget.shouldCompact && budget.withinBudget
   const stats: { -readonly [K in keyof ContextStats]: ContextStats[K] } = {
     estimatedInputTokens: budget.estimatedInputTokens,
     availableInputTokens: budget.availableInputTokens,
     usageRatio: budget.usageRatio,
-    shouldCompact: budget.shouldCompact,
+    shouldCompact: budget.shouldCompact && !isHeldBack,
     messageCount: figures.visibleCount,
     withinBudget: budget.withinBudget,
     breakdown: budget.breakdown,
@@ -167,6 +185,7 @@ export function contextStats(
             inputTokens: measurement.tokens,
             at: measurement.at,
             isCurrent: measurement.viewEpoch === viewEpoch && measurement.estimator === estimator.name,
+            ...(isDoubted(measurement, calibration) && { isFarBelow: true as const }),
           },
     calibration: { ratio: ratioOf(calibration), samples: samplesOf(calibration) },
     contextWindow,
@@ -179,6 +198,7 @@ export function contextStats(
       target,
     }),
   }
+  if (isHeldBack) stats.heldBack = true
   if (chosen.model !== undefined) stats.model = chosen.model
   if (readings.learned.input !== undefined) stats.inputLimit = readings.learned.input
   if (target > 0) stats.contextWindowTarget = target

@@ -5,6 +5,7 @@ import type { SwitchSpellings } from './config/spellings.ts'
 import { type PendingRequest, requestSchema } from './core/budget.ts'
 import { jsonObjectSchema, labelSchema, nameSchema, shareSchema } from './core/check.ts'
 import { type Json, jsonProblem } from './core/json.ts'
+import { overflowRulesSchema } from './core/overflow/overflow.ts'
 import { COMPACTION_KINDS } from './core/plan.ts'
 import { SUMMARY_PRESETS } from './core/rendering/rows.ts'
 import { isUndertextError } from './errors.ts'
@@ -35,11 +36,16 @@ const fieldsSchema = {
 }
 export const createSchema = z.strictObject({ id: nameSchema.optional(), ...fieldsSchema })
 export const updateSchema = z.strictObject(fieldsSchema)
+/** SQLite takes no pattern of more than 50,000 bytes. */
+const LONGEST_SEARCH = 10_000
+
 export const listSchema = z.strictObject({
   owner: nameSchema.optional(),
   archived: z.boolean().default(false),
   limit: z.int().positive().max(10_000).default(50),
   after: nameSchema.optional(),
+  /** Only sessions whose id or title contains this text, in whatever case. */
+  search: z.string().min(1).max(LONGEST_SEARCH).optional(),
 })
 export const appendSchema = z.strictObject({
   expectedPosition: z.int().nonnegative().optional(),
@@ -50,7 +56,15 @@ export const authorshipSchema = z.strictObject({
   actor: nameSchema.optional(),
   reason: labelSchema.optional(),
 })
-/** What a rewind hides from: the first visible row, none, or a certain one. */
+export const purgeSchema = z.strictObject({
+  /**
+   * Whether the files are cleared before the purge returns. With `false`, which is for purging many sessions, that is left to
+   * the next purge without it, to `verifySession` or to closing the store.
+   */
+  clearFiles: z.boolean().default(true),
+  ...authorshipSchema.shape,
+})
+/** Where a rewind goes back to: before the first message, before none, or before a certain one. */
 export const rewindPointSchema = z.union(
   [z.enum(['start', 'end']), z.strictObject({ messageId: nameSchema })],
   "must be 'start', 'end' or { messageId }",
@@ -59,6 +73,7 @@ export const rewindPointSchema = z.union(
 export const rewindSchema = z.strictObject({
   from: z.unknown(),
   append: z.unknown().optional(),
+  keepCompactions: z.boolean().default(false),
   expectedPosition: z.int().nonnegative().optional(),
   operationId: nameSchema.optional(),
   operationBody: z
@@ -89,7 +104,12 @@ export const sourcesSchema = z.strictObject({
   limit: z.int().positive().optional(),
 })
 export const historySchema = z.strictObject({ provenance: z.boolean().default(false) })
-export const undoSchema = z.strictObject({ cascade: z.boolean().default(false), ...authorshipSchema.shape })
+export const redoSchema = z.strictObject({ cascade: z.boolean().default(false), ...authorshipSchema.shape })
+export const undoSchema = z.strictObject({
+  ...redoSchema.shape,
+  /** Undo a rewind although messages were appended after it: the former ones show before them. */
+  both: z.boolean().default(false),
+})
 export const statsSchema = z.strictObject({
   threshold: shareSchema.optional(),
   /** Tokens at which compaction is due, instead of `threshold`. */
@@ -144,12 +164,10 @@ export const usageSchema = z.strictObject({
   pendingTokens: requestSchema.shape.pendingTokens,
 })
 /** What is known of a request that overflowed; its size is the error's. */
-export const overflowSchema = usageSchema.omit({
-  inputTokens: true,
-  cacheReadTokens: true,
-  cacheCreationTokens: true,
-  outputTokens: true,
-})
+export const overflowSchema = usageSchema
+  .omit({ inputTokens: true, cacheReadTokens: true, cacheCreationTokens: true, outputTokens: true })
+  /** Which errors are overflows: `strict` and `patterns` of `isContextOverflowError`. */
+  .safeExtend({ overflow: overflowRulesSchema.optional() })
 export const limitSchema = z.strictObject({
   provider: nameSchema,
   model: nameSchema.optional(),
@@ -210,11 +228,13 @@ export type ExpandOptions = z.input<typeof expandSchema>
 export type GetSourcesOptions = z.input<typeof sourcesSchema>
 export type EffectiveHistoryOptions = z.input<typeof historySchema>
 export type AuthorshipOptions = z.input<typeof authorshipSchema>
+export type PurgeOptions = z.input<typeof purgeSchema>
 export type UsageInput = z.input<typeof usageSchema>
 export type OverflowInput = z.input<typeof overflowSchema>
 export type LimitInput = z.input<typeof limitSchema>
 export type ProviderCompactionInput = z.input<typeof providerCompactionSchema>
 export type UndoOptions = z.input<typeof undoSchema>
+export type RedoOptions = z.input<typeof redoSchema>
 export type UndoIfFitsOptions = z.input<typeof undoIfFitsSchema>
 export type CheckedUndoIfFits = z.output<typeof undoIfFitsSchema>
 export type StatsOptions = PendingRequest & {

@@ -1,4 +1,4 @@
-import { NO_CALIBRATION, ratioOf, samplesOf, totalOf } from './core/calibration.ts'
+import { isDoubted, NO_CALIBRATION, ratioOf, samplesOf, totalOf } from './core/calibration.ts'
 import type { ProviderOverflowDetails } from './core/overflow/overflow.ts'
 import type { NamedLimit, UsageOutcome, UsageReport } from './storage/storage.ts'
 
@@ -19,14 +19,43 @@ export type UsageResult = {
   readonly calibration: { readonly ratio: number; readonly samples: number }
   /** Whether the report showed a learnt limit to be wrong; it is forgotten. */
   readonly limitRefuted: boolean
+  /** The report is far below what the request must hold: nothing was learnt from it. */
+  readonly warning?: UsageWarning
+}
+
+/** A report of less than half of what the request must hold. */
+export type UsageWarning = {
+  readonly code: 'USAGE_FAR_BELOW_ESTIMATE'
+  readonly reportedTokens: number
+  /** The estimate, by what was learnt of the model. */
+  readonly expectedTokens: number
+  readonly message: string
+}
+
+const FAR_BELOW =
+  'The provider reported less than half of what the request must hold. A server may have cut the prompt without an error (Ollama: raise num_ctx, and set contextWindows to it), or the report leaves out what came from a cache (pass cacheReadTokens).'
+
+/** The warning about a report, where there is one. */
+function warningOf(
+  { tokens }: UsageReport,
+  { before, after: { measurement }, estimate, recorded }: UsageOutcome,
+): UsageWarning | undefined {
+  if (!recorded || estimate === undefined || measurement === undefined) return undefined
+  if (!isDoubted(measurement, before.calibration)) return undefined
+  return {
+    code: 'USAGE_FAR_BELOW_ESTIMATE',
+    reportedTokens: tokens,
+    expectedTokens: Math.round(ratioOf(before.calibration ?? NO_CALIBRATION) * totalOf(estimate)),
+    message: FAR_BELOW,
+  }
 }
 
 /** A report and what the storage made of it, as the caller is told. */
-export function usageResult(
-  { provider, model, tokens }: UsageReport,
-  { recorded, before, after, estimate }: UsageOutcome,
-  estimator: string,
-): UsageResult {
+export function usageResult(report: UsageReport, outcome: UsageOutcome, estimator: string): UsageResult {
+  const { provider, model, tokens } = report
+  const { recorded, before, after, estimate } = outcome
+  // An error that names a size is no report of a request that went through.
+  const warning = report.wentThrough ? warningOf(report, outcome) : undefined
   const calibration = after.calibration ?? NO_CALIBRATION
   return {
     recorded,
@@ -42,6 +71,7 @@ export function usageResult(
     limitRefuted:
       isGone(before.learned.window, after.learned.window) ||
       isGone(before.learned.input, after.learned.input),
+    ...(warning !== undefined && { warning }),
   }
 }
 

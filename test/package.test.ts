@@ -1,12 +1,17 @@
 import { execFile } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
+import { build } from 'esbuild'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 
 const run = promisify(execFile)
 const REPOSITORY = join(import.meta.dirname, '..')
+const MANIFEST = JSON.parse(readFileSync(join(REPOSITORY, 'package.json'), 'utf8')) as {
+  exports: Record<string, unknown>
+}
 
 /*
  * The packed tarball in an empty project. It is unpacked into node_modules with the dependencies it names linked
@@ -31,7 +36,10 @@ beforeAll(async () => {
     await mkdir(dirname(join(modules, name)), { recursive: true })
     await symlink(join(REPOSITORY, 'node_modules', name), join(modules, name))
   }
-}, 120_000)
+  // Of types nothing but Node's: no project has to have those of the driver.
+  await mkdir(join(modules, '@types'))
+  await symlink(join(REPOSITORY, 'node_modules', '@types', 'node'), join(modules, '@types', 'node'))
+}, 300_000)
 
 afterAll(() => rm(project, { recursive: true, force: true }))
 
@@ -145,30 +153,101 @@ await store.prepareRequest('s', { promt: 'hi' })
 await store.compactSession('s', { enablePrunes: true })
 export { answer, due, middleware, request, result, summarizer }`,
   )
-  const tsc = join(REPOSITORY, 'node_modules', 'typescript', 'bin', 'tsc')
-  await symlink(join(REPOSITORY, 'node_modules', '@types'), join(project, 'node_modules', '@types'))
-  const options = [
-    '--noEmit',
-    '--strict',
-    '--exactOptionalPropertyTypes',
-    '--module',
-    'nodenext',
-    '--target',
-    'es2023',
-    '--types',
-    'node',
-    'types.mts',
+  // As Node looks modules up, and as bundlers do; the parts beside the main one are imported for their declarations alone.
+  const entries = ENTRIES.filter((entry) => entry !== '/langchain' && entry !== '/schema')
+  await writeFile(join(project, 'entries.mts'), importsOf(entries))
+  const resolutions = [
+    ['--module', 'nodenext'],
+    ['--module', 'esnext', '--moduleResolution', 'bundler'],
   ]
-  const { stdout } = await run(process.execPath, [tsc, ...options], { cwd: project }).catch(
+  for (const resolution of resolutions) {
+    const { errors, files } = await compiled(['types.mts', 'entries.mts'], resolution)
+    expect(errors).toEqual([])
+    expect(files.filter((file) => /drizzle-orm|better-sqlite3/.test(file))).toEqual([])
+  }
+}, 300_000)
+
+it('has types for LangChain and drizzle that add no error to those of their packages', async () => {
+  const langchain = join(project, 'node_modules', '@langchain')
+  await mkdir(langchain)
+  await symlink(join(REPOSITORY, 'node_modules', '@langchain', 'core'), join(langchain, 'core'))
+  await writeFile(join(project, 'with-packages.mts'), importsOf(['/langchain', '/schema']))
+  const { errors } = await compiled(['with-packages.mts'], ['--module', 'nodenext'])
+  await rm(langchain, { recursive: true })
+  expect(errors.filter((line) => !line.startsWith('../'))).toEqual([])
+}, 300_000)
+
+/** The parts of the package that hold code: '' for its main one. */
+const ENTRIES = Object.keys(MANIFEST.exports)
+  .filter((entry) => entry !== './package.json')
+  .map((entry) => entry.slice(1))
+
+function importsOf(entries: readonly string[]): string {
+  const imports = entries.map((entry, i) => `import * as part${i} from 'undertext${entry}'`)
+  return `${imports.join('\n')}\nexport { ${entries.map((_, i) => `part${i}`).join(', ')} }`
+}
+
+/** What the compiler says of files when it is as strict as it can be, declarations of packages included; and what it read. */
+async function compiled(
+  sources: readonly string[],
+  resolution: readonly string[],
+): Promise<{ readonly errors: readonly string[]; readonly files: readonly string[] }> {
+  const tsc = join(REPOSITORY, 'node_modules', 'typescript', 'bin', 'tsc')
+  const strict = ['--strict', '--exactOptionalPropertyTypes', '--noUncheckedIndexedAccess']
+  const options = [...strict, '--skipLibCheck', 'false', '--noEmit', '--listFiles', '--target', 'es2023']
+  const args = [tsc, ...options, '--types', 'node', ...resolution, ...sources]
+  const { stdout } = await run(process.execPath, args, { cwd: project, maxBuffer: 1e8 }).catch(
     (error: { stdout: string }) => error,
   )
-  expect(stdout).toBe('')
+  const lines = stdout.split('\n')
+  return {
+    errors: lines.filter((line) => line.includes('error TS')),
+    files: lines.filter((line) => line.startsWith('/')),
+  }
+}
+
+const BUNDLED = `
+import { openStore } from 'undertext'
+import { aiSdkSummarizer } from 'undertext/ai-sdk'
+import * as parts from 'undertext/claude-agent-sdk'
+import * as others from 'undertext/transfer'
+async function main() {${USE.replace('chats.db', ':memory:')}
+  const files = { read: [], modified: [] }
+  const request = { sessionId: 's', messages: [{ role: 'user', content: 'hi', kind: 'message' }], sections: [], maxTokens: 100, files }
+  await aiSdkSummarizer({ model: 'openai/gpt-5' }).summarize(request).catch(({ code, facts }) => console.log(code, facts.detail))
+  await openStore(':memory:', { estimator: 'o200k_base' }).catch(({ code, facts }) => console.log(code, facts.detail))
+}
+main()
+globalThis.kept = [parts, others]`
+
+it('is bundled to CommonJS by esbuild, without a folder beside it, and runs', async () => {
+  await writeFile(join(project, 'bundle-me.mjs'), BUNDLED)
+  const { warnings } = await build({
+    entryPoints: [join(project, 'bundle-me.mjs')],
+    outfile: join(project, 'bundles', 'bundle.cjs'),
+    bundle: true,
+    platform: 'node',
+    format: 'cjs',
+    external: ['better-sqlite3'],
+    logLevel: 'silent',
+  })
+  // Packages that are optional are not there; each is imported where that can be said when it is needed.
+  const absent = /^Could not resolve "(?:ai|gpt-tokenizer|@anthropic-ai\/claude-agent-sdk)/
+  expect(warnings.map(({ text }) => text).filter((text) => !absent.test(text))).toEqual([])
+  const { stdout, stderr } = await run(process.execPath, ['bundles/bundle.cjs'], { cwd: project })
+  expect({ stdout: stdout.trim().split('\n'), stderr }).toEqual({
+    stdout: [
+      '1 false',
+      'AI_SDK_UNAVAILABLE it is not installed.',
+      'TOKENIZER_UNAVAILABLE it is not installed.',
+    ],
+    stderr: '',
+  })
 })
 
 it('carries what it needs and nothing else', async () => {
   const { stdout } = await run('tar', ['-tzf', join(project, 'undertext-0.1.0.tgz')])
   const files = stdout.trim().split('\n')
-  expect(files).toContain('package/migrations/sqlite/meta/_journal.json')
   expect(files).toContain('package/dist/index.d.ts')
-  expect(files.filter((file) => /\/(?:src|test|docs|\.ci)\//.test(file))).toEqual([])
+  expect(files.filter((file) => /\/(?:src|test|docs|migrations|\.ci)\//.test(file))).toEqual([])
 })

@@ -1,4 +1,4 @@
-import { standingFor, UndertextError } from '../errors.ts'
+import { isNotFound, standingFor, UndertextError } from '../errors.ts'
 import type { LanguageModelLike } from './types.ts'
 
 /** What is used of the AI SDK, in the form that versions 5 to 7 have in common. */
@@ -50,11 +50,10 @@ export function loadAiSdk(): Promise<AiSdk> {
 async function load(): Promise<AiSdk> {
   let module: Record<string, unknown>
   try {
-    // In a variable, so that types are not looked for where it is not installed.
-    const name = 'ai'
-    module = (await import(name)) as Record<string, unknown>
+    // By its name and inside this `try`: a bundler then brings it along where it is installed, and builds where it is not.
+    module = (await import('ai')) as Record<string, unknown>
   } catch (error) {
-    const isMissing = (error as { code?: unknown } | null)?.code === 'ERR_MODULE_NOT_FOUND'
+    const isMissing = isNotFound(error)
     const detail = isMissing ? 'it is not installed.' : 'it cannot be loaded.'
     throw standingFor(new UndertextError('AI_SDK_UNAVAILABLE', { detail }), error)
   }

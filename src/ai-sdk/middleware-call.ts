@@ -1,5 +1,6 @@
 import { check, invalid, nameSchema } from '../core/check.ts'
 import type { NewMessage } from '../core/message.ts'
+import { isContextOverflowError } from '../core/overflow/overflow.ts'
 import type { PreparedRequest } from '../request/prepared.ts'
 import type { Store } from '../store.ts'
 import { fromSdkPrompt, toSdkPrompt } from './prompt.ts'
@@ -75,7 +76,7 @@ function sessionOf(
 /** Sends the request, shorter when it overflows; answers what came, and the request it came of. */
 export async function ask<R>(
   call: Call,
-  send: (params: SdkParams) => Promise<R>,
+  send: (params: SdkParams, isOverflow: (error: unknown) => boolean) => Promise<R>,
 ): Promise<{ readonly request: PreparedRequest; readonly result: R }> {
   const { options, params, id } = call
   const system = call.system.map(({ content }) => content as string).join('\n\n')
@@ -85,7 +86,9 @@ export async function ask<R>(
     id,
     async (request) => {
       options.onPrepared?.(request)
-      return { request, result: await send(sentParams(call, system, request)) }
+      const rules = { ...more?.overflow, provider: request.provider }
+      const isOverflow = (error: unknown): boolean => isContextOverflowError(error, rules)
+      return { request, result: await send(sentParams(call, system, request), isOverflow) }
     },
     {
       ...(options.auto !== undefined && { auto: options.auto }),

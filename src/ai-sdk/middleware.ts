@@ -1,5 +1,4 @@
 import { check, invalid, nameSchema } from '../core/check.ts'
-import { isContextOverflowError } from '../core/overflow/overflow.ts'
 import { isUndertextError } from '../errors.ts'
 import { ask, beginCall, type Call, type UndertextStore } from './middleware-call.ts'
 import { giveUp, recordAnswer } from './record-answer.ts'
@@ -64,10 +63,10 @@ export function undertext(
       const call = await begin(params, model)
       if (call === undefined) return doStream()
       return unlessFailed(call, async () => {
-        const { request, result } = await ask(call, async (sent) => {
+        const { request, result } = await ask(call, async (sent, isOverflow) => {
           const started = (await model.doStream(sent as never)) as SdkStreamAnswer
           const { stream, failure } = await begun(started.stream)
-          if (failure === undefined || !isContextOverflowError(failure)) return { ...started, stream }
+          if (failure === undefined || !isOverflow(failure)) return { ...started, stream }
           await stream.cancel().catch(() => {})
           throw failure
         })

@@ -211,7 +211,7 @@ export class RowReader {
     if (content.length > 0) {
       this.#rows.push(this.#row)
       if (this.#answers.length > 0) this.#rows.push({ role: 'tool', content: this.#answers, parts: [] })
-    } else if (before?.role === 'assistant') before.parts.push(...parts)
+    } else if (before?.role === 'assistant') for (const part of parts) before.parts.push(part)
     else return
     this.#row = { role: this.#role, content: [], parts: [] }
     this.#answers = []

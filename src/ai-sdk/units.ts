@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { withoutTrailing } from '../core/characters.ts'
 import { isObject } from '../core/json.ts'
 import { type Message, type Part, partsOf } from '../core/message.ts'
 import { base64Of } from './options.ts'
@@ -63,7 +64,7 @@ function saidBy(role: 'user' | 'assistant', part: Part): Pick<Spoken, 'text' | '
   const data = part.type === 'image' ? part.image : part.data
   const base64 = typeof data === 'string' ? base64In(data) : base64Of(data)
   if (base64 === undefined) return { text: MEDIA }
-  return { text: MEDIA, digest: createHash('sha256').update(base64.replace(/=+$/, '')).digest('base64') }
+  return { text: MEDIA, digest: createHash('sha256').update(withoutTrailing(base64, '=')).digest('base64') }
 }
 
 /** `undefined` for an address. */

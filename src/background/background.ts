@@ -12,6 +12,7 @@ import type { ContextStats } from '../stats.ts'
 import type { Job, Session, Storage } from '../storage/storage.ts'
 import type { Guard } from './guard.ts'
 import { softThreshold } from './soft-threshold.ts'
+import { asOrdered } from './stored-call.ts'
 import { Worker } from './worker.ts'
 
 /** How often somebody who waits for another process's job looks again, milliseconds. */
@@ -94,6 +95,8 @@ export class Background {
     const resolved = configuration.ofSession(session.config)
     const { settings } = resolved
     if (!settings.auto || stats.usageRatio < softThreshold(resolved, stats)) return
+    // What a user undid is not repeated before the request does not fit.
+    if (session.undoneAutomatic > 0 && stats.withinBudget) return
     const config = runConfig(configuration, session, { trigger: 'auto' })
     if (config === undefined) return
     const asksModel = mayAskModel(config)
@@ -123,7 +126,7 @@ export class Background {
 
   /** Queues a job on purpose. Throws `CIRCUIT_OPEN`, `ABORTED` and what the storage throws. */
   async start(session: Session, { signal, ...call }: CheckedCall): Promise<Job> {
-    const circuit = await this.#openUntil(session, call)
+    const circuit = await this.#openUntil(session, asOrdered(call))
     const sessionId = session.id
     if (circuit !== undefined) {
       const { failures, error, openUntil } = circuit

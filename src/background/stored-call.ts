@@ -26,3 +26,8 @@ export function storedCall(config: JsonObject): CheckedCall {
     return {}
   }
 }
+
+/** The call of a job that was ordered: it may summarize, whether or not automatic runs may. */
+export function asOrdered(call: CheckedCall): CheckedCall {
+  return { enableAutoSummarize: true, ...call }
+}

@@ -14,7 +14,7 @@ import { claimName, LEASE_HOLDER, LEASE_MS, liveRuns, RENEW_MS } from '../proces
 import type { ClaimedJob, Job, JobClaim, Session, Storage } from '../storage/storage.ts'
 import type { Guard } from './guard.ts'
 import { MOST_ATTEMPTS, MOST_REPLANS, type Outcome, outcomeOfError, outcomeOfResult } from './outcome.ts'
-import { storableCall, storedCall } from './stored-call.ts'
+import { asOrdered, storableCall, storedCall } from './stored-call.ts'
 
 /** Jobs a store works at at the same time; the others wait in line. */
 const MOST_AT_ONCE = 4
@@ -277,7 +277,8 @@ export class Worker {
   #configOf(session: Session, { job, request }: ClaimedJob): CheckedConfig | undefined {
     const call = this.#given.get(job.id) ?? storedCall(request.config)
     const { signal: _, ...rest } = call
-    return runConfig(this.#port.configuration, session, { ...rest, trigger: 'auto' })
+    const asked = request.isOffered === true ? rest : asOrdered(rest)
+    return runConfig(this.#port.configuration, session, { ...asked, trigger: 'auto' })
   }
 
   /** Notes what became of a try, and tells it. */

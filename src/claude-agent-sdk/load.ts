@@ -1,4 +1,4 @@
-import { standingFor, UndertextError } from '../errors.ts'
+import { isNotFound, standingFor, UndertextError } from '../errors.ts'
 import type { FoldSessionSummary } from './types.ts'
 
 let loaded: Promise<FoldSessionSummary> | undefined
@@ -15,11 +15,10 @@ export function loadFold(): Promise<FoldSessionSummary> {
 async function load(): Promise<FoldSessionSummary> {
   let module: Record<string, unknown>
   try {
-    // In a variable, so that types are not looked for where it is not installed.
-    const name = '@anthropic-ai/claude-agent-sdk'
-    module = (await import(name)) as Record<string, unknown>
+    // By its name and inside this `try`: a bundler then brings it along where it is installed, and builds where it is not.
+    module = (await import('@anthropic-ai/claude-agent-sdk')) as Record<string, unknown>
   } catch (error) {
-    const isMissing = (error as { code?: unknown } | null)?.code === 'ERR_MODULE_NOT_FOUND'
+    const isMissing = isNotFound(error)
     const detail = isMissing ? 'it is not installed.' : 'it cannot be loaded.'
     throw standingFor(new UndertextError('CLAUDE_AGENT_SDK_UNAVAILABLE', { detail }), error)
   }

@@ -158,7 +158,7 @@ export class UndertextSessionStore {
       const mark = await this.#lastDeletion(id)
       deletion ??= mark?.deletion
       if (mark?.compactionId === undefined || mark.deletion !== deletion) continue
-      await this.#store.undoCompaction(id, mark.compactionId, this.#authorship())
+      await this.#store.undoCompaction(id, mark.compactionId, { both: true, ...this.#authorship() })
       if ((await this.#lastDeletion(id)) === undefined) await keepIn(this.#store, id, { deleted: false })
       await this.#store.archiveSession(id, false)
     }
@@ -171,7 +171,12 @@ export class UndertextSessionStore {
       const { position } = await this.#store.append(id, [deletionMark(deletion)])
       try {
         const authorship = { ...this.#authorship(), reason: DELETED }
-        await this.#store.rewind(id, { from: 'start', expectedPosition: position, ...authorship })
+        await this.#store.rewind(id, {
+          from: 'start',
+          keepCompactions: true,
+          expectedPosition: position,
+          ...authorship,
+        })
         await this.#store.archiveSession(id)
         // Somebody went on before it was archived: the new entries are a session again.
         const { messageCount } = await this.#store.getSession(id)

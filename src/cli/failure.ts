@@ -17,13 +17,15 @@ const HINTS: { readonly [code in string]?: string } = {
   SESSION_NOT_FOUND: '`undertext sessions` lists them; @ is the newest.',
   COMPACTION_NOT_FOUND: '`undertext log SESSION` lists them; @ is the newest.',
   HAS_ACTIVE_DEPENDENTS: 'Undo those as well with --cascade; `undertext log SESSION` shows how they nest.',
+  BRANCH_MOVED:
+    'Undo it all the same with --both: the former messages show before those that were appended after it.',
   INPUT_NOT_VISIBLE: 'Put back what it builds on as well with --cascade.',
   STORE_TOO_OLD: '`undertext doctor --upgrade` brings the file up to this version.',
   STORE_READONLY:
     'SQLite keeps a log beside the file, even for reading: make both writable, or copy the file and name the copy with --db.',
   STORE_BUSY: 'Try again when that one is done.',
   STORE_CORRUPT: '`undertext doctor --deep` looks at the file, `undertext verify SESSION` at a session.',
-  NOT_A_STORE: 'Name a store with --db PATH or UNDERTEXT_DB.',
+  NOT_A_STORE: 'Name a store, or a new file, with --db PATH or UNDERTEXT_DB.',
   STORE_UNAVAILABLE: '`undertext doctor` says more.',
 }
 

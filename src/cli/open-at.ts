@@ -44,19 +44,17 @@ function isMissing(path: string): boolean {
 
 /** A database of something else, named by a slip, must not get tables of ours from a command that found nothing in it. */
 async function refuseOthers(path: string): Promise<void> {
-  if (!(await isOfOthers(path))) return
+  const { database } = await fileFacts(path, false)
+  if (database?.schema !== null) return
   const detail = 'it holds no tables of undertext, and this command makes none.'
   throw new UndertextError('NOT_A_STORE', { location: path, detail })
 }
 
-async function isOfOthers(path: string): Promise<boolean> {
-  const { database } = await fileFacts(path, false)
-  return database?.schema === null
-}
-
-/** Whether writing would make the store here first: there is no file, or a database without its tables. */
+/** Whether writing would make the store here first: there is no file, or one without any tables. */
 export async function isToBeMade(path: string): Promise<boolean> {
-  return isMissing(path) || (await isOfOthers(path))
+  if (isMissing(path)) return true
+  const { database } = await fileFacts(path, false)
+  return database?.schema === null && database.pages <= 1
 }
 
 function noStore(path: string, from: Context['location']['from']): CliError {

@@ -30,7 +30,7 @@ export function listedOf(names: readonly string[]): typeof listed {
 /** A share from 0 to 1. */
 export function share(text: string): number {
   const value = Number(text)
-  if (!/^(?:\d+\.?\d*|\.\d+)$/.test(text) || value > 1)
+  if (!/^(?:\d+(?:\.\d*)?|\.\d+)$/.test(text) || value > 1)
     throw new InvalidArgumentError('It must be a share from 0 to 1, such as 0.4.')
   return value
 }

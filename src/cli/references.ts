@@ -1,25 +1,34 @@
+import { headOf } from '../core/characters.ts'
 import { UndertextError } from '../errors.ts'
 import type { SqliteStore } from '../open.ts'
 import type { Session } from '../storage/storage.ts'
 import { CliError } from './cli-error.ts'
 
 const PAGE = 1_000
+/** Of a longer text only the beginning is searched for. */
+const LONGEST_BEGINNING = 1_000
 /** So many candidates are named. */
 const MOST_NAMED = 8
 
 /** All sessions, newest first, those of the ordinary list before archived ones. */
 export async function* allSessions(
   store: SqliteStore,
-  which: { readonly owner?: string; readonly archived?: boolean } = {},
+  which: {
+    readonly owner?: string | undefined
+    readonly archived?: boolean
+    readonly search?: string | undefined
+    readonly after?: string | undefined
+  } = {},
 ): AsyncGenerator<Session> {
-  const { owner } = which
+  const { owner, search } = which
   for (const archived of which.archived === undefined ? [false, true] : [which.archived]) {
-    let after: string | undefined
+    let after = which.after
     for (;;) {
       const asked = {
         archived,
         limit: PAGE,
         ...(owner !== undefined && { owner }),
+        ...(search !== undefined && { search }),
         ...(after !== undefined && { after }),
       }
       const page = await store.listSessions(asked)
@@ -37,9 +46,11 @@ export async function* allSessions(
 export async function findSession(store: SqliteStore, given: string): Promise<string> {
   if (given !== '' && (await isSession(store, given))) return given
   const found: string[] = []
-  for await (const { id } of allSessions(store)) {
+  const search = given === '@' || given === '' ? undefined : headOf(given, LONGEST_BEGINNING)
+  for await (const { id } of allSessions(store, { search })) {
     if (given === '@') return id
-    if (given !== '' && id.startsWith(given)) found.push(id)
+    if (search === undefined) break
+    if (id.startsWith(given)) found.push(id)
   }
   return theOne(found, given, 'sessions', () => new UndertextError('SESSION_NOT_FOUND', { sessionId: given }))
 }

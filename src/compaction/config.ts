@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { PresetName } from '../config/settings.ts'
 import { DEFAULT_COMPACTION_TARGET, estimateOf, estimateRequest, requestSchema } from '../core/budget.ts'
 import { expectedTokens, type Outlook, outlook, type Readings } from '../core/calibration.ts'
 import { labelSchema, nameSchema, shareSchema } from '../core/check.ts'
@@ -153,6 +154,8 @@ export type CheckedConfig = z.output<typeof compactionConfigSchema> & {
   readonly insteadOf?: string
   /** The job in the background that the run is made for. */
   readonly job?: RunOfJob | undefined
+  /** The preset in force, which decides the tables of windows that are read. */
+  readonly preset?: PresetName
 }
 
 /** A run's figures and settings: plain values, everything filled in. */

@@ -1,3 +1,4 @@
+import type { PresetName } from '../config/settings.ts'
 import { DEFAULT_PROVIDER } from '../core/budget.ts'
 import type { JsonObject } from '../core/json.ts'
 import { canonicalProvider } from '../core/providers.ts'
@@ -5,6 +6,7 @@ import {
   type ContextWindow,
   type ContextWindows,
   resolveContextWindow,
+  type WindowRegistry,
   windowsProblem,
 } from '../core/windows.ts'
 import type { Session } from '../storage/storage.ts'
@@ -37,14 +39,21 @@ export function resolveModel(
   }
 }
 
-/** The window of a chosen model, for a session: by its table, the store's, the registry, and what was learnt. */
+/** The window of a chosen model, for a session: by its table, the store's, what was learnt, and the tables its preset reads. */
 export function windowOf(
   { key, model }: ChosenModel,
   config: JsonObject | undefined,
   store: ContextWindows | undefined,
   learned: number | undefined,
+  preset: PresetName,
 ): ContextWindow {
-  return resolveContextWindow(key, model, { session: sessionWindows(config), store, learned })
+  const tables = { session: sessionWindows(config), store, learned }
+  return resolveContextWindow(key, model, tables, registryOf(preset))
+}
+
+/** The tables a preset reads: `neurolink` has the founding one as it was printed. */
+export function registryOf(preset: PresetName): WindowRegistry {
+  return preset === 'neurolink' ? 'printed' : 'maintained'
 }
 
 /** The table of windows in a session's config. What is no table counts as none: it was written past our checks. */

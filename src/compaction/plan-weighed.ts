@@ -34,7 +34,13 @@ export async function planWeighed(
   const readings = await storage.readings(session.id, chosen.key, chosen.model ?? '')
   const settings = resolveSettings(config, {
     chosen,
-    contextWindow: windowOf(chosen, session.config, contextWindows, readings.learned.window).tokens,
+    contextWindow: windowOf(
+      chosen,
+      session.config,
+      contextWindows,
+      readings.learned.window,
+      config.preset ?? 'default',
+    ).tokens,
     inputLimit: readings.learned.input,
     viewEpoch: session.viewEpoch,
     readings,

@@ -54,7 +54,7 @@ function parted(
   for (let at = 0; at < summary.length; ) {
     const end = summary.indexOf('\n', at)
     const next = end === -1 ? summary.length : end + 1
-    const heading = /^(#{1,6})[ \t]+(.{1,1000})$/.exec(summary.slice(at, end === -1 ? next : end).trimEnd())
+    const heading = /^(#{1,6})[ \t]+(\S.{0,999})$/.exec(summary.slice(at, end === -1 ? next : end).trimEnd())
     if (heading !== null) {
       const depth = heading[1]!.length
       if (from >= 0 && depth <= level)

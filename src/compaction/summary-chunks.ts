@@ -68,6 +68,7 @@ export function takeChunk(
   room: number,
   scale: Scale,
 ): { readonly chunk: readonly SummarySource[]; readonly next: number } {
+  if (room === Number.POSITIVE_INFINITY) return { chunk: sources.slice(from), next: sources.length }
   const chunk: SummarySource[] = []
   let sizes = NO_SIZES
   for (let at = from; at < sources.length; at++) {

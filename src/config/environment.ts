@@ -18,6 +18,16 @@ const COUNTERPARTS: readonly (readonly [variable: string, SettingName])[] = [
   [`${PREFIX}COMPACTION_ENABLED`, 'auto'],
 ]
 
+/** Seed 003's variables under its own prefix, for those who come from there. Ours count before them. */
+const FOUNDING_PREFIX = 'NEUROLINK_'
+const FOUNDING: readonly (readonly [variable: string, SettingName])[] = [
+  [`${FOUNDING_PREFIX}MEMORY_ENABLED`, 'enabled'],
+  [`${FOUNDING_PREFIX}SUMMARIZATION_ENABLED`, 'enableSummarize'],
+  [`${FOUNDING_PREFIX}TOKEN_THRESHOLD`, 'thresholdTokens'],
+  [`${FOUNDING_PREFIX}SUMMARIZATION_PROVIDER`, 'summarizationProvider'],
+  [`${FOUNDING_PREFIX}SUMMARIZATION_MODEL`, 'summarizationModel'],
+]
+
 type Kind = 'boolean' | 'number' | 'text'
 
 /** A variable that is read, and what it sets. */
@@ -27,6 +37,7 @@ export type Variable = { readonly variable: string; readonly setting: SettingNam
 export const VARIABLES: readonly Variable[] = [
   ...SETTING_NAMES.map((setting) => [variableOf(setting), setting] as const),
   ...COUNTERPARTS,
+  ...FOUNDING,
 ].flatMap(([variable, setting]) => {
   const kind = kindOf(setting)
   return kind === undefined ? [] : [{ variable, setting, kind }]
@@ -79,6 +90,7 @@ export function readEnvironment(environment: Environment): LayerValues {
     if (text === undefined || text === '') continue
     const value = check(settingsSchema.shape[setting], parsed(text, kind, setting, variable), variable)
     const before = found.get(setting)
+    if (before !== undefined && variable.startsWith(FOUNDING_PREFIX)) continue
     if (before !== undefined && before.value !== value)
       throw invalid(`${before.variable} and ${variable} set the same and differ`)
     found.set(setting, { value, variable })

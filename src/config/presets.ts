@@ -1,5 +1,10 @@
+import { DEFAULT_COMPACTION_THRESHOLD } from '../core/budget.ts'
 import { CLEARED_PLACEHOLDER } from '../core/stages/clear-tool-results.ts'
-import { PRUNE_PLACEHOLDER } from '../core/stages/prune.ts'
+import { PRUNE_MINIMUM_SAVINGS, PRUNE_PLACEHOLDER, PRUNE_PROTECT_TOKENS } from '../core/stages/prune.ts'
+import { KEEP_RECENT_RATIO } from '../core/stages/summarize.ts'
+import { TRUNCATION_FRACTION } from '../core/stages/truncate.ts'
+import { NINE_SECTIONS } from '../summarizers/summarizer.ts'
+import type { ResolvedConfig } from './resolve.ts'
 import type { LayerValues, PresetName } from './settings.ts'
 import { MAX_RETAINED_MESSAGES } from './stages.ts'
 
@@ -28,8 +33,24 @@ export const NEURON_SECTIONS: readonly string[] = ['Key information', 'Decisions
  * Every composition ends with `cut`, which acts only when a request would not fit its window whatever the others did.
  */
 export const PRESETS: { readonly [P in PresetName]: LayerValues } = {
-  /** Seed 003: the pipeline and the defaults of this package. */
-  neurolink: {},
+  /** The defaults of this package: the pipeline of seed 003 with figures that scale with the window. */
+  default: {},
+
+  /**
+   * Seed 003 as its documentation has it: absolute figures, a tail counted in messages, its formula for tokens. A run comes
+   * down to where it was started, whatever it saves, and only before a request (conflict C-05).
+   */
+  neurolink: {
+    estimator: 'neurolink',
+    target: DEFAULT_COMPACTION_THRESHOLD,
+    minimumSavings: 0,
+    background: false,
+    pruneProtectTokens: PRUNE_PROTECT_TOKENS,
+    pruneMinimumSavings: PRUNE_MINIMUM_SAVINGS,
+    keepRecentRatio: KEEP_RECENT_RATIO,
+    truncationFraction: TRUNCATION_FRACTION,
+    summarySections: NINE_SECTIONS,
+  },
 
   /** Seed 000: cheap first, then a window of the last messages with a summary of what went; its examples' counts. */
   neuron: {
@@ -76,4 +97,9 @@ export const PRESETS: { readonly [P in PresetName]: LayerValues } = {
     warningLevels: [0.8],
     summarySections: NCA_SECTIONS,
   },
+}
+
+/** Whether the preset `neurolink` was chosen, which takes a name: then what its documentation prints counts as printed. */
+export function isNeurolink({ settings }: Pick<ResolvedConfig, 'settings'>): boolean {
+  return settings.preset === 'neurolink'
 }

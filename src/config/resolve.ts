@@ -15,6 +15,7 @@ import {
   type Layer,
   type LayerValues,
   SETTING_NAMES,
+  SETTING_SOURCES,
   type SettingName,
   type SettingSource,
 } from './settings.ts'
@@ -27,7 +28,7 @@ export const DEFAULT_WARNING_LEVELS: readonly number[] = [0.6, 0.8]
  * used.
  */
 export const DEFAULTS = kept({
-  preset: 'neurolink',
+  preset: 'default',
   estimator: 'calibrated',
   provider: DEFAULT_PROVIDER,
   enabled: true,
@@ -105,7 +106,7 @@ const DEFAULT_LAYER: Layer = { source: 'default', values: DEFAULTS }
  * `autoSummarizeThreshold` is also a `threshold` where none is said with at least its weight: in seed 004 it is the only one.
  */
 export function resolveLayers(layers: readonly Layer[]): ResolvedConfig {
-  const preset = layers.find(({ values }) => values.preset !== undefined)?.values.preset ?? 'neurolink'
+  const preset = layers.find(({ values }) => values.preset !== undefined)?.values.preset ?? DEFAULTS.preset
   const all = [...layers, { source: 'preset' as const, values: PRESETS[preset] }, DEFAULT_LAYER].map(
     withThreshold,
   )
@@ -117,6 +118,7 @@ export function resolveLayers(layers: readonly Layer[]): ResolvedConfig {
     if (layer !== undefined) settings[name] = layer.values[name]
   }
   followThreshold(settings, sources)
+  followAutoSummarize(settings, sources)
   const windows = all.flatMap(({ values }): readonly ContextWindows[] =>
     values.contextWindows === undefined ? [] : [values.contextWindows],
   )
@@ -136,6 +138,17 @@ function followThreshold(settings: Record<string, unknown>, sources: Record<stri
   if (threshold >= DEFAULT_COMPACTION_THRESHOLD) return
   settings.target = (threshold * target) / DEFAULT_COMPACTION_THRESHOLD
   sources.target = sources.threshold!
+}
+
+/** In seed 004 the switch of automatic summaries is the only one: without them nothing is hidden automatically, unless `auto` is said with at least its weight. */
+function followAutoSummarize(
+  settings: Record<string, unknown>,
+  sources: Record<string, SettingSource>,
+): void {
+  const weight = (name: SettingName): number => -SETTING_SOURCES.indexOf(sources[name]!)
+  if (settings.enableAutoSummarize !== false || weight('auto') >= weight('enableAutoSummarize')) return
+  settings.auto = false
+  sources.auto = sources.enableAutoSummarize!
 }
 
 function withThreshold(layer: Layer): Layer {

@@ -39,8 +39,7 @@ export function runConfig(
 
   // Seed 004: a session that does not summarize by itself does so when it is asked to.
   const isQuiet = call.trigger === 'auto' && !settings.enableAutoSummarize
-  // A given range is condensed and nothing else.
-  const stages = call.range === undefined ? compositionOf(resolved, isQuiet) : undefined
+  const stages = stagesOfRun(resolved, call, isQuiet)
   const said = saidOf(resolved, OWN_KEYS)
   // Least savings that are said elsewhere are for runs nobody asked for.
   const { minimumSavings: _, ...rest } = said
@@ -48,12 +47,23 @@ export function runConfig(
   return {
     ...(isAsked ? rest : said),
     ...facts,
+    preset: settings.preset,
     ...(call.provider !== undefined && { provider: call.provider }),
     ...(call.model !== undefined && { model: call.model }),
     ...(isQuiet && { enableSummarize: false }),
     ...(stages !== undefined && { stages }),
     ...chosenSummarizer(settings.summarizer, settings.summarizationProvider, settings.summarizationModel),
   } as CheckedConfig
+}
+
+/** The stages of a run: none where nothing may be hidden automatically, and none of a range, which is condensed and nothing else. */
+function stagesOfRun(
+  resolved: ResolvedConfig,
+  call: CheckedCall,
+  isQuiet: boolean,
+): ReturnType<typeof stagesOf> | undefined {
+  if (isQuiet && !resolved.settings.auto) return []
+  return call.range === undefined ? compositionOf(resolved, isQuiet) : undefined
 }
 
 /** The stages of a run, or `undefined` for the pipeline of seed 003 by its four switches. */

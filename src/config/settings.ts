@@ -7,8 +7,8 @@ import { contextWindowsSchema } from '../core/windows.ts'
 import { backgroundShape } from './background.ts'
 import { stagesSchema } from './stages.ts'
 
-/** The systems whose manner a store can take on. Source: checklist, "One arrangement that satisfies all five seeds". */
-export const PRESET_NAMES = ['neurolink', 'neuron', 'promptfleet', 'nca'] as const
+/** This package's own manner, and the systems whose manner a store can take on. Source: checklist, "One arrangement that satisfies all five seeds". */
+export const PRESET_NAMES = ['default', 'neurolink', 'neuron', 'promptfleet', 'nca'] as const
 export type PresetName = (typeof PRESET_NAMES)[number]
 
 /** What is true of one call alone, and so is no setting. */

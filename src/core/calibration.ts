@@ -114,6 +114,11 @@ export function outlook(
   }
   const added = addedSince(measurement.estimate, now.estimate)
   const estimated = totalOf(now.estimate)
+  // A report that cannot be of the whole request tells nothing of its size.
+  if (isDoubted(measurement, calibration)) {
+    const known = samplesOf(calibration) >= MIN_SAMPLES || unseen > 0
+    return known ? { unseen, ratio, source: 'calibrated' } : PLAIN_OUTLOOK
+  }
   const source = added === 0 ? 'measured' : 'measured+estimated'
   // What is seen is never nothing: planning divides by it.
   const least = LEAST_SEEN * ratio * estimated
@@ -139,6 +144,36 @@ export type Report = {
   readonly at: number
 }
 
+/** Smaller requests are not judged by their reports, tokens: no window is so small, and a few odd texts may make up all of them. */
+const LEAST_JUDGED = 2_000
+
+/**
+ * Whether a report is far below what its request must hold: less than half of the estimate by the ratio of the model. The ratio is held
+ * to 0.5 and more, so no language and no estimator explains that. A server that cuts a prompt to its window and answers without an error
+ * (Ollama at `num_ctx`) reports so; and a caller that leaves out what came from a cache. Such a report says nothing of the model.
+ */
+export function isFarBelow(
+  { tokens, estimate }: Pick<Report, 'tokens' | 'estimate'>,
+  calibration: Calibration | undefined,
+): boolean {
+  const expected = ratioOf(calibration ?? NO_CALIBRATION) * totalOf(estimate)
+  return expected >= LEAST_JUDGED && tokens < MIN_RATIO * expected
+}
+
+/** The same of a report that was recorded, unless it was believed: a prompt that is cut does not grow with the view, this one did. */
+export function isDoubted(measurement: Measurement, calibration: Calibration | undefined): boolean {
+  return measurement.held !== measurement.tokens && isFarBelow(measurement, calibration)
+}
+
+/** Whether a report grew with the view since the last, by a quarter to twice of what was added, or repeats one that is believed. */
+function growsAlong({ tokens, estimate }: Report, last: Measurement | undefined): boolean {
+  if (last === undefined) return false
+  const added = addedSince(last.estimate, estimate)
+  const grown = tokens - last.tokens
+  if (added <= 0) return last.held === last.tokens && isNear(tokens, last.tokens)
+  return grown >= MIN_RATIO * MIN_RATIO * added && grown <= MAX_RATIO * added
+}
+
 /** The readings after a report: the measurement takes the place of the last one, the calibration moves a little. */
 export function recordReport(
   { measurement, calibration = NO_CALIBRATION }: Pick<Readings, 'measurement' | 'calibration'>,
@@ -151,14 +186,21 @@ export function recordReport(
   const expected = expectedTokens(outlook({ measurement: last, calibration }, report), estimate)
   const isConfirmed =
     same !== undefined && isNear(tokens, same.tokens + ratio * addedSince(same.estimate, estimate))
-  const isBelieved = isConfirmed || isNear(tokens, expected)
+  const isShort = isFarBelow(report, calibration) && !growsAlong(report, same)
+  const isBelieved = !isShort && (isConfirmed || isNear(tokens, expected))
   const first = firstOf(same, isConfirmed) ?? (isBelieved ? { tokens, estimate: sized(estimate) } : undefined)
   return {
     measurement: {
       viewEpoch: report.viewEpoch,
       estimator: report.estimator,
       tokens,
-      held: Math.round(isBelieved ? tokens : bounded(tokens, MIN_RATIO * expected, MAX_RATIO * expected)),
+      held: Math.round(
+        isBelieved
+          ? tokens
+          : isShort
+            ? expected
+            : bounded(tokens, MIN_RATIO * expected, MAX_RATIO * expected),
+      ),
       estimate,
       firstTokens: first?.tokens,
       firstEstimate: first?.estimate ?? 0,

@@ -36,6 +36,13 @@ export function tailOf(text: string, units: number): string {
   return text.slice(isInsidePair(text, start) ? start + 1 : start)
 }
 
+/** A text without the characters of a set that it ends with. Reads each unit once, which a pattern such as `=+$` does not. */
+export function withoutTrailing(text: string, characters: string): string {
+  let end = text.length
+  while (end > 0 && characters.includes(text[end - 1]!)) end--
+  return text.slice(0, end)
+}
+
 /**
  * The same text in memory of its own. What is cut from a text otherwise keeps all of it in memory: a few kept
  * beginnings of outputs of 100 MB were a gigabyte.

@@ -28,6 +28,10 @@ export type Coverage = {
   readonly openCalls: boolean
   /** Whether the end of the view was taken back as a whole: pins, pairs and system messages do not hold there. */
   readonly rewinds?: true
+  /** Numbers of the compactions that a rewind takes out of force, in order of rank. */
+  readonly lifts?: readonly number[]
+  /** Numbers of the compactions that a rewind brings back into force, in order of rank. */
+  readonly restores?: readonly number[]
 }
 
 export const NO_ROWS: RowSet = { positions: [], inserted: [] }
@@ -70,6 +74,11 @@ export function holdsRow(
   return set.positions.some(([from, to]) => position >= from && position <= to)
 }
 
+/** Whether two sets share a row. */
+export function sharesRow(a: RowSet, b: RowSet): boolean {
+  return countRows(withoutRows(a, b)) < countRows(a)
+}
+
 /** The first and the last place of a set, or `undefined` for an empty one. */
 export function spanPlaces(set: RowSet): readonly [first: Place, last: Place] | undefined {
   const places: Place[] = [...set.inserted]
@@ -81,9 +90,14 @@ export function spanPlaces(set: RowSet): readonly [first: Place, last: Place] | 
   return places.length === 0 ? undefined : [places[0]!, places[places.length - 1]!]
 }
 
+/** Whether a place is strictly between two others. */
+export function isBetween(place: Place, [first, last]: readonly [Place, Place]): boolean {
+  return compareRows(place, first) > 0 && compareRows(place, last) < 0
+}
+
 /** Whether a set has a row strictly between two places. */
 export function reachesInto(set: RowSet, [first, last]: readonly [Place, Place]): boolean {
-  const within = (place: Place): boolean => compareRows(place, first) > 0 && compareRows(place, last) < 0
+  const within = (place: Place): boolean => isBetween(place, [first, last])
   return (
     set.inserted.some(within) ||
     set.positions.some(([from, to]) => {
@@ -118,6 +132,9 @@ type Encoded = {
   b?: { p?: readonly PositionRange[]; i?: readonly (readonly [number, number])[] }
   o?: 1
   w?: 1
+  /** Compactions that a rewind lifts, and those that it restores. */
+  l?: readonly number[]
+  r?: readonly number[]
 }
 
 /**
@@ -130,6 +147,8 @@ export function encodeCoverage(coverage: Coverage): string {
   if (beside.p !== undefined || beside.i !== undefined) encoded.b = beside
   if (coverage.openCalls) encoded.o = 1
   if (coverage.rewinds === true) encoded.w = 1
+  if (coverage.lifts !== undefined) encoded.l = coverage.lifts
+  if (coverage.restores !== undefined) encoded.r = coverage.restores
   return JSON.stringify(encoded)
 }
 
@@ -150,6 +169,8 @@ export function decodeCoverage(text: string, inserted: Place | undefined): Cover
     inserted,
     openCalls: encoded.o === 1,
     ...(encoded.w === 1 && { rewinds: true as const }),
+    ...(encoded.l !== undefined && { lifts: encoded.l }),
+    ...(encoded.r !== undefined && { restores: encoded.r }),
   }
 }
 

@@ -76,7 +76,7 @@ export function checkLaws(sessionId: string, view: View, plan: Plan): void {
   const needing = emptied.length === 0 ? [] : partedReasoning(view, emptied)
   if (needing.length > 0) refuse('reasoning stays with the tool loop that needs it', needing)
 
-  if (plan.requires.length > 0) checkLeans(plan, refuse)
+  if (plan.requires.length > 0) checkLeans(view, plan, refuse)
 }
 
 /**
@@ -109,13 +109,13 @@ export function partedReasoning(
   return parted
 }
 
-/** Law 6: what a plan leans on stays as it is, under this plan too. */
-function checkLeans(plan: Plan, refuse: (why: string, rows: readonly ViewRow[]) => never): void {
+/** Law 6: what a plan leans on shows its original or the preview it was appended with, and stays so under this plan too. */
+function checkLeans(view: View, plan: Plan, refuse: (why: string, rows: readonly ViewRow[]) => never): void {
   const hidden = new Set(plan.hide.map(({ key }) => key))
   const replaced = new Set(plan.replace.map(({ row, part }) => `${row.key}:${part}`))
   const leaned = plan.requires.filter(
     ({ row, part }) =>
-      showsReplacement(row, part) || replaced.has(`${row.key}:${part}`) || hidden.has(row.key),
+      view.previewOf(row, part) === false || replaced.has(`${row.key}:${part}`) || hidden.has(row.key),
   )
   if (leaned.length > 0) {
     refuse(
@@ -123,10 +123,6 @@ function checkLeans(plan: Plan, refuse: (why: string, rows: readonly ViewRow[]) 
       leaned.map(({ row }) => row),
     )
   }
-}
-
-function showsReplacement(row: ViewRow, part: number): boolean {
-  return row.shown.some((shown) => shown.part === part)
 }
 
 /**

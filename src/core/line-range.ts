@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { withoutTrailing } from './characters.ts'
 import { canonicalJson, type Json } from './json.ts'
 import { PATH_ARGUMENTS, pathArgument } from './tool-names.ts'
 import type { CallEntry, LineRange } from './view.ts'
@@ -246,11 +247,12 @@ function occurrences(text: string, what: string): number {
   return count
 }
 
+const QUOTES = '\'"`'
+
 /** One spelling of a path: forward slashes, no `.`, `..`, doubled slashes, quotes or `file://`. */
 export function normalizePath(path: string): string {
-  const plain = path
-    .trim()
-    .replace(/^['"`]+|['"`]+$/g, '')
+  const plain = withoutTrailing(path.trim(), QUOTES)
+    .replace(/^['"`]+/, '')
     .replace(/^file:\/\//, '')
     .replaceAll('\\', '/')
   const rooted = plain.startsWith('/')

@@ -40,8 +40,7 @@ export function messageProblem(value: unknown): string | undefined {
   if (!isRecord(value)) return 'must be an object'
   const message = value as Unknown & NewMessage
   for (const key in message)
-    if (!MESSAGE_KEYS.has(key))
-      return `unknown key ${JSON.stringify(key.slice(0, 40))}${formHint(FOREIGN_KEYS.get(key))}`
+    if (!MESSAGE_KEYS.has(key)) return `unknown key ${namedKey(key)}${formHint(FOREIGN_KEYS.get(key))}`
   if (!(ROLES as readonly unknown[]).includes(message.role)) return `.role must be one of ${ROLES.join(', ')}`
   const problem = contentProblem(message.content)
   if (problem !== undefined) return `.content${problem}`
@@ -99,7 +98,7 @@ const output: Check = (value) => {
   const { type, value: inner } = value as Unknown
   for (const key in value) {
     if (key !== 'type' && key !== 'value' && !(key === 'isError' && type === 'content')) {
-      return `has an unknown key ${JSON.stringify(key.slice(0, 40))}`
+      return `has an unknown key ${namedKey(key)}`
     }
   }
   switch (type) {
@@ -195,7 +194,7 @@ function partProblem(part: unknown): string | undefined {
   const checks = PARTS.get(record.type)
   if (checks === undefined) return `.type is unknown${formHint(FOREIGN_TYPES.get(record.type))}`
   for (const key in record) {
-    if (key !== 'type' && !checks.has(key)) return ` has an unknown key ${JSON.stringify(key.slice(0, 40))}`
+    if (key !== 'type' && !checks.has(key)) return ` has an unknown key ${namedKey(key)}`
   }
   for (const [key, check] of checks) {
     const problem = check(record[key])
@@ -208,4 +207,9 @@ function isRecord(value: unknown): value is Unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
   const prototype = Object.getPrototypeOf(value)
   return prototype === Object.prototype || prototype === null
+}
+
+/** The name of a key, where it can be one that was misspelled; any other may be what somebody said. */
+function namedKey(key: string): string {
+  return /^[A-Za-z_$][\w$]{0,39}$/.test(key) ? JSON.stringify(key) : `of ${key.length} characters`
 }

@@ -1,5 +1,5 @@
 import { UndertextError } from '../errors.ts'
-import { type Coverage, reachesInto, spanPlaces, withoutRows } from './coverage.ts'
+import { type Coverage, isBetween, reachesInto, sharesRow, spanPlaces, withoutRows } from './coverage.ts'
 
 /** What a compaction can be. Only `active` ones are in force. */
 export const COMPACTION_STATUSES = [
@@ -42,6 +42,49 @@ export function dependsOn(later: Nested, earlier: Nested): boolean {
   )
 }
 
+/** What a rewind turned when it came into force: those in force that it lifted, and those undone that it restored. */
+export type Turned<T> = { readonly lifted: readonly T[]; readonly restored: readonly T[] }
+
+/** What the rules ask of a session's compactions. Each may return more than what builds on what: that is looked at here. */
+export type Nesting<T extends Nested> = {
+  /** Those in force that came later and hide rows within the span of one. */
+  readonly laterInForce: (earlier: T) => readonly T[]
+  /** Those undone that came earlier and hide rows within the span of one. */
+  readonly earlierUndone: (later: T) => readonly T[]
+  /** What a rewind turned. */
+  readonly turnedBy: (rewind: T) => Turned<T>
+}
+
+/** Whether a compaction made after a rewind is in the way of one that the rewind lifted, when that returns. */
+function isInTheWay(later: Nested, lifted: Nested): boolean {
+  const { hidden, inserted } = later.coverage
+  if (sharesRow(hidden, lifted.coverage.hidden)) return true
+  const span = spanPlaces(lifted.coverage.hidden)
+  return inserted !== undefined && span !== undefined && isBetween(inserted, span)
+}
+
+/** Those in force that build on a compaction, or, where it is a rewind, on what it turned. */
+function dependentsOf<T extends Nested>(nesting: Nesting<T>, earlier: T): T[] {
+  const dependents = nesting.laterInForce(earlier).filter((later) => dependsOn(later, earlier))
+  if (earlier.coverage.rewinds !== true) return dependents
+  const { lifted, restored } = nesting.turnedBy(earlier)
+  const since = (one: T): T[] => nesting.laterInForce(one).filter(({ rank }) => rank > earlier.rank)
+  return [
+    ...dependents,
+    ...restored.flatMap((one) => since(one).filter((later) => dependsOn(later, one))),
+    ...lifted.flatMap((one) => since(one).filter((later) => isInTheWay(later, one))),
+  ]
+}
+
+/** Targets and all that is reached from them, each once. */
+function closure<T extends Nested>(targets: readonly T[], next: (one: T) => readonly T[]): T[] {
+  const taken = new Map(targets.map((one) => [one.no, one] as const))
+  for (const one of taken.values()) {
+    for (const reached of next(one)) if (!taken.has(reached.no)) taken.set(reached.no, reached)
+  }
+  return [...taken.values()]
+}
+
 /**
  * What to undo, newest first, to take `targets` out of force: themselves (those in force) and, with `cascade`,
  * everything in force that builds on them.
@@ -50,26 +93,25 @@ export function dependsOn(later: Nested, earlier: Nested): boolean {
  */
 export function planUndo<T extends Nested>(
   sessionId: string,
-  compactions: readonly T[],
+  nesting: Nesting<T>,
   targets: readonly T[],
   cascade: boolean,
 ): T[] {
-  const active = compactions.filter(({ status }) => status === 'active')
-  const taken = new Set(targets.filter(({ status }) => status === 'active'))
-  const asked = new Set(taken)
-  for (const candidate of [...active].sort((a, b) => a.rank - b.rank)) {
-    if (taken.has(candidate)) continue
-    if ([...taken].some((earlier) => dependsOn(candidate, earlier))) taken.add(candidate)
-  }
-  const dependents = [...taken].filter((candidate) => !asked.has(candidate))
-  if (dependents.length > 0 && !cascade) {
-    throw new UndertextError('HAS_ACTIVE_DEPENDENTS', {
-      sessionId,
-      compactionId: targets.map(({ id }) => id).join(', '),
-      dependents: dependents.sort((a, b) => b.rank - a.rank).map(({ id }) => id),
-    })
-  }
-  return [...taken].sort((a, b) => b.rank - a.rank)
+  const asked = targets.filter(({ status }) => status === 'active')
+  const taken = closure(asked, (one) => dependentsOf(nesting, one)).sort((a, b) => b.rank - a.rank)
+  const dependents = taken.filter(({ no }) => !asked.some((one) => one.no === no))
+  if (dependents.length === 0 || cascade) return taken
+  throw new UndertextError('HAS_ACTIVE_DEPENDENTS', {
+    sessionId,
+    compactionId: targets.map(({ id }) => id).join(', '),
+    dependents: dependents.map(({ id }) => id),
+  })
+}
+
+/** The compactions of a list and those in force that build on them, newest first: what to lift for a rewind. */
+export function planLift<T extends Nested>(nesting: Nesting<T>, compactions: readonly T[]): T[] {
+  const dependents = (one: T): T[] => nesting.laterInForce(one).filter((later) => dependsOn(later, one))
+  return closure(compactions, dependents).sort((a, b) => b.rank - a.rank)
 }
 
 /**
@@ -77,16 +119,12 @@ export function planUndo<T extends Nested>(
  * undone they build on. Whether each can be put back is for the laws to say, one after the other.
  */
 export function planRedo<T extends Nested>(
-  compactions: readonly T[],
+  nesting: Nesting<T>,
   targets: readonly T[],
   cascade: boolean,
 ): T[] {
-  const taken = new Set(targets.filter(({ status }) => status === 'undone'))
-  if (cascade) {
-    const undone = compactions.filter(({ status }) => status === 'undone')
-    for (const candidate of [...undone].sort((a, b) => b.rank - a.rank)) {
-      if ([...taken].some((later) => dependsOn(later, candidate))) taken.add(candidate)
-    }
-  }
-  return [...taken].sort((a, b) => a.rank - b.rank)
+  const asked = targets.filter(({ status }) => status === 'undone')
+  const below = (later: T): T[] =>
+    cascade ? nesting.earlierUndone(later).filter((earlier) => dependsOn(later, earlier)) : []
+  return closure(asked, below).sort((a, b) => a.rank - b.rank)
 }

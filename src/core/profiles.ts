@@ -25,7 +25,7 @@ import {
  */
 
 /**
- * Where a figure comes from: the caller (`override`), an overflow error (`learned`), a session's or a store's table, the registry of
+ * Where a figure comes from: the caller (`override`), an overflow error (`learned`), a session's or a store's table, the package or the registry of
  * windows, what is known of the provider, the estimator, a share of what is available (`share`) or the `most` or `least` it may be, or nobody.
  */
 export type FigureSource = 'override' | WindowSource | 'provider' | 'estimator' | ScaleSource
@@ -82,6 +82,8 @@ export type ModelProfile = {
 const tokens = z.int().nonnegative()
 /** What a caller knows better. A misspelled one is an error. */
 const overridesSchema = z.strictObject({
+  /** `neurolink`: the founding table of windows as it was printed comes first. */
+  preset: z.enum(['default', 'neurolink']).optional(),
   /** The window of this very model. */
   contextWindow: z.int().positive().optional(),
   /** A table for others too, as `openStore` takes it: by provider, and by model with `_default`. */
@@ -107,7 +109,7 @@ const overridesSchema = z.strictObject({
 export type ModelOverrides = z.input<typeof overridesSchema>
 
 /**
- * The profile of a model: its window by the caller's figures, else the registry (the longest name its name begins with), else 128,000;
+ * The profile of a model: its window by the caller's figures, else the tables of this package, else 128,000;
  * everything else by the provider and by what the window leaves for input. A provider goes by any of its names. Throws `INVALID_INPUT`.
  */
 export function resolveModelProfile(
@@ -123,7 +125,12 @@ export function resolveModelProfile(
   return profileOf({
     provider: canonicalProvider(name),
     model: of,
-    contextWindow: resolveContextWindow(canonicalProvider(name), of, { store: contextWindows }),
+    contextWindow: resolveContextWindow(
+      canonicalProvider(name),
+      of,
+      { store: contextWindows },
+      given.preset === 'neurolink' ? 'printed' : 'maintained',
+    ),
     learnedInput: undefined,
     estimator: counting ?? neurolinkEstimator,
     estimatorSource: estimator === undefined ? 'default' : 'override',
@@ -141,7 +148,7 @@ export type ProfileSubject = {
   readonly learnedInput: number | undefined
   readonly estimator: Estimator
   readonly estimatorSource: FigureSource
-  readonly overrides: Omit<z.output<typeof overridesSchema>, 'contextWindows' | 'estimator'>
+  readonly overrides: Omit<z.output<typeof overridesSchema>, 'contextWindows' | 'estimator' | 'preset'>
   /** Whether what comes from the store's table is the caller's own. */
   readonly isTableGiven: boolean
 }

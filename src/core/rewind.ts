@@ -24,14 +24,19 @@ export function restoredPart(
  * The plan that takes back the end of a view, from the row at `from` on: all that stands there, whatever it is. `restored` are parts
  * before it that would point at something hidden, and reasoning that a tool loop needs which is open again.
  */
-export function planRewind(view: View, from: number, restored: readonly PlannedReplacement[]): Plan {
+export function planRewind(
+  view: View,
+  from: number,
+  restored: readonly PlannedReplacement[],
+  keepsCompactions: boolean,
+): Plan {
   return {
     kind: 'manual',
     hide: view.rows.slice(from),
     replace: restored,
     requires: [],
     rewinds: true,
-    params: { rewind: true },
+    params: keepsCompactions ? { rewind: true, keepCompactions: true } : { rewind: true },
   }
 }
 

@@ -4,7 +4,7 @@ import { indexMessage } from './index-message.ts'
 import type { JsonObject } from './json.ts'
 import { checkLaws, partedReasoning } from './laws.ts'
 import { type Part, partsOf, type Role, type RowKind } from './message.ts'
-import { type Nested, planRedo, planUndo } from './nesting.ts'
+import { type Nested, type Nesting, planLift, planRedo, planUndo } from './nesting.ts'
 import { withReplacements } from './overlay.ts'
 import { type CompactionKind, isCondensing, savedBy } from './plan.ts'
 import { type Estimator, measureMessage, measurePart } from './tokens.ts'
@@ -43,8 +43,10 @@ export type LogCompaction = Nested & {
     readonly text: string | null
   }[]
   readonly requires: readonly Lean[]
-  /** Which undo of its whole run took it down. */
+  /** Which undo of a whole run took it down. */
   readonly undoneWithRun: number | undefined
+  /** What a rewind turned when it came into force last: numbers of compactions. */
+  readonly turned?: { readonly lifted: readonly number[]; readonly restored: readonly number[] }
 }
 
 export type SessionLog = { readonly rows: readonly LogRow[]; readonly compactions: readonly LogCompaction[] }
@@ -133,21 +135,75 @@ function previewedParts(log: SessionLog, estimator: Estimator): PreviewedPart[] 
   )
 }
 
-/** Takes compactions out of force: the log afterwards, and which ones, in order. Throws `HAS_ACTIVE_DEPENDENTS`. */
+/** How the compactions of a log nest. */
+function nestingOf({ compactions }: SessionLog): Nesting<LogCompaction> {
+  const named = (numbers: readonly number[] = [], status: LogCompaction['status']): LogCompaction[] =>
+    compactions.filter((one) => numbers.includes(one.no) && one.status === status)
+  return {
+    laterInForce: () => compactions.filter(({ status }) => status === 'active'),
+    earlierUndone: () => compactions.filter(({ status }) => status === 'undone'),
+    turnedBy: ({ turned }) => ({
+      lifted: named(turned?.lifted, 'undone'),
+      restored: named(turned?.restored, 'active'),
+    }),
+  }
+}
+
+/** What compactions were turned: the log afterwards, which ones in order, and those that rewinds turned with themselves. */
+export type Turned = {
+  readonly log: SessionLog
+  readonly taken: readonly LogCompaction[]
+  readonly turnedWith: readonly LogCompaction[]
+}
+
+/** Takes compactions out of force, rewinds together with what they turned. Throws `HAS_ACTIVE_DEPENDENTS`. */
 export function undoIn(
   sessionId: string,
   log: SessionLog,
   targets: readonly LogCompaction[],
   cascade: boolean,
   withRun: number | undefined,
-): { log: SessionLog; taken: readonly LogCompaction[] } {
-  const taken = planUndo(sessionId, log.compactions, targets, cascade)
-  const changed = taken.map((compaction) => ({
-    ...compaction,
-    status: 'undone' as const,
-    undoneWithRun: targets.includes(compaction) ? withRun : undefined,
-  }))
-  return { log: withCompactions(log, changed), taken }
+): Turned {
+  let current = log
+  const taken: LogCompaction[] = []
+  const turnedWith: LogCompaction[] = []
+  for (let rest = targets; ; rest = rest.filter((one) => !taken.some(({ no }) => no === one.no))) {
+    const [next] = planUndo(sessionId, nestingOf(current), rest, cascade)
+    if (next === undefined) return { log: current, taken, turnedWith }
+    const { lifted, restored } = nestingOf(current).turnedBy(next)
+    current = withCompactions(current, [{ ...next, status: 'undone', undoneWithRun: withRun }])
+    current = turnedIn(current, restored, lifted)
+    taken.push(next)
+    turnedWith.push(...newestFirst(restored), ...oldestFirst(lifted))
+  }
+}
+
+/** Some compactions out of force and others in force: to a state that was, so no law is asked. */
+function turnedIn(
+  log: SessionLog,
+  lifted: readonly LogCompaction[],
+  restored: readonly LogCompaction[],
+): SessionLog {
+  return withCompactions(log, [
+    ...lifted.map((one) => ({ ...one, status: 'undone' as const })),
+    ...restored.map((one) => ({ ...one, status: 'active' as const })),
+  ])
+}
+
+const newestFirst = (list: readonly LogCompaction[]): LogCompaction[] =>
+  list.toSorted((a, b) => b.rank - a.rank)
+const oldestFirst = (list: readonly LogCompaction[]): LogCompaction[] =>
+  list.toSorted((a, b) => a.rank - b.rank)
+
+/** A log without what a rewind lifts, closed under what builds on it, and with what it restores. */
+export function liftedIn(
+  log: SessionLog,
+  lifts: readonly LogCompaction[],
+  restores: readonly LogCompaction[],
+): { log: SessionLog; lifts: readonly number[]; restores: readonly number[] } {
+  const lifted = planLift(nestingOf(log), lifts)
+  const numbers = (list: readonly LogCompaction[]): number[] => oldestFirst(list).map(({ no }) => no)
+  return { log: turnedIn(log, lifted, restores), lifts: numbers(lifted), restores: numbers(restores) }
 }
 
 /**
@@ -160,13 +216,29 @@ export function redoIn(
   targets: readonly LogCompaction[],
   cascade: boolean,
   estimator: Estimator,
-): { log: SessionLog; taken: readonly LogCompaction[] } {
-  const taken = planRedo(log.compactions, targets, cascade)
+): Turned {
+  const taken = planRedo(nestingOf(log), targets, cascade)
+  const turnedWith: LogCompaction[] = []
   let current = log
   for (const compaction of taken) {
     const refuse = (why: string, missing: readonly string[]): never => {
       throw new UndertextError('INPUT_NOT_VISIBLE', { sessionId, compactionId: compaction.id, why, missing })
     }
+    const { lifts = [], restores = [] } = compaction.coverage
+    const named = (numbers: readonly number[], status: LogCompaction['status']): LogCompaction[] =>
+      current.compactions.filter((one) => numbers.includes(one.no) && one.status === status)
+    const lifted = named(lifts, 'active')
+    const restored = named(restores, 'undone')
+    if (planLift(nestingOf(current), lifted).length > lifted.length)
+      refuse('others build on what it lifts', [])
+    const hides = (one: LogCompaction): readonly LogRow[] =>
+      current.rows.filter((row) => holdsRow(one.coverage.hidden, row))
+    current = turnedIn(current, lifted, [])
+    for (const one of oldestFirst(restored)) {
+      if (hides(one).some((row) => !isVisible(tagsOf(current, row)))) refuse('what it restores cannot be', [])
+      current = turnedIn(current, [], [one])
+    }
+    turnedWith.push(...newestFirst(lifted), ...oldestFirst(restored))
     const view = indexView(current, estimator, '')
     checkCovered(sessionId, view, compaction, refuse)
     checkReplaced(
@@ -175,17 +247,11 @@ export function redoIn(
       refuse,
       (key) => current.rows.find((row) => row.key === key)?.id ?? String(key),
     )
-    current = withCompactions(current, [{ ...compaction, status: 'active', undoneWithRun: undefined }])
+    const turned = { lifted: lifted.map(({ no }) => no), restored: restored.map(({ no }) => no) }
+    const redone: LogCompaction = { ...compaction, status: 'active', undoneWithRun: undefined, turned }
+    current = withCompactions(current, [redone])
   }
-  return { log: current, taken }
-}
-
-/** The members of a run that its latest undo as a whole took down and that are still down. */
-export function lastUndoneOf<T extends Pick<LogCompaction, 'status' | 'undoneWithRun'>>(
-  members: readonly T[],
-): T[] {
-  const latest = members.reduce((most, { undoneWithRun = 0 }) => Math.max(most, undoneWithRun), 0)
-  return members.filter(({ status, undoneWithRun }) => status === 'undone' && undoneWithRun === latest)
+  return { log: current, taken, turnedWith }
 }
 
 type Refuse = (why: string, missing: readonly string[]) => never

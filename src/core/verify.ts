@@ -18,6 +18,8 @@ export type FindingCode =
   | 'INDEX_DRIFT'
   | 'COMPACTION_DAMAGED'
   | 'GUARD_MISSING'
+  | 'GUARD_CHANGED'
+  | 'FOREIGN_TRIGGER'
 
 /** One thing that is not as it must be: ids and numbers, never text of the conversation. */
 export type Finding = {

@@ -76,3 +76,17 @@ export const MODEL_CONTEXT_WINDOWS: Readonly<Record<string, Readonly<Record<stri
   huggingface: { _default: 32_000 },
   sagemaker: { _default: 128_000 },
 }
+
+/** Entries of the table that are wrong for today's models, by the providers' own pages. */
+const CORRECTIONS: typeof MODEL_CONTEXT_WINDOWS = {
+  openai: { 'gpt-5': 400_000 },
+  mistral: { 'mistral-medium-latest': 128_000 },
+}
+
+/** The table for models that the maintained package has no window for. */
+export const CORRECTED_CONTEXT_WINDOWS: typeof MODEL_CONTEXT_WINDOWS = Object.fromEntries(
+  Object.entries(MODEL_CONTEXT_WINDOWS).map(([provider, models]) => [
+    provider,
+    { ...models, ...CORRECTIONS[provider] },
+  ]),
+)

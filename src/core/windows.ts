@@ -1,8 +1,9 @@
 import { z } from 'zod'
 import { check } from './check.ts'
 import { isObject } from './json.ts'
+import { packageWindow } from './package-windows.ts'
 import { canonicalProvider } from './providers.ts'
-import { MODEL_CONTEXT_WINDOWS } from './window-registry.ts'
+import { CORRECTED_CONTEXT_WINDOWS, MODEL_CONTEXT_WINDOWS } from './window-registry.ts'
 
 /** Window of a model nobody told us of, tokens. Source: seed 003. */
 export const DEFAULT_CONTEXT_WINDOW = 128_000
@@ -40,10 +41,10 @@ export const contextWindowsSchema = z.custom<ContextWindows>().superRefine((valu
 })
 
 /**
- * Where the size of a window comes from: an overflow error that named a lower one than the others (`learned`), the
- * session's table, the store's, the registry, or nobody.
+ * Where the size of a window comes from: an overflow error (`learned`), the session's table, the store's, the maintained package
+ * `@pydantic/genai-prices` (`package`), the founding table (`registry`), or the default.
  */
-export type WindowSource = 'learned' | 'session' | 'store' | 'registry' | 'default'
+export type WindowSource = 'learned' | 'session' | 'store' | 'package' | 'registry' | 'default'
 
 /** A model's context window, and why it is that. */
 export type ContextWindow = {
@@ -54,7 +55,7 @@ export type ContextWindow = {
   readonly entry?: string
 }
 
-/** What may overrule the registry: the caller's tables, and the limit a provider was seen to enforce, tokens. */
+/** What may overrule the tables of this package: the caller's tables, and the limit a provider was seen to enforce, tokens. */
 export type WindowTables = {
   readonly session?: ContextWindows | undefined
   readonly store?: ContextWindows | undefined
@@ -62,22 +63,74 @@ export type WindowTables = {
 }
 
 /**
- * The context window of a model: by the session's table, else the store's, else the registry, else 128,000; and no more
- * than the limit that was learnt. In a table the model's own entry decides, else the longest name that the model's name
- * begins with (so `o1-mini-2024-09-12` is not taken for `o1`), else the provider's `_default`.
+ * Which of the tables that come with this package are read, in their order. `maintained`: the package, then the corrected founding
+ * table. `printed`: the founding table as it was printed, then the package. `founding`: the founding table as printed and no other.
+ */
+export type WindowRegistry = 'maintained' | 'printed' | 'founding'
+
+/**
+ * The context window of a model: the session's table, else the store's, no more than the learned limit; else the learned limit; else
+ * the tables that come with this package; else 128,000. A provider's error is proof that a table says too much, and better knowledge
+ * than any table of ours. In a table the model's own entry decides, else the longest name that the model's name begins with (so
+ * `o1-mini-2024-09-12` is not taken for `o1`), else the provider's `_default`.
  */
 export function resolveContextWindow(
   provider: string,
   model: string | undefined,
-  tables: WindowTables = {},
+  { session, store, learned }: WindowTables = {},
+  registry: WindowRegistry = 'maintained',
 ): ContextWindow {
-  const known =
-    windowIn(tables.session, 'session', provider, model) ??
-    windowIn(tables.store, 'store', provider, model) ??
-    windowIn(MODEL_CONTEXT_WINDOWS, 'registry', provider, model) ??
-    ({ tokens: DEFAULT_CONTEXT_WINDOW, source: 'default' } as const)
-  const { learned } = tables
-  return learned !== undefined && learned < known.tokens ? { tokens: learned, source: 'learned' } : known
+  const own = windowIn(session, 'session', provider, model) ?? windowIn(store, 'store', provider, model)
+  if (learned === undefined) return own ?? knownWindow(registry, provider, model)
+  const isTrusted = own === undefined && registry === 'maintained'
+  if (isTrusted || learned < (own ?? knownWindow(registry, provider, model)).tokens)
+    return { tokens: learned, source: 'learned' }
+  return own ?? knownWindow(registry, provider, model)
+}
+
+type Lookup = (provider: string, model: string | undefined) => ContextWindow | undefined
+
+const printed: Lookup = (provider, model) => windowIn(MODEL_CONTEXT_WINDOWS, 'registry', provider, model)
+const corrected: Lookup = (provider, model) =>
+  windowIn(CORRECTED_CONTEXT_WINDOWS, 'registry', provider, model)
+
+const LOOKUPS: { readonly [R in WindowRegistry]: readonly Lookup[] } = {
+  maintained: [inPackage, corrected],
+  printed: [printed, inPackage],
+  founding: [printed],
+}
+
+/** The windows asked for last: a conversation asks for the same one before every call. */
+const known = new Map<string, ContextWindow>()
+const MOST_KNOWN = 256
+
+function knownWindow(registry: WindowRegistry, provider: string, model: string | undefined): ContextWindow {
+  const key = JSON.stringify([registry, provider, model])
+  const last = known.get(key)
+  if (last !== undefined) return last
+  const found = lookUp(registry, provider, model)
+  if (known.size >= MOST_KNOWN) known.clear()
+  known.set(key, Object.freeze(found))
+  return found
+}
+
+function lookUp(registry: WindowRegistry, provider: string, model: string | undefined): ContextWindow {
+  for (const lookup of LOOKUPS[registry]) {
+    const found = lookup(provider, model)
+    if (found !== undefined) return found
+  }
+  return { tokens: DEFAULT_CONTEXT_WINDOW, source: 'default' }
+}
+
+/** The package's window of a model, under any name it may go by. */
+function inPackage(provider: string, model: string | undefined): ContextWindow | undefined {
+  if (model === undefined) return undefined
+  const name = canonicalProvider(provider)
+  for (const of of modelNames(model)) {
+    const found = packageWindow(name, of)
+    if (found !== undefined) return { tokens: found.tokens, source: 'package', entry: found.model }
+  }
+  return undefined
 }
 
 function windowIn(
@@ -106,6 +159,11 @@ function entryOf(table: ContextWindows, provider: string): ContextWindows[string
 /** What stands before a model's name without being part of it: a path or an ARN, a fine-tune's mark, Bedrock's regions. */
 const MODEL_PREFIX = /^(?:.*\/)?(?:ft:)?(?:(?:us|us-gov|eu|apac|global|jp|au|ca)\.)?/s
 
+/** The names a model may go by: as it was given, and without what stands before it. */
+export function modelNames(model: string): readonly string[] {
+  return [...new Set([model, model.replace(MODEL_PREFIX, '')])]
+}
+
 /** The entry of a model: its own, else the longest name it begins with; case decides only when there is no other way. */
 function nameOf(models: { readonly [model: string]: number }, model: string): string | undefined {
   if (Object.hasOwn(models, model)) return model
@@ -131,12 +189,12 @@ function longestOf(
 
 /**
  * The context window of a model, tokens: its own entry, else the longest registered name it begins with, else the
- * provider's default, else 128,000. `overrides` are asked before the registry. Throws `INVALID_INPUT` for overrides
+ * provider's default, else 128,000: the founding table as it was printed. `overrides` are asked before it. Throws `INVALID_INPUT` for overrides
  * that are no table of windows.
  */
 export function getContextWindowSize(provider: string, model?: string, overrides?: ContextWindows): number {
   const store = overrides === undefined ? undefined : check(contextWindowsSchema, overrides, 'overrides')
-  return resolveContextWindow(provider, model, { store }).tokens
+  return resolveContextWindow(provider, model, { store }, 'founding').tokens
 }
 
 /** Tokens kept free for the answer: `maxTokens` when given, else 35 % of the window, rounded up, at most 64,000. */

@@ -205,7 +205,7 @@ function resultOf(
   budgetTokens: number,
   { provider, estimator }: Room,
 ): FileSummarizationResult {
-  const fitted = fitFiles(drafts, budgetTokens, provider, estimator)
+  const fitted = fitFiles(drafts, budgetTokens, provider, estimator, ({ how }) => how === 'summarized')
   const processed = fitted.map(({ file, how, tokens }, index): ProcessedFile => {
     const { path, error } = file
     return {

@@ -56,7 +56,7 @@ function fromMessage(message: JsonObject, path: string, calls: Calls, conversion
     case 'developer':
     case 'user': {
       const parts = fromContent(content, role === 'user', `${path}.content`, conversion)
-      const fields = { ...extra, ...(role === 'developer' ? { role } : {}), ...shapeOf(content) }
+      const fields = Object.assign(extra, role === 'developer' ? { role } : {}, shapeOf(content))
       return withMetadata(role === 'user' ? 'user' : 'system', parts, fields)
     }
     default:
@@ -99,7 +99,7 @@ function fromAssistant(message: JsonObject, path: string, calls: Calls, conversi
 
   const alone = before.length + after.length === 0
   const parts: readonly Part[] = typeof said === 'string' ? [{ type: 'text', text: said }] : said
-  const fields = { ...extra, ...unused, ...shapeOfAssistant(content, alone) }
+  const fields = Object.assign(extra, unused, shapeOfAssistant(content, alone))
   return withMetadata('assistant', alone ? said : [...before, ...parts, ...after], fields)
 }
 

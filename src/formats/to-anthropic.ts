@@ -72,7 +72,7 @@ export function toAnthropic(
     if (ownResults && first.role === 'user' && last !== undefined)
       turns[turns.length - 1] = joined(last, first)
     else turns.push(first)
-    turns.push(...others)
+    for (const other of others) turns.push(other)
     ownResults = message.role === 'assistant' && turns.at(-1)?.role === 'user'
   }
   const sent = forRequest ? turns.map(({ role, content }) => ({ role, content })) : turns

@@ -130,7 +130,7 @@ function toAssistantFields(
   conversion: Conversion,
 ): { said: WirePart[]; fields: JsonObject } {
   const said: WirePart[] = []
-  const toolCalls: JsonObject[] = []
+  let toolCalls: JsonObject[] = []
   const functionCalls: { readonly part: ToolCallPart; readonly place: string }[] = []
   const texts: { reasoning_content?: string; refusal?: string } = {}
   const spoken: { audio?: JsonObject } = {}
@@ -163,7 +163,7 @@ function toAssistantFields(
   if (functionCalls.length > 1) {
     for (const { place } of functionCalls)
       conversion.note('changed', place, 'of several calls of the old kind each is one of the new')
-    toolCalls.unshift(...functionCalls.map(({ part }) => toToolCall(part)))
+    toolCalls = [...functionCalls.map(({ part }) => toToolCall(part)), ...toolCalls]
   }
   for (const { part } of functionCalls) calls.add(part, functionCalls.length === 1)
   const fields = { ...texts, ...spoken }

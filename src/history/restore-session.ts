@@ -1,19 +1,34 @@
 import { z } from 'zod'
-import { nameSchema } from '../core/check.ts'
-import { type HistoryHead, headRecords, type ReplacementRecord, recordId } from '../core/history/records.ts'
+import { labelSchema, nameSchema } from '../core/check.ts'
+import {
+  type HistoryHead,
+  headRecords,
+  type ReplacementRecord,
+  recordId,
+  type SessionRecord,
+} from '../core/history/records.ts'
 import { canonicalJson } from '../core/json.ts'
 import type { Finding } from '../core/verify.ts'
 import { isUndertextError, UndertextError } from '../errors.ts'
 import { Batch, MOST_TOGETHER } from '../import/batch.ts'
-import { discardDead, othersFirst, staged } from '../import/staging.ts'
-import type { RestoredRow, Restoring, Session, SessionFields, Storage } from '../storage/storage.ts'
+import { discardDead, othersFirst, staged, underName } from '../import/staging.ts'
+import type {
+  RestoredRow,
+  Restoring,
+  Session,
+  SessionFields,
+  StagedSession,
+  Storage,
+} from '../storage/storage.ts'
 import { CheckedRecords, type HistoryRecords, type NumberedRecord, refused } from './checked-records.ts'
 import { exportSession } from './export-session.ts'
-import { type Names, namesWithin, OWN_NAMES, renamedHead, renamedRow } from './renamed.ts'
+import { type Names, namesWithin, ownNames, Renaming } from './renamed.ts'
 
 export const restoreSchema = z.strictObject({
   /** Restored under this id instead of its own. */
   id: nameSchema.optional(),
+  /** Whose the session is, instead of the owner in the history. */
+  owner: labelSchema.optional(),
   signal: z.instanceof(AbortSignal).optional(),
 })
 export type RestoreOptions = z.input<typeof restoreSchema>
@@ -38,11 +53,11 @@ export type RestoreHost = {
 export async function restoreSession(
   host: RestoreHost,
   records: HistoryRecords,
-  { id, signal }: z.output<typeof restoreSchema>,
+  { id, owner, signal }: z.output<typeof restoreSchema>,
 ): Promise<SessionRestore> {
   const checked = new CheckedRecords(records)
   try {
-    const head = await checked.head()
+    const head = owned(await checked.head(), owner)
     const sessionId = id ?? head.session.id
     admitted(host, head, sessionId)
     const there = await host.storage.session(sessionId)
@@ -54,6 +69,10 @@ export async function restoreSession(
   } finally {
     await checked.close()
   }
+}
+
+function owned(head: HistoryHead, owner: string | undefined): HistoryHead {
+  return owner === undefined ? head : { ...head, session: { ...head.session, owner } }
 }
 
 /** The session's record stands behind the header. */
@@ -83,8 +102,8 @@ class Restore {
 
   /** Holds a session that is there to the history. Throws `SESSION_EXISTS` when it is another, or more or less of the same. */
   async compare(given: HistoryHead, there: Session): Promise<void> {
-    if (there.incarnation !== given.session.incarnation) throw this.#exists()
-    const names = await this.#namesThere(given)
+    const names = await this.#namesThere(given, there)
+    if (names === undefined) throw this.#exists()
     const own = exportSession(this.#storage, this.#sessionId)
     try {
       await own.next()
@@ -99,21 +118,25 @@ class Restore {
   }
 
   async *#expected(given: HistoryHead, names: Names): AsyncGenerator<unknown, void, undefined> {
-    yield* headRecords(renamedHead(given, this.#sessionId, names))
-    for await (const { record } of this.#records.rows()) yield renamedRow(record, names)
+    const renaming = new Renaming(given, names)
+    yield* headRecords(renaming.head(given, this.#sessionId))
+    for await (const { record } of this.#records.rows()) yield renaming.row(record)
   }
 
   #exists(): UndertextError<'SESSION_EXISTS'> {
     return new UndertextError('SESSION_EXISTS', { sessionId: this.#sessionId })
   }
 
-  /** How the compactions of a session are called that may have been restored from this history. */
-  async #namesThere({ compactions }: HistoryHead): Promise<Names> {
-    const [first] = compactions
-    if (first === undefined) return OWN_NAMES
-    const others = namesWithin(this.#sessionId)
-    const found = await this.#storage.compactions(this.#sessionId, { id: others(first.id) })
-    return found.length > 0 ? others : OWN_NAMES
+  /** How a session that is there is called within, if it may have been restored from this history. */
+  async #namesThere(given: HistoryHead, { incarnation }: Session): Promise<Names | undefined> {
+    const [own, others] = [ownNames(given), namesWithin(this.#sessionId, given)]
+    if (incarnation === others.incarnation) return others
+    if (incarnation !== own.incarnation) return undefined
+    // Versions before gave a copy other names for its compactions, and the incarnation of the first.
+    const [first] = given.compactions
+    const name = first === undefined ? undefined : others.compaction(first.id)
+    const found = name === undefined ? [] : await this.#storage.compactions(this.#sessionId, { id: name })
+    return found.length > 0 ? { ...others, incarnation } : own
   }
 
   /** Writes the history as a session nobody sees until all of it is there and sound. */
@@ -122,32 +145,53 @@ class Restore {
     await discardDead(storage)
     // Under another id always others: the first may be on its way in at this moment, and nobody sees its names yet.
     const isOther = this.#sessionId !== given.session.id || (await this.#isTaken(given))
-    const names = isOther ? namesWithin(this.#sessionId) : OWN_NAMES
-    const head = renamedHead(given, this.#sessionId, names)
-    const { estimator, incarnation, createdAt, updatedAt } = head.session
-    await staged(storage, { fields: fieldsOf(head), estimator, incarnation }, async ({ id: stagedId }) => {
+    const [own, others] = [ownNames(given), namesWithin(this.#sessionId, given)]
+    const incarnations = isOther ? [others.incarnation] : [own.incarnation, others.incarnation]
+    const { createdAt, updatedAt, estimator } = given.session
+    const about = { fields: fieldsOf(given), estimator, incarnations }
+    await this.#staged(about, async ({ id: stagedId, incarnation }) => {
+      const renaming = new Renaming(given, incarnation === others.incarnation ? others : own)
+      const head = renaming.head(given, this.#sessionId)
       const firstNo = await storage.histories.reserve(stagedId, head.compactions.length)
       const restoring = { stagedId, head, firstNo }
-      await this.#writeRows(restoring, names)
+      await this.#writeRows(restoring, renaming)
       await this.#writeHead(restoring)
       await this.#requireSound(stagedId)
       await storage.publishSession(stagedId, this.#sessionId, { createdAt, updatedAt })
     })
   }
 
-  async #isTaken({ compactions }: HistoryHead): Promise<boolean> {
-    const ids = compactions.map(({ id }) => id)
-    return (await this.#storage.histories.knownCompactions(ids)).length > 0
+  async #staged(
+    about: Omit<StagedSession, 'id' | 'holder' | 'expiresAt'>,
+    work: (session: Session) => Promise<void>,
+  ): Promise<void> {
+    try {
+      await staged(this.#storage, about, work)
+    } catch (error) {
+      throw underName(error, this.#sessionId)
+    }
   }
 
-  async #writeRows(restoring: Restoring, names: Names): Promise<void> {
+  async #isTaken({ compactions }: HistoryHead): Promise<boolean> {
+    const ids = new Set(compactions.flatMap(({ id, run }) => [id, run]))
+    return (await this.#storage.histories.takenIds([...ids])).length > 0
+  }
+
+  async #writeRows(restoring: Restoring, renaming: Renaming): Promise<void> {
     const batch = new Batch<NumberedRecord>()
     for await (const { line, record } of this.#records.rows()) {
       // A row goes with what is shown in its place.
       if (record.type !== 'replacement' && batch.isFull) await this.#flush(restoring, batch)
-      batch.add({ line, record: renamedRow(record, names) })
+      this.#requireForeign(line, record, restoring.head.session)
+      batch.add({ line, record: renaming.row(record) })
     }
     await this.#flush(restoring, batch)
+  }
+
+  /** The check held ids to the incarnation in the file, which may be another one here. */
+  #requireForeign(line: number, record: NumberedRecord['record'], { incarnation }: SessionRecord): void {
+    if (record.type === 'message' && record.id?.startsWith(`${incarnation}:`) === true)
+      throw refused(line, 'id must not have the form of the session’s own')
   }
 
   async #flush(restoring: Restoring, batch: Batch<NumberedRecord>): Promise<void> {
@@ -187,8 +231,10 @@ class Restore {
   }
 }
 
+const OF_THE_STORE: readonly Finding['code'][] = ['GUARD_MISSING', 'GUARD_CHANGED', 'FOREIGN_TRIGGER']
+
 function isOfSession({ code }: Finding): boolean {
-  return code !== 'GUARD_MISSING'
+  return !OF_THE_STORE.includes(code)
 }
 
 function fieldsOf({ session }: HistoryHead): SessionFields {

@@ -31,6 +31,9 @@ export class AppliedCompactions {
   #toUndo: { readonly runId: string; readonly reason: string | undefined }[] = []
   /** Those among them that an earlier import made, which are undone as yet. */
   #asleep: { readonly id: string; readonly runId: string }[] = []
+  /** Ids of those that anybody but an import has undone or redone, and up to which entry the audit was read for them. */
+  readonly #turned = new Set<string>()
+  #auditedTo = 0
   /** Ids of those that imports made before, by what their source calls them. */
   #before: ReadonlyMap<unknown, string> | undefined
 
@@ -142,7 +145,7 @@ export class AppliedCompactions {
 
   #request(reason = this.#run.reason): Omit<UndoRequest, 'cascade'> {
     const { actor, source } = this.#run
-    return { actor, reason, source }
+    return { actor, reason, source, both: true }
   }
 
   /** One that was imported already: by this import, or one before it. */
@@ -193,12 +196,19 @@ export class AppliedCompactions {
 
   /** Whether anybody but an import has undone or redone it. */
   async #wasTurnedHere(sessionId: string, id: string): Promise<boolean> {
-    for (let after = 0; ; ) {
-      const entries = await this.#storage.auditLog(sessionId, { after, limit: AUDIT_PAGE })
-      const turned = entries.filter(({ event, compactionId }) => isTurn(event) && compactionId === id)
-      if (turned.some(({ detail }) => detail?.source === undefined)) return true
-      if (entries.length < AUDIT_PAGE) return false
-      after = entries.at(-1)!.no
+    await this.#readTurned(sessionId)
+    return this.#turned.has(id)
+  }
+
+  /** Reads what is new in the audit. */
+  async #readTurned(sessionId: string): Promise<void> {
+    for (;;) {
+      const entries = await this.#storage.auditLog(sessionId, { after: this.#auditedTo, limit: AUDIT_PAGE })
+      for (const { event, compactionId, detail } of entries)
+        if (isTurn(event) && compactionId !== undefined && detail?.source === undefined)
+          this.#turned.add(compactionId)
+      this.#auditedTo = entries.at(-1)?.no ?? this.#auditedTo
+      if (entries.length < AUDIT_PAGE) return
     }
   }
 

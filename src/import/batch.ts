@@ -32,6 +32,7 @@ function lengthOf(value: unknown): number {
   if (typeof value !== 'object' || value === null) return 8
   if (value instanceof Uint8Array) return value.length
   let sum = 0
-  for (const inner of Object.values(value)) sum += lengthOf(inner)
+  if (Array.isArray(value)) for (const inner of value) sum += lengthOf(inner)
+  else for (const name in value) sum += lengthOf((value as Record<string, unknown>)[name])
   return sum
 }

@@ -13,7 +13,7 @@ import type { CheckedImport, ImportHost, SessionImport } from './import-types.ts
  * behind it, and so is what the session does not say of itself yet. Where the events can be had again, all of them are looked at before
  * anything is written.
  *
- * Throws `SESSION_EXISTS` for a session that is another conversation, `IMPORT_DIVERGED`.
+ * Throws `SESSION_EXISTS` for a session that is another conversation or somebody else's, `IMPORT_DIVERGED`.
  */
 export async function extendSession(
   host: ImportHost,
@@ -22,6 +22,7 @@ export async function extendSession(
   options: CheckedImport,
 ): Promise<SessionImport> {
   const { id: sessionId, messageCount } = session
+  requireOwn(session, options)
   const takenBack: ImportedCompaction[] = []
   const checked = () => checkedEvents(events, sessionId, options)
   if (typeof events === 'function') {
@@ -29,15 +30,18 @@ export async function extendSession(
     await settleAll(known, checked())
     if (!known.isSomethingNew) {
       await options.beforePublish?.()
+      await own(host, session, known, options)
       return { sessionId, status: 'unchanged', messages: 0, existing: known.existing, compactions: [] }
     }
-    takenBack.push(...known.takenBack)
+    for (const each of known.takenBack) takenBack.push(each)
   }
   const writing = new Writing(host, sessionId, messageCount, options)
   await writing.compactions.takeBack(sessionId, takenBack)
-  await settleAll(new KnownBeginning(host, session, writing), checked())
+  const known = new KnownBeginning(host, session, writing)
+  await settleAll(known, checked())
   await options.beforePublish?.()
   await writing.finish()
+  await own(host, session, known, options)
   const { outcomes } = writing.compactions
   const isChanged = writing.messages > 0 || outcomes.some(({ status }) => status === 'applied')
   if (isChanged) await learn(host, sessionId, writing, options)
@@ -48,6 +52,23 @@ export async function extendSession(
     existing: writing.existing,
     compactions: outcomes,
   }
+}
+
+/** Nobody adds to a session of somebody else. Throws `SESSION_EXISTS`. */
+function requireOwn({ id: sessionId, owner }: Session, asked: CheckedImport): void {
+  if (asked.owner !== undefined && owner !== undefined && owner !== asked.owner)
+    throw new UndertextError('SESSION_EXISTS', { sessionId })
+}
+
+/** A session without an owner gets the one that is given with all that stands in it. */
+async function own(
+  { storage }: ImportHost,
+  { id, owner }: Session,
+  { isWhole }: KnownBeginning,
+  asked: CheckedImport,
+): Promise<void> {
+  if (owner === undefined && asked.owner !== undefined && isWhole)
+    await storage.updateSession(id, { owner: asked.owner })
 }
 
 /** Titles and models are often known only when a conversation has gone on for a while. */
@@ -80,6 +101,7 @@ export async function lookThrough(
     await options.beforePublish?.()
     return { ...told, status: 'imported', messages, existing: 0 }
   }
+  requireOwn(session, options)
   const known = new KnownBeginning(host, session)
   await settleAll(known, checked)
   await options.beforePublish?.()
@@ -121,6 +143,11 @@ class KnownBeginning {
   /** Whether there is anything that may have to be written. */
   get isSomethingNew(): boolean {
     return this.#isPast || this.#hasCompactions
+  }
+
+  /** Whether every message of the session was among them. */
+  get isWhole(): boolean {
+    return this.#gap === undefined && this.#last === this.#session.messageCount
   }
 
   async settle(events: readonly ImportEvent[]): Promise<void> {

@@ -63,7 +63,7 @@ function rewound(
   params: Plan['params'],
   nextOrdinal: number,
 ): ImportedPlan {
-  const plan = { ...planRewind(view, view.rows.length - rows.length, []), params }
+  const plan = { ...planRewind(view, view.rows.length - rows.length, [], true), params }
   return { steps: [applyPlan(view, plan, -1, nextOrdinal)], rowsLeft: 0 }
 }
 

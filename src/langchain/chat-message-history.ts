@@ -169,7 +169,9 @@ export class UndertextChatMessageHistory extends BaseListChatMessageHistory {
     const { store, sessionId, actor } = this.#options
     this.#shown = new WeakMap()
     this.#ownIds = new Map()
-    await unlessUnknown(store.rewind(sessionId, { from: 'start', actor, reason: 'clear' }))
+    await unlessUnknown(
+      store.rewind(sessionId, { from: 'start', keepCompactions: true, actor, reason: 'clear' }),
+    )
   }
 }
 

@@ -32,7 +32,7 @@ export async function rewriteHistory(
       return first === undefined ? ('end' as const) : { messageId: first.row.id }
     }
     try {
-      await store.rewind(sessionId, { from, append: () => append, ...said })
+      await store.rewind(sessionId, { from, append: () => append, keepCompactions: true, ...said })
       return
     } catch (error) {
       if (error instanceof NothingToDo) return

@@ -88,7 +88,8 @@ export class UndertextSession {
 
   /** Takes all items back. The session, its settings and its log stay. */
   async clearSession(_runContext?: unknown): Promise<void> {
-    await unlessUnknown(this.#store.rewind(this.#id, { from: 'start', ...this.#said('clearSession') }))
+    const rewound = { ...EVERYTHING, ...this.#said('clearSession') }
+    await unlessUnknown(this.#store.rewind(this.#id, rewound))
   }
 
   /** Items as the model is sent them: as they are. */
@@ -110,7 +111,7 @@ export class UndertextSession {
   async replaceHistoryWithCompaction(items: readonly object[], _runContext?: unknown): Promise<void> {
     // A rewind reads them later; what was given may be changed by then.
     const append = structuredClone(fromAgentItems(items, this.#notes))
-    const rewound = { from: 'start' as const, append, ...this.#said('replaceHistoryWithCompaction') }
+    const rewound = { ...EVERYTHING, append, ...this.#said('replaceHistoryWithCompaction') }
     await unlessUnknown(this.#store.rewind(this.#id, rewound))
   }
 
@@ -234,6 +235,9 @@ export class UndertextSession {
     return { onNote: this.#options.onNote }
   }
 }
+
+/** A rewind that hides what is visible. */
+const EVERYTHING = { from: 'start', keepCompactions: true } as const
 
 class OtherEnd extends Error {}
 

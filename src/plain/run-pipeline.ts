@@ -1,10 +1,11 @@
 import { type CheckedConfig, resolveSettings } from '../compaction/config.ts'
-import { resolveModel, windowOf } from '../compaction/model.ts'
+import { resolveModel } from '../compaction/model.ts'
 import { planRun } from '../compaction/plan-run.ts'
 import type { PlannedRun } from '../compaction/planned-run.ts'
 import type { ContentReader } from '../compaction/run-draft.ts'
 import { isJsonObject, type JsonObject } from '../core/json.ts'
 import { NO_SIZES } from '../core/tokens.ts'
+import { getContextWindowSize } from '../core/windows.ts'
 import type { ChatMessage } from './chat-message.ts'
 import { type ArrayRows, rowsOf } from './rows.ts'
 
@@ -26,7 +27,7 @@ export async function runPipeline(
   const snapshot: Snapshot = { session: NO_SESSION, view: rows.view, nextOrdinal: 1 }
   const settings = resolveSettings(config, {
     chosen,
-    contextWindow: windowOf(chosen, undefined, undefined, undefined).tokens,
+    contextWindow: getContextWindowSize(chosen.key, chosen.model),
     viewEpoch: 0,
     readings: { measurement: undefined, calibration: undefined },
     historyTokens: rows.view.tokens,
@@ -54,6 +55,7 @@ const NO_SESSION: Snapshot['session'] = {
   visibleSizes: NO_SIZES,
   hidden: { condensed: 0, truncated: 0, byHand: 0 },
   activeCompactions: 0,
+  undoneAutomatic: 0,
   version: 0,
   viewEpoch: 0,
 }

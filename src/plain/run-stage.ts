@@ -9,15 +9,11 @@ import {
   PRUNE_PROTECTED_TOOLS,
 } from '../core/stages/prune.ts'
 import type { PlanningStage, StageSettings } from '../core/stages/stage.ts'
-import { TRUNCATION_MARKER } from '../core/stages/truncate.ts'
+import { KEEP_RECENT_RATIO } from '../core/stages/summarize.ts'
+import { TRUNCATION_FRACTION, TRUNCATION_MARKER } from '../core/stages/truncate.ts'
 import { PATH_ARGUMENTS, READ_TOOLS } from '../core/tool-names.ts'
 import type { ArrayStep } from './applied.ts'
 import type { ArrayRows } from './rows.ts'
-
-/** Share of the messages `summarizeMessages` keeps. Source: seed 003. */
-export const KEEP_RECENT_RATIO = 0.3
-/** Share of the messages after the first pair that `truncateWithSlidingWindow` hides. Source: seed 003. */
-export const TRUNCATION_FRACTION = 0.5
 
 /** The seed's settings, where the window and the target are not known and so nothing is scaled to them. */
 export const SEED_SETTINGS: StageSettings = {
@@ -51,7 +47,7 @@ export function runStage(
   const plan = stage.plan(view, {
     settings: { ...SEED_SETTINGS, ...withoutUndefined(settings) },
     targetTokens: 0,
-    limitTokens: 0,
+    limitTokens: Number.MAX_SAFE_INTEGER,
     contentOf: (row) => parts.get(row.key) ?? [],
     metadataOf: () => undefined,
   })

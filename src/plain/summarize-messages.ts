@@ -1,12 +1,12 @@
 import { z } from 'zod'
 import { type CheckedConfig, compactionConfigSchema } from '../compaction/config.ts'
 import { check, shareSchema } from '../core/check.ts'
+import { KEEP_RECENT_RATIO } from '../core/stages/summarize.ts'
 import { extractiveSummarizer } from '../summarizers/extractive.ts'
 import type { Summarizer } from '../summarizers/summarizer.ts'
 import { applySteps } from './applied.ts'
 import type { ChatMessage } from './chat-message.ts'
 import { runPipeline } from './run-pipeline.ts'
-import { KEEP_RECENT_RATIO } from './run-stage.ts'
 
 const { summarizer, summarySections, summaryMaxTokens, summaryTimeoutMs, offlineFallback, signal } =
   compactionConfigSchema.shape

@@ -1,4 +1,4 @@
-import { fitFiles, noticeOf } from '../core/files/aggregate-budget.ts'
+import { fitFiles, noticeOf, previewed } from '../core/files/aggregate-budget.ts'
 import { type AttachedFile, fileName } from '../core/files/attached-file.ts'
 import { buildFileContextSection } from '../core/files/context-section.ts'
 import { NON_FILE_RESERVE } from '../core/files/summary-plan.ts'
@@ -41,10 +41,12 @@ export class RequestFiles {
 
   /** What they take at most in so much room, tokens. */
   tokensIn(room: number): number {
-    return Math.min(
-      room,
-      this.#sizes.reduce((sum, tokens) => sum + tokens, 0),
-    )
+    const { estimator, provider } = this.#counting
+    const sizes = this.#files.map((file, at) => {
+      const { content } = previewed(file)
+      return content === file.content ? this.#sizes[at]! : tokensOfText(content, estimator, provider)
+    })
+    return Math.min(room, sumOf(sizes))
   }
 
   /** Asks for summaries of what is too large. Within the time there is; what was not summarized by then is cut. */
@@ -54,7 +56,7 @@ export class RequestFiles {
     question: string | undefined,
     patience: Patience,
   ): Promise<void> {
-    if (this.tokensIn(Number.POSITIVE_INFINITY) <= room || patience.leftMs === 0) return
+    if (sumOf(this.#sizes) <= room || patience.leftMs === 0) return
     const service = new FileSummarizationService({ summarize, timeoutMs: Math.max(1, patience.leftMs) })
     const answer = await patience.within((signal) =>
       service.checkAndSummarize(this.#files, {
@@ -76,16 +78,21 @@ export class RequestFiles {
   /** The files as they fit into so much room, and the section that shows them. */
   fit(room: number): { readonly section: string; readonly files: PreparedFiles } {
     const { estimator, provider } = this.#counting
-    const fitted = fitFiles(this.#drafts, room, provider, estimator)
+    const isSummary = (at: number): boolean => this.#processed?.[at]?.how === 'summarized'
+    const fitted = fitFiles(this.#drafts, room, provider, estimator, (_, at) => isSummary(at))
     const processed = fitted.map(({ file, how, tokens }, index): ProcessedFile => {
       const before = this.#processed?.[index]
       const { path } = this.#files[index]!
-      const isSummary = before?.how === 'summarized' && how === 'kept'
       return {
         index,
         ...(path !== undefined && { path }),
         content: how === 'dropped' ? '' : file.content,
-        how: isSummary ? 'summarized' : how === 'kept' && before?.how === 'truncated' ? 'truncated' : how,
+        how:
+          isSummary(index) && how === 'kept'
+            ? 'summarized'
+            : how === 'kept' && before?.how === 'truncated'
+              ? 'truncated'
+              : how,
         tokensBefore: this.#sizes[index]!,
         tokensAfter: tokens,
         ...(before?.error !== undefined && { error: before.error }),
@@ -104,6 +111,10 @@ export class RequestFiles {
       },
     }
   }
+}
+
+function sumOf(sizes: readonly number[]): number {
+  return sizes.reduce((sum, tokens) => sum + tokens, 0)
 }
 
 function noticeFor(file: ProcessedFile): string | undefined {

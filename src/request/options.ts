@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { nameSchema } from '../core/check.ts'
 import type { NewMessage } from '../core/message.ts'
+import { overflowRulesSchema } from '../core/overflow/overflow.ts'
 import { taken } from '../core/taken.ts'
 import type { SummarizeFile } from '../files/ask.ts'
 import { renderSchema } from '../store-options.ts'
@@ -48,6 +49,8 @@ export const prepareSchema = z
     turnNumber: before.turnNumber,
     persistentContext: before.persistentContext,
     compaction: before.compaction,
+    /** Which errors `withOverflowRecovery` takes for overflows: `strict` and `patterns` of `isContextOverflowError`. */
+    overflow: overflowRulesSchema.optional(),
     /** How long models and other runs are waited for, all together, milliseconds. Default 120,000. */
     waitMs: z.int().nonnegative().optional(),
     signal: z.instanceof(AbortSignal).optional(),

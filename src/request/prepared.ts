@@ -2,7 +2,7 @@ import type { CompactionResult } from '../compaction/result.ts'
 import type { Json, JsonObject } from '../core/json.ts'
 import type { Message, NewMessage } from '../core/message.ts'
 import type { Mend } from '../core/render.ts'
-import { ContextBudgetExceededError } from '../errors.ts'
+import { ContextBudgetExceededError, standingFor } from '../errors.ts'
 import type { ContextWarningEvent } from '../events.ts'
 import type { ProcessedFile } from '../files/file-summarization-service.ts'
 import type { ContextStats } from '../stats.ts'
@@ -82,5 +82,7 @@ export function exceeded(
     provider: stats.provider,
     ...(stats.model !== undefined && { model: stats.model }),
   }
-  return new ContextBudgetExceededError(facts, cause === undefined ? undefined : { cause })
+  const error = new ContextBudgetExceededError(facts)
+  // A provider's error may hold the whole request (`requestBodyValues` of the AI SDK), so it is no `cause`.
+  return cause === undefined ? error : standingFor(error, cause)
 }

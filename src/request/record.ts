@@ -9,8 +9,10 @@ import type { AppendedTurn } from '../turn/turn-hooks.ts'
 import type { UsageResult } from '../usage-result.ts'
 import type { Prompt } from './options.ts'
 import type { PreparedRequest } from './prepared.ts'
+import { readUsage } from './provider-usage.ts'
 
 const { inputTokens, cacheReadTokens, cacheCreationTokens, outputTokens } = usageSchema.shape
+const figuresSchema = z.strictObject({ inputTokens, cacheReadTokens, cacheCreationTokens, outputTokens })
 
 /** What of a request is read when its response is recorded: it may come back from JSON. */
 const requestSchema = z.looseObject({
@@ -38,8 +40,11 @@ export const recordSchema = z.strictObject({
   prompt: z.custom<Prompt>((value) => value !== null, 'must be a text, a message or messages').optional(),
   /** The request that was answered, as `prepareRequest` gave it: whose figures the usage is of. */
   request: requestSchema.optional(),
-  /** What the provider reported. */
-  usage: z.strictObject({ inputTokens, cacheReadTokens, cacheCreationTokens, outputTokens }).optional(),
+  /**
+   * What the provider reported: figures, or its response or the response's usage as they came (Chat Completions, Responses, Anthropic,
+   * Gemini, Bedrock, Ollama, AI SDK, LangChain, OpenAI Agents).
+   */
+  usage: z.unknown().optional(),
   /** Whose usage it is, where there is no request. Default: the session's own, else "openai". */
   provider: nameSchema.optional(),
   model: nameSchema.optional(),
@@ -64,6 +69,8 @@ export type RecordedResponse = {
   readonly appended: AppendedTurn
   /** What became of the usage; absent when none was given, and when all messages were known already. */
   readonly usage?: UsageResult
+  /** Why no usage was recorded although one was given: the messages are recorded all the same. */
+  readonly usageProblem?: 'unreadable'
   /** What comes next: the same request again, the results of tools, or nothing. */
   readonly next: NextStep
   /** Whether the answer was final: a turn is complete. */
@@ -72,10 +79,21 @@ export type RecordedResponse = {
   readonly stats: ContextStats | null
 }
 
+/** The figures of a usage: as they are, else read from a provider's form; `undefined` where none can be read. */
+export async function figuresOf(
+  response: CheckedResponse,
+): Promise<z.output<typeof figuresSchema> | undefined> {
+  const { usage } = response
+  const figures = figuresSchema.safeParse(usage)
+  if (figures.success) return figures.data
+  const found = figuresSchema.safeParse(await readUsage(usage, modelOfResponse(response).provider))
+  return found.success ? found.data : undefined
+}
+
 /** What `recordUsage` is told of a response. */
 export function usageOfResponse(
   { request, provider, model }: CheckedResponse,
-  usage: NonNullable<CheckedResponse['usage']>,
+  usage: z.output<typeof figuresSchema>,
 ): UsageInput {
   if (request === undefined)
     return { ...usage, ...(provider !== undefined && { provider }), ...(model !== undefined && { model }) }

@@ -78,7 +78,8 @@ export async function recovered<T>(
       error = thrown
     }
     const { provider } = request
-    if (!isOn || options.signal?.aborted || !isContextOverflowError(error, { provider })) throw error
+    if (!isOn || options.signal?.aborted || !isContextOverflowError(error, { ...options.overflow, provider }))
+      throw error
     const reported = await told(port, recovering, request, error)
     const next = await shorter(port, recovering, request, reported)
     if (next !== undefined) {
@@ -95,13 +96,14 @@ export async function recovered<T>(
 /** Tells the store what the error says; answers the size it names. What cannot be told is no reason to lose the error. */
 async function told(
   port: RecoveryPort,
-  { sessionId }: Recovering,
+  { sessionId, options }: Recovering,
   { provider, model, system, tools, position, viewEpoch, pendingTokens }: PreparedRequest,
   error: unknown,
 ): Promise<number | undefined> {
   const outcome = await unlessOurs(() =>
     port.recordOverflow(sessionId, error, {
       provider,
+      ...(options.overflow !== undefined && { overflow: options.overflow }),
       ...(model !== undefined && { model }),
       position,
       viewEpoch,

@@ -38,8 +38,8 @@ export interface Histories {
   /** Some rows behind a position (0: from the first). Throws `SESSION_NOT_FOUND` when the session is another by now. */
   rows(exported: ExportedHead, after: number): Awaitable<ExportedRows>
 
-  /** Those of some ids that compactions have. */
-  knownCompactions(ids: readonly string[]): Awaitable<string[]>
+  /** Those of some ids that compactions or runs have. */
+  takenIds(ids: readonly string[]): Awaitable<string[]>
   /** Keeps numbers for the compactions of a staged session, and answers the first. */
   reserve(stagedId: string, compactions: number): Awaitable<number>
   /** Writes rows with the tags they have. Throws `MESSAGE_ID_TAKEN`. */

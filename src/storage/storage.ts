@@ -67,6 +67,8 @@ export type Session = {
   readonly visibleSizes: Sizes
   readonly hidden: { readonly condensed: number; readonly truncated: number; readonly byHand: number }
   readonly activeCompactions: number
+  /** Automatic compactions that a user undid since one was made last. */
+  readonly undoneAutomatic: number
   readonly version: number
   readonly viewEpoch: number
 }
@@ -83,6 +85,7 @@ export type SessionFigures = Pick<
   | 'visibleSizes'
   | 'hidden'
   | 'activeCompactions'
+  | 'undoneAutomatic'
   | 'viewEpoch'
 >
 
@@ -104,8 +107,8 @@ export type StagedSession = {
   /** Who brings it in, see `LEASE_HOLDER`, and until when that counts unless it is renewed; milliseconds since 1970. */
   readonly holder: string
   readonly expiresAt: number
-  /** The one it has, where it was a session of a store before. */
-  readonly incarnation?: string | undefined
+  /** The first of these that no session has, where it was a session of a store before. */
+  readonly incarnations?: readonly string[] | undefined
 }
 
 /** A session that is on its way. */
@@ -142,6 +145,8 @@ export type SessionQuery = {
   readonly limit: number
   /** The id of the session after which to go on. */
   readonly after: string | undefined
+  /** What the id or the title contains, in whatever case. */
+  readonly search: string | undefined
 }
 
 export type AppendedMessage = {
@@ -182,7 +187,7 @@ export type Previewing = {
   begin(session: SessionSaid): PreviewRun
 }
 
-/** From where on a rewind hides: the first visible row, a certain one, or none. */
+/** From where on a rewind hides: the first message, a certain row, or none. */
 export type RewindPoint = 'start' | 'end' | { readonly messageId: string }
 
 /** An id of the caller's, and a digest of what is asked for under it. */
@@ -191,6 +196,8 @@ export type RewindOperation = { readonly id: string; readonly digest: string }
 /** What a rewind does, and what must be true for it. */
 export type RewindRequest = {
   readonly from: RewindPoint
+  /** Whether compactions that lie entirely before the point stay as they are. */
+  readonly keepCompactions: boolean
   readonly append: readonly NewMessage[]
   readonly expectedPosition: number | undefined
   /** The session that `from` and `append` were made for, `null` when there was none; absent when they hold whatever it is now. */
@@ -250,6 +257,18 @@ export type Snapshot = {
 
 /** Who did something, and why. */
 export type Authorship = { readonly actor: string | undefined; readonly reason: string | undefined }
+
+/** With `clearFiles: false` the files are cleared later, with the next removal that clears them or when the store is closed. */
+export type PurgeRequest = Authorship & { readonly clearFiles: boolean }
+
+/** What a purge removed. */
+export type Purged = {
+  readonly messages: number
+  readonly compactions: number
+  readonly blobs: number
+  /** Only there when parts of the session may still be readable in the files: another connection kept them, or the disk is full. */
+  readonly filesCleared?: false
+}
 
 /** What is noted of a summary. */
 export type SummaryRecord = {
@@ -315,6 +334,10 @@ export type Compaction = {
   readonly params: { readonly [name: string]: Json | undefined }
   /** Which rows it hid, exactly; replacing compactions hide none. */
   readonly coverage: Coverage
+  /** Ids of the compactions that a rewind takes out of force; its undo puts them back. */
+  readonly lifts?: readonly string[]
+  /** Ids of the compactions, undone meanwhile, that a rewind brings back into force; its undo undoes them again. */
+  readonly restores?: readonly string[]
   readonly rowsHidden: number
   readonly partsReplaced: number
   readonly rowsInserted: number
@@ -351,6 +374,8 @@ export type AuditEntry = {
 
 export type UndoRequest = Authorship & {
   readonly cascade: boolean
+  /** Whether a rewind is undone although messages were appended after it. */
+  readonly both: boolean
   /** The import that asks for it, since its source's system did the same; the audit's detail says so. */
   readonly source?: string
 }
@@ -363,6 +388,13 @@ export type UndoOutcome = {
   readonly compactionIds: readonly string[]
   readonly rows: number
   readonly parts: number
+  /** Ids of the compactions that rewinds among them turned with themselves, in the order it was done; absent for none. */
+  readonly turnedWith?: readonly string[]
+  /**
+   * What the id names and the verb could not turn, and its status: attempts that were never in force, and, at a redo by the id of a
+   * run, members that its last undo did not undo. Absent for none.
+   */
+  readonly notTurned?: readonly { readonly compactionId: string; readonly status: CompactionStatus }[]
 }
 
 /** Which compactions may be taken out of force, and for which model figures are read. */
@@ -483,11 +515,8 @@ export interface Storage {
   /** Fields that are `undefined` stay, `null` clears. Throws `SESSION_NOT_FOUND`. */
   updateSession(id: string, fields: SessionFields): Awaitable<Session>
   archiveSession(id: string, archived: boolean): Awaitable<Session>
-  /** Removes a session for good, leaving a receipt. Throws `SESSION_NOT_FOUND`. */
-  purgeSession(
-    id: string,
-    authorship: Authorship,
-  ): Awaitable<{ messages: number; compactions: number; blobs: number }>
+  /** Removes a session for good, from the files too, leaving a receipt. Throws `SESSION_NOT_FOUND`. */
+  purgeSession(id: string, request: PurgeRequest): Awaitable<Purged>
 
   /**
    * Adds messages at the end, all or none, and makes the session if need be. With `previewing` the large tool outputs

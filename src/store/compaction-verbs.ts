@@ -25,6 +25,8 @@ import {
   type PreviewOptions,
   type ProviderCompactionInput,
   providerCompactionSchema,
+  type RedoOptions,
+  redoSchema,
   type UndoIfFitsOptions,
   type UndoOptions,
   undoIfFitsSchema,
@@ -188,26 +190,30 @@ export class CompactionVerbs<S extends Storage> extends UsageVerbs<S> {
 
   /**
    * Takes a compaction, or all of a run, out of force; the view is again what it was, byte for byte. A second time
-   * it answers `changed: false` and writes nothing.
+   * it returns `changed: false` and writes nothing. A rewind puts back the compactions that it lifted. Where a user undoes what
+   * was compacted automatically, the threshold alone does not repeat it: only a request that does not fit, or the user, compacts
+   * again.
    *
-   * Throws `COMPACTION_NOT_FOUND`, and `HAS_ACTIVE_DEPENDENTS` when others in force build on it, unless
-   * `cascade: true` is given.
+   * Throws `COMPACTION_NOT_FOUND`, `HAS_ACTIVE_DEPENDENTS` when others in force build on it, unless `cascade: true` is given,
+   * and for a rewind `BRANCH_MOVED` when messages were appended after it, unless `both: true` is given: then the former messages
+   * show before them.
    */
   async undoCompaction(
     sessionId: string,
     compactionOrRunId: string,
     options: UndoOptions = {},
   ): Promise<UndoOutcome> {
-    const { cascade, actor, reason } = check(undoSchema, options, 'undoCompaction')
+    const { cascade, both, actor, reason } = check(undoSchema, options, 'undoCompaction')
     const target = checkId(compactionOrRunId, 'compactionOrRunId')
     const id = checkId(sessionId)
     return this.#turned('undone', id, target, async () =>
-      this.storage.undo(id, target, { cascade, actor, reason }),
+      this.storage.undo(id, target, { cascade, both, actor, reason }),
     )
   }
 
   /**
-   * Puts a compaction back, or exactly those of a run that its last undo took down: same rows, same ids, no model.
+   * Puts a compaction back, or exactly what the last undo of a run took down, members of other runs that went by `cascade`
+   * included: same rows, same ids, no model. Members of the run that this does not put back are in `notTurned`.
    *
    * Throws `COMPACTION_NOT_FOUND`, and `INPUT_NOT_VISIBLE` when what it covers is not there to be covered;
    * `cascade: true` first puts back what it builds on.
@@ -215,13 +221,13 @@ export class CompactionVerbs<S extends Storage> extends UsageVerbs<S> {
   async redoCompaction(
     sessionId: string,
     compactionOrRunId: string,
-    options: UndoOptions = {},
+    options: RedoOptions = {},
   ): Promise<UndoOutcome> {
-    const { cascade, actor, reason } = check(undoSchema, options, 'redoCompaction')
+    const { cascade, actor, reason } = check(redoSchema, options, 'redoCompaction')
     const target = checkId(compactionOrRunId, 'compactionOrRunId')
     const id = checkId(sessionId)
     return this.#turned('redone', id, target, async () =>
-      this.storage.redo(id, target, { cascade, actor, reason }),
+      this.storage.redo(id, target, { cascade, both: false, actor, reason }),
     )
   }
 

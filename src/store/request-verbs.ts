@@ -13,6 +13,7 @@ import { RequestPreparer } from '../request/prepare.ts'
 import type { PreparedRequest } from '../request/prepared.ts'
 import { promptMessages } from '../request/prompt.ts'
 import {
+  figuresOf,
   modelOfResponse,
   type RecordedResponse,
   type ResponseInput,
@@ -70,6 +71,9 @@ export class RequestVerbs<S extends Storage> extends TurnVerbs<S> {
    * Appends what was asked, when it is not stored yet, and what was answered, all or nothing; notes what the provider reported; says by
    * the stop reason what comes next, and tells `turnComplete` at the end of a turn. Never compacts while you wait.
    *
+   * `usage` may be a provider's response as it came; one that cannot be read is reported (`usageProblem`) and never thrown: the
+   * answer was paid for.
+   *
    * `request` is what `prepareRequest` answered: the usage then counts for exactly that request, whatever was appended or compacted
    * since. With idempotency keys on all messages it can be called again: then nothing is written, counted or told twice.
    *
@@ -81,12 +85,14 @@ export class RequestVerbs<S extends Storage> extends TurnVerbs<S> {
     const { request } = checked
     if (request !== undefined && request.sessionId !== id)
       throw invalid('recordResponse: the request is of another session')
-    const { usage, stopReason, expectedPosition } = checked
+    const { stopReason, expectedPosition } = checked
+    const reading = checked.usage == null ? undefined : figuresOf(checked)
     const prompt = promptMessages(checked.prompt ?? request?.prompt)
     const messages = prompt.concat(checked.messages)
     const appended = await this.append(id, messages, {
       ...(expectedPosition !== undefined && { expectedPosition }),
     })
+    const usage = await reading
     const isNew = appended.messages.some(({ existing }) => !existing)
     const reported =
       usage !== undefined && isNew ? await this.recordUsage(id, usageOfResponse(checked, usage)) : undefined
@@ -105,6 +111,7 @@ export class RequestVerbs<S extends Storage> extends TurnVerbs<S> {
     return {
       appended,
       ...(reported !== undefined && { usage: reported }),
+      ...(reading !== undefined && usage === undefined && { usageProblem: 'unreadable' as const }),
       next,
       final: next === 'final',
       stats,
@@ -118,8 +125,8 @@ export class RequestVerbs<S extends Storage> extends TurnVerbs<S> {
    * it made the request smaller.
    *
    * Every other error comes back as it was thrown: rate limits, aborts, and overflows nothing can be done about (`auto: false`, a
-   * history that cannot get shorter). When it did get shorter and the provider still refuses: `CONTEXT_BUDGET_EXCEEDED`, with the
-   * provider's error as its `cause`. Throws what `prepareRequest` throws. `call` must not have effects that cannot be repeated.
+   * history that cannot get shorter). When it did get shorter and the provider still refuses: `CONTEXT_BUDGET_EXCEEDED`; the
+   * provider's error is returned by `originalErrorOf`. Throws what `prepareRequest` throws. `call` must not have effects that cannot be repeated.
    */
   async withOverflowRecovery<T>(
     sessionId: string,
@@ -206,6 +213,7 @@ export class RequestVerbs<S extends Storage> extends TurnVerbs<S> {
       visibleSizes: NO_SIZES,
       hidden: { condensed: 0, truncated: 0, byHand: 0 },
       activeCompactions: 0,
+      undoneAutomatic: 0,
       viewEpoch: 0,
     }
   }

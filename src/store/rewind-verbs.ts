@@ -22,11 +22,18 @@ import { LogVerbs } from './log-verbs.ts'
 /** What is taken back, and what is said instead. */
 export type RewindOptions = {
   /**
-   * From where on the view is hidden: `'start'` (all of it), `{ messageId }` of a visible row, or `'end'` (nothing). A function is
-   * given the view and asked again when somebody changes the session before it is written; what it throws ends the verb.
+   * Where to go back to: `'start'` (before everything), `'end'` (nothing is taken back), or `{ messageId }`: just before that
+   * message was appended, hidden or not. A summary or a marker names the first message it replaces. A function receives the view,
+   * names a row of it, and is called again when somebody changes the session before it is written; what it throws ends the verb.
    */
   readonly from: RewindPoint | ((view: readonly ViewMessage[]) => RewindPoint)
-  /** Appended behind, in the same transaction. A function is given the rows that are hidden. */
+  /**
+   * Whether compactions that lie entirely before that message stay as they are, those made after it included. Then a summary or a
+   * marker of the view is taken back as a row, `'start'` hides what is visible, and nothing that was undone is put back. Default: no,
+   * the view before that message is as it was.
+   */
+  readonly keepCompactions?: boolean | undefined
+  /** Appended after it, in the same transaction. A function is given the rows that are hidden. */
   readonly append?:
     | readonly NewMessage[]
     | ((hidden: readonly ViewMessage[]) => readonly NewMessage[])
@@ -58,34 +65,35 @@ export type RewindResult = {
 /** Taking back what was said last. */
 export class RewindVerbs<S extends Storage> extends LogVerbs<S> {
   /**
-   * Takes back the end of a conversation, and says something else instead if need be: hides every visible row from one on, as
-   * one compaction of kind `manual`, and appends messages; one transaction. What others call clear, pop, regenerate, edit or
-   * replace is this. Nothing is destroyed: `undoCompaction` shows the rows again.
+   * Takes back the end of a conversation, and says something else instead if need be: restores the view as it was just before a
+   * message was appended, as one compaction of kind `manual`, and appends messages; one transaction. What others call clear, pop,
+   * regenerate, edit or replace is this. Compactions made since are lifted, those undone since are put back. Nothing is destroyed:
+   * `undoCompaction` restores the view, and the compactions, as they were before the rewind.
    *
    * System messages, pinned rows, summaries and calls that wait are hidden too: they are taken back, not made room of. A call
    * may lose its result this way; it then waits again. Rows that are hidden keep their ids and give their idempotency keys free.
    * With something to append the session is made if need be.
    *
    * Throws `INVALID_INPUT`, `SESSION_NOT_FOUND` when nothing is appended or a row is named, `MESSAGE_NOT_FOUND`,
-   * `STALE_PLAN` when the row is not visible (any more) or others will not stop changing the session,
+   * `STALE_PLAN` when a function names a row that is not visible or others will not stop changing the session,
    * `POSITION_CONFLICT`, `OPERATION_CONFLICT` for an operation id that was used for another rewind, and what `append`
    * throws.
    */
   async rewind(sessionId: string, options: RewindOptions): Promise<RewindResult> {
     const id = checkId(sessionId)
-    const { operationId, operationBody, expectedPosition, actor, reason, ...given } = check(
+    const { operationId, operationBody, expectedPosition, keepCompactions, actor, reason, ...given } = check(
       rewindSchema,
       options,
       'rewind',
     )
     const request = taken(given) as Request
-    const body = operationBody ?? bodyOf(request, operationId)
+    const body = operationBody ?? bodyOf(request, operationId, keepCompactions)
     const operation = operationId === undefined ? undefined : { id: operationId, digest: digestOf(body) }
     const once = async (): Promise<{ readonly done: Rewound; readonly append: readonly NewMessage[] }> => {
       const known = operation && (await this.storage.rewound(id, operation))
       if (known !== undefined) return { done: known, append: [] }
       const { session, ...decided } = await this.#decide(id, request)
-      const wanted = { ...decided, expectedPosition, operation }
+      const wanted = { ...decided, keepCompactions, expectedPosition, operation }
       return {
         done: await this.#commit(id, session, wanted, { actor, reason }),
         append: decided.append,
@@ -132,7 +140,7 @@ export class RewindVerbs<S extends Storage> extends LogVerbs<S> {
   async #commit(
     id: string,
     session: Session | undefined,
-    wanted: Pick<RewindRequest, 'from' | 'append' | 'expectedPosition' | 'madeFor' | 'operation'>,
+    wanted: Omit<RewindRequest, 'compactionId' | 'run' | 'provider'>,
     authorship: Pick<RewindRequest['run'], 'actor' | 'reason'>,
   ): Promise<Rewound> {
     const provider = resolveModel(session && this.configuration.modelOf(session), undefined, undefined).key
@@ -182,11 +190,12 @@ function indexOf(sessionId: string, view: readonly ViewMessage[], from: RewindPo
 }
 
 /** What an operation is, when its caller does not say: what is taken back and what is said instead. */
-function bodyOf(request: Request, operationId: string | undefined): unknown {
+function bodyOf(request: Request, operationId: string | undefined, keepCompactions: boolean): unknown {
   if (operationId === undefined) return undefined
   if (!isFixed(request))
     throw invalid('rewind: operationBody must be given with an operationId and functions')
-  return [pointOf(request.from), messagesOf(request.append)]
+  const body = [pointOf(request.from), messagesOf(request.append)]
+  return keepCompactions ? [...body, { keepCompactions }] : body
 }
 
 /** Enough to tell one operation from another; the operation itself may be large. */

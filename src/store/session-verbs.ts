@@ -5,13 +5,13 @@ import { headOf } from '../core/characters.ts'
 import { check, invalid } from '../core/check.ts'
 import type { Finding } from '../core/verify.ts'
 import { UndertextError } from '../errors.ts'
-import type { Session, Storage } from '../storage/storage.ts'
+import type { Purged, Session, Storage } from '../storage/storage.ts'
 import {
-  type AuthorshipOptions,
-  authorshipSchema,
   createSchema,
   type ListSessionsOptions,
   listSchema,
+  type PurgeOptions,
+  purgeSchema,
   type SessionChange,
   type SessionInput,
   updateSchema,
@@ -51,8 +51,8 @@ export class SessionVerbs<S extends Storage> extends RequestVerbs<S> {
 
   /** Sessions, newest first, archived ones apart; `after` is the id of the last session of the page before. */
   async listSessions(options: ListSessionsOptions = {}): Promise<Session[]> {
-    const { owner, archived, limit, after } = check(listSchema, options, 'listSessions')
-    return (await this.storage.listSessions({ owner, archived, limit, after })).map(publicSession)
+    const { owner, archived, limit, after, search } = check(listSchema, options, 'listSessions')
+    return (await this.storage.listSessions({ owner, archived, limit, after, search })).map(publicSession)
   }
 
   /** Changes fields of a session: what is left out stays, `null` clears. */
@@ -78,16 +78,15 @@ export class SessionVerbs<S extends Storage> extends RequestVerbs<S> {
   }
 
   /**
-   * Removes a session and all it holds for good. The one verb that destroys; it leaves a receipt of ids and
-   * numbers in the audit of the store. Answers what was removed.
+   * Removes a session and all it holds for good. The one verb that destroys; it leaves a receipt of the session's id and
+   * numbers in the audit of the store. Returns what was removed. Nothing of the session is readable in the files afterwards,
+   * unless `filesCleared: false` says so: then that is done as soon as no other connection prevents it. Clearing rewrites the
+   * file, so its time grows with the file (docs/store-files.md).
    */
-  async purgeSession(
-    sessionId: string,
-    options: AuthorshipOptions = {},
-  ): Promise<{ messages: number; compactions: number; blobs: number }> {
-    const { actor, reason } = check(authorshipSchema, options, 'purgeSession')
+  async purgeSession(sessionId: string, options: PurgeOptions = {}): Promise<Purged> {
+    const { actor, reason, clearFiles } = check(purgeSchema, options, 'purgeSession')
     const id = checkId(sessionId)
-    const removed = await this.storage.purgeSession(id, { actor, reason })
+    const removed = await this.storage.purgeSession(id, { actor, reason, clearFiles })
     this.turns.forget(id)
     this.forgetBackground(id)
     return removed

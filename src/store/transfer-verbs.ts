@@ -21,7 +21,7 @@ export class TransferVerbs<S extends Storage> extends SessionVerbs<S> {
    * they were hidden since: only what is new is appended behind, batch by batch, and the same again writes nothing. Compactions cover
    * what the laws let them; each has an outcome, and one that cannot be is no failure.
    *
-   * Throws `INVALID_INPUT`, `SESSION_EXISTS` when the id belongs to another conversation, `IMPORT_DIVERGED` when the session is not the
+   * Throws `INVALID_INPUT`, `SESSION_EXISTS` when the id belongs to another conversation or to another owner than is given, `IMPORT_DIVERGED` when the session is not the
    * beginning of what is imported, `IDEMPOTENCY_CONFLICT`, `MESSAGE_ID_TAKEN`, `POSITION_CONFLICT` when somebody appends meanwhile,
    * `ABORTED`, and what `events` and `beforePublish` throw.
    */
@@ -62,8 +62,9 @@ export class TransferVerbs<S extends Storage> extends SessionVerbs<S> {
    * redone. Every record is checked, so they may come from anybody. It is written in batches, seen by nobody and in no list until all of it
    * is there and `verifySession` finds nothing; when something fails nothing of it is left.
    *
-   * With `id` it becomes a session of that name. Compactions have one name in the whole store: under another id, and when theirs are
-   * taken, they and their runs get others, always the same for the same session. An attempt at a summary that was running when it was exported has expired.
+   * With `id` it becomes a session of that name, with `owner` one of that owner, whoever the history says. Messages, compactions and runs
+   * have one name in the whole store: under another id, and when theirs are taken, they get others, always the same for the same session;
+   * ids and keys that callers gave to messages stay. An attempt at a summary that was running when it was exported has expired.
    * When the session is there as this very history, nothing is written and the answer says `existing`.
    *
    * Throws `HISTORY_REFUSED` with the number of the record and why, `SESSION_EXISTS` for a session that is another one, or the same at

@@ -8,6 +8,7 @@ import {
   parseProviderOverflowDetails,
 } from '../core/overflow/overflow.ts'
 import { canonicalProvider } from '../core/providers.ts'
+import { listPrices } from '../prices.ts'
 import type { ContextStats } from '../stats.ts'
 import type { Awaitable, LearnedLimit, Session, Storage, UsageReport } from '../storage/storage.ts'
 import {
@@ -66,7 +67,8 @@ export class UsageVerbs<S extends Storage> extends StoreBase<S> {
    * What was billed is added up (`getUsage`), also when the report is of a view that is gone.
    *
    * A report more than twice, or less than half, of what was expected counts only as that much until the next one
-   * confirms it. A report above a limit learnt from an overflow takes that limit away. A report of nothing is none.
+   * confirms it. One of less than half of what the model's ratio makes of the estimate is none of the whole request: the result and the
+   * event `usageWarning` say so, and no figure is made of it. A report above a limit learnt from an overflow takes that limit away. A report of nothing is none.
    * Throws `SESSION_NOT_FOUND`.
    */
   async recordUsage(sessionId: string, usage: UsageInput): Promise<UsageResult> {
@@ -88,11 +90,13 @@ export class UsageVerbs<S extends Storage> extends StoreBase<S> {
   }
 
   /**
-   * What a session was billed for, tokens: what `recordUsage` was told, in all and by provider and model, and what its summaries
-   * cost, by summarizer and model, those that came to nothing included. Throws `SESSION_NOT_FOUND`.
+   * What a session was billed for: the tokens `recordUsage` received, in all and by provider and model, what they cost by the list
+   * prices of `@pydantic/genai-prices`, and what its summaries cost, by summarizer and model, those that came to nothing included.
+   * Costs are US dollars, `null` where no price is known. Throws `SESSION_NOT_FOUND`.
    */
   async getUsage(sessionId: string): Promise<SessionUsage> {
-    return sessionUsage(await this.storage.usage(checkId(sessionId)))
+    const recorded = await this.storage.usage(checkId(sessionId))
+    return sessionUsage(recorded, await listPrices())
   }
 
   /**
@@ -109,12 +113,13 @@ export class UsageVerbs<S extends Storage> extends StoreBase<S> {
     const checked = check(overflowSchema, request, 'recordOverflow')
     const session = await this.requireSession(id)
     const named = checked.provider ?? session.provider
-    if (!isContextOverflowError(error, { provider: named })) return { isOverflow: false }
+    const { overflow: rules, ...known } = checked
+    if (!isContextOverflowError(error, { ...rules, provider: named })) return { isOverflow: false }
     // Where nobody says whose request it was, the error does.
-    const called = named ?? getContextOverflowProvider(error) ?? undefined
+    const called = named ?? getContextOverflowProvider(error, rules) ?? undefined
     const own = this.configuration.modelOf(session)
     const { provider, key, model = '' } = resolveModel(own, called, checked.model)
-    const details = parseProviderOverflowDetails(error, { provider })
+    const details = parseProviderOverflowDetails(error, { ...rules, provider })
     const size = sizeNamed(details)
     const limit = limitNamed(details)
     // Size and limit in one transaction; a limit alone has no report to go with.
@@ -122,7 +127,7 @@ export class UsageVerbs<S extends Storage> extends StoreBase<S> {
       const { usage, learned } = await this.#record(
         session,
         size,
-        { ...checked, provider },
+        { ...known, provider },
         { wentThrough: false, limit, billed: undefined },
       )
       const lowest = limit && { ...limit, tokens: learned[limit.kind] ?? limit.tokens }
@@ -156,7 +161,17 @@ export class UsageVerbs<S extends Storage> extends StoreBase<S> {
       billed,
     }
     const outcome = await this.storage.recordUsage(id, report)
-    return { usage: usageResult(report, outcome, estimator), learned: outcome.after.learned }
+    const usage = usageResult(report, outcome, estimator)
+    if (usage.warning !== undefined) {
+      const { provider: key, model: name } = usage
+      this.events.emit('usageWarning', {
+        ...usage.warning,
+        sessionId: id,
+        provider: key,
+        ...(name !== undefined && { model: name }),
+      })
+    }
+    return { usage, learned: outcome.after.learned }
   }
 
   /**

@@ -87,7 +87,7 @@ export function sentenceAround(
 
 /** A line without its list mark, check box, heading or quote marks, white space collapsed. */
 export function cleanLine(line: string): string {
-  return oneLine(line).replace(/^(?:(?:[-*+>•]|#{1,6}|\d{1,3}[.)])\s+)+(?:\[[ xX~-]\]\s+)?/, '')
+  return oneLine(line).replace(/^(?:(?:[-*+>•]|#{1,6}|\d{1,3}[.)])\s+){1,40}(?:\[[ xX~-]\]\s+)?/, '')
 }
 
 const ABBREVIATION = /(?:^|[\s(])(?:e\.g|i\.e|etc|vs|cf|mr|mrs|ms|dr|no|approx|resp)$/i

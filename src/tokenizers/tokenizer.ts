@@ -8,7 +8,7 @@ import {
   providerFactor,
 } from '../core/estimators/provider-factors.ts'
 import type { Estimator } from '../core/tokens.ts'
-import { UndertextError } from '../errors.ts'
+import { isNotFound, UndertextError } from '../errors.ts'
 import { findLongRun } from './long-runs.ts'
 
 /*
@@ -58,8 +58,7 @@ async function load(name: TokenizerName): Promise<Estimator> {
         ? await import('gpt-tokenizer/encoding/o200k_base')
         : await import('gpt-tokenizer/encoding/cl100k_base')
   } catch (cause) {
-    const { code } = cause as NodeJS.ErrnoException
-    const detail = code === 'ERR_MODULE_NOT_FOUND' ? 'it is not installed.' : 'loading it failed.'
+    const detail = isNotFound(cause) ? 'it is not installed.' : 'loading it failed.'
     throw new UndertextError('TOKENIZER_UNAVAILABLE', { tokenizer: name, detail }, { cause })
   }
   if (typeof module.countTokens !== 'function')

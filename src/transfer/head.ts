@@ -1,6 +1,6 @@
 import { isObject } from '../core/json.ts'
 import { readElements } from './elements.ts'
-import { jsonOf, readLines } from './lines.ts'
+import { jsonOf, readFilledLines } from './lines.ts'
 import { partialJson } from './partial-json.ts'
 import type { Head, Input } from './source.ts'
 import { CONVERSATION_LIST, MESSAGE_LISTS } from './sources/transcript-shape.ts'
@@ -119,7 +119,7 @@ async function linesOf(bytes: Buffer, isCut: boolean, name: string): Promise<unk
   let lines = 0
   let isFirstWhole = false
   let first: string | undefined
-  for await (const line of readLines(onceOf(bytes))) {
+  for await (const line of readFilledLines(onceOf(bytes))) {
     const text = 'text' in line ? line.text : ''
     if (text.trim() === '' && 'text' in line) continue
     first ??= text

@@ -42,7 +42,7 @@ export type RestoredHistory = {
   readonly lastLine: number
 } & ({ readonly restored: SessionRestore } | { readonly refused: RefusedHistory })
 
-export type RestoreFromOptions = Pick<RestoreOptions, 'signal'> & {
+export type RestoreFromOptions = Pick<RestoreOptions, 'owner' | 'signal'> & {
   /** What the sessions are called, in the order of the histories. What is `undefined` keeps its own id. */
   readonly ids?: readonly (string | undefined)[]
 }

@@ -134,10 +134,11 @@ async function restore(
   lines: AsyncIterable<Line>,
   { store, path, options }: HistoryImport,
 ): Promise<Done> {
-  const { signal } = options
+  const { owner, signal } = options
   try {
     for await (const answer of restoreFrom(store, lines, {
       ids: [id],
+      ...(owner !== undefined && { owner }),
       ...(signal !== undefined && { signal }),
     })) {
       if ('restored' in answer) return doneOf(answer.restored)

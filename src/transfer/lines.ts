@@ -32,17 +32,48 @@ export const ENDS_WITHIN = 'the file ends within it'
  * is text), a byte order mark is skipped, and nothing is held but the line at hand. A line that is no UTF-8, or longer than `maxBytes`
  * (default `MAX_LINE_BYTES`), comes as a problem; of one that is too long nothing more is held once that is known.
  */
-export async function* readLines(
+export function readLines(
   bytes: AsyncIterable<Uint8Array>,
   maxBytes: number = MAX_LINE_BYTES,
+): AsyncGenerator<Line, void, undefined> {
+  return linesOf(bytes, maxBytes, true)
+}
+
+/** The same without blank lines, of which a file may have millions: they count and are not told. */
+export function readFilledLines(
+  bytes: AsyncIterable<Uint8Array>,
+  maxBytes: number = MAX_LINE_BYTES,
+): AsyncGenerator<Line, void, undefined> {
+  return linesOf(bytes, maxBytes, false)
+}
+
+/** Whether there are only blanks from a place up to another one. */
+function isBlank(chunk: Buffer, from: number, to: number): boolean {
+  for (let at = from; at < to; at++) {
+    const byte = chunk[at]!
+    if (byte !== 0x20 && (byte < 0x09 || byte > 0x0d)) return false
+  }
+  return true
+}
+
+async function* linesOf(
+  bytes: AsyncIterable<Uint8Array>,
+  maxBytes: number,
+  tellsBlank: boolean,
 ): AsyncGenerator<Line, void, undefined> {
   const open = new OpenLine(maxBytes)
   for await (const given of bytes) {
     const chunk = Buffer.from(given.buffer, given.byteOffset, given.byteLength)
     let from = 0
     for (let end = chunk.indexOf(LINE_FEED); end !== -1; end = chunk.indexOf(LINE_FEED, from)) {
+      if (!tellsBlank && open.size === 0 && isBlank(chunk, from, end)) {
+        open.pass()
+        from = end + 1
+        continue
+      }
       open.add(chunk.subarray(from, end))
-      yield open.close(true)
+      const line = open.close(true)
+      if (tellsBlank || !('text' in line) || line.text.trim() !== '') yield line
       from = end + 1
     }
     if (from < chunk.length) open.add(chunk.subarray(from))
@@ -55,7 +86,7 @@ export async function* readJsonLines(
   bytes: AsyncIterable<Uint8Array>,
   maxBytes: number = MAX_LINE_BYTES,
 ): AsyncGenerator<JsonLine, void, undefined> {
-  for await (const line of readLines(bytes, maxBytes)) {
+  for await (const line of readFilledLines(bytes, maxBytes)) {
     if ('problem' in line) yield { line: line.number, problem: line.problem }
     else if (line.text.trim() !== '') yield { line: line.number, ...jsonOf(line.text, line.ended) }
   }
@@ -99,6 +130,11 @@ class OpenLine {
       this.#isLong = true
       this.#pieces = []
     } else if (piece.length > 0) this.#pieces.push(piece)
+  }
+
+  /** Counts a line that is left out. */
+  pass(): void {
+    this.#number += 1
   }
 
   close(ended: boolean): Line {

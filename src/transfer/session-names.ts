@@ -37,7 +37,7 @@ export function otherName(
 
 /** Why a conversation cannot have a name. */
 export function nameTaken(sessionId: string): string {
-  return `There is a session ${JSON.stringify(sessionId)} already, and it is another conversation, or says other things by now. Call this one something else, with session or prefix.`
+  return `There is a session ${JSON.stringify(sessionId)} already, and it is another conversation, belongs to another owner, or says other things by now. Call this one something else, with session or prefix.`
 }
 
 /** Why a history cannot have a name: it is restored whole or not at all, and never continued. */

@@ -66,6 +66,8 @@ type TurnOutcome = {
   readonly tokensAfter: number
   /** What the compaction did, when one was due. */
   readonly run: CompactionResult | null
+  /** Present when the threshold alone would compact, and does not since a user undid an automatic compaction. */
+  readonly heldBack?: true
 }
 
 /** What is to be known before a request. */
@@ -279,7 +281,16 @@ function outcome(
   { run, first, usage }: { run: CompactionResult | null; first: TurnUsage; usage: TurnUsage },
 ): TurnOutcome {
   const compacted = run?.compacted ?? false
-  return { sessionId, usage, stats, compacted, tokensBefore: first.tokens, tokensAfter: usage.tokens, run }
+  const told = {
+    sessionId,
+    usage,
+    stats,
+    compacted,
+    tokensBefore: first.tokens,
+    tokensAfter: usage.tokens,
+    run,
+  }
+  return stats?.heldBack === true ? { ...told, heldBack: true } : told
 }
 
 function nothing(sessionId: string): TurnOutcome {

@@ -389,7 +389,8 @@ describe('turns', () => {
     const { chatId: id } = chat
     const broken = { id: 'x', role: 'user', parts: [{ type: 'text' }] }
     await expect(chat.chats.resume({ id, message: broken })).rejects.toMatchObject({
-      name: 'AI_TypeValidationError',
+      code: 'INVALID_INPUT',
+      message: expect.stringContaining('messages[0].parts[0]'),
     })
     const edit = chat.chats.resume({ id, message: u1, messageId: 'nobody' })
     await expect(edit).rejects.toMatchObject({ code: 'MESSAGE_NOT_FOUND' })
@@ -420,7 +421,7 @@ describe('turns', () => {
     const chats = chatStore(store, { metadataSchema })
     const id = await chats.create()
     await chats.save({ chatId: id, messages: [{ ...u1, metadata: { page: 'one' }, parts: [part('hi')] }] })
-    await expect(chats.load(id)).rejects.toMatchObject({ name: 'AI_TypeValidationError' })
+    await expect(chats.load(id)).rejects.toMatchObject({ code: 'INVALID_INPUT' })
     expect(await chats.load(id, { validate: false })).toHaveLength(1)
   })
 })

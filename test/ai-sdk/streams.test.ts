@@ -158,6 +158,24 @@ it('an overflow told as the first part is answered with a shorter request', asyn
   expect((await logOf(store)).slice(-2)).toEqual(['user: last', 'assistant: fits'])
 })
 
+it('S3-265 an error that the patterns of the request take for an overflow is one in a stream too', async () => {
+  await using store = await openStore(':memory:')
+  for (let turn = 0; turn < 6; turn++)
+    await store.append('s', [
+      { role: 'user', content: `question ${turn}` },
+      { role: 'assistant', content: 'word '.repeat(300) },
+    ])
+  const error = new Error('zu viel Text')
+  const model = streaming(() => streamOf([{ type: 'error', error }]).stream, whole('fits'))
+  const overflow = { patterns: [{ provider: 'acme', pattern: 'zu viel text' }] }
+  const wrapped = wrapLanguageModel({ model, middleware: undertext(store, 's', { request: { overflow } }) })
+  const prompt = [{ role: 'user' as const, content: [{ type: 'text' as const, text: 'last' }] }]
+  const { stream } = await wrapped.doStream({ prompt })
+  for await (const part of stream) expect(part.type).not.toBe('error')
+  expect(model.doStreamCalls).toHaveLength(2)
+  expect((await logOf(store)).slice(-2)).toEqual(['user: last', 'assistant: fits'])
+})
+
 it('any other error told as the first part is passed on as it came', async () => {
   await using store = await openStore(':memory:')
   const error = new Error('rate limited')

@@ -43,6 +43,18 @@ describe('variables', () => {
     },
   )
 
+  it('S3-025 to S3-029 of the founding documentation count under its own prefix, behind ours', async () => {
+    const env = {
+      NEUROLINK_TOKEN_THRESHOLD: '900',
+      NEUROLINK_MEMORY_MAX_SESSIONS: '50',
+      NEUROLINK_OTHER: 'x',
+    }
+    expect(readEnvironment(env)).toEqual({ thresholdTokens: 900 })
+    expect(readEnvironment({ ...env, UNDERTEXT_TOKEN_THRESHOLD: '700' })).toEqual({ thresholdTokens: 700 })
+    await using store = await openStore(':memory:', { env: { ...env, NEUROLINK_MEMORY_ENABLED: 'false' } })
+    expect((await store.getConfig()).settings.enabled).toBe(false)
+  })
+
   it('refuse a preset there is none of', async () => {
     const failure = await refusal(
       openStore(':memory:', { env: { UNDERTEXT_PRESET: 'secret' } }),

@@ -36,7 +36,7 @@ describe('layers', () => {
     fc.assert(
       fc.property(randomLayers, (layers) => {
         const { settings, sources } = resolveLayers(layers)
-        const preset = layers.find(({ values }) => values.preset !== undefined)?.values.preset ?? 'neurolink'
+        const preset = layers.find(({ values }) => values.preset !== undefined)?.values.preset ?? 'default'
         expect(settings.preset).toBe(preset)
         const beneath: Layer[] = [
           { source: 'preset', values: PRESETS[preset] },
@@ -212,7 +212,8 @@ describe("a session's config", () => {
       (await store.createSession({ config: config as never })).estimator
     expect(await estimatorOf({})).toBe('calibrated')
     expect(await estimatorOf({ preset: 'nca' })).toBe('nca')
-    expect(await estimatorOf({ preset: 'neurolink' })).toBe('calibrated')
+    expect(await estimatorOf({ preset: 'default' })).toBe('calibrated')
+    expect(await estimatorOf({ preset: 'neurolink' })).toBe('neurolink')
     expect(await estimatorOf({ preset: 'nca', estimator: 'neuron' })).toBe('neuron')
     await refusal(store.createSession({ config: { estimator: 'o200k_base' } }), 'INVALID_INPUT')
     const config = { preset: 'nca' }

@@ -59,6 +59,7 @@ describe('a summary, as a preset shows it', () => {
   const SUMMARY = { range: { from: 2, to: 5 }, summary: 'They talked.' }
 
   it.each([
+    ['default', ['system Be brief.', 'system Previous conversation summary:\n\nThey talked.']],
     ['neurolink', ['system Be brief.', 'system Previous conversation summary:\n\nThey talked.']],
     ['neuron', ['system Be brief.', 'user [Summary of earlier conversation]\nThey talked.']],
     ['nca', ['system Be brief.', 'system ## Conversation Summary (Earlier Context)\n\nThey talked.']],

@@ -60,8 +60,11 @@ describe('the stages of a run', () => {
   })
 
   it('write no summary by themselves where that is switched off (S4-22)', () => {
-    const layers: Layer[] = [{ source: 'store', values: { stages: PIPELINE, enableAutoSummarize: false } }]
-    expect(namesOf(layers, { trigger: 'auto' })).toEqual(['prune', 'deduplicate', 'truncate', 'cut'])
+    const values = { stages: PIPELINE, enableAutoSummarize: false }
+    const layers: Layer[] = [{ source: 'store', values }]
+    expect(namesOf(layers, { trigger: 'auto' })).toEqual([])
+    const wanted: Layer[] = [{ source: 'store', values: { ...values, auto: true } }]
+    expect(namesOf(wanted, { trigger: 'auto' })).toEqual(['prune', 'deduplicate', 'truncate', 'cut'])
     expect(namesOf(layers, { trigger: 'manual' })).toEqual(PIPELINE)
   })
 
@@ -134,7 +137,11 @@ describe('the stages of a run', () => {
 
   it.each([
     ['summaries are off', { enableSummarize: false }, {}],
-    ['none is to be written by itself', { enableAutoSummarize: false }, { trigger: 'auto' as const }],
+    [
+      'none is to be written by itself',
+      { enableAutoSummarize: false, auto: true },
+      { trigger: 'auto' as const },
+    ],
   ])('ask nobody for a summary when %s, the window standing in', async (_, settings, call) => {
     const summarizer = saying('What happened.')
     for (const stage of [

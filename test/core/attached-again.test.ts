@@ -88,12 +88,16 @@ describe('a file attached again', () => {
     ['another file', attach('One', a()), attach('Two', b())],
     ['a summary of it', attach('One', a()), attach('Two', { ...a(), how: 'summarized' })],
     ['its beginning', attach('One', a()), attach('Two', { ...a(), how: 'truncated' })],
-    ['much less of it', attach('One', a()), attach('Two', a(A.slice(0, A.length / 2)))],
     ['files without a path', attach('One', { content: A }), attach('Two', { content: A })],
     ['a reference longer than the file', attach('One', a('x')), attach('Two', a('x'))],
     ['words of the assistant', { ...attach('One', a()), role: 'assistant' }, attach('Two', a())],
   ])('stays when the later one is %s', async (_, first, second) => {
     expect(await deduplicated(first, second)).toEqual([first.content, second.content])
+  })
+
+  it('points to a later copy that has lost most of the file', async () => {
+    const [first] = await deduplicated(attach('One', a()), attach('Two', a(A.slice(0, A.length / 4))))
+    expect(first).toContain(POINTER_A)
   })
 
   it('of summaries and beginnings a later whole copy takes the place', async () => {

@@ -174,6 +174,11 @@ const apart: readonly (readonly [string, Read, Read])[] = [
     ['read_file', { ...PATH, limit: 2000 }, lines(1, 500)],
     ['read_file', { ...PATH, limit: 2000 }, `${lines(1, 480)}[output limit reached]`],
   ],
+  [
+    'a few words of something else',
+    ['read_file', PATH, WHOLE],
+    ['read_file', PATH, 'Kept as item 7; ask for it.'],
+  ],
   ['a text cut without a word', ['read_file', PATH, lines(1, 500)], ['read_file', PATH, lines(1, 400)]],
   [
     'a part that ends with the file, by JSON',
@@ -245,6 +250,18 @@ const again: readonly (readonly [string, Read, Read])[] = [
     ['read_file', PATH, WHOLE],
   ],
   ['a file that has become a little shorter', ['read_file', PATH, WHOLE], ['read_file', PATH, lines(1, 280)]],
+  ['a file that has lost most of it', ['read_file', PATH, WHOLE], ['read_file', PATH, lines(101, 150)]],
+  ['a file of which a few lines are left', ['read_file', PATH, WHOLE], ['read_file', PATH, lines(298, 300)]],
+  [
+    'a short file that has lost its end',
+    ['read_file', PATH, lines(1, 20)],
+    ['read_file', PATH, lines(1, 10)],
+  ],
+  [
+    'a numbered file of which a few lines are left',
+    ['read_file', PATH, WHOLE.replace(/^/gm, '  12\t')],
+    ['read_file', PATH, lines(298, 300).replace(/^/gm, '   1\t')],
+  ],
   [
     'the same pages',
     ['Read', { file_path: 'a.pdf', pages: '1-5' }, WHOLE],
@@ -285,4 +302,70 @@ it('an answer that shows nothing does not hide a re-read around it', async () =>
     false,
     false,
   ])
+})
+
+it('a file that was written in between has lost its end, and was not cut', async () => {
+  const written: Read = ['write_file', { ...PATH, content: lines(1, 100) }, 'ok']
+  expect(await replaced(['read_file', PATH, WHOLE], written, ['read_file', PATH, lines(1, 100)])).toEqual([
+    true,
+    false,
+    false,
+  ])
+})
+
+describe('reads shown as previews from the start', () => {
+  const only = { enablePrune: false, enableSummarize: false, enableTruncate: false, targetTokens: 0 }
+  // 3,000 lines: over the limit of 2,000.
+  const large = lines(1, 3_000)
+  const outputs = (view: readonly ChatMessage[]): string[] =>
+    view.flatMap(({ content }) =>
+      (content as readonly Part[]).flatMap((part) =>
+        part.type === 'tool-result' && part.output.type === 'text' ? [part.output.value] : [],
+      ),
+    )
+
+  it('point to the latest, which stays a preview; undo and redo are exact', async () => {
+    await using store = await openStore(':memory:', { env: false })
+    const { preview } = await store.append(
+      's',
+      messagesOf([
+        ['read_file', PATH, large],
+        ['read_file', PATH, `${large}// more`],
+        ['read_file', PATH, large],
+      ]),
+    )
+    expect(preview!.parts).toBe(3)
+    const before = await store.getEffectiveHistory('s')
+    const run = (await store.compactSession('s', only))!
+    expect(run.stagesUsed).toEqual(['deduplicate'])
+    const after = await store.getEffectiveHistory('s')
+    const pointer = '[File src/a.ts - refer to latest read below]'
+    expect(outputs(after)).toEqual([pointer, pointer, outputs(before)[2]])
+    expect(run.tokensAfter).toBe((await store.getContextStats('s'))!.estimated)
+    expect((await store.verifySession('s')).findings).toEqual([])
+    await store.undoCompaction('s', run.runId)
+    expect(await store.getEffectiveHistory('s')).toEqual(before)
+    await store.redoCompaction('s', run.runId)
+    expect(await store.getEffectiveHistory('s')).toEqual(after)
+    expect((await store.verifySession('s')).findings).toEqual([])
+  })
+
+  it('stand for no read that shows more than they do', async () => {
+    for (const [first, second] of [
+      // Shown whole.
+      [lines(1, 1_500), large],
+      // Another part of the file.
+      [`lines 1-2500 of 3000\n${lines(1, 2_500)}`, large],
+    ]) {
+      await using store = await openStore(':memory:', { env: false })
+      await store.append(
+        's',
+        messagesOf([
+          ['read_file', PATH, first!],
+          ['read_file', PATH, second!],
+        ]),
+      )
+      expect((await store.compactSession('s', only))!.compacted).toBe(false)
+    }
+  })
 })

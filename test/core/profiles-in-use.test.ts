@@ -46,7 +46,7 @@ describe('figures learnt in use', () => {
     await store.append('s', chat(2))
     const gpt4o = ['openai', 'gpt-4o'] as const
     const before = (await store.getContextStats('s', ...gpt4o))!
-    expect(before.profile.contextWindow).toEqual({ value: 128_000, source: 'registry' })
+    expect(before.profile.contextWindow).toEqual({ value: 128_000, source: 'package' })
     const error =
       "This model's maximum context length is 100000 tokens. However, you requested 120000 tokens."
     await store.recordOverflow('s', error, { provider: gpt4o[0], model: gpt4o[1] })
@@ -75,7 +75,7 @@ describe('stats and their profile', () => {
     const stats = (await store.getContextStats('s', 'Anthropic', 'claude-sonnet-4-20250514'))!
     const pure = resolveModelProfile('anthropic', 'claude-sonnet-4-20250514')
     expect(stats.profile).toEqual({ ...pure, estimator: { value: 'neurolink', source: 'session' } })
-    expect(stats.profile.name).toBe('anthropic/claude-sonnet-4-20250514')
+    expect(stats.profile.name).toBe('anthropic/claude-sonnet-4-0')
     for (const [name, figure] of Object.entries(stats.profile)) {
       if (['name', 'provider', 'model', 'availableInputTokens'].includes(name)) continue
       expect(figure, name).toEqual({ value: expect.anything(), source: expect.any(String) })

@@ -19,7 +19,7 @@ const golden = sharedPath('golden/strategies/context-windows.json')
 
 describe('the window of a profile', () => {
   it.skipIf(golden === undefined)(
-    'F5-01 is that of the registry, for every entry and for dated names',
+    'F5-01 is that of the registry with the preset neurolink, for every entry and for dated names',
     () => {
       const { windows } = JSON.parse(readFileSync(golden!, 'utf8')) as {
         windows: Record<string, Record<string, number>>
@@ -30,12 +30,16 @@ describe('the window of a profile', () => {
           const { contextWindow, name } = resolveModelProfile(
             provider,
             model === '_default' ? undefined : model,
+            { preset: 'neurolink' },
           )
           expect(contextWindow, `${provider} ${model}`).toEqual({ value, source: 'registry' })
           expect(name).toBe(`${provider}/${model}`)
           // The longest name that a dated one begins with is its own, or one that is longer still.
           if (model !== '_default')
-            expect(resolveModelProfile(provider, `${model}-2024-11-30`).contextWindow.value).toBe(value)
+            expect(
+              resolveModelProfile(provider, `${model}-2024-11-30`, { preset: 'neurolink' }).contextWindow
+                .value,
+            ).toBe(value)
           entries++
         }
       }
@@ -44,12 +48,14 @@ describe('the window of a profile', () => {
   )
 
   it('F5-02 is by the longest name', () => {
-    const window = (model: string): unknown => resolveModelProfile('openai', model).contextWindow.value
+    const preset = 'neurolink'
+    const window = (model: string): unknown =>
+      resolveModelProfile('openai', model, { preset }).contextWindow.value
     expect(window('o1-mini-2024-09-12')).toBe(128_000)
     expect(window('gpt-4.1-2025-04-14')).toBe(1_047_576)
-    expect(resolveModelProfile('openai', 'o1-mini-2024-09-12').name).toBe('openai/o1-mini')
+    expect(resolveModelProfile('openai', 'o1-mini-2024-09-12', { preset }).name).toBe('openai/o1-mini')
     // Providers go by their other names too.
-    expect(resolveModelProfile('Vertex_AI', 'gemini-1.5-pro-002')).toMatchObject({
+    expect(resolveModelProfile('Vertex_AI', 'gemini-1.5-pro-002', { preset })).toMatchObject({
       name: 'vertex/gemini-1.5-pro',
       provider: 'vertex',
       contextWindow: { value: 2_097_152 },
@@ -67,7 +73,7 @@ describe('the window of a profile', () => {
       resolveModelProfile(provider, model, { contextWindows, ...more }).contextWindow
     expect(window('openai', 'gpt-4-0613')).toEqual({ value: 64_000, source: 'override' })
     expect(window('openai', 'gpt-4o')).toEqual({ value: 64_000, source: 'override' })
-    expect(window('openai', 'o3')).toEqual({ value: 200_000, source: 'registry' })
+    expect(window('openai', 'o3')).toEqual({ value: 200_000, source: 'package' })
     expect(window('ollama', 'whatever')).toEqual({ value: 32_000, source: 'override' })
     expect(window('openai', 'gpt-4', { contextWindow: 9_000 })).toEqual({ value: 9_000, source: 'override' })
   })
@@ -77,10 +83,10 @@ describe('figures', () => {
   it('of Claude Sonnet 4 and of GPT-4, worked out by hand', () => {
     // 200,000 less the most of a reserve; then 40, 25 and 10 %.
     expect(resolveModelProfile('anthropic', 'claude-sonnet-4-20250514')).toEqual({
-      name: 'anthropic/claude-sonnet-4-20250514',
+      name: 'anthropic/claude-sonnet-4-0',
       provider: 'anthropic',
       model: 'claude-sonnet-4-20250514',
-      contextWindow: { value: 200_000, source: 'registry' },
+      contextWindow: { value: 200_000, source: 'package' },
       outputReserve: { value: 64_000, source: 'most' },
       availableInputTokens: 136_000,
       estimator: { value: 'neurolink', source: 'default' },

@@ -21,9 +21,8 @@ export class Children {
   async build(): Promise<void> {
     const root = join(this.folder, 'build')
     mkdirSync(root)
-    // The compiled file finds its packages and the migrations where the source would.
+    // The compiled file finds its packages where the source would.
     symlinkSync(join(REPOSITORY, 'node_modules'), join(root, 'node_modules'))
-    symlinkSync(join(REPOSITORY, 'migrations'), join(root, 'migrations'))
     await build({
       entryPoints: [join(import.meta.dirname, 'child.ts')],
       outfile: this.#script,

@@ -1,7 +1,7 @@
+import type { Database } from 'better-sqlite3'
 import BetterSqlite3 from 'better-sqlite3'
 import { expect } from 'vitest'
 import { isUndertextError, openStore, type SqliteStore } from '../../src/index.ts'
-import type { Database } from '../../src/storage/sqlite/driver.ts'
 import { dumpOf, expectFailure } from '../support/failures.ts'
 import { type Fault, FaultySet } from './faults.ts'
 import { standingOf } from './standing.ts'

@@ -110,32 +110,66 @@ describe('enforceAggregateFileBudget', () => {
     content: 'a'.repeat(thousands * 4_000),
   })
 
-  it('keeps the smallest whole, cuts the first that fits only in part, and names the rest', () => {
-    // gpt-4: 8,192 − ceil(0.35 × 8,192) = 5,324, of which 60 percent are 3,194.
+  it('S3-305 cuts files in proportion to their sizes, and answers the list of them', () => {
+    // gpt-4: 8,192 − ceil(0.35 × 8,192) = 5,324, of which 60 percent are 3,194, of 11,500 + 2,300 + 2 × 1,150 = 16,100 tokens.
     const files = [file('large', 10), file('middle', 2), file('small', 1), file('small too', 1)]
     const result = enforceAggregateFileBudget(files, 'openai', 'gpt-4')
-    // 3,194 − 2 × 1,150 = 894 tokens: 777 units (893.6), 3,108 characters, three of them the ending.
-    const middle = { path: 'middle', content: `${'a'.repeat(3_105)}...`, truncated: true }
-    expect(result.files).toEqual([middle, files[2], files[3]])
-    expect(result.included).toBe(result.files)
-    expect(result.excluded).toEqual([files[0]])
-    expect(result.notices).toEqual([
-      'The file "large" of 11500 tokens was left out: it does not fit the context.',
-      'The file "middle" was cut from 2300 to 894 tokens to fit the context.',
+    expect(Array.isArray(result)).toBe(true)
+    // floor(11,500 × 3,194 / 16,100) = 2,281 tokens are 1,983 units; 456 are 396; 228 are 198. Three characters are the ending.
+    const cut = (path: string, units: number): object => ({
+      path,
+      content: `${'a'.repeat(units * 4 - 3)}...`,
+      truncated: true,
+    })
+    expect([...result]).toEqual([
+      cut('large', 1_983),
+      cut('middle', 396),
+      cut('small', 198),
+      cut('small too', 198),
     ])
-    expect([result.budgetTokens, result.fileTokens]).toEqual([3_194, 3_194])
+    expect(result.excluded).toEqual([])
+    expect(result.notices).toEqual([
+      'The file "large" was cut from 11500 to 2281 tokens to fit the context.',
+      'The file "middle" was cut from 2300 to 456 tokens to fit the context.',
+      'The file "small" was cut from 1150 to 228 tokens to fit the context.',
+      'The file "small too" was cut from 1150 to 228 tokens to fit the context.',
+    ])
+    expect([result.budgetTokens, result.fileTokens]).toEqual([3_194, 2_281 + 456 + 228 + 228])
     expect(files[1]!.content.length).toBe(8_000)
   })
 
-  it('makes five files of 2.8 MB fit a first request', () => {
+  it('S3-298 S3-299 S3-300 takes files below 100 KB whole and a preview of those above 5 MB', () => {
+    const files = [file('huge', 1_400), file('large', 100), file('larger', 200), file('small', 10)]
+    const result = enforceAggregateFileBudget(files, 'openai', 'gpt-4o')
+    // 49,920 less 11,500 of the small one; the preview has 500 units, 575 tokens, the others 115,000 and 230,000.
+    const [huge, large, larger, small] = result
+    expect(small).toBe(files[3])
+    expect(huge!.truncated).toBe(true)
+    expect(huge!.content.length).toBeLessThanOrEqual(2_000)
+    const [first, second] = [large, larger].map((one) => estimateTokens(one!.content, 'openai'))
+    expect(second! / first!).toBeCloseTo(2, 2)
+    expect(result.fileTokens).toBeGreaterThan(49_900)
+    expect(result.fileTokens).toBeLessThanOrEqual(49_920)
+    // With room for everything the preview is all that is taken of the first.
+    const alone = enforceAggregateFileBudget([files[0]!], 'openai', 'gpt-4o')
+    expect(alone[0]!.content).toBe('a'.repeat(2_000))
+  })
+
+  it('S3-304 makes five files of 2.8 MB fit a first request', () => {
     const files = [0.2, 0.1, 1, 0.5, 1].map((megabytes, at) => ({
       path: `f${at}`,
       content: 'b'.repeat(megabytes * 1e6),
     }))
-    const { included, excluded, fileTokens } = enforceAggregateFileBudget(files, 'openai', 'gpt-4o')
-    expect(fileTokens).toBeLessThanOrEqual(49_920)
-    expect(included.map(({ path }) => path)).toEqual(['f0', 'f1'])
-    expect(excluded.map(({ path }) => path)).toEqual(['f2', 'f3', 'f4'])
+    const result = enforceAggregateFileBudget(files, 'openai', 'gpt-4o')
+    expect(result.fileTokens).toBeLessThanOrEqual(49_920)
+    expect(result.map(({ path, truncated }) => [path, truncated])).toEqual([
+      ['f0', true],
+      ['f1', undefined],
+      ['f2', true],
+      ['f3', true],
+      ['f4', true],
+    ])
+    expect(result.excluded).toEqual([])
   })
 
   it('counts what is used, what is held back, the output asked for and the share', () => {
@@ -158,14 +192,10 @@ describe('enforceAggregateFileBudget', () => {
       { content: 'd' },
     ]
     // ceil(1 × 1.15) = 2 each.
-    expect(enforceAggregateFileBudget(files, 'openai', 'gpt-4o')).toEqual({
-      files,
-      included: files,
-      excluded: [],
-      notices: [],
-      budgetTokens: 49_920,
-      fileTokens: 10,
-    })
+    const result = enforceAggregateFileBudget(files, 'openai', 'gpt-4o')
+    expect([...result]).toEqual(files)
+    const { excluded, notices, budgetTokens, fileTokens } = result
+    expect([excluded, notices, budgetTokens, fileTokens]).toEqual([[], [], 49_920, 10])
   })
 
   it('escapes names in its notices', () => {
@@ -193,7 +223,7 @@ describe('enforceAggregateFileBudget', () => {
     )
   })
 
-  it('keeps the sum within the budget, the order, and as many files as can be kept whole', () => {
+  it('keeps the sum within the budget, the order, and everything where everything fits', () => {
     const files = fc.array(
       fc.record({ content: hardText, path: fc.constantFrom('a', 'b', '__proto__', 'toString') }),
       { maxLength: 12 },
@@ -206,15 +236,14 @@ describe('enforceAggregateFileBudget', () => {
         (list, budgetTokens, provider) => {
           const result = enforceAggregateFileBudget(list, provider, undefined, undefined, { budgetTokens })
           const tokens = (content: string): number => estimateTokens(content, provider)
-          const used = result.files.reduce((sum, { content }) => sum + tokens(content), 0)
+          const used = result.reduce((sum, { content }) => sum + tokens(content), 0)
           expect(used).toBe(result.fileTokens)
           expect(used).toBeLessThanOrEqual(budgetTokens)
-          expect(result.files.length + result.excluded.length).toBe(list.length)
-          const cut = result.files.filter((one) => 'truncated' in one)
-          expect(cut.length).toBeLessThanOrEqual(1)
+          expect(result.length + result.excluded.length).toBe(list.length)
+          const cut = result.filter((one) => 'truncated' in one)
           expect(result.notices.length).toBe(cut.length + result.excluded.length)
           // In order: each file given is the next one included (or a beginning of it), or the next one left out.
-          const [included, excluded] = [[...result.files], [...result.excluded]]
+          const [included, excluded] = [[...result], [...result.excluded]]
           for (const given of list) {
             if (excluded[0] === given) excluded.shift()
             else {
@@ -224,11 +253,12 @@ describe('enforceAggregateFileBudget', () => {
             }
           }
           expect(included).toEqual([])
-          // The most files that fit whole are the smallest ones.
-          const sizes = list.map(({ content }) => tokens(content)).sort((x, y) => x - y)
-          const sumOf = (count: number): number => sizes.slice(0, count).reduce((sum, size) => sum + size, 0)
-          const whole = sizes.filter((_, at) => sumOf(at + 1) <= budgetTokens)
-          expect(result.files.length - cut.length).toBe(whole.length)
+          const all = list.reduce((sum, { content }) => sum + tokens(content), 0)
+          if (all <= budgetTokens) expect([...result]).toEqual(list)
+          else
+            expect(cut.length + result.excluded.length).toBe(
+              list.filter(({ content }) => tokens(content) > 0).length,
+            )
         },
       ),
       { numRuns: 500 },

@@ -332,17 +332,32 @@ describe('FileSummarizationService', () => {
     const result = await service(async ({ path }) => {
       asked.push(path)
       return 's'.repeat(500)
-    }).checkAndSummarize(files, { budgetTokens: 700, estimator })
+    }).checkAndSummarize(files, { budgetTokens: 503, estimator })
     expect(asked).toEqual(['one'])
     expect(result.files.map(({ path, how, tokensAfter }) => [path, how, tokensAfter])).toEqual([
       ['one', 'summarized', 500],
-      ['two', 'truncated', 200],
     ])
-    expect(result.dropped).toMatchObject([{ path: 'three', how: 'dropped', content: '', tokensAfter: 0 }])
+    // A share of one token is no more than the ending takes.
+    expect(result.dropped.map(({ path }) => path)).toEqual(['two', 'three'])
+    expect(result.dropped[1]).toMatchObject({ how: 'dropped', content: '', tokensAfter: 0 })
     expect(result.notices).toContain(
       'The file "three" of 4000 tokens was left out: it does not fit the context.',
     )
-    expect(result.tokensAfter).toBe(700)
+    expect(result.tokensAfter).toBe(500)
+  })
+
+  it('keeps a summary whole, and cuts in proportion what else there is', async () => {
+    const files = [file('one', 2_000), file('two', 3_000), file('three', 4_000)]
+    const { files: ready } = await service(async () => 's'.repeat(500)).checkAndSummarize(files, {
+      budgetTokens: 700,
+      estimator,
+    })
+    // floor(3,000 × 200 / 7,000) and floor(4,000 × 200 / 7,000).
+    expect(ready.map(({ path, how, tokensAfter }) => [path, how, tokensAfter])).toEqual([
+      ['one', 'summarized', 500],
+      ['two', 'truncated', 85],
+      ['three', 'truncated', 114],
+    ])
   })
 
   it('asks for no more at once than it may', async () => {

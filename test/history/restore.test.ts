@@ -1,3 +1,7 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import Database from 'better-sqlite3'
 import { afterEach, describe, expect, it } from 'vitest'
 import type { HistoryRecord } from '../../src/core/history/records.ts'
 import {
@@ -9,7 +13,7 @@ import {
 } from '../../src/index.ts'
 import { storageOf } from '../support/apply-stage.ts'
 import { call, chat, result, say, units } from '../support/conversation.ts'
-import { everythingOf, linesOf, recordsOf, restoreLines } from './support.ts'
+import { everythingOf, linesFrom, linesOf, recordsOf, restoreLines } from './support.ts'
 
 const open: SqliteStore[] = []
 afterEach(async () => {
@@ -302,14 +306,129 @@ describe('under another id', () => {
   })
 })
 
-/** Names of compactions and runs as the order in which they first occur. */
+describe('the ids of a copy', () => {
+  /** Every id that a store gives in a session: of messages, compactions and runs, also where the audit and settings name them. */
+  async function idsOf(store: SqliteStore, id: string): Promise<Set<string>> {
+    const { session, ...all } = (await everythingOf(store, id)) as { session: { incarnation: string } }
+    const text = JSON.stringify(all)
+    expect(text).toContain(session.incarnation)
+    const ofMessages = text.match(/[\w-]{16}:s?\d+/g) ?? []
+    return new Set([...ofMessages, ...(text.match(UUIDS) ?? []), session.incarnation])
+  }
+
+  async function expectNoneInCommon(store: SqliteStore, ...sessions: string[]): Promise<void> {
+    const all = []
+    for (const id of sessions) all.push(...(await idsOf(store, id)))
+    expect(all.length).toBeGreaterThan(sessions.length * 20)
+    expect(new Set(all).size).toBe(all.length)
+    for (const id of sessions) expect((await store.verifySession(id)).findings).toEqual([])
+  }
+
+  it('are none of the session it is a copy of, nor of another copy', async () => {
+    const store = await openMemory()
+    await everyKind(store)
+    const lines = await linesOf(store, 's')
+    await restoreLines(store, lines, { id: 't' })
+    await restoreLines(store, lines, { id: 'u' })
+    await restoreLines(store, await linesOf(store, 't'), { id: 'v' })
+    await expectNoneInCommon(store, 's', 't', 'u', 'v')
+    const [first] = (await store.getMessages('t')).filter(({ kind }) => kind !== 'message')
+    await expect(store.pin('s', [first!.id])).rejects.toMatchObject({ code: 'MESSAGE_NOT_FOUND' })
+  })
+
+  it('are others where only the ids of messages or of a run are taken', async () => {
+    const store = await openMemory()
+    await store.append('s', chat(3))
+    await everyKind(store, 'other')
+    const run = (await store.listCompactions('other'))[0]!.runId
+    const records = await recordsOf(store, 's')
+    const named = records.map((one) => (one.type === 'session' ? { ...one, id: 'named otherwise' } : one))
+    await restoreLines(store, await linesFrom(named))
+    const [a, b] = [await store.getMessages('s'), await store.getMessages('named otherwise')]
+    expect(new Set([...a, ...b].map(({ id }) => id)).size).toBe(12)
+
+    await store.compactSession('s', { range: { from: 1, to: 2 }, summary: 'x' })
+    const own = (await store.listCompactions('s'))[0]!.runId
+    const text = (await linesOf(store, 's')).slice(0, -1).join('\n').replaceAll(own, run)
+    await store.purgeSession('s')
+    const changed = text.split('\n').map((line) => JSON.parse(line) as HistoryRecord)
+    await restoreLines(store, await linesFrom([...changed, await counted(changed)]))
+    expect((await store.listCompactions('s'))[0]!.runId).not.toBe(run)
+    await expectNoneInCommon(store, 's', 'other')
+  })
+
+  it('are refused where a message has one in the form of the copy’s own', async () => {
+    const store = await openMemory()
+    await store.append('s', chat(2))
+    const lines = await linesOf(store, 's')
+    await restoreLines(store, lines, { id: 't' })
+    const { incarnation } = await store.getSession('t')
+    await store.purgeSession('t')
+    const crafted = (await recordsOf(store, 's')).map((one) =>
+      one.type === 'message' && one.position === 1 ? { ...one, id: `${incarnation}:2` } : one,
+    )
+    const restored = restoreLines(store, await linesFrom(crafted), { id: 't' })
+    await expect(restored).rejects.toMatchObject({ code: 'HISTORY_REFUSED' })
+    await restoreLines(store, lines, { id: 't' })
+    expect((await store.listSessions()).map(({ id }) => id)).toEqual(['t', 's'])
+  })
+
+  it('stay known in a copy made by an earlier version, which has the incarnation of the first', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'undertext-copies-'))
+    try {
+      const store = await openStore(join(folder, 'a.db'))
+      open.push(store)
+      await everyKind(store)
+      const lines = await linesOf(store, 's')
+      await restoreLines(store, lines, { id: 't' })
+      const { incarnation } = await store.getSession('s')
+      const database = new Database(join(folder, 'a.db'))
+      database.prepare("update undertext_sessions set incarnation = ? where id = 't'").run(incarnation)
+      database.close()
+      expect(await restoreLines(store, lines, { id: 't' })).toMatchObject([{ restored: { existing: true } }])
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
+  })
+})
+
+/** The record at the end of others. */
+async function counted(records: readonly HistoryRecord[]): Promise<HistoryRecord> {
+  const of = (...types: string[]): number => records.filter(({ type }) => types.includes(type)).length
+  const [compactions, audit, messages] = [of('compaction'), of('audit'), of('message')]
+  const inserted = of('summary', 'marker')
+  return { type: 'end', compactions, audit, messages, inserted, replacements: of('replacement') }
+}
+
+describe('the owner of a restored session', () => {
+  it('is the one that is given, before the one in the history', async () => {
+    const [store, other] = [await openMemory(), await openMemory()]
+    await everyKind(store)
+    const records = await recordsOf(store, 's')
+    expect(await other.restoreSession(records, { owner: 'given' })).toMatchObject({ existing: false })
+    expect((await other.getSession('s')).owner).toBe('given')
+    expect(await other.listSessions({ owner: 'o' })).toEqual([])
+    expect(await other.restoreSession(records, { owner: 'given' })).toMatchObject({ existing: true })
+    for (const options of [{}, { owner: 'o' }, { owner: 'third' }])
+      await expect(other.restoreSession(records, options)).rejects.toMatchObject({ code: 'SESSION_EXISTS' })
+    expect((await other.getSession('s')).owner).toBe('given')
+    await other.restoreSession(records, { id: 't' })
+    expect((await other.getSession('t')).owner).toBe('o')
+  })
+})
+
+const UUIDS = /[0-9a-f]{8}-[0-9a-f]{4}-[57][0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}/g
+
+/** Names of compactions and runs, and incarnations, as the order in which they first occur. */
 function withoutNames(value: object): unknown {
   const names = new Map<string, string>()
-  const uuid = /[0-9a-f]{8}-[0-9a-f]{4}-[57][0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}/g
-  const text = JSON.stringify(value).replace(uuid, (name) => {
-    if (!names.has(name)) names.set(name, `name ${names.size}`)
-    return names.get(name)!
-  })
+  const { incarnation } = (value as { session: { incarnation: string } }).session
+  const text = JSON.stringify(value)
+    .replaceAll(incarnation, 'incarnation')
+    .replace(UUIDS, (name) => {
+      if (!names.has(name)) names.set(name, `name ${names.size}`)
+      return names.get(name)!
+    })
   expect(names.size).toBeGreaterThan(4)
   return JSON.parse(text)
 }

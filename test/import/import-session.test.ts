@@ -46,6 +46,32 @@ async function isClean(store: Store, id = 's'): Promise<void> {
 }
 
 describe.each(Object.entries(OVER))('an import over %s', (_, open) => {
+  it('adds nothing to the session of another owner', async () => {
+    const store = await open()
+    await store.importSession('s', talk(1, 3), { ...SOURCE, owner: 'ann' })
+    const bob = { ...SOURCE, owner: 'bob' }
+    for (const options of [bob, { ...bob, dryRun: true }])
+      for (const events of [talk(1, 3), talk(1, 5)])
+        await expect(store.importSession('s', events, options)).rejects.toMatchObject({
+          code: 'SESSION_EXISTS',
+        })
+    expect(await view(store)).toEqual(['m1', 'm2', 'm3'])
+    expect(await store.getSession('s')).toMatchObject({ owner: 'ann' })
+    expect(await store.importSession('s', talk(1, 5), SOURCE)).toMatchObject({ status: 'extended' })
+  })
+
+  it('gives a session without an owner the one that comes with all of it', async () => {
+    const store = await open()
+    await store.importSession('s', talk(1, 3), SOURCE)
+    await store.importSession('s', talk(1, 2), { ...SOURCE, owner: 'bob' })
+    expect((await store.getSession('s')).owner).toBeUndefined()
+    await store.importSession('s', talk(1, 3), { ...SOURCE, owner: 'ann', dryRun: true })
+    expect((await store.getSession('s')).owner).toBeUndefined()
+    const again = await store.importSession('s', talk(1, 3), { ...SOURCE, owner: 'ann' })
+    expect(again).toMatchObject({ status: 'unchanged', messages: 0 })
+    expect((await store.getSession('s')).owner).toBe('ann')
+  })
+
   it('brings in a conversation with what is known of it', async () => {
     const store = await open()
     const fields: ImportEvent = {

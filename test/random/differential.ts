@@ -36,6 +36,9 @@ export type Step =
       readonly messages: readonly NewMessage[]
       readonly operation: number
       readonly asked: boolean
+      readonly keep: boolean
+      /** Any message of the log is named, hidden or not. */
+      readonly any: boolean
     }
   | { readonly verb: 'compact'; readonly stage: Stage; readonly share: number; readonly seed: boolean }
   | { readonly verb: 'compose'; readonly stages: readonly StageSpec[]; readonly share: number }
@@ -45,6 +48,7 @@ export type Step =
       readonly pick: number
       readonly run: boolean
       readonly cascade: boolean
+      readonly both: boolean
     }
   | { readonly verb: 'report'; readonly percent: number; readonly upTo: number | undefined }
   | { readonly verb: 'drop'; readonly keepTurns: number }
@@ -167,6 +171,8 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       // Few ids, so that they come again, with the same and with another request.
       operation: fc.integer({ min: 0, max: 12 }),
       asked: fc.boolean(),
+      keep: fc.boolean(),
+      any: fc.boolean(),
     }),
   },
   {
@@ -201,6 +207,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       pick: fc.nat(),
       run: fc.boolean(),
       cascade: fc.boolean(),
+      both: fc.boolean(),
     }),
   },
   {
@@ -322,10 +329,11 @@ async function perform(store: Store, one: Step): Promise<unknown> {
       if (compactions.length === 0) return 'nothing there'
       const { id, runId } = compactions[one.pick % compactions.length]!
       const verb = one.verb === 'undo' ? 'undoCompaction' : 'redoCompaction'
-      const { changed, rows, parts, compactionIds } = await store[verb](SESSION, one.run ? runId : id, {
-        cascade: one.cascade,
-      })
-      return { changed, rows, parts, count: compactionIds.length }
+      const options = { cascade: one.cascade, ...(one.verb === 'undo' && { both: one.both }) }
+      const outcome = await store[verb](SESSION, one.run ? runId : id, options)
+      const { changed, rows, parts, compactionIds, turnedWith = [], notTurned = [] } = outcome
+      const left = notTurned.map(({ status }) => status).filter((status) => status === 'undone')
+      return { changed, rows, parts, count: compactionIds.length, turned: turnedWith.length, left }
     }
     case 'report': {
       const stats = await store.getContextStats(SESSION)
@@ -450,10 +458,12 @@ async function rewind(store: Store, one: Step & { readonly verb: 'rewind' }): Pr
     return messageId === undefined ? 'start' : { messageId }
   }
   const known = (await store.getContextStats(SESSION)) !== null
-  const fixed = one.asked ? 'start' : pointIn(known ? await store.getEffectiveHistory(SESSION) : [])
+  const rows =
+    !known || one.asked ? [] : one.any ? await rowsOf(store) : await store.getEffectiveHistory(SESSION)
   const { rowsHidden, messages, position, existing, compactionId } = await store.rewind(SESSION, {
-    from: one.asked ? pointIn : fixed,
+    from: one.asked ? pointIn : pointIn(rows),
     append: one.messages,
+    keepCompactions: one.keep,
     ...(one.operation < 4 && { operationId: `op ${one.operation}`, operationBody: one.back }),
   })
   const positions = messages.map((message) => [message.position, message.existing])
@@ -517,14 +527,18 @@ async function stateOf(store: Store): Promise<unknown> {
         tags: [condenseId, truncationId, condenseParent, truncationParent, retiredBy].map(name),
       }),
     ),
-    compactions: compactions.map(({ kind, status, coverage, rowsHidden, partsReplaced, rowsInserted }) => ({
-      kind,
-      status,
-      coverage,
-      rowsHidden,
-      partsReplaced,
-      rowsInserted,
-    })),
+    compactions: compactions.map(
+      ({ kind, status, coverage, rowsHidden, partsReplaced, rowsInserted, lifts, restores }) => ({
+        kind,
+        status,
+        coverage,
+        rowsHidden,
+        partsReplaced,
+        rowsInserted,
+        lifts: lifts?.map(name),
+        restores: restores?.map(name),
+      }),
+    ),
   }
 }
 
@@ -568,7 +582,7 @@ async function checkRendering(store: Store, index: number): Promise<void> {
 /** Undoing everything, newest first, shows every message of the log as it was appended. */
 async function checkUndoAll(store: Store): Promise<void> {
   for (const { id } of (await knownCompactions(store)).reverse())
-    await store.undoCompaction(SESSION, id, { cascade: true })
+    await store.undoCompaction(SESSION, id, { cascade: true, both: true })
   if ((await store.getContextStats(SESSION)) === null) return
   const rows = (await store.getMessages(SESSION)).filter(({ kind }) => kind === 'message')
   const view = await store.getEffectiveHistory(SESSION)

@@ -340,6 +340,26 @@ describe('files', () => {
     expect(request.stats.breakdown.fileAttachments).toBeGreaterThan(4_000)
   })
 
+  it('S3-298 to S3-300 S3-304 S3-305: small ones whole, a preview of the largest, the rest in proportion', async () => {
+    const text = (kilobytes: number): string => 'word '.repeat(kilobytes * 200)
+    const { files, stats } = await store.prepareRequest('new', {
+      prompt: 'What is the answer?',
+      files: [
+        { path: 'huge.log', content: text(5_300) },
+        { path: 'a.log', content: text(200) },
+        { path: 'b.log', content: text(400) },
+        { path: 'src/small.ts', content: text(20) },
+      ],
+    })
+    expect(stats.withinBudget).toBe(true)
+    const [huge, a, b, small] = files!.included
+    expect(files!.included.map(({ how }) => how)).toEqual(['truncated', 'truncated', 'truncated', 'kept'])
+    expect(small!.content).toBe(text(20))
+    expect(huge!.content.length).toBeLessThanOrEqual(2_000)
+    expect(b!.tokensAfter / a!.tokensAfter).toBeCloseTo(2, 2)
+    expect(files!.notices).toHaveLength(3)
+  })
+
   it('S3-306: take the share the setting names', async () => {
     const own = await openStore(':memory:', {
       estimator: 'neurolink',

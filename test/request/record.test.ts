@@ -144,8 +144,6 @@ describe('a response', () => {
       { messages, request },
       { messages, request: { ...request, sessionId: 's', position: -1 } },
       { messages, request: {} },
-      { messages, usage: { inputTokens: -1 } },
-      { messages, usage: { inputTokens: 1, tokens: 2 } },
       { messages, prompt: null },
       { messages, prompt: [{ role: 'robot', content: 'x' }] },
       { messages: [null] },

@@ -3,6 +3,7 @@ import {
   ContextBudgetExceededError,
   estimateMessagesTokens,
   openStore,
+  originalErrorOf,
   type PreparedRequest,
   type SqliteStore,
   type Summarizer,
@@ -66,6 +67,25 @@ describe('an overflow', () => {
     expect((await store.getSession('s')).messageCount).toBe(LONG.length)
   })
 
+  it.each([
+    ['strict: false', new Error('RESOURCE_EXHAUSTED'), { strict: false }],
+    ['patterns', new Error('zu viel Text'), { patterns: [{ provider: 'acme', pattern: /zu viel text/i }] }],
+  ])('S3-265: is what %s says, also in what is recorded of it', async (_, error, overflow) => {
+    await store.append('s', LONG)
+    const trial = provider(12_000, () => error)
+    expect(await failing(() => store.withOverflowRecovery('s', trial.call))).toBe(error)
+    expect(trial.calls).toHaveLength(1)
+    const { calls, call } = provider(12_000, () => error)
+    expect(await store.withOverflowRecovery('s', call, { overflow })).toMatch(/^answer/)
+    expect(calls.length).toBeGreaterThan(1)
+    expect(await store.recordOverflow('s', error)).toEqual({ isOverflow: false })
+    expect(await store.recordOverflow('s', error, { overflow })).toMatchObject({ isOverflow: true })
+    const misspelled = { overflow: { stric: false } } as never
+    expect(await failing(() => store.withOverflowRecovery('s', call, misspelled))).toMatchObject({
+      code: 'INVALID_INPUT',
+    })
+  })
+
   it('S3-279 S3-280: teaches the limit it names', async () => {
     await store.append('s', LONG)
     await store.withOverflowRecovery('s', provider(12_000).call, { provider: 'anthropic' })
@@ -107,7 +127,7 @@ describe('an overflow', () => {
     expect(sizes).toEqual(sizes.toSorted((a, b) => b - a))
   })
 
-  it('S2-021 S2-022: that no step ends is an error of ours, with the provider’s as its cause', async () => {
+  it('S2-021 S2-022: that no step ends is an error of ours, and originalErrorOf returns the provider’s', async () => {
     await store.append('s', LONG)
     const thrown: Error[] = []
     const { calls, call } = provider(0, () => {
@@ -123,7 +143,9 @@ describe('an overflow', () => {
       provider: named,
       estimatedTokens,
     } = error as ContextBudgetExceededError
-    expect(cause).toBe(thrown.at(-1))
+    // The provider's error may hold the whole request, so it is no cause.
+    expect(cause).toBeUndefined()
+    expect(originalErrorOf(error)).toBe(thrown.at(-1))
     expect(calls).toHaveLength(4)
     expect(stagesUsed).toContain('truncate')
     expect(breakdown.conversationHistory).toBeGreaterThan(0)

@@ -1,7 +1,7 @@
+import type { Database } from 'better-sqlite3'
 import BetterSqlite3 from 'better-sqlite3'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { openStore } from '../../src/index.ts'
-import type { Database } from '../../src/storage/sqlite/driver.ts'
 import { chat, say } from '../support/conversation.ts'
 import { dumpOf, expectFailure, failureOf } from '../support/failures.ts'
 

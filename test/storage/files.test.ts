@@ -1,5 +1,17 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -145,6 +157,68 @@ describe('opening what is no store', () => {
   })
 })
 
+describe("another program's database", () => {
+  const FILES: Record<string, string> = {
+    'with a table': 'create table theirs (a); insert into theirs values (1)',
+    'with a table, in the journal mode wal':
+      'pragma journal_mode = wal; create table theirs (a); insert into theirs values (1)',
+    'with a view alone': 'create view theirs as select 1',
+    'with an id of its application alone': 'pragma application_id = 77',
+  }
+  for (const [name, sql] of Object.entries(FILES)) {
+    test(`${name} is refused, and stays byte for byte`, async () => {
+      tamper(at(), sql)
+      const before = readFileSync(at())
+      await refused(at(), 'NOT_A_STORE')
+      expect(readFileSync(at()).equals(before)).toBe(true)
+      expect(readdirSync(folder)).toEqual(['chats.db'])
+      await (await openStore(at(), { adopt: true })).close()
+      const store = await openStore(at())
+      await store.append('s', chat(1))
+      await store.close()
+    })
+  }
+
+  test('with a log that its program left behind is refused, and both files stay byte for byte', async () => {
+    const theirs = new BetterSqlite3(at('theirs.db'))
+    theirs.exec('pragma journal_mode = wal; create table theirs (a); insert into theirs values (1)')
+    for (const end of ['', '-wal']) copyFileSync(at(`theirs.db${end}`), at(`chats.db${end}`))
+    theirs.close()
+    const bytes = (): Buffer => Buffer.concat([readFileSync(at()), readFileSync(`${at()}-wal`)])
+    const before = bytes()
+    await refused(at(), 'NOT_A_STORE')
+    expect(bytes().equals(before)).toBe(true)
+  })
+
+  test('and its connections go on, and a store whose tables are in their log alone is found', async () => {
+    const theirs = new BetterSqlite3(at())
+    theirs.exec('pragma journal_mode = wal; create table theirs (a)')
+    await refused(at(), 'NOT_A_STORE')
+    const handedIn = await openStore(theirs)
+    await handedIn.append('s', chat(1))
+    const store = await openStore(at())
+    expect(await store.getMessages('s')).toHaveLength(2)
+    await store.close()
+    expect(theirs.prepare('insert into theirs values (1)').run().changes).toBe(1)
+    theirs.close()
+  })
+
+  test('keeps its journal mode when its connection is handed in', async () => {
+    const theirs = new BetterSqlite3(at())
+    theirs.exec('create table theirs (a)')
+    await (await openStore(theirs)).close()
+    expect(theirs.pragma('journal_mode', { simple: true })).toBe('delete')
+    theirs.close()
+  })
+
+  test('that is empty is a new store', async () => {
+    writeFileSync(at(), '')
+    await (await openStore(at())).close()
+    tamper(at('once.db'), 'create table theirs (a); drop table theirs')
+    await (await openStore(at('once.db'))).close()
+  })
+})
+
 describe('read-only', () => {
   test('a file that is not there, is no store, or is no database', async () => {
     await refused(at(), 'STORE_UNAVAILABLE', { readonly: true })
@@ -230,8 +304,9 @@ describe('the schema', () => {
     }
   })
 
-  test('a database with tables of somebody else gets ours beside them', async () => {
+  test('a database with tables of somebody else gets ours beside them, with consent given once', async () => {
     tamper(at(), 'create table messages (x); insert into messages values (1); pragma user_version = 7')
+    await (await openStore(at(), { adopt: true })).close()
     const store = await openStore(at())
     await store.append('s', chat(1))
     await store.close()
@@ -248,6 +323,51 @@ describe('the file', () => {
     const database = new BetterSqlite3(at(), { readonly: true })
     expect(database.pragma('journal_mode', { simple: true })).toBe('wal')
     database.close()
+  })
+})
+
+describe.runIf(process.platform !== 'win32')('files are for their owner alone', () => {
+  const modesOf = (): Record<string, string> =>
+    Object.fromEntries(
+      readdirSync(folder).map((name) => [name, (statSync(at(name)).mode & 0o777).toString(8)]),
+    )
+  const PRIVATE = { 'chats.db': '600', 'chats.db-wal': '600', 'chats.db-shm': '600' }
+
+  for (const umask of ['000', '077', '777']) {
+    test(`with the umask ${umask}`, async () => {
+      const script = fileURLToPath(new URL('../support/open-and-append.ts', import.meta.url))
+      const tsx = fileURLToPath(import.meta.resolve('tsx'))
+      const command = `umask ${umask}; exec "$0" --import "file://${tsx}" "${script}" "${at()}" me 0 forever`
+      const child = spawn('sh', ['-c', command, process.execPath], { stdio: ['ignore', 'pipe', 'pipe'] })
+      const closed = new Promise((resolve) => child.once('close', resolve))
+      const first = await new Promise((resolve) => {
+        child.stdout.once('data', resolve)
+        child.stderr.once('data', resolve)
+      })
+      const modes = modesOf()
+      child.kill('SIGKILL')
+      await closed
+      expect(String(first)).toMatch(/^\d/)
+      expect(modes).toEqual(PRIVATE)
+    })
+  }
+
+  test('when the location is a link that leads nowhere yet', async () => {
+    mkdirSync(at('there'))
+    symlinkSync('there/linked.db', at('link.db'))
+    const store = await openStore(at('link.db'))
+    for (const name of ['linked.db', 'linked.db-wal'])
+      expect([name, statSync(at(`there/${name}`)).mode & 0o777]).toEqual([name, 0o600])
+    await store.close()
+  })
+
+  test('but a file that is there keeps its mode', async () => {
+    writeFileSync(at(), '')
+    chmodSync(at(), 0o640)
+    const store = await openStore(at())
+    await store.append('s', chat(1))
+    expect(modesOf()).toEqual({ 'chats.db': '640', 'chats.db-wal': '640', 'chats.db-shm': '640' })
+    await store.close()
   })
 })
 

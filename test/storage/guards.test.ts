@@ -1,14 +1,14 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { Database } from 'better-sqlite3'
 import BetterSqlite3 from 'better-sqlite3'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { openStore, type SqliteStore } from '../../src/index.ts'
-import type { Database } from '../../src/storage/sqlite/driver.ts'
 import { VIEW_QUERY } from '../../src/storage/sqlite/history.ts'
 import { PLANNING_QUERY } from '../../src/storage/sqlite/view-index.ts'
 import { call, chat, result, say, units } from '../support/conversation.ts'
-import { dumpOf } from '../support/failures.ts'
+import { dumpOf, failureOf } from '../support/failures.ts'
 import { standing } from './contract/support.ts'
 
 /* What another connection can and cannot do to a store, and what verifySession makes of it. */
@@ -186,6 +186,41 @@ describe('verifySession', () => {
   test('finds a guard that is gone', async () => {
     other.exec('drop trigger undertext_contents_are_written_once')
     expect((await store.verifySession('s')).findings).toMatchObject([{ code: 'GUARD_MISSING' }])
+  })
+
+  test('finds a guard with another text, with which no store opens', async () => {
+    other.exec(`drop trigger undertext_contents_are_kept;
+      create trigger undertext_contents_are_kept before delete on undertext_contents when 0
+      begin select raise(abort, 'undertext: contents are kept'); end`)
+    expect((await store.verifySession('s', { repair: true })).findings).toMatchObject([
+      { code: 'GUARD_CHANGED', repairable: false },
+    ])
+    expect(await failureOf(() => openStore(other))).toMatchObject({ code: 'NOT_A_STORE' })
+    expect(await failureOf(() => openStore(join(folder, 'chats.db')))).toMatchObject({ code: 'NOT_A_STORE' })
+  })
+
+  test('finds triggers of others on our tables, which opening reports', async () => {
+    other.exec(`create table seen (a);
+      create trigger watch after insert on undertext_contents begin insert into seen values (new.content); end;
+      create trigger their_own after insert on seen begin select 1; end`)
+    expect((await store.verifySession('s')).findings).toMatchObject([
+      { code: 'FOREIGN_TRIGGER', detail: expect.stringContaining('watch') },
+    ])
+    const warnings: Error[] = []
+    const listen = (warning: Error): unknown => warnings.push(warning)
+    process.on('warning', listen)
+    await (await openStore(join(folder, 'chats.db'))).close()
+    await new Promise((resolve) => setImmediate(resolve))
+    process.off('warning', listen)
+    expect(warnings).toMatchObject([
+      { code: 'UNDERTEXT_TRIGGER', message: expect.stringContaining('"watch"') },
+    ])
+  })
+
+  test('finds a trigger of the connection alone', async () => {
+    const handedIn = await openStore(other)
+    other.exec('create temp trigger quiet before insert on undertext_audit begin select raise(ignore); end')
+    expect((await handedIn.verifySession('s')).findings).toMatchObject([{ code: 'FOREIGN_TRIGGER' }])
   })
 
   test('undo refuses tags that are not as they were laid', async () => {

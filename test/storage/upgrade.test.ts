@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import BetterSqlite3 from 'better-sqlite3'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { migrationsModule } from '../../migrations/embed.ts'
 import { openStore } from '../../src/index.ts'
 import { chat } from '../support/conversation.ts'
 
@@ -32,6 +33,11 @@ function fileOf(versions: number): { readonly file: string; readonly database: B
   database.prepare("insert into undertext_meta (key, value) values ('schema', ?)").run(String(versions))
   return { file, database }
 }
+
+test('the migrations that are shipped are those of the folder: `npm run migrations` writes both', () => {
+  const module = join(import.meta.dirname, '..', '..', 'src', 'storage', 'sqlite', 'migrations.ts')
+  expect(readFileSync(module, 'utf8')).toBe(migrationsModule())
+})
 
 test('a file of every older version is brought up, and works', async () => {
   for (let versions = 1; versions < entries.length; versions++) {

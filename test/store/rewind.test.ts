@@ -97,7 +97,7 @@ it('may part a call from its result: the call waits again', async () => {
   expect(stats?.messageCount).toBe(3)
   await store.append('s', [SAID[3]!])
   expect((await store.verifySession('s')).findings).toEqual([])
-  await store.undoCompaction('s', compactionId!)
+  await store.undoCompaction('s', compactionId!, { both: true })
   expect(await textsOf(store)).toEqual(['be brief', 'one', 'tool-call', 'tool-result', 'two', 'tool-result'])
   expect((await store.verifySession('s')).findings).toEqual([])
 })
@@ -159,7 +159,7 @@ it('gives the keys free of what summaries stood for', async () => {
     said.map(({ content }) => content),
   )
   expect((await store.append('s', said)).messages.map(({ position }) => position)).toEqual([4, 5, 6])
-  await store.undoCompaction('s', compactionId!)
+  await store.undoCompaction('s', compactionId!, { both: true })
   expect((await store.append('s', said)).messages.map(({ position }) => position)).toEqual([4, 5, 6])
 })
 
@@ -309,7 +309,8 @@ it('refuses what cannot be', async () => {
     [{ from: () => 'middle' }, 'INVALID_INPUT'],
     [{ from: 'start', append: () => 'x' }, 'INVALID_INPUT'],
     [{ from: { messageId: 'nobody' } }, 'MESSAGE_NOT_FOUND'],
-    [{ from: { messageId: ids[4]! } }, 'STALE_PLAN'],
+    [{ from: () => ({ messageId: ids[4]! }) }, 'STALE_PLAN'],
+    [{ from: 'start', keepCompactions: 1 }, 'INVALID_INPUT'],
     [{ from: 'start', expectedPosition: 4 }, 'POSITION_CONFLICT'],
   ] as const)
     expect([options, await codeOf(store.rewind('s', options as never))]).toEqual([options, code])
@@ -405,7 +406,10 @@ it('shows reasoning again that a tool loop needs which it opens again', async ()
   expect(reasoning(before)).toEqual([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0])
 
   // From "done again" on: the second turn's loop waits for an answer again, the first turn's stays as it is.
-  const { compactionId } = await store.rewind('s', { from: { messageId: messages[9]!.id } })
+  const { compactionId } = await store.rewind('s', {
+    from: { messageId: messages[9]!.id },
+    keepCompactions: true,
+  })
   const after = await store.getEffectiveHistory('s')
   expect(reasoning(after)).toEqual([0, 0, 0, 0, 0, 1, 0, 1, 0])
   expect(after.slice(5).map(({ content }) => content)).toEqual(said.slice(5, 9).map(({ content }) => content))
@@ -426,7 +430,7 @@ it('shows reasoning again that a tool loop needs which it opens again', async ()
   expect(reasoning(await store.getEffectiveHistory('s')).slice(0, 9)).toEqual([0, 1, 0, 0, 0, 1, 0, 1, 0])
   expect((await store.verifySession('s')).findings).toEqual([])
   await store.redoCompaction('s', dropped!.compactions[0]!.id)
-  await store.undoCompaction('s', compactionId!)
+  await store.undoCompaction('s', compactionId!, { both: true })
   expect((await store.getEffectiveHistory('s')).slice(0, 12)).toEqual(before)
   expect((await store.verifySession('s')).findings).toEqual([])
 })

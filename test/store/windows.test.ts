@@ -4,13 +4,13 @@ import { chat, say, units } from '../support/conversation.ts'
 
 const windows = { openai: { 'gpt-4o': 60_000 }, ollama: 8_000 }
 
-it('windows: the session before the store before the registry, and what was learnt when it is lower', async () => {
+it('windows: the session before the store before the package before the registry, and what was learnt when it is lower', async () => {
   await using store = await openStore(':memory:', { contextWindows: windows })
   await store.append('s', [say('user', 'x')])
   const windowOf = async (provider: string, model?: string): Promise<unknown> =>
     (await store.getContextStats('s', provider, model))!.contextWindow
   expect(await windowOf('openai', 'gpt-4o')).toEqual({ tokens: 60_000, source: 'store', entry: 'gpt-4o' })
-  expect(await windowOf('openai', 'gpt-4')).toEqual({ tokens: 8_192, source: 'registry', entry: 'gpt-4' })
+  expect(await windowOf('openai', 'gpt-4')).toEqual({ tokens: 8_192, source: 'package', entry: 'gpt-4' })
   expect(await windowOf('openai')).toEqual({ tokens: 128_000, source: 'registry', entry: '_default' })
   expect(await windowOf('Ollama', 'llama3')).toEqual({ tokens: 8_000, source: 'store', entry: '_default' })
   await store.updateSession('s', { config: { contextWindows: { openai: 50_000 } } })

@@ -464,3 +464,8 @@ describe('little or nothing', () => {
     expect(() => extractiveSummarizer.summarize({ ...request, signal: AbortSignal.abort() })).toThrow()
   })
 })
+
+it('carries on an earlier summary with more facts and reads than a call can have arguments', () => {
+  const previousSummary = `## Key Values\nFacts — ${'id: a1; '.repeat(200_000)}\nRead: ${'`a.ts`, '.repeat(200_000)}`
+  expect(() => summarize([user('go')], { previousSummary })).not.toThrow()
+})

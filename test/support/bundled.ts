@@ -18,8 +18,8 @@ export async function bundle(path: string): Promise<Bundled> {
   const folder = mkdtempSync(join(tmpdir(), 'undertext-bundled-'))
   const root = join(folder, 'build')
   mkdirSync(root)
-  // The bundle finds its packages and the migrations where the source would.
-  for (const name of ['node_modules', 'migrations']) symlinkSync(join(REPOSITORY, name), join(root, name))
+  // The bundle finds its packages where the source would.
+  symlinkSync(join(REPOSITORY, 'node_modules'), join(root, 'node_modules'))
   const script = join(root, 'a', 'b', 'c', 'script.mjs')
   await build({
     entryPoints: [join(REPOSITORY, path)],

@@ -28,7 +28,7 @@ export function compile(...folders: readonly string[]): Compiled {
     for (const file of files.filter((name) => name.endsWith('.ts'))) compileFile(root, join(folder, file))
   }
   writeFileSync(join(root, 'package.json'), '{ "type": "module" }')
-  for (const name of ['node_modules', 'migrations']) symlinkSync(join(REPOSITORY, name), join(root, name))
+  symlinkSync(join(REPOSITORY, 'node_modules'), join(root, 'node_modules'))
   return {
     script: (path) => join(root, path.replace(/\.ts$/, '.js')),
     remove: () => rmSync(root, { recursive: true, force: true }),

@@ -18,7 +18,7 @@ import {
   isVisible,
   type LogCompaction,
   type LogRow,
-  lastUndoneOf,
+  liftedIn,
   projectView,
   redoIn,
   type SessionLog,
@@ -71,6 +71,8 @@ import type {
   StagedWith,
   Storage,
   ToolCallQuery,
+  UndoOutcome,
+  UndoRequest,
   UndoWhileOutcome,
   UndoWhileRequest,
   UsageOutcome,
@@ -86,6 +88,12 @@ type Stored = {
   /** The idempotency key of every row that came with one. */
   keyOf: Map<number, string>
   audit: number
+  /** The last undo of each run as a whole. */
+  runUndos: Map<string, number>
+  /** The compactions in force just before each message was appended, by position. */
+  inForceBefore: Map<number, ReadonlySet<number>>
+  /** The last position of the append that made a preview, by the preview's number. */
+  previewedAt: Map<number, number>
   /** Rewinds that came under an id. */
   operations: Map<string, { digest: string; done: Rewound }>
 }
@@ -161,6 +169,7 @@ export class ModelStorage implements Storage {
       visibleSizes: { text: 0, reasoning: 0, toolCalls: 0, toolResults: 0, media: 0 },
       hidden: { condensed: 0, truncated: 0, byHand: 0 },
       activeCompactions: 0,
+      undoneAutomatic: 0,
       version: 0,
       viewEpoch: 0,
     }
@@ -170,14 +179,19 @@ export class ModelStorage implements Storage {
       facts: new Map(),
       keyOf: new Map(),
       audit: 0,
+      runUndos: new Map(),
+      inForceBefore: new Map(),
+      previewedAt: new Map(),
       operations: new Map(),
     })
     return session
   }
 
-  stageSession({ id, fields, estimator, holder, expiresAt, incarnation }: StagedSession): Session {
+  stageSession({ id, fields, estimator, holder, expiresAt, incarnations }: StagedSession): Session {
     this.createSession(id, fields, estimator)
     const stored = this.#sessions.get(id)!
+    const taken = new Set([...this.#sessions.values()].map(({ session }) => session.incarnation))
+    const incarnation = incarnations?.find((one) => !taken.has(one))
     if (incarnation !== undefined) stored.session = { ...stored.session, incarnation }
     this.#staged.set(id, { holder, expiresAt })
     return this.#counted(stored)
@@ -347,6 +361,8 @@ export class ModelStorage implements Storage {
         pinned: false,
       }
       stored.log = { ...stored.log, rows: [...stored.log.rows, row] }
+      const active = stored.log.compactions.filter(({ status }) => status === 'active')
+      stored.inForceBefore.set(position, new Set(active.map(({ no }) => no)))
       if (message.idempotencyKey !== undefined) {
         stored.keyOf.set(row.key, message.idempotencyKey)
       }
@@ -384,6 +400,7 @@ export class ModelStorage implements Storage {
       ...{ requires: [], undoneWithRun: undefined },
     }
     stored.log = { ...stored.log, compactions: [...stored.log.compactions, compaction] }
+    stored.previewedAt.set(no, this.#counted(stored).messageCount)
     const tokensAfter = indexView(stored.log, this.#estimator, provider).tokens
     const params = { maxBytes: limits.maxBytes, maxLines: limits.maxLines }
     stored.facts.set(id, { trigger, params, tokensBefore, tokensAfter })
@@ -418,7 +435,16 @@ export class ModelStorage implements Storage {
 
   rewind(
     id: string,
-    { from, append, expectedPosition, operation, compactionId, run, provider }: RewindRequest,
+    {
+      from,
+      keepCompactions,
+      append,
+      expectedPosition,
+      operation,
+      compactionId,
+      run,
+      provider,
+    }: RewindRequest,
     previewing?: Previewing,
   ): Rewound {
     this.#open()
@@ -432,7 +458,12 @@ export class ModelStorage implements Storage {
       const hidden =
         stored === undefined
           ? undefined
-          : this.#hideFrom(id, stored, from, expectedPosition, { compactionId, run, provider })
+          : this.#hideFrom(id, stored, from, expectedPosition, {
+              keepCompactions,
+              compactionId,
+              run,
+              provider,
+            })
       const appended: Appended =
         append.length === 0 ? { messages: [] } : this.append(id, append, expectedPosition, previewing)
       const done: Rewound = {
@@ -471,25 +502,29 @@ export class ModelStorage implements Storage {
     stored: Stored,
     from: RewindPoint,
     expected: number | undefined,
-    { compactionId, run, provider }: Pick<RewindRequest, 'compactionId' | 'run' | 'provider'>,
+    {
+      keepCompactions,
+      compactionId,
+      run,
+      provider,
+    }: Pick<RewindRequest, 'keepCompactions' | 'compactionId' | 'run' | 'provider'>,
   ): number | undefined {
     const actual = this.#counted(stored).messageCount
     if (expected !== undefined && expected !== actual)
       throw new UndertextError('POSITION_CONFLICT', { sessionId: id, expected, actual })
     if (from === 'end') return undefined
+    const former = indexView(stored.log, this.#estimator, provider)
+    if (from === 'start' && former.rows.length === 0) return undefined
+    const target =
+      typeof from === 'object' ? stored.log.rows.find((row) => row.id === from.messageId) : undefined
+    if (typeof from === 'object' && target === undefined)
+      throw new UndertextError('MESSAGE_NOT_FOUND', { sessionId: id, messageId: from.messageId })
+    const turned = this.#turnedFor(stored, target, keepCompactions, former)
+    const lifted = liftedIn(stored.log, turned.lifts, turned.restores)
+    stored.log = lifted.log
     const view = indexView(stored.log, this.#estimator, provider)
-    const index = from === 'start' ? 0 : view.rows.findIndex((row) => row.id === from.messageId)
-    if (index === -1) {
-      const { messageId } = from as { messageId: string }
-      if (!stored.log.rows.some((row) => row.id === messageId))
-        throw new UndertextError('MESSAGE_NOT_FOUND', { sessionId: id, messageId })
-      throw new UndertextError('STALE_PLAN', {
-        sessionId: id,
-        why: 'it is not visible',
-        messageIds: [messageId],
-      })
-    }
-    if (index === view.rows.length) return undefined
+    const own = turned.isRow ? view.rows.findIndex((row) => row.id === target!.id) : -1
+    const index = own === -1 ? view.rows.findIndex(({ anchor }) => anchor >= turned.position) : own
     const pointers = pointingBehind(view, index).flatMap(({ row, copies }) =>
       this.#shownParts(stored, row).filter(({ by }) => by.requires.some(({ key }) => copies.includes(key))),
     )
@@ -504,12 +539,17 @@ export class ModelStorage implements Storage {
     const restored = [...pointers, ...thoughts].map(({ row, part, saved, preview }) =>
       restoredPart(row, part, saved, preview),
     )
-    const plan = planRewind(view, index, restored)
+    const plan = planRewind(view, index, restored, keepCompactions)
     const no = this.#nextNo++
-    const tokensBefore = view.tokens
+    const tokensBefore = former.tokens
     const compaction: LogCompaction = {
       ...{ no, rank: no, id: compactionId, run: run.runId, kind: 'manual', status: 'active' },
-      coverage: coverageOf(view, plan, undefined),
+      coverage: {
+        ...coverageOf(view, plan, undefined),
+        ...(lifted.lifts.length > 0 && { lifts: lifted.lifts }),
+        ...(lifted.restores.length > 0 && { restores: lifted.restores }),
+      },
+      turned: { lifted: lifted.lifts, restored: lifted.restores },
       replacements: restored.map(({ row, part, text, original }) => ({
         ...{ key: row.key, part },
         text: original === true ? null : text,
@@ -530,6 +570,36 @@ export class ModelStorage implements Storage {
     })
     this.#moved(stored)
     return plan.hide.length
+  }
+
+  /** Where a rewind goes back to, and what it turns for that: by the sets that were in force, remembered at every append. */
+  #turnedFor(
+    { log, inForceBefore, previewedAt }: Stored,
+    target: LogRow | undefined,
+    keeps: boolean,
+    former: View,
+  ) {
+    const active = log.compactions.filter(({ status }) => status === 'active')
+    const isRow = keeps && target?.position === undefined && former.rows.some(({ id }) => id === target?.id)
+    const position = isRow
+      ? target!.anchor + 1
+      : target === undefined
+        ? 1
+        : Math.min(...standsFor(log, target))
+    if (keeps) {
+      const reaches = (one: LogCompaction): boolean =>
+        log.rows.some(
+          (row) =>
+            row.anchor >= position &&
+            (holdsRow(one.coverage.hidden, row) || one.replacements.some(({ key }) => key === row.key)),
+        )
+      const lifts = active.filter((one) => one.kind !== 'preview' && reaches(one))
+      return { position, isRow, lifts, restores: [] }
+    }
+    const then = inForceBefore.get(position) ?? new Set()
+    const lifts = active.filter((one) => !then.has(one.no) && (previewedAt.get(one.no) ?? 0) < position)
+    const restores = log.compactions.filter(({ no, status }) => status === 'undone' && then.has(no))
+    return { position, isRow, lifts, restores }
   }
 
   /** What a row shows instead of parts: the text, who shows it, and the preview beneath. */
@@ -887,6 +957,9 @@ export class ModelStorage implements Storage {
         view = applied.after
       }
       if (run.steps.length > 0) this.#moved(stored)
+      const isUsers = run.trigger !== 'import' && run.trigger !== 'provider'
+      if (isUsers && run.steps.some(({ plan }) => plan.kind !== 'manual'))
+        stored.session = { ...stored.session, undoneAutomatic: 0 }
     } catch (error) {
       stored.log = before
       throw error
@@ -913,13 +986,43 @@ export class ModelStorage implements Storage {
 
   noteAnswer(): void {}
 
-  undo(id: string, target: string, { cascade }: { cascade: boolean }): ReturnType<Storage['undo']> {
+  undo(id: string, target: string, { cascade, both }: UndoRequest): ReturnType<Storage['undo']> {
     const stored = this.#require(id)
     const { targets, isRun } = this.#targets(id, stored, target)
-    const { log, taken } = undoIn(id, stored.log, targets, cascade, isRun ? ++stored.audit : undefined)
+    const { log, taken, turnedWith } = undoIn(
+      id,
+      stored.log,
+      targets,
+      cascade,
+      isRun ? ++stored.audit : undefined,
+    )
+    if (!both) this.#refuseMoved(id, log, taken)
     stored.log = log
+    this.#holdBack(stored, taken, 1)
+    if (isRun && taken.length > 0) stored.runUndos.set(target, stored.audit)
     if (taken.length > 0) this.#moved(stored)
-    return outcome(taken)
+    return outcome(taken, turnedWith)
+  }
+
+  #holdBack(stored: Stored, taken: readonly LogCompaction[], sign: 1 | -1): void {
+    const automatic = taken.filter(({ id, kind }) => {
+      const trigger = stored.facts.get(id)?.trigger
+      return (trigger === 'auto' || trigger === 'overflow') && kind !== 'preview'
+    })
+    const undoneAutomatic = Math.max(0, stored.session.undoneAutomatic + sign * automatic.length)
+    stored.session = { ...stored.session, undoneAutomatic }
+  }
+
+  /** After a rewind nothing of the view stood behind the last row it hid. */
+  #refuseMoved(id: string, log: SessionLog, taken: readonly LogCompaction[]): void {
+    const rows = projectView(log).map(({ row }) => row)
+    for (const { id: compactionId, coverage } of taken.filter((one) => one.coverage.rewinds === true)) {
+      const { positions, inserted } = coverage.hidden
+      const last = Math.max(...positions.map(([, to]) => to), ...inserted.map(({ anchor }) => anchor))
+      const since = rows.find(({ anchor }) => anchor > last)
+      if (since !== undefined)
+        throw new UndertextError('BRANCH_MOVED', { sessionId: id, compactionId, messageId: since.id })
+    }
   }
 
   undoWhile(id: string, { kinds, provider, model }: UndoWhileRequest, passes: SessionTest): UndoWhileOutcome {
@@ -939,6 +1042,7 @@ export class ModelStorage implements Storage {
       const undone = { ...stored, session: { ...stored.session, viewEpoch: stored.session.viewEpoch + 1 } }
       try {
         undone.log = undoIn(id, stored.log, [compaction], false, undefined).log
+        this.#refuseMoved(id, undone.log, [compaction])
       } catch {
         blocked.push(compactionId)
         continue
@@ -956,19 +1060,21 @@ export class ModelStorage implements Storage {
     return { ...outcome(taken), readings, before, after, refused, blocked }
   }
 
-  redo(id: string, target: string, { cascade }: { cascade: boolean }): ReturnType<Storage['redo']> {
+  redo(id: string, target: string, { cascade }: UndoRequest): ReturnType<Storage['redo']> {
     const stored = this.#require(id)
     const { targets, isRun } = this.#targets(id, stored, target)
-    const { log, taken } = redoIn(
-      id,
-      stored.log,
-      isRun ? lastUndoneOf(targets) : targets,
-      cascade,
-      this.#estimator,
-    )
+    const last = stored.runUndos.get(target)
+    const wanted = isRun
+      ? stored.log.compactions.filter(
+          (one) => last !== undefined && one.undoneWithRun === last && one.status === 'undone',
+        )
+      : targets
+    const { log, taken, turnedWith } = redoIn(id, stored.log, wanted, cascade, this.#estimator)
     stored.log = log
     if (taken.length > 0) this.#moved(stored)
-    return outcome(taken)
+    this.#holdBack(stored, taken, -1)
+    const left = targets.filter((one) => one.status !== 'active' && !taken.some(({ no }) => no === one.no))
+    return outcome(taken, turnedWith, left)
   }
 
   compactions(id: string, query: { run?: string | undefined; id?: string | undefined }): Compaction[] {
@@ -986,7 +1092,7 @@ export class ModelStorage implements Storage {
             runId: one.run,
             kind: one.kind,
             status: one.status,
-            coverage: one.coverage,
+            ...this.#coverageOf(log, one),
             rowsHidden: outcome([one]).rows,
             partsReplaced: one.replacements.length,
             replaced: placesOf(log, one.replacements)
@@ -1001,6 +1107,16 @@ export class ModelStorage implements Storage {
             ...facts.get(one.id),
           }) as Compaction,
       )
+  }
+
+  #coverageOf(log: SessionLog, { coverage: { lifts, restores, ...coverage } }: LogCompaction) {
+    const idsOf = (numbers: readonly number[]): string[] =>
+      numbers.map((no) => log.compactions.find((one) => one.no === no)!.id)
+    return {
+      coverage,
+      ...(lifts !== undefined && { lifts: idsOf(lifts) }),
+      ...(restores !== undefined && { restores: idsOf(restores) }),
+    }
   }
 
   readings(id: string, provider: string, model: string): Readings {
@@ -1179,13 +1295,14 @@ function ranges(positions: readonly number[]): [number, number][] {
   return merged
 }
 
-function outcome(taken: readonly LogCompaction[]): {
-  changed: boolean
-  compactionIds: string[]
-  rows: number
-  parts: number
-} {
+function outcome(
+  taken: readonly LogCompaction[],
+  turnedWith: readonly LogCompaction[] = [],
+  left: readonly LogCompaction[] = [],
+): UndoOutcome {
   return {
+    ...(turnedWith.length > 0 && { turnedWith: turnedWith.map(({ id }) => id) }),
+    ...(left.length > 0 && { notTurned: left.map(({ id, status }) => ({ compactionId: id, status })) }),
     changed: taken.length > 0,
     compactionIds: taken.map(({ id }) => id),
     rows: taken.reduce(

@@ -1,9 +1,10 @@
+import { createReadStream } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { type HistoryRecord, openStore, type RestoreOptions, type SqliteStore } from '../../src/index.ts'
 import { historyLines } from '../../src/transfer/history-lines.ts'
-import { importFile } from '../../src/transfer.ts'
+import { importFile, importStream } from '../../src/transfer.ts'
 import { folder } from './support/files.ts'
 
 let old: SqliteStore
@@ -54,6 +55,19 @@ it('restores the sessions of a file as they were, and once', async () => {
     { status: 'unchanged', messages: 0, existing: 6, compactions: { applied: 0, known: 1 } },
     { status: 'unchanged', messages: 0, existing: 4 },
   ])
+})
+
+it('restores them for the owner that is given, whoever the file says, from a file and from a stream', async () => {
+  await talk('a', 2)
+  await old.updateSession('a', { owner: 'ann' })
+  const path = await exported('a')
+  await importFile(store, path, { owner: 'bob' })
+  await importStream(store, createReadStream(path), { owner: 'cid', session: 'b' })
+  await importFile(store, path, { session: 'c' })
+  const owners = (await store.listSessions()).map(({ id, owner }) => `${id} ${owner}`)
+  expect(owners.toSorted()).toEqual(['a bob', 'b cid', 'c ann'])
+  const again = await importFile(store, path, { owner: 'bob' })
+  expect(again.conversations).toMatchObject([{ status: 'unchanged' }])
 })
 
 it('restores the others where one is bad, and says where', async () => {

@@ -1,6 +1,12 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { type JsonLine, type Line, readJsonLines, readLines } from '../../src/transfer/lines.ts'
+import {
+  type JsonLine,
+  type Line,
+  readFilledLines,
+  readJsonLines,
+  readLines,
+} from '../../src/transfer/lines.ts'
 import { all, chunked } from './support/chunked.ts'
 
 const linesOf = (text: string | Uint8Array, sizes?: readonly number[], max?: number): Promise<Line[]> =>
@@ -86,5 +92,14 @@ it('reads a last line without an end that is whole', async () => {
   expect(await jsonOf('1\n{"a":2}')).toEqual([
     { line: 1, value: 1 },
     { line: 2, value: { a: 2 } },
+  ])
+})
+
+it('passes over blank lines without telling them, and counts them', async () => {
+  const blank = ' \r\n\t\n\n'.repeat(100_000)
+  const told = await all(readFilledLines(chunked(`${blank}a\n${blank}b`, [65_536])))
+  expect(told).toEqual([
+    { number: 300_001, ended: true, text: 'a' },
+    { number: 600_002, ended: false, text: 'b' },
   ])
 })

@@ -130,3 +130,17 @@ function outsideOfCode(markdown: string): { readonly words: readonly string[]; r
   }
   return { words, isClosed: open === undefined }
 }
+
+it('writes the margin of code no wider than a list can be deep, however far in its fence stands', () => {
+  const lines = 1_000
+  const inList = `${'- '.repeat(2_000)}\`\`\`\n${'x\n'.repeat(lines)}\`\`\``
+  const indented = `${' '.repeat(4_000)}\`\`\`\n${'x\n'.repeat(lines)}\`\`\``
+  // With the margin of the fence each of the lines would have 4,000 columns.
+  for (const text of [inList, indented])
+    expect(messageMarkdown(text).length).toBeLessThan(4_000 + 100 * lines)
+})
+
+it('takes runs of backticks for code where the next run of their length ends it, and for text elsewhere', () => {
+  expect(messageMarkdown('`a ``b` c`` d```')).toBe('`a ``b` c`` d```')
+  expect(messageMarkdown('`<a> ``b` <c>`` d')).toBe('<code>&lt;a&gt; &#96;&#96;b</code> &lt;c>`` d')
+})

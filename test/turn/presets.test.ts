@@ -1,6 +1,13 @@
 import { expect, it } from 'vitest'
-import { openStore, type Summarizer, type SummaryRequest } from '../../src/index.ts'
-import { chat, say } from '../support/conversation.ts'
+import {
+  openStore,
+  PRESET_NAMES,
+  type Settings,
+  type Summarizer,
+  type SummaryRequest,
+} from '../../src/index.ts'
+import { saying } from '../plain/support.ts'
+import { call, chat, result, say, units } from '../support/conversation.ts'
 
 const S = 's'
 
@@ -59,3 +66,128 @@ it('S4-U06 a summarizer that fails leaves the window of the newest, and the even
   expect(await store.getMessages(S)).toHaveLength(101)
   expect(ends).toMatchObject([{ phase: 'completed', failedSummaries: 1, fallback: 'sliding_window' }])
 })
+
+it.each(PRESET_NAMES)(
+  'S4-16 S4-22 with enable_auto_summarize = false the preset %s hides nothing by itself, and everything when it is asked',
+  async (preset) => {
+    const summarizer = saying('They talked at length.')
+    const config = { preset, summarizer, contextWindowTarget: 32_000 }
+    const off: Settings = { memory: { context: { enable_auto_summarize: false } } } as Settings
+    await using store = await openStore(':memory:', { env: false, config: { ...config, ...off } })
+    await store.append(S, [
+      say('user', 'run it'),
+      call('c', 'run'),
+      result('c', 'a line\n'.repeat(9_000)),
+      say('assistant', 'done'),
+    ])
+    await store.append(S, chat(40, 250))
+    const whole = await store.getEffectiveHistory(S)
+    expect((await store.getContextStats(S))!.shouldCompact).toBe(true)
+    expect((await store.beforeTurn(S)).compacted).toBe(false)
+    expect((await store.afterTurn(S)).compacted).toBe(false)
+    expect((await store.compactSession(S, { trigger: 'auto' }))!.compacted).toBe(false)
+    await expect(store.prepareRequest(S)).rejects.toMatchObject({ code: 'CONTEXT_BUDGET_EXCEEDED' })
+    expect(await store.whenIdle(S)).toBe(true)
+    expect(await store.getEffectiveHistory(S)).toEqual(whole)
+    expect(await store.listCompactions(S)).toEqual([])
+    expect(summarizer.asked).toEqual([])
+
+    await store.compactInBackground(S)
+    await store.whenIdle(S)
+    const made = await store.listCompactions(S)
+    expect(made.length).toBeGreaterThan(0)
+    await store.undoCompaction(S, made[0]!.runId)
+    expect((await store.compactSession(S))!.compacted).toBe(true)
+  },
+)
+
+it('S4-22 with auto said beside it a full session is shortened by itself, without a summary', async () => {
+  const summarizer = saying('They talked at length.')
+  const config: Settings = { preset: 'nca', summarizer, enableAutoSummarize: false, auto: true }
+  await using store = await openStore(':memory:', { env: false, config })
+  await store.append(S, chat(50, 250))
+  expect((await store.afterTurn(S)).compacted).toBe(true)
+  expect(summarizer.asked).toEqual([])
+  await store.createSession({ id: 'quiet', config: { auto: false } })
+  expect((await store.getConfig('quiet')).sources.auto).toBe('session')
+})
+
+/** Calls with outputs of so many units each. */
+function outputs(count: number, size: number) {
+  return Array.from({ length: count }, (_, at) => [
+    call(`c${at}`, 'run'),
+    result(`c${at}`, units(size)),
+  ]).flat()
+}
+
+it('S2-030 S2-031 pruning that suffices is all there is: no model, nothing hidden, in each of the ways a run starts', async () => {
+  const summarizer = saying('They talked at length.')
+  const config = {
+    summarizer,
+    estimator: 'neurolink',
+    contextWindows: { openai: 100_000 },
+    background: false,
+  }
+  for (const preset of ['default', 'neurolink'] as const) {
+    await using store = await openStore(':memory:', { env: false, config: { ...config, preset } })
+    const runs = {
+      // 65,000 are available. 15 outputs of 4,600 tokens: by default four stay (16,250 are protected), of 26,000 that are the target; with
+      // neurolink nine (40,000), of 52,000.
+      before: async () => (await store.beforeTurn('before')).run,
+      after: async () => (await store.afterTurn('after')).run,
+      asked: () => store.compactSession('asked'),
+      prepared: async () => (await store.prepareRequest('prepared')).run,
+      job: async () => {
+        await store.compactInBackground('job')
+        await store.whenIdle('job')
+        return { stagesUsed: (await store.listCompactions('job')).map(({ kind }) => kind) }
+      },
+    }
+    for (const [id, run] of Object.entries(runs)) {
+      await store.append(id, [say('user', 'go'), ...outputs(15, 4_000), say('assistant', 'done')])
+      expect((await run())!.stagesUsed).toEqual(['prune'])
+      expect(await store.getEffectiveHistory(id)).toHaveLength(32)
+      expect((await store.getContextStats(id))!.shouldCompact).toBe(false)
+    }
+  }
+  expect(summarizer.asked).toEqual([])
+})
+
+it.each([
+  ['prune', [say('user', 'go'), ...outputs(15, 4_000)], ['prune']],
+  [
+    'deduplicate',
+    // Nine of twelve are protected, and three save less than 20,000 tokens.
+    [
+      say('user', 'go'),
+      ...Array.from({ length: 12 }, (_, at) => [
+        call(`r${at}`, 'read_file', { path: 'a.ts' }),
+        result(`r${at}`, units(4_000)),
+      ]).flat(),
+    ],
+    ['deduplicate'],
+  ],
+  ['summarize', chat(50, 500), ['condense']],
+  ['truncate', chat(50, 500), ['truncate']],
+  ['cut', [say('user', units(60_000)), say('assistant', 'done')], ['cut']],
+] as const)(
+  'S2-034 the exit of the flow chart behind %s is under 80 percent, and no later stage is tried',
+  async (exit, messages, kinds) => {
+    const summarizer = saying('They talked at length.')
+    const config: Settings = {
+      preset: 'neurolink',
+      summarizer,
+      contextWindows: { openai: 100_000 },
+      ...(exit === 'truncate' && { enableSummarize: false }),
+    }
+    await using store = await openStore(':memory:', { env: false, config })
+    await store.append(S, messages)
+    expect((await store.getContextStats(S))!.usageRatio).toBeGreaterThanOrEqual(0.8)
+    await store.beforeTurn(S)
+    expect((await store.listCompactions(S)).map(({ kind }) => kind)).toEqual(kinds)
+    expect(summarizer.asked).toHaveLength(exit === 'summarize' ? 1 : 0)
+    const { usageRatio } = (await store.getContextStats(S))!
+    // What is cut is cut to what fits.
+    expect(usageRatio).toBeLessThanOrEqual(exit === 'cut' ? 1 : 0.8)
+  },
+)

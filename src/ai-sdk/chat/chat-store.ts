@@ -33,7 +33,8 @@ export type ChatStore<UI_MESSAGE extends UIMessageLike = SdkUIMessage> = {
   create(session?: SessionInput): Promise<string>
   /**
    * The chat as people see it, validated by the AI SDK: everything that was said, also where it was compacted for models; without what was
-   * taken back (answers made anew, edited messages). Throws `SESSION_NOT_FOUND`, `AI_SDK_UNAVAILABLE` and the AI SDK's own errors.
+   * taken back (answers made anew, edited messages). Throws `SESSION_NOT_FOUND`, `AI_SDK_UNAVAILABLE`, and `INVALID_INPUT`
+   * for what the AI SDK refuses.
    */
   load(chatId: string, options?: LoadOptions): Promise<UI_MESSAGE[]>
   /**
@@ -46,9 +47,12 @@ export type ChatStore<UI_MESSAGE extends UIMessageLike = SdkUIMessage> = {
    * answers what the model is to be sent, compacted when that is due, and what stores the answer. The body `useChat` posts can be passed as
    * it is; who may write to the chat is the application's business.
    *
-   * Throws `INVALID_INPUT`, `MESSAGE_NOT_FOUND`, what `prepareRequest` throws, and the AI SDK's own errors of a message that is none.
+   * Throws `INVALID_INPUT`, `MESSAGE_NOT_FOUND`, what `prepareRequest` throws.
    */
-  resume(request: unknown, options?: TurnOptions): Promise<ChatTurn<UI_MESSAGE>>
+  resume<const MODEL extends TurnOptions['model'] = undefined>(
+    request: unknown,
+    options?: Omit<TurnOptions, 'model'> & { readonly model?: MODEL },
+  ): Promise<ChatTurn<UI_MESSAGE, MODEL>>
 }
 
 /**
@@ -72,7 +76,7 @@ export function chatStore<UI_MESSAGE extends UIMessageLike = SdkUIMessage>(
       const validation = { ...defaults, ...check(loadSchema, given, 'load') }
       const { standing } = await readChat(store, id, validation.tools)
       const messages = standing.map(({ message }) => message)
-      await validated(messages, validation)
+      await validated(messages, validation, 'load')
       return messages as unknown as UI_MESSAGE[]
     },
     async save(input) {
@@ -82,10 +86,11 @@ export function chatStore<UI_MESSAGE extends UIMessageLike = SdkUIMessage>(
       const given = givenMessages(input.messages)
       return changeChat(store, chatId, ({ standing }) => targetOf(chatId, standing, given, how), actor)
     },
-    async resume(request, given = {}) {
+    async resume<MODEL>(request: unknown, given: object = {}) {
       if (!isObject(request)) throw invalid('resume: must be given the body of a request')
       const chatId = check(nameSchema, request.id, 'resume: request.id')
-      return beginTurn(setting, chatId, request as ChatRequest, given)
+      const turn = await beginTurn<UI_MESSAGE>(setting, chatId, request as ChatRequest, given)
+      return turn as ChatTurn<UI_MESSAGE, MODEL>
     },
   }
 }

@@ -1,4 +1,3 @@
-import { invalid } from '../../core/check.ts'
 import { type NewMessage, partsOf, type StoredMessage } from '../../core/message.ts'
 import { isUndertextError } from '../../errors.ts'
 import { unlessUnknown } from '../../store/unless-unknown.ts'
@@ -14,11 +13,15 @@ export type ChatStorage = Pick<
   | 'append'
   | 'createSession'
   | 'getMessages'
+  | 'getSession'
   | 'hideMessages'
   | 'listCompactions'
   | 'prepareRequest'
+  | 'recordUsage'
   | 'rewind'
   | 'undoCompaction'
+  | 'updateSession'
+  | 'withOverflowRecovery'
 >
 
 /** Why a rewind of a chat was made, as the audit tells it. */
@@ -143,9 +146,9 @@ async function commit(
     const { messages } = await store.append(chatId, append, { expectedPosition: position })
     return { rowsAppended: messages.length, rowsHidden: 0, lastRowId: messages.at(-1)!.id }
   }
-  await uncover(store, chatId, first, actor)
   const { messages, rowsHidden, compactionId } = await store.rewind(chatId, {
     from: { messageId: first.id },
+    keepCompactions: true,
     ...(append.length > 0 && { append }),
     expectedPosition: position,
     reason: WENT_ON,
@@ -159,24 +162,4 @@ async function commit(
     ...(compactionId !== undefined && { compactionId }),
     ...(last !== undefined && { lastRowId: last }),
   }
-}
-
-/**
- * A row that a summary or a truncation stands for is shown again, so that the chat can go on from it: otherwise the summary would tell of
- * what was taken back. Room is made again when it is due.
- */
-async function uncover(
-  store: ChatStorage,
-  chatId: string,
-  row: StoredMessage,
-  actor: string | undefined,
-): Promise<void> {
-  const compaction = row.condenseParent ?? row.truncationParent
-  if (compaction === undefined) return
-  await store.undoCompaction(chatId, compaction, { cascade: true, ...(actor !== undefined && { actor }) })
-  const rows = await store.getMessages(chatId, { after: row.position! - 1, limit: 1 })
-  const now = rows.find(({ id }) => id === row.id)
-  if (now === undefined) throw invalid('chat: a message of it is gone')
-  const by = now.condenseParent ?? now.truncationParent
-  if (now.hidden && by !== compaction) await uncover(store, chatId, now, actor)
 }

@@ -68,6 +68,8 @@ export const turnSchema = z.strictObject({
   system: z.string().optional(),
   maxOutputTokens: z.int().nonnegative().optional(),
   signal: z.instanceof(AbortSignal).optional(),
+  /** Whose chat it is, where it has no owner yet. */
+  owner: nameSchema.optional(),
   /** Further options of `prepareRequest`. */
   request: z
     .custom<TurnRequestOptions>(isObject, 'must be an object')

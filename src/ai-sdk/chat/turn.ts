@@ -4,11 +4,12 @@ import { isObject } from '../../core/json.ts'
 import { type Message, partsOf } from '../../core/message.ts'
 import { isUndertextError } from '../../errors.ts'
 import type { PreparedRequest } from '../../request/prepared.ts'
+import { unlessUnknown } from '../../store/unless-unknown.ts'
 import { keptPartTo } from '../model-media.ts'
 import type { SdkModelMessage } from '../model-types.ts'
 import { AI_SDK } from '../options.ts'
 import { namesOf } from '../provider-names.ts'
-import { type SdkVersion, versionOf } from '../sdk-types.ts'
+import { type SdkModel, type SdkVersion, versionOf } from '../sdk-types.ts'
 import { CAME_LATE } from '../taken-back.ts'
 import type { UIMessageLike } from '../ui-types.ts'
 import { askedIn, type ChatRequest, messageIn, targetOfRequest } from './asked.ts'
@@ -16,6 +17,7 @@ import { type ChatStorage, changeChat, readChat, type SaveResult } from './log.t
 import { withModelOutputs } from './model-outputs.ts'
 import { type LoadOptions, type TurnOptions, turnSchema } from './options.ts'
 import { promptOf } from './prompt-of.ts'
+import { recoveringModel } from './recovering-model.ts'
 import type { Wanted } from './target.ts'
 import { validated } from './validation.ts'
 import { type Given, givenAt, isKnown, type Standing } from './versions.ts'
@@ -24,10 +26,15 @@ import { type Given, givenAt, isKnown, type Standing } from './versions.ts'
 export type AnswerEnd = { readonly responseMessage: UIMessageLike }
 
 /** A turn of a chat: what is to be sent to the model, and what `toUIMessageStreamResponse` is to be told. */
-export type ChatTurn<UI_MESSAGE> = {
+export type ChatTurn<UI_MESSAGE, MODEL = TurnOptions['model']> = {
   readonly chatId: string
   /** For `streamText`: the view, made ready for the provider. */
   readonly messages: SdkModelMessage[]
+  /**
+   * For `streamText`: the model that `resume` was given, which now sends a request that overflows again, shorter, and records the usage of
+   * each call. A name is handed back as it is.
+   */
+  readonly model: MODEL
   /** For `streamText`: the system prompt, with what was added to it; absent when there is none. */
   readonly system?: string
   /** For `streamText`: keeps the middleware `undertext` from storing the same. */
@@ -65,7 +72,7 @@ export async function beginTurn<UI_MESSAGE extends UIMessageLike>(
   const { store, defaults, actor } = setting
   const validation: LoadOptions = { ...defaults, ...validationIn(options) }
   const message = messageIn(request)
-  if (message !== undefined) await validated([message], validation)
+  if (message !== undefined) await validated([message], validation, 'resume')
   const asked = askedIn(request)
   const saved = await changeChat(
     store,
@@ -77,6 +84,7 @@ export async function beginTurn<UI_MESSAGE extends UIMessageLike>(
       await validated(
         brought.map((one) => one.message),
         validation,
+        'resume',
       )
       return target
     },
@@ -85,7 +93,7 @@ export async function beginTurn<UI_MESSAGE extends UIMessageLike>(
   const { standing } = await readChat(store, chatId, validation.tools)
   const names = namesIn(options)
   const hasAnswers = isAnsweredRequest(standing.at(-1)?.rows ?? [])
-  const prepared = await store.prepareRequest(chatId, {
+  const preparation = {
     ...options.request,
     ...(names.provider !== undefined && { provider: names.provider }),
     ...(names.model !== undefined && { model: names.model }),
@@ -94,8 +102,10 @@ export async function beginTurn<UI_MESSAGE extends UIMessageLike>(
     ...(options.signal !== undefined && { signal: options.signal }),
     alsoReads: [AI_SDK],
     // A call that was allowed has no result yet: the AI SDK runs it now.
-    ...(hasAnswers && { pendingCalls: 'keep' }),
-  })
+    ...(hasAnswers && { pendingCalls: 'keep' as const }),
+  }
+  await noteSession(setting, chatId, names, options.owner)
+  const prepared = await store.prepareRequest(chatId, preparation)
   const end = endOf(setting, chatId, saved, asked.isAnew)
   const { system, messages } = promptOf(prepared, names.version)
   return {
@@ -105,6 +115,9 @@ export async function beginTurn<UI_MESSAGE extends UIMessageLike>(
       standing.map((one) => one.message),
       validation.tools,
     ),
+    model: isModel(options.model)
+      ? recoveringModel(options.model, { store, chatId, options: preparation, messages: messages.length })
+      : options.model,
     ...(system !== undefined && { system }),
     providerOptions: { undertext: { skip: true } },
     originalMessages: standing.map((one) => one.message) as unknown as UI_MESSAGE[],
@@ -137,6 +150,27 @@ function namesIn({ model, provider, version }: TurnOptions): {
   return { provider: provider ?? names.provider, model: names.model, version: version ?? own }
 }
 
+function isModel(model: unknown): model is SdkModel {
+  return isObject(model) && typeof model.doStream === 'function'
+}
+
+/** A chat without a model is of the first one that is asked, and one without an owner of the first that is named. */
+async function noteSession(
+  { store }: TurnSetting,
+  chatId: string,
+  { provider, model }: { readonly provider?: string | undefined; readonly model?: string | undefined },
+  owner: string | undefined,
+): Promise<void> {
+  const session = await unlessUnknown(store.getSession(chatId))
+  if (session === undefined) return
+  const isNewModel = provider !== undefined && session.provider === undefined
+  const change = {
+    ...(isNewModel && { provider, ...(model !== undefined && { model }) }),
+    ...(owner !== undefined && session.owner === undefined && { owner }),
+  }
+  if (Object.keys(change).length > 0) await store.updateSession(chatId, change)
+}
+
 /** Whether a chat ends with answers to requests for approval whose calls have no results yet. */
 function isAnsweredRequest(rows: readonly Message[]): boolean {
   const last = rows.at(-1)
@@ -162,7 +196,10 @@ function endOf(
       // Nothing came in place of the answer that was to be made anew: it stands again.
       const { compactionId, rowsAppended } = began
       if (isAnew && compactionId !== undefined && rowsAppended === 0)
-        await store.undoCompaction(chatId, compactionId, actor === undefined ? {} : { actor })
+        await store.undoCompaction(chatId, compactionId, {
+          both: true,
+          ...(actor !== undefined && { actor }),
+        })
       return
     }
     const answer = givenAt(responseMessage, 'responseMessage')

@@ -75,7 +75,7 @@ async function openFor(
 
 async function sessionsOf(store: SqliteStore, beginning: string): Promise<Candidate[]> {
   const found: Candidate[] = []
-  for await (const { id, title = '' } of allSessions(store)) {
+  for await (const { id, title = '' } of allSessions(store, { search: beginning || undefined })) {
     if (id.startsWith(beginning) && isPlain(id)) found.push({ value: id, about: title })
     if (found.length === MOST) break
   }

@@ -26,6 +26,10 @@ export async function purge(
   })
   if (context.json) context.printJson({ session, ...removed })
   else write(context, session, removed)
+  if (removed.filesCleared === false)
+    context.err.write(
+      `${context.style.yellow('Parts of it may still be readable in the files: another program has the store open. They are cleared with the next change, or when the store is opened again.')}\n`,
+    )
   return EXIT.done
 }
 

@@ -31,21 +31,17 @@ async function select(
   { owner, archived = false, search, limit, after }: SessionsOptions,
 ): Promise<{ readonly found: readonly Listed[]; readonly more: boolean }> {
   const behind = after === undefined ? undefined : await context.session(store, after)
-  const text = search?.toLowerCase()
   const found: Listed[] = []
-  let isPast = behind === undefined
-  for await (const session of allSessions(store, { archived, ...(owner !== undefined && { owner }) })) {
-    const isWanted = isPast && (text === undefined || holds(session, text))
-    if (session.id === behind) isPast = true
-    if (!isWanted) continue
+  for await (const session of allSessions(store, {
+    archived,
+    owner,
+    search: search || undefined,
+    after: behind,
+  })) {
     if (found.length === limit) return { found, more: true }
     found.push({ ...session, tokens: await tokensOf(store, session) })
   }
   return { found, more: false }
-}
-
-function holds({ id, title = '' }: Session, text: string): boolean {
-  return id.toLowerCase().includes(text) || title.toLowerCase().includes(text)
 }
 
 async function tokensOf(store: SqliteStore, { id, messageCount }: Session): Promise<number> {

@@ -93,6 +93,7 @@ function jsonOf({ stats, breakdown, free, target, due }: RequestFigures) {
     usageRatio: stats.usageRatio,
     fits: stats.withinBudget,
     compactionDue: stats.shouldCompact,
+    compactionHeldBack: stats.heldBack === true,
     threshold: stats.threshold,
     dueAt: due,
     target,

@@ -1,5 +1,5 @@
 import type { SqliteStore } from '../../open.ts'
-import type { Compaction } from '../../storage/storage.ts'
+import type { Compaction, UndoOutcome } from '../../storage/storage.ts'
 import type { Context } from '../command.ts'
 import { EXIT } from '../exit-codes.ts'
 import { kindName, workOf } from '../log/compaction-words.ts'
@@ -7,7 +7,13 @@ import { count, counted } from '../output/figures.ts'
 import { paragraph } from '../output/layout.ts'
 import { safeLine } from '../output/safe-text.ts'
 
-export type UndoOptions = { readonly cascade?: boolean; readonly reason?: string; readonly actor?: string }
+export type UndoOptions = {
+  readonly cascade?: boolean
+  /** Of an undo only. */
+  readonly both?: boolean
+  readonly reason?: string
+  readonly actor?: string
+}
 
 /** Undoes or redoes, and shows what came of it. */
 export async function undoOrRedo(
@@ -15,25 +21,24 @@ export async function undoOrRedo(
   verb: 'undo' | 'redo',
   givenSession: string,
   givenId: string,
-  { cascade = false, reason, actor }: UndoOptions,
+  { cascade = false, both = false, reason, actor }: UndoOptions,
 ): Promise<number> {
   const store = await context.open('change')
   const session = await context.session(store, givenSession)
   const id = await context.compaction(store, session, givenId)
   const options = { cascade, ...(reason !== undefined && { reason }), ...(actor !== undefined && { actor }) }
   const before = await figuresOf(store, session)
-  const { changed, compactionIds, rows, parts } =
+  const outcome =
     verb === 'undo'
-      ? await store.undoCompaction(session, id, options)
+      ? await store.undoCompaction(session, id, { ...options, both })
       : await store.redoCompaction(session, id, options)
   const after = await figuresOf(store, session)
-  const compactions = await namedIn(store, session, compactionIds)
-  if (context.json)
-    context.printJson({ session, changed, compactions: compactionIds, rows, parts, before, after })
-  else {
-    const undone = changed ? [] : await undoneOf(store, session, id)
-    write(context, verb, { changed, compactions, undone }, before, after)
-  }
+  const { changed, compactionIds, rows, parts, turnedWith = [], notTurned = [] } = outcome
+  const named = await namedIn(store, session, [...compactionIds, ...turnedWith])
+  if (context.json) {
+    const turned = { compactions: compactionIds, turnedWith, notTurned }
+    context.printJson({ session, changed, ...turned, rows, parts, before, after })
+  } else write(context, verb, outcome, named, before, after)
   return EXIT.done
 }
 
@@ -44,49 +49,55 @@ async function figuresOf(store: SqliteStore, session: string): Promise<Figures> 
   return { visible: stats?.messageCount ?? 0, tokens: stats?.estimatedInputTokens ?? 0 }
 }
 
-type Outcome = {
-  readonly changed: boolean
-  readonly compactions: readonly Compaction[]
-  /** Where nothing was changed: members of the run that are out of force. */
-  readonly undone: readonly string[]
-}
-
-async function undoneOf(store: SqliteStore, session: string, run: string): Promise<string[]> {
-  const members = await store.listCompactions(session, { runId: run })
-  return members.filter(({ status }) => status === 'undone').map(({ id }) => id)
-}
-
-/** In the order in which it happened. */
-async function namedIn(store: SqliteStore, session: string, ids: readonly string[]): Promise<Compaction[]> {
-  const byId = new Map((await store.listCompactions(session)).map((one) => [one.id, one] as const))
-  return ids.flatMap((id) => byId.get(id) ?? [])
+/** Compactions by their ids. */
+async function namedIn(
+  store: SqliteStore,
+  session: string,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, Compaction>> {
+  const found = await Promise.all(ids.map((id) => store.getCompaction(session, id)))
+  return new Map(found.map((one) => [one.id, one] as const))
 }
 
 function write(
   { out, style }: Context,
   verb: 'undo' | 'redo',
-  { changed, compactions, undone }: Outcome,
+  { changed, compactionIds, turnedWith = [], notTurned = [] }: UndoOutcome,
+  named: ReadonlyMap<string, Compaction>,
   before: Figures,
   after: Figures,
 ): void {
+  const left = notTurned.flatMap((one) => paragraph(safeLine(whyNotTurned(verb, one)), out))
   if (!changed) {
-    const lines = paragraph(safeLine(`Nothing to ${verb}: ${whyNothing(verb, undone)}`), out)
-    out.write(`${lines.join('\n')}\n`)
+    const why =
+      left.length > 0 ? [] : [verb === 'undo' ? 'it is out of force already.' : 'it is in force already.']
+    const lines = paragraph(safeLine([`Nothing to ${verb}:`, ...why].join(' ')), out)
+    out.write(`${[...lines, ...left].join('\n')}\n`)
     return
   }
   const done = verb === 'undo' ? 'Undone' : 'Put back'
-  const lines = compactions.flatMap((one) =>
-    paragraph(safeLine(`${done}: ${kindName(one)} ${one.id} (${broughtBy(one, verb)})`), out),
-  )
+  const lines = compactionIds.flatMap((id) => {
+    const one = named.get(id)!
+    return paragraph(safeLine(`${done}: ${kindName(one)} ${id} (${broughtBy(one, verb)})`), out)
+  })
+  const turned = turnedWith.flatMap((id) => {
+    const one = named.get(id)!
+    const state = one.status === 'active' ? 'in force again' : 'out of force again'
+    return paragraph(safeLine(`With the rewind: ${kindName(one)} ${id} is ${state}.`), out)
+  })
   const view = `The view: ${count(before.visible)} → ${counted(after.visible, 'row')}, ${count(before.tokens)} → ${count(after.tokens)} tokens.`
-  out.write(`${[...lines.map((line) => style.green(line)), ...paragraph(view, out)].join('\n')}\n`)
+  const told = [...lines.map((line) => style.green(line)), ...turned, ...left, ...paragraph(view, out)]
+  out.write(`${told.join('\n')}\n`)
 }
 
-/** A run is put back as its last undo took it down; members that went by their own ids come back by them. */
-function whyNothing(verb: 'undo' | 'redo', undone: readonly string[]): string {
-  if (verb === 'undo') return 'it is out of force already.'
-  if (undone.length === 0) return 'it is in force already.'
-  return `of this run these were undone by their own ids, and are put back by them: ${undone.join(', ')}`
+/** A run is put back as its last undo took it down; what never was in force is neither undone nor redone. */
+function whyNotTurned(
+  verb: 'undo' | 'redo',
+  { compactionId, status }: NonNullable<UndoOutcome['notTurned']>[number],
+): string {
+  if (status !== 'undone') return `${compactionId} was never in force (${status}).`
+  if (verb === 'undo') return `${compactionId} is out of force already.`
+  return `${compactionId} was not undone with this run: \`undertext redo\` with its own id, or that of the run or rewind it was undone with, puts it back.`
 }
 
 /** What an undo brought back, or a redo did again. */

@@ -1,5 +1,6 @@
 import { PassThrough } from 'node:stream'
 import { StringDecoder } from 'node:string_decoder'
+import { withoutTrailing } from '../../core/characters.ts'
 
 /** What a terminal wraps around what is pasted, once it was asked to. Source: xterm's control sequences, bracketed paste. */
 const PASTE_BEGINS = '\x1b[200~'
@@ -134,9 +135,7 @@ function beginningOfMark(text: string): number {
 
 /** What was pasted, as the editor takes it: a break at the very end is none, control characters are left out. */
 function asOneLine(pasted: string): string {
-  return pasted
-    .replace(/\r\n|\r/g, '\n')
-    .replace(/\n+$/, '')
+  return withoutTrailing(pasted.replace(/\r\n|\r/g, '\n'), '\n')
     .replaceAll('\n', LINE_BREAK)
     .replaceAll('\t', '  ')
     .replace(/\p{Cc}/gu, '')

@@ -49,6 +49,8 @@ function tellOutcome(
   const what = `${counted(outcome.compactionIds.length, 'compaction')}: ${counted(outcome.rows, 'row')}, ${counted(outcome.parts, 'part')}`
   const line = outcome.changed
     ? `${did}: ${what}. The other way: ${back}`
-    : 'It is so already; nothing was changed.'
+    : outcome.notTurned === undefined
+      ? 'It is so already; nothing was changed.'
+      : `Nothing was changed: ${outcome.notTurned.map(({ compactionId, status }) => `${compactionId} is ${status}`).join(', ')}.`
   reporter.result(command, { target, ...outcome }, [line])
 }

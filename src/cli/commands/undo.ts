@@ -14,9 +14,13 @@ export const undoCommand: CliCommand = {
         .argument('<session>', SESSION)
         .argument('<id>', COMPACTION)
         .description(
-          'Takes a compaction out of force: what it hid shows again, byte for byte, and what it inserted is hidden. The id of a run undoes all of it, and @ is the newest run. Where others in force build on it they are named, and nothing is done (exit 4) unless --cascade says that they go too.',
+          'Takes a compaction out of force: what it hid shows again, byte for byte, and what it inserted is hidden. The id of a run undoes all of it, and @ is the newest run. Where others in force build on it they are named, and nothing is done (exit 4) unless --cascade says that they go too. A rewind after which messages were appended is undone with --both only: the former messages then show before them.',
         )
-        .option('--cascade', 'undo first what builds on it'),
+        .option('--cascade', 'undo first what builds on it')
+        .option(
+          '--both',
+          'undo a rewind although messages were appended after it: the former ones show before them',
+        ),
       examples([
         ['undo @ @', 'the newest run of the newest session'],
         ['undo billing eb16c59c', 'a compaction by the end of its id, as `undertext log` shows it'],
@@ -37,7 +41,7 @@ export const redoCommand: CliCommand = {
         .argument('<session>', SESSION)
         .argument('<id>', COMPACTION)
         .description(
-          'Puts a compaction back in force, or exactly those of a run that its last undo took down: the same rows, the stored summary, no model. Where what it covers is not there to be covered nothing is done (exit 4); --cascade first puts back what it builds on.',
+          'Puts a compaction back in force, or exactly what the last undo of a run took down, members of other runs that went with --cascade included: the same rows, the stored summary, no model. Where what it covers is not there to be covered nothing is done (exit 4); --cascade first puts back what it builds on.',
         )
         .option('--cascade', 'put back first what it builds on'),
       examples([

@@ -3,7 +3,7 @@ import { SETTING_NAMES, type Settings } from '../../config/settings.ts'
 import { openStore } from '../../open.ts'
 import type { Context } from '../command.ts'
 import { failureOf } from '../failure.ts'
-import { type FileFacts, fileFacts } from './store-file.ts'
+import { type FileFacts, fileFacts, sessionsIn } from './store-file.ts'
 import { type Versions, versions } from './versions.ts'
 
 /** Variables beside the settings' own that a run looks at. None of them is a secret. */
@@ -44,7 +44,8 @@ export async function examine(context: Context, version: string, deep: boolean):
   const { location, env } = context
   const found = await versions(version)
   const file = await fileFacts(location.path, deep)
-  const sessions = file.exists ? await countSessions(context).catch(tell) : undefined
+  const opens = file.exists && (await isOpened(context).catch(tell)) === true
+  const sessions = opens ? await sessionsIn(location.path) : undefined
   if (file.error !== undefined && problems.length === 0)
     problems.push({
       code: 'STORE_UNAVAILABLE',
@@ -72,12 +73,9 @@ export async function examine(context: Context, version: string, deep: boolean):
   }
 }
 
-async function countSessions(context: Context): Promise<number> {
-  const { allSessions } = await import('../references.ts')
-  const store = await context.open('read')
-  let count = 0
-  for await (const _ of allSessions(store)) count += 1
-  return count
+async function isOpened(context: Context): Promise<true> {
+  await context.open('read')
+  return true
 }
 
 /** The settings for all sessions. A store in memory reads them as any other does. */

@@ -51,6 +51,23 @@ export async function fileFacts(path: string, deep: boolean): Promise<FileFacts>
   }
 }
 
+/** How many sessions a store of this version holds. Both counts read an index, not the sessions. */
+export async function sessionsIn(path: string): Promise<number> {
+  const Driver = await loadDriver()
+  const database = new Driver(path, { readonly: true, fileMustExist: true })
+  try {
+    const row = database
+      .prepare(
+        `select (select count(*) from undertext_sessions)
+           - (select count(*) from undertext_sessions where staged_by is not null) as sessions`,
+      )
+      .get() as { readonly sessions: number }
+    return row.sessions
+  } finally {
+    database.close()
+  }
+}
+
 /** Whether an error of the system says that there is no such file. */
 export function isNothingThere(error: unknown): boolean {
   const { code } = error as NodeJS.ErrnoException

@@ -34,7 +34,9 @@ export async function versions(undertext: string): Promise<Versions> {
   try {
     const Driver = await loadDriver()
     const database = new Driver(':memory:')
-    const sqlite = database.prepare('select sqlite_version()').pluck().get() as string
+    const { sqlite } = database.prepare('select sqlite_version() as sqlite').get() as {
+      readonly sqlite: string
+    }
     database.close()
     return { ...base, sqlite }
   } catch (error) {

@@ -1,5 +1,6 @@
 import { join, resolve } from 'node:path'
 import type { Readable } from 'node:stream'
+import { withoutTrailing } from '../../core/characters.ts'
 import { MAX_NAME_LENGTH } from '../../core/check.ts'
 import type { SqliteStore } from '../../open.ts'
 import { importFile } from '../../transfer/import-file.ts'
@@ -149,7 +150,7 @@ export class ImportRun {
     path: string,
     onProgress: (progress: ImportProgress) => void,
   ): Promise<FileOutcome> {
-    const shown = path === '' ? folder : `${folder.replace(/\/+$/, '')}/${path}`
+    const shown = path === '' ? folder : `${withoutTrailing(folder, '/')}/${path}`
     const name = stemOf(path)
     const isName = name !== '' && name.length <= MAX_NAME_LENGTH && name.isWellFormed()
     return this.#outcomeOf(shown, () =>

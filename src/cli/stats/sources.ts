@@ -30,8 +30,10 @@ export function sourceOfWindow({ contextWindow: { source, entry } }: ContextStat
       return `the session's own table${name}`
     case 'store':
       return `the settings of the store${name}`
+    case 'package':
+      return `the package @pydantic/genai-prices${name}`
     case 'registry':
-      return `the registry of models${name}`
+      return `the founding table of models${name}`
     case 'default':
       return 'nobody knows this model; the default'
   }

@@ -104,6 +104,7 @@ function shareOf(part: number, whole: number): string {
 
 function stateOf({ stats }: RequestFigures): string {
   if (!stats.withinBudget) return 'too large'
+  if (stats.heldBack === true) return 'fits; compaction is held back, since an automatic one was undone'
   return stats.shouldCompact ? 'compaction is due' : 'fits'
 }
 
@@ -142,18 +143,27 @@ function sideBySide({ out, style }: Shown, models: readonly RequestFigures[]): s
 function billed({ out, style }: Shown, { models, summaries }: SessionUsage): string[] {
   const rows = [
     ...models.map(
-      ({ provider, model, requests, inputTokens, cacheReadTokens, cacheCreationTokens, outputTokens }) => [
+      ({
+        provider,
+        model,
+        requests,
+        inputTokens,
+        cacheReadTokens,
+        cacheCreationTokens,
+        outputTokens,
+        cost,
+      }) => [
         model === undefined ? provider : `${provider}/${model}`,
         count(requests),
         count(inputTokens),
         count(cacheReadTokens),
         count(cacheCreationTokens),
         count(outputTokens),
-        '',
+        cost === null ? 'unknown' : money(cost),
       ],
     ),
     ...summaries.models
-      .filter(({ inputTokens, outputTokens, cost }) => inputTokens + outputTokens + cost > 0)
+      .filter(({ inputTokens, outputTokens, cost }) => inputTokens + outputTokens + (cost ?? 0) > 0)
       .map(({ summarizer, model, requests, inputTokens, outputTokens, cost }) => [
         `summaries by ${model ?? summarizer}`,
         count(requests),
@@ -161,7 +171,7 @@ function billed({ out, style }: Shown, { models, summaries }: SessionUsage): str
         '',
         '',
         count(outputTokens),
-        cost === 0 ? '' : money(cost),
+        cost === null ? 'unknown' : cost === 0 ? '' : money(cost),
       ]),
   ]
   if (rows.length === 0) return []

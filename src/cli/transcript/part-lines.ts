@@ -1,3 +1,4 @@
+import { withoutTrailing } from '../../core/characters.ts'
 import { stringifyJson } from '../../core/json.ts'
 import {
   type FilePart,
@@ -67,7 +68,7 @@ function resultPiece(tool: string | undefined, output: ToolResultOutput, fold: b
 
 /** Line breaks at an end say nothing to people. */
 function withoutEnd(text: string): string {
-  return text.replace(/\n+$/, '')
+  return withoutTrailing(text, '\n')
 }
 
 /** The beginning of a long text, and how much is left out. */
@@ -101,5 +102,5 @@ function sizeOf(data: string | Uint8Array): string {
   if (typeof data !== 'string') return bytes(data.byteLength)
   if (/^https?:/i.test(data)) return data
   const base64 = data.startsWith('data:') ? data.slice(data.indexOf(',') + 1) : data
-  return bytes(Math.floor((base64.replace(/=+$/, '').length * 3) / 4))
+  return bytes(Math.floor((withoutTrailing(base64, '=').length * 3) / 4))
 }

@@ -1,9 +1,17 @@
 import { z } from 'zod'
+import { headOf } from '../characters.ts'
 import { check } from '../check.ts'
 import { type Estimator, neurolinkEstimator, tokensOfText } from '../tokens.ts'
+import { byteLength } from '../tool-output/bytes.ts'
 import { DEFAULT_TEXT_ENDING, truncateToTokenBudget } from '../truncate-text.ts'
 import { type AttachedFile, checkFiles, fileName } from './attached-file.ts'
-import { fileBudgetTokens, fileShareShape } from './file-budget.ts'
+import {
+  FILE_FAST_PATH_SIZE,
+  FILE_PREVIEW_CHARS,
+  FILE_PREVIEW_MODE_SIZE,
+  fileBudgetTokens,
+  fileShareShape,
+} from './file-budget.ts'
 
 const parametersSchema = z.strictObject({
   provider: z.string(),
@@ -16,28 +24,26 @@ export type AggregateFileBudgetOptions = NonNullable<z.input<typeof parametersSc
 /** A file that is part of a request: the caller's own, or a copy with less content, marked. */
 export type IncludedFile<F extends AttachedFile> = F & { readonly truncated?: true }
 
-/** What became of the files of a request. Sizes in tokens. */
-export type AggregateFileBudget<F extends AttachedFile> = {
-  /** What to send, in the order given. The same list as `included`. */
-  readonly files: readonly IncludedFile<F>[]
-  readonly included: readonly IncludedFile<F>[]
+/** The files to send, in the order given, with what became of the others. Sizes in tokens. */
+export type AggregateFileBudget<F extends AttachedFile> = readonly IncludedFile<F>[] & {
   /** Left out, in the order given. */
   readonly excluded: readonly F[]
   /** A line for each file that was cut or left out, by name. */
   readonly notices: readonly string[]
   readonly budgetTokens: number
-  /** What the included files take; not more than the budget. */
+  /** What the files to send take; not more than the budget. */
   readonly fileTokens: number
 }
 
 /**
- * The files of one request, limited together: the smallest first, so that most of them survive; the first that
- * fits only in part is cut, and larger ones are left out. Two files of one path are two files.
+ * The files of one request, limited together. Of a file above 5 MB a preview of 2,000 characters is taken. Where all of them are too
+ * large, files below 100 KB stay whole as long as they fit together, and the others are cut in proportion to their sizes; what has
+ * no room is left out. Two files of one path are two files.
  *
  * The budget is floor((available input − used − reserve) × percent), where `maxTokens` are the output tokens
  * asked for, or `options.budgetTokens`. Nothing used and no reserve is the case of a first request.
  *
- * Throws `INVALID_INPUT`. Source: seed 003, checklist S3-304 to S3-307, C-16.
+ * Throws `INVALID_INPUT`. Source: seed 003, checklist S3-298 to S3-300, S3-304 to S3-307.
  */
 export function enforceAggregateFileBudget<F extends AttachedFile>(
   files: readonly F[],
@@ -56,14 +62,12 @@ export function enforceAggregateFileBudget<F extends AttachedFile>(
   const estimator = checked.options?.estimator ?? neurolinkEstimator
   const fitted = fitFiles(files, budgetTokens, provider, estimator)
   const included = fitted.flatMap(({ how, file }) => (how === 'dropped' ? [] : [file]))
-  return {
-    files: included,
-    included,
+  return Object.assign(included, {
     excluded: files.filter((_, index) => fitted[index]?.how === 'dropped'),
     notices: fitted.flatMap((fit, index) => noticeOf(fit, index) ?? []),
     budgetTokens,
     fileTokens: fitted.reduce((sum, { tokens }) => sum + tokens, 0),
-  }
+  })
 }
 
 /** What became of one file. `tokens` is what it takes now, 0 for none of it. */
@@ -74,40 +78,66 @@ export type FittedFile<F extends AttachedFile> = {
   readonly tokens: number
 }
 
-/** Makes files fit together, the smallest first, each in its place. */
+/**
+ * Makes files fit together: previews of the largest, small ones whole, the rest in proportion to their sizes. `isPaid`: a summary, which
+ * stays whole before anything else does.
+ */
 export function fitFiles<F extends AttachedFile>(
   files: readonly F[],
   budgetTokens: number,
   provider: string,
   estimator: Estimator,
+  isPaid: (file: F, index: number) => boolean = () => false,
 ): FittedFile<F>[] {
-  const sizes = files.map(({ content }) => tokensOfText(content, estimator, provider))
-  const smallestFirst = sizes.map((tokens, index) => ({ tokens, index })).sort((a, b) => a.tokens - b.tokens)
-  const fitted: FittedFile<F>[] = []
-  let room = budgetTokens
-  for (const { index, tokens: originalTokens } of smallestFirst) {
-    const file = files[index] as F
-    if (originalTokens <= room) {
-      fitted[index] = { file, how: 'kept', originalTokens, tokens: originalTokens }
-      room -= originalTokens
-      continue
-    }
-    // What is left goes to the first that does not fit; those behind it are as large or larger.
-    fitted[index] = cutFile(file, originalTokens, room, provider, estimator)
-    room = 0
-  }
-  return fitted
+  const tokensOf = (text: string): number => tokensOfText(text, estimator, provider)
+  const drafts = files.map((given, index) => {
+    const originalTokens = tokensOf(given.content)
+    const file = previewed(given)
+    const tokens = file === given ? originalTokens : tokensOf(file.content)
+    return { given, file, originalTokens, tokens, isPaid: isPaid(given, index) }
+  })
+  const shares = sharesOf(drafts, budgetTokens)
+  return drafts.map(({ given, file, originalTokens, tokens }, index): FittedFile<F> => {
+    if (tokens > shares[index]!)
+      return cutFile(given, file, originalTokens, shares[index]!, provider, estimator)
+    return { file, how: file === given ? 'kept' : 'truncated', originalTokens, tokens }
+  })
+}
+
+/** Of a file that is taken as a preview, that. */
+export function previewed<F extends AttachedFile>(file: F): IncludedFile<F> {
+  const { content } = file
+  if (content.length <= FILE_PREVIEW_CHARS || byteLength(content) <= FILE_PREVIEW_MODE_SIZE) return file
+  return { ...file, content: headOf(content, FILE_PREVIEW_CHARS), truncated: true }
+}
+
+type Sized = { readonly given: AttachedFile; readonly tokens: number; readonly isPaid: boolean }
+
+/** The most tokens each file may take. */
+function sharesOf(files: readonly Sized[], budgetTokens: number): number[] {
+  const sumOf = (some: readonly Sized[]): number => some.reduce((sum, { tokens }) => sum + tokens, 0)
+  if (sumOf(files) <= budgetTokens) return files.map(({ tokens }) => tokens)
+  const small = files.filter(({ given }) => byteLength(given.content) < FILE_FAST_PATH_SIZE)
+  const paid = files.filter(({ isPaid }) => isPaid)
+  const fitting = [[...new Set([...paid, ...small])], paid].find((some) => sumOf(some) <= budgetTokens)
+  const whole = new Set(fitting ?? [])
+  const others = files.filter((file) => !whole.has(file))
+  const share = (budgetTokens - sumOf([...whole])) / sumOf(others)
+  return files.map((file) => (whole.has(file) ? file.tokens : Math.floor(file.tokens * share)))
 }
 
 function cutFile<F extends AttachedFile>(
-  file: F,
+  given: F,
+  file: IncludedFile<F>,
   originalTokens: number,
   room: number,
   provider: string,
   estimator: Estimator,
 ): FittedFile<F> {
   const { text } = truncateToTokenBudget(file.content, room, provider, { estimator })
-  if (text === '' || text === DEFAULT_TEXT_ENDING) return { file, how: 'dropped', originalTokens, tokens: 0 }
+  // No more than the ending: nothing of the file is seen.
+  if (text.length <= DEFAULT_TEXT_ENDING.length)
+    return { file: given, how: 'dropped', originalTokens, tokens: 0 }
   const tokens = tokensOfText(text, estimator, provider)
   return { file: { ...file, content: text, truncated: true }, how: 'truncated', originalTokens, tokens }
 }

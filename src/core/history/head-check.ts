@@ -60,7 +60,7 @@ export class HeadCheck {
     if (session === undefined) return 'the session is missing'
     const { compaction: compactions, audit, usage, measurement, operation } = this.#lists
     const hiding = new Hiding(compactions)
-    const problem = this.#insertions(session) ?? this.#hiders(hiding) ?? this.#undos()
+    const problem = this.#insertions(session) ?? this.#hiders(hiding) ?? this.#undos() ?? this.#turned()
     if (problem !== undefined) return problem
     const head = {
       ...{ session, compactions, audit, usage },
@@ -76,6 +76,7 @@ export class HeadCheck {
       case 'audit':
         if (Buffer.byteLength(JSON.stringify(record)) > MAX_AUDIT_BYTES)
           return `a record of the audit must not be longer than ${MAX_AUDIT_BYTES} bytes`
+        if ((record.position ?? 0) > session.messages) return 'position must be of the session’s messages'
         return this.#known(record.compaction)
       case 'usage':
         return this.#once(`usage ${JSON.stringify([record.provider, record.model])}`)
@@ -154,11 +155,27 @@ export class HeadCheck {
   }
 
   #undos(): string | undefined {
-    for (const { undoneWithRun, run } of this.#lists.compaction) {
+    for (const { undoneWithRun } of this.#lists.compaction) {
       if (undoneWithRun === undefined) continue
-      const entry = this.#lists.audit[undoneWithRun - 1]
-      if (entry?.event !== 'run undone' || entry.run !== run)
-        return 'undoneWithRun must count to the undo of its run'
+      if (this.#lists.audit[undoneWithRun - 1]?.event !== 'run undone')
+        return 'undoneWithRun must count to the undo of a run'
+    }
+    return undefined
+  }
+
+  /** A rewind turns what came before it. */
+  #turned(): string | undefined {
+    for (const record of this.#lists.compaction) {
+      const { lifts, restores, turned, rewinds, rank } = record
+      const named = [
+        ...(lifts ?? []),
+        ...(restores ?? []),
+        ...(turned?.lifted ?? []),
+        ...(turned?.restored ?? []),
+      ]
+      if (named.length > 0 && rewinds !== true) return 'only a rewind lifts and restores compactions'
+      if (named.some((id) => !this.#compactions.has(id) || this.#compactions.get(id)!.rank >= rank))
+        return 'a rewind turns compactions that are not there before it'
     }
     return undefined
   }

@@ -42,6 +42,8 @@ export type SessionRecord = {
   readonly inserted: number
   readonly version: number
   readonly viewEpoch: number
+  /** Automatic compactions that a user undid since one was made last. */
+  readonly undoneAutomatic?: number
 }
 
 /** Where an inserted row stands: the position it stands behind, and its ordinal. */
@@ -77,6 +79,11 @@ export type CompactionRecord = {
   readonly inserts?: PlaceRecord
   readonly openCalls?: true
   readonly rewinds?: true
+  /** Ids of compactions that it takes out of force, and of those that it brings back. */
+  readonly lifts?: readonly string[]
+  readonly restores?: readonly string[]
+  /** Those of them that it turned when it came into force last. */
+  readonly turned?: { readonly lifted: readonly string[]; readonly restored: readonly string[] }
   readonly requires?: readonly RequiredRecord[]
   readonly rowsHidden: number
   readonly partsReplaced: number
@@ -92,7 +99,7 @@ export type CompactionRecord = {
   readonly changedAt: number
   /** Its place in the order in which compactions were put in force. */
   readonly rank: number
-  /** The undo of a whole run that took it down: which record of the audit that is, counted from 1. */
+  /** The undo of a whole run, of its own or of one it built on, that took it down: which record of the audit that is, counted from 1. */
   readonly undoneWithRun?: number
 }
 
@@ -104,6 +111,8 @@ export type AuditRecord = {
   readonly at: number
   readonly actor?: string
   readonly detail?: JsonObject
+  /** The log's last position at that time. */
+  readonly position?: number
 }
 
 /** What a provider billed, sums. */

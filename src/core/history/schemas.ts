@@ -66,6 +66,7 @@ const session = z.strictObject({
   inserted: count,
   version: count,
   viewEpoch: count,
+  undoneAutomatic: count.optional(),
 })
 
 const compaction = z.strictObject({
@@ -83,6 +84,9 @@ const compaction = z.strictObject({
   inserts: place.optional(),
   openCalls: flag,
   rewinds: flag,
+  lifts: z.array(nameSchema).optional(),
+  restores: z.array(nameSchema).optional(),
+  turned: z.strictObject({ lifted: z.array(nameSchema), restored: z.array(nameSchema) }).optional(),
   requires: z
     .array(z.strictObject({ message: nameSchema, part: count, by: z.array(nameSchema).optional() }))
     .optional(),
@@ -110,6 +114,7 @@ const audit = z.strictObject({
   at: time,
   actor: note.optional(),
   detail: jsonObjectSchema.optional(),
+  position: count.optional(),
 })
 
 const usage = z.strictObject({

@@ -5,6 +5,7 @@ import {
   hintsAtSize,
   isAboutAnswer,
   isAboutOtherThing,
+  isMentioned,
   isOtherCode,
   isOtherStatus,
   speaksAgainst,
@@ -55,6 +56,9 @@ const optionsSchema = z.strictObject({
     )
     .optional(),
 })
+
+/** The same without the provider, for calls that know it. */
+export const overflowRulesSchema = optionsSchema.omit({ provider: true })
 
 /**
  * Whether an error says that the request was too long for the model's context, so that a shorter history would
@@ -146,22 +150,11 @@ function findOverflow(error: unknown, options: OverflowOptions = {}): Overflow |
   }
   if (custom !== undefined) return { provider: custom, places: places.length > 0 ? places : everyText(nodes) }
   if (found === undefined) {
-    const silent = silentRefusal(nodes, provider)
-    return silent === undefined ? undefined : { provider: silent, places: [] }
+    if (!nodes.some(({ isSilent }) => isSilent) || nodes.some(({ isOtherCall }) => isOtherCall))
+      return undefined
+    return { provider: calledProviders(nodes, [], provider)[0] ?? null, places: [] }
   }
   return { provider: nameProvider(found, nodes, places, provider), places }
-}
-
-/** Who answers an overflow with a status and nothing else. Others do so for anything. */
-const SILENT: ReadonlySet<string> = new Set(['cerebras', 'mistral'])
-
-/** Which silent provider was called, when all there is to read is a 400 or a 413 without a body. */
-function silentRefusal(nodes: readonly ErrorNode[], hint: string | undefined): string | undefined {
-  const isBare = nodes.some(({ texts }) =>
-    texts.some((text) => /^4(?:00|13) (?:status code )?\(no body\)$/.test(normalizeText(text))),
-  )
-  if (!isBare) return undefined
-  return calledProviders(nodes, [], hint).find((name) => SILENT.has(name))
 }
 
 /** The first wording that holds of a text, by its place in the list. */
@@ -184,6 +177,7 @@ const MAY_MATTER =
 
 function holds(wording: Wording, text: string, at: number, node: ErrorNode, strict: boolean): boolean {
   if (wording.needs === 'tokens' && !speaksOfTokens(text, at)) return false
+  if (strict && isMentioned(text, at)) return false
   if (wording.trust === 'certain') return true
   if (!strict && wording.trust === 'loose') return true
   const near = text.slice(Math.max(0, at - 400), at + 600)

@@ -31,6 +31,10 @@ export type ErrorNode = {
   provider: string | undefined
   promptTokens: number | undefined
   contextTokens: number | undefined
+  /** A model call refused with 400 or 413 and not a word: what some providers do with a request that is too long. */
+  isSilent: boolean
+  /** A request that carries no conversation: an upload, embeddings and the like. */
+  isOtherCall: boolean
   /** Made by this package: what it says is no word of a provider. */
   isOurs: boolean
 }
@@ -38,6 +42,14 @@ export type ErrorNode = {
 /** A status at the head of a text: "429 {…}", "Error code: 400 - {…}", "failed with status code 402". */
 const STATUS_IN_TEXT =
   /(?:^\s{0,20}|\b(?:status|code|error|http)[:\s(]{1,3})([45]\d\d)(?=$|[\s:,.{)-])(?!\s?tokens)/i
+
+/** What the SDKs of OpenAI and Anthropic say of an empty body. */
+const NO_BODY = /^(?:\w{1,40}: )?4(?:00|13) (?:status code )?\(no body\)$/i
+/** What stands in place of a message where the body is empty: the reason phrase of the status, or nothing. */
+const REASON_PHRASE = /^(?:bad request|(?:payload|content|request entity) too large|request too long)?$/i
+/** Calls that send no conversation. */
+const OTHER_CALL =
+  /\/(?:files|uploads|embeddings|moderations|batches|models|count_tokens)(?:$|[?#])|\/(?:images|audio|fine_tuning|files)\//i
 
 type Pending = { readonly value: unknown; readonly parent: ErrorNode | undefined; readonly listed: boolean }
 
@@ -102,6 +114,8 @@ function makeNode(parent: ErrorNode | undefined, listed: boolean): ErrorNode {
     provider: undefined,
     promptTokens: undefined,
     contextTokens: undefined,
+    isSilent: false,
+    isOtherCall: false,
     isOurs: false,
   }
 }
@@ -132,7 +146,10 @@ function readObject(value: object, node: ErrorNode, push: Push): void {
     if (typeof found === 'string' && found.length <= MAX_CODE_LENGTH) node.provider ??= found
   }
   if (typeof read(value, '$metadata') === 'object' && name !== 'ModelError') node.provider ??= 'bedrock'
-  node.host = hostOf(read(value, 'url'))
+  const url = read(value, 'url')
+  node.host = hostOf(url)
+  node.isOtherCall = typeof url === 'string' && OTHER_CALL.test(url.slice(0, 1_000))
+  node.isSilent = isSilent(read(value, 'responseBody'), read(value, 'message'), node.status)
   const isBuiltIn = name === 'QuotaExceededError'
   node.promptTokens = tokens(read(value, isBuiltIn ? 'requested' : 'n_prompt_tokens'))
   node.contextTokens = tokens(read(value, isBuiltIn ? 'quota' : 'n_ctx'))
@@ -151,6 +168,7 @@ function readObject(value: object, node: ErrorNode, push: Push): void {
 /** Adds a text, or what it holds when it is JSON or an event stream. */
 function addText(node: ErrorNode, text: string, push: Push): void {
   if (text.trim() === '') return
+  node.isSilent ||= text.length <= MAX_CODE_LENGTH && NO_BODY.test(text.trim())
   node.firstText ??= text
   node.texts.push(text)
   node.status ??= httpStatus(STATUS_IN_TEXT.exec(text.slice(0, 300))?.[1])
@@ -167,6 +185,12 @@ function addText(node: ErrorNode, text: string, push: Push): void {
   node.texts.pop()
   if (opened.around.trim() !== '') node.texts.push(opened.around)
   push(opened.value, false)
+}
+
+/** The AI SDK: an empty body, and the reason phrase as message. */
+function isSilent(body: unknown, message: unknown, status: number | undefined): boolean {
+  if ((status !== 400 && status !== 413) || typeof body !== 'string' || body.trim() !== '') return false
+  return message === undefined || (typeof message === 'string' && REASON_PHRASE.test(message.trim()))
 }
 
 function readIn(value: unknown, key: string): unknown {

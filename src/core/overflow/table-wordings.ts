@@ -134,11 +134,11 @@ export const TABLE_WORDINGS: readonly Wording[] = [
     also: HOSTS_OF_CLAUDE,
   },
   {
+    // The window of the plan, 200,000 tokens: a shorter history is served again.
     provider: 'anthropic',
-    trust: 'likely',
-    pattern:
-      /request_too_large(?!.{0,200}entity)|request (?:size )?exceeds the maximum (?:size|allowed (?:size|number of bytes))/,
-    sample: 'Request exceeds the maximum size, type request_too_large',
+    trust: 'certain',
+    pattern: /extra usage is required for (?:long context|1m context)/,
+    sample: 'Extra usage is required for long context requests.',
     also: HOSTS_OF_CLAUDE,
   },
   { provider: 'anthropic', trust: 'loose', pattern: /input is too long/, sample: 'input is too long' },

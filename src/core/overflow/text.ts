@@ -37,6 +37,20 @@ export function normalizeText(text: string): string {
   return tidy(lower.length <= WHOLE_TEXT_LENGTH ? lower : excerpt(lower))
 }
 
+/**
+ * Several words between quotes that follow a word, or the name of a field that holds what somebody else wrote. What
+ * follows a colon or a bracket is the message itself, as in `error: "prompt is too long"`.
+ */
+const QUOTATION =
+  /(?<=\b(?:([a-z]{1,30}),? |(?:content|input|query|user)['"]?\]?[:=] ?)\\{0,4})(?:"(?=[^"]{0,80}\s)[^"]{2,400}"|“(?=[^”]{0,80}\s)[^”]{2,400}”|`(?=[^`]{0,80}\s)[^`]{2,400}`|'(?=[^']{0,80}\s)(?:[^']|'(?=\w)){2,400}'(?!\w))/g
+
+/** Words after which a quotation is what a provider said. */
+const REPORTS: ReadonlySet<string> = new Set(
+  'message error errors exception returned returns responded response replied answered with failed rejected reason code status because some body detail'.split(
+    ' ',
+  ),
+)
+
 /** A run of backslashes is only tried from its first on: from each of them it would take the square of its length. */
 function tidy(text: string): string {
   return text
@@ -47,8 +61,12 @@ function tidy(text: string): string {
     .replace(/&(?:#0?39|#x27|apos);|[‘’ʼ]/g, "'")
     .replace(/&gt;/g, '>')
     .replace(/&lt;/g, '<')
+    .replace(/&quot;/g, '"')
     .replace(/['"]input(?:_value)?['"]\s?[:=]\s?'[^']{0,1000}'/g, ' ')
-    .replace(/&quot;|["`\\“”]/g, '')
+    .replace(QUOTATION, (quotation, word: string | undefined) =>
+      word !== undefined && REPORTS.has(word) ? quotation : ' ',
+    )
+    .replace(/["`\\“”]/g, '')
     .replace(/[\s│|]+/g, ' ')
     .trim()
 }

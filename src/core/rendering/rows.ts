@@ -9,7 +9,7 @@ import { partSummaries, type SummaryPlace } from './places.ts'
 export type InsertedRole = 'system' | 'user' | 'assistant'
 
 /** Manners of showing a summary, named after the systems they come from; `tags` puts it between two tags. */
-export const SUMMARY_PRESETS = ['neurolink', 'neuron', 'nca', 'promptfleet', 'tags'] as const
+export const SUMMARY_PRESETS = ['default', 'neurolink', 'neuron', 'nca', 'promptfleet', 'tags'] as const
 export type SummaryPreset = (typeof SUMMARY_PRESETS)[number]
 
 export type InsertedRowOptions = {
@@ -23,7 +23,7 @@ export type InsertedRowOptions = {
   readonly markerText?: string
   /** Default: the preset's place. */
   readonly summaryPlace?: SummaryPlace
-  /** Default: `neurolink`. */
+  /** Default: `default`, which is the manner of `neurolink`. */
   readonly preset?: SummaryPreset
 }
 
@@ -38,9 +38,17 @@ export type Manner = {
 /** What stands between two summaries in one text. Source: checklist S1-U16, golden PHM-14. */
 export const SUMMARY_SEPARATOR = '\n---\n'
 
+const NEUROLINK_MANNER: Manner = {
+  role: 'system',
+  before: 'Previous conversation summary:\n\n',
+  after: '',
+  place: 'inline',
+}
+
 /** The manner of each preset. Source: checklist C-08, S0-40, S0-U08, S2-070, S3-U03, S4-40; golden promptfleet-history-manager. */
 export const MANNERS: { readonly [P in SummaryPreset]: Manner } = {
-  neurolink: { role: 'system', before: 'Previous conversation summary:\n\n', after: '', place: 'inline' },
+  default: NEUROLINK_MANNER,
+  neurolink: NEUROLINK_MANNER,
   neuron: { role: 'user', before: '[Summary of earlier conversation]\n', after: '', place: 'after-system' },
   nca: {
     role: 'system',
@@ -231,7 +239,7 @@ function withinSystem(
 }
 
 /** The manner asked for, with what the options say otherwise of role and place. */
-function mannerOf({ preset = 'neurolink', summaryRole, summaryPlace }: InsertedRowOptions): Manner {
+function mannerOf({ preset = 'default', summaryRole, summaryPlace }: InsertedRowOptions): Manner {
   const manner = MANNERS[preset]
   return { ...manner, role: summaryRole ?? manner.role, place: summaryPlace ?? manner.place }
 }

@@ -3,7 +3,6 @@ import { normalizePath } from '../line-range.ts'
 import { type PlannedReplacement, savedBy } from '../plan.ts'
 import { NO_SIZES } from '../tokens.ts'
 import type { View, ViewRow } from '../view.ts'
-import { LEAST_LENGTH } from './least-length.ts'
 import type { StageContext } from './stage.ts'
 
 /*
@@ -110,8 +109,7 @@ function supersededIn(
   survivors: ReadonlyMap<string, readonly Copy[]>,
 ): Superseded[] {
   return copies.flatMap((copy) => {
-    const later = survivors.get(normalizePath(copy.block.path)) ?? []
-    const by = later.find(({ units }) => units >= LEAST_LENGTH * copy.units)
+    const [by] = survivors.get(normalizePath(copy.block.path)) ?? []
     const isShort = estimator.measureText(attachedAgainText(copy.block.name)) >= copy.units
     return by === undefined || isShort ? [] : [{ copy, by }]
   })

@@ -1,3 +1,4 @@
+import { withoutTrailing } from '../characters.ts'
 import type { Json } from '../json.ts'
 import {
   coversRange,
@@ -13,11 +14,11 @@ import {
 } from '../line-range.ts'
 import { outputText } from '../message.ts'
 import { type Plan, type PlannedReplacement, type RequiredPart, replaceResult } from '../plan.ts'
-import { isReadTool, PATH_ARGUMENTS } from '../tool-names.ts'
+import type { Sizes } from '../tokens.ts'
+import { isReadTool, isWriteTool, PATH_ARGUMENTS } from '../tool-names.ts'
 import { beginsAsError } from '../tool-output/error-text.ts'
 import type { LineRange, ResultEntry, View, ViewRow } from '../view.ts'
 import { attachedAgain, attachmentRows } from './attached-again.ts'
-import { LEAST_LENGTH } from './least-length.ts'
 import type { PlanningStage, StageContext } from './stage.ts'
 
 /** Share of the re-read files' size that must be saved. Source: seed 003. */
@@ -30,6 +31,14 @@ export function deduplicatedText(path: string): string {
 
 /** Longest text, in characters, that is taken for a remark by what it says. */
 const LONGEST_REMARK = 600
+
+/** No tool cuts what it shows to fewer characters. */
+const SHORTEST_CUT = 1_000
+/**
+ * From this share of an earlier read's length on a later one is taken for the same file without a look: edits make a file a little
+ * shorter.
+ */
+const LEAST_LENGTH = 0.9
 
 /** What short answers say that show no file: it is not there, or has not changed since it was shown. */
 const REMARK =
@@ -57,8 +66,11 @@ type FileRead = {
   readonly file: string
   readonly range: LineRange
   readonly lines: number
-  /** Least share of this read's length a later one must have. */
-  readonly leastLength: number
+  readonly text: string
+  /** Whether it is told by words alone, so that nothing is known of the lines it showed. */
+  readonly isWorded: boolean
+  /** What its preview saves, where it shows one: then no more of it is seen than head and tail. */
+  readonly preview: Sizes | undefined
 }
 
 /**
@@ -66,9 +78,11 @@ type FileRead = {
  *
  * A read is known by its tool's name and path argument; what it showed, by its arguments and by what the tool
  * says in the result. Reads that differ in any argument besides the lines (a revision, pages, an encoding) are
- * reads of different things. The later read must have succeeded, also by its text, be about as long, hold as many
- * images, be visible and show its original: it is what the plan requires. Files that a user attached more than once count
- * too. Whether the file was written in between does not matter, the later read is the truer one.
+ * reads of different things. The later read must have succeeded, also by its text, be of the same file, hold as many
+ * images, be visible and show its original: it is what the plan requires. Of two that show previews of the same lines the later one
+ * stands for the earlier. Files that a user attached more than once count
+ * too. The later read is the truer one,
+ * also of a file that has become shorter.
  */
 export const deduplicate: PlanningStage<Plan | undefined> = {
   name: 'deduplicate',
@@ -93,6 +107,7 @@ export const deduplicate: PlanningStage<Plan | undefined> = {
         .flatMap((read) => withShownRange(read, context)),
       ...(settings.deduplicateByText ? wordedReads(view, targetOf, context) : []),
     ]
+    const writes = writesIn(view)
     const replace: PlannedReplacement[] = []
     const survivors = new Map<string, RequiredPart>()
     let candidateUnits = 0
@@ -100,18 +115,18 @@ export const deduplicate: PlanningStage<Plan | undefined> = {
     const files = new Set<string>()
 
     for (const group of groupBy(reads, (read) => read.group).values()) {
-      const found = supersededReads(view, group)
+      const found = supersededReads(view, group, writes)
       if (found.length === 0) continue
       files.add(found[0]!.read.file)
-      candidateUnits += group.reduce((sum, { result }) => sum + result.units, 0)
+      candidateUnits += group.reduce((sum, read) => sum + shownUnits(read), 0)
       for (const { read, by } of found) {
         const text = deduplicatedText(read.path)
         const units = view.estimator.measureText(text, 'toolResult')
-        replace.push(replaceResult(read.row, read.result, text, units))
+        replace.push(replaceResult(read.row, read.result, text, units, read.preview))
         const survivor = `${by.row.key}:${by.result.part}`
         const pointing = [...(survivors.get(survivor)?.by ?? []), read.row.key]
         survivors.set(survivor, { row: by.row, part: by.result.part, by: pointing })
-        savedUnits += read.result.units - units
+        savedUnits += shownUnits(read) - units
       }
     }
 
@@ -145,31 +160,88 @@ export const deduplicate: PlanningStage<Plan | undefined> = {
 }
 
 /** Newest first: each read either survives or is covered by a survivor after it. */
-function supersededReads(view: View, reads: readonly FileRead[]): { read: FileRead; by: FileRead }[] {
+function supersededReads(
+  view: View,
+  reads: readonly FileRead[],
+  writes: Writes,
+): { read: FileRead; by: FileRead }[] {
   const survivors: FileRead[] = []
   const superseded: { read: FileRead; by: FileRead }[] = []
   for (const read of [...reads].sort((a, b) => b.index - a.index || b.result.part - a.result.part)) {
-    const by = survivors.find((later) => standsFor(later, read))
+    const by = survivors.find((later) => standsFor(later, read, writes))
     if (by !== undefined && canBeReplaced(view, read)) superseded.push({ read, by })
     else survivors.push(read)
   }
   return superseded
 }
 
-function standsFor(later: FileRead, read: FileRead): boolean {
+function standsFor(later: FileRead, read: FileRead, writes: Writes): boolean {
   return (
     coversRange(later.range, read.range) &&
+    (later.preview === undefined || (read.preview !== undefined && coversRange(read.range, later.range))) &&
     later.lines >= read.lines &&
     later.result.media >= read.result.media &&
-    later.result.units >= read.leastLength * read.result.units
+    (read.isWorded || isSameFile(later, read, writes))
   )
 }
 
-function canBeReplaced(view: View, { row, result, path, index }: FileRead): boolean {
+/**
+ * Whether a shorter text may be what a file has become. A long beginning of the earlier text was cut by a tool that did not say so,
+ * unless the file was written in between; a few words that have no lines in common with it are another answer altogether.
+ */
+function isSameFile(later: FileRead, read: FileRead, writes: Writes): boolean {
+  if (later.result.units >= LEAST_LENGTH * read.result.units) return true
+  const text = later.text.trimEnd()
+  if (read.text.startsWith(text)) {
+    const isWritten = (at: number): boolean => at > read.index && at < later.index
+    return text.length < SHORTEST_CUT || (writes.get(normalizePath(read.path))?.some(isWritten) ?? false)
+  }
+  if (text.length > LONGEST_REMARK) return true
+  const lines = bareLines(text)
+  const known = linesOf(read)
+  return lines.filter((line) => known.has(line)).length * 2 >= lines.length
+}
+
+/** Where calls write a file, by its path: indexes of rows. */
+type Writes = ReadonlyMap<string, readonly number[]>
+
+function writesIn({ rows }: View): Writes {
+  const writes = new Map<string, number[]>()
+  rows.forEach(({ calls }, index) => {
+    for (const { name, path } of calls) {
+      if (path === undefined || !isWriteTool(name)) continue
+      const known = writes.get(normalizePath(path))
+      if (known === undefined) writes.set(normalizePath(path), [index])
+      else known.push(index)
+    }
+  })
+  return writes
+}
+
+const knownLines = new WeakMap<FileRead, ReadonlySet<string>>()
+
+function linesOf(read: FileRead): ReadonlySet<string> {
+  const lines = knownLines.get(read) ?? new Set(bareLines(read.text))
+  knownLines.set(read, lines)
+  return lines
+}
+
+/** The lines of a text that say something, without the numbers a tool put before them. */
+function bareLines(text: string): string[] {
+  return text.split('\n').flatMap((line) => line.replace(/^\s{0,9}\d{1,9}[→:|\t ]/, '').trim() || [])
+}
+
+/** What a read takes as it is shown, in the estimator's units. */
+function shownUnits({ result, preview }: Pick<FileRead, 'result' | 'preview'>): number {
+  return result.units - (preview?.toolResults ?? 0)
+}
+
+function canBeReplaced(view: View, read: FileRead): boolean {
+  const { row, path, index } = read
   return (
     !row.pinned &&
     !view.turns.pending.has(index) &&
-    view.estimator.measureText(deduplicatedText(path), 'toolResult') < result.units
+    view.estimator.measureText(deduplicatedText(path), 'toolResult') < shownUnits(read)
   )
 }
 
@@ -207,7 +279,7 @@ function inputOf(view: View, call: Call, contentOf: StageContext['contentOf']): 
   return part?.type === 'tool-call' ? part.input : undefined
 }
 
-type Candidate = Omit<FileRead, 'lines' | 'leastLength'> & { rivals: number }
+type Candidate = Omit<FileRead, 'lines' | 'text' | 'isWorded'> & { rivals: number }
 
 /** Successful reads by tool name and path argument whose results show their original. */
 function structuredReads(
@@ -217,7 +289,8 @@ function structuredReads(
 ): Candidate[] {
   const reads: Candidate[] = []
   const counts = new Map<string, number>()
-  for (const { index, row, result } of visibleResults(view)) {
+  for (const place of visibleResults(view)) {
+    const { index, result } = place
     const call = view.turns.callOf(index, result.part)
     const target = call && isReadTool(call.name, settings.readTools) ? targetOf(call) : undefined
     if (call === undefined || target === undefined) continue
@@ -225,7 +298,7 @@ function structuredReads(
     const file = `${normalizePath(path)}\n${variant}`
     const group = `${call.name}\n${file}`
     counts.set(group, (counts.get(group) ?? 0) + 1)
-    reads.push({ index, row, result, path, range, file, group, rivals: 0 })
+    reads.push({ ...place, path, range, file, group, rivals: 0 })
   }
   for (const read of reads) read.rivals = counts.get(read.group)! - 1
   return reads
@@ -239,7 +312,7 @@ function hasRivals(read: Candidate): boolean {
 function withShownRange(read: Candidate, { contentOf }: StageContext): FileRead[] {
   const text = resultText(read.row, read.result, contentOf)
   if (!showsFile(text)) return []
-  return [{ ...read, range: shownRange(read.range, text), lines: 0, leastLength: LEAST_LENGTH }]
+  return [{ ...read, range: shownRange(read.range, text), lines: 0, text, isWorded: false }]
 }
 
 /**
@@ -258,19 +331,20 @@ function showsFile(text: string): boolean {
  */
 function wordedReads(view: View, targetOf: TargetFinder, { settings, contentOf }: StageContext): FileRead[] {
   const reads: FileRead[] = []
-  for (const { index, row, result } of visibleResults(view)) {
+  for (const place of visibleResults(view)) {
+    const { index, row, result } = place
     const call = view.turns.callOf(index, result.part)
     if (call && isReadTool(call.name, settings.readTools) && targetOf(call) !== undefined) continue
     const text = resultText(row, result, contentOf)
-    const path = READ_HEADING.exec(text.slice(0, 500))?.[1]?.replace(/[.,:;)\]…]+$/, '')
-    if (path === undefined || !looksLikePath(path) || !showsFile(text)) continue
+    const path = withoutTrailing(READ_HEADING.exec(text.slice(0, 500))?.[1] ?? '', '.,:;)]…')
+    if (path === '' || !looksLikePath(path) || !showsFile(text)) continue
     const input = call && inputOf(view, call, contentOf)
     const variant = input === undefined ? '' : (readVariant(input, undefined) ?? '')
     const file = normalizePath(path)
     const group = `\n${call?.name ?? result.name ?? ''}\n${file}\n${variant}`
     const range = wordedRange(input === undefined ? { from: 1 } : requestedRange(input), text)
     const lines = text.split('\n').length
-    reads.push({ index, row, result, path, file, group, range, lines, leastLength: 0 })
+    reads.push({ ...place, path, file, group, range, lines, text, isWorded: true })
   }
   return reads
 }
@@ -287,15 +361,16 @@ function looksLikePath(text: string): boolean {
   return /[/\\]/.test(text) || /\.[\p{L}\p{N}]{1,8}$/u.test(text)
 }
 
-type ResultPlace = { readonly index: number; readonly row: ViewRow; readonly result: ResultEntry }
+type ResultPlace = Pick<FileRead, 'index' | 'row' | 'result' | 'preview'>
 
 function visibleResults(view: View): ResultPlace[] {
   const places: ResultPlace[] = []
   for (let index = 0; index < view.rows.length; index++) {
     const row = view.rows[index]!
     for (const result of row.results) {
-      if (result.failed || row.shown.some(({ part }) => part === result.part)) continue
-      places.push({ index, row, result })
+      const preview = view.previewOf(row, result.part)
+      if (result.failed || preview === false) continue
+      places.push({ index, row, result, preview })
     }
   }
   return places

@@ -10,6 +10,8 @@ import { MINIMUM_MESSAGES } from './summarize.ts'
 
 /** The marker's text. Source: seed 003. */
 export const TRUNCATION_MARKER = '[Earlier conversation history was truncated to fit within context limits]'
+/** Share of the messages after the first pair that is hidden where a founding document's rule counts. Source: seed 003. */
+export const TRUNCATION_FRACTION = 0.5
 
 /** Share of the target the first exchange may take; beyond it only its request is kept. */
 const FIRST_EXCHANGE_SHARE = 0.5
@@ -37,7 +39,7 @@ export const truncate: PlanningStage<Plan | undefined> = {
     const hide =
       truncationFraction === undefined
         ? hideByTokens(view, context, insert)
-        : hideByFraction(view, truncationFraction)
+        : hideByFraction(view, truncationFraction, context, insert)
     const hidden = new Uint8Array(view.rows.length)
     for (const index of hide) hidden[index] = 1
     if (!hide.some((index) => view.rows[index]!.kind === 'message')) return undefined
@@ -130,9 +132,24 @@ function isMarker(row: ViewRow): boolean {
 
 /**
  * The seed's rule, when a fraction is given: that share of the messages after the first pair, oldest first, an
- * even number; where that parts something, the next smaller even number that does not.
+ * even number; where that parts something, the next smaller even number that does not. Where the request would not fit its
+ * window all the same, as many go as it takes.
  */
-function hideByFraction(view: View, fraction: number): number[] {
+function hideByFraction(
+  view: View,
+  fraction: number,
+  context: StageContext,
+  insert: PlannedInsert | undefined,
+): number[] {
+  const hide = shareOf(view, fraction)
+  const remaining = new Remaining(view, insert)
+  for (const index of hide) remaining.drop(view.rows[index]!)
+  if (remaining.tokens <= context.limitTokens) return hide
+  return hideByTokens(view, { ...context, targetTokens: context.limitTokens }, insert)
+}
+
+/** The rows of a share of the messages, and the markers before them. */
+function shareOf(view: View, fraction: number): number[] {
   const messages = indexesOf(view.rows, (row) => !staysAlways(row))
   const stays = keepsGroups(view, staysAlways)
   for (const index of messages.slice(0, 2)) for (const member of view.turns.groupOf(index)) stays.add(member)

@@ -90,7 +90,8 @@ export class CallReader {
     if (this.#entries.length === 0) parts.push(...this.#raw())
     const unread =
       invalid_tool_calls === undefined ? [] : listAt(invalid_tool_calls, `${this.#path}.invalid_tool_calls`)
-    parts.push(...unread.map((call, i) => this.#invalid(call, `${this.#path}.invalid_tool_calls[${i}]`)))
+    for (const [i, call] of unread.entries())
+      parts.push(this.#invalid(call, `${this.#path}.invalid_tool_calls[${i}]`))
     const isInOrder = this.#order.every((at, i) => i === 0 || at > this.#order[i - 1]!)
     return { parts, order: isInOrder ? undefined : this.#order, fields }
   }

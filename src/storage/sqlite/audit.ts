@@ -14,11 +14,12 @@ const MAX_BYTES = 3_900
 /** What is left of each text of a row that is too large even without its ids. Three of them may be as long as names can be. */
 const MAX_TEXT_BYTES = 1_024
 
-/** Writes one row of the audit, within the caller's transaction; answers its number. */
+/** Writes one row of the audit, within the caller's transaction, with the log's last position; returns its number. */
 export function writeAudit(connection: Connection, session: number, entry: NewEntry): number {
   const { event, run, actor, detail } = bounded(entry)
   return connection.insert(
-    'insert into undertext_audit (session, event, compaction, run, at, actor, detail) values (?, ?, ?, ?, ?, ?, ?)',
+    `insert into undertext_audit (session, event, compaction, run, at, actor, detail, position)
+     values (?, ?, ?, ?, ?, ?, ?, (select messages from undertext_sessions where no = ?))`,
     session,
     event,
     entry.compaction ?? null,
@@ -26,6 +27,7 @@ export function writeAudit(connection: Connection, session: number, entry: NewEn
     Date.now(),
     actor ?? null,
     detail === undefined ? null : JSON.stringify(detail),
+    session,
   )
 }
 

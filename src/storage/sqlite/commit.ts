@@ -62,10 +62,18 @@ export function commitRun(
       rank += 1
       commitStep(connection, session, run, step, { coverage, ordinal, rank }, keys)
     }
+    if (session.undoneAutomatic > 0 && isCompacting(run))
+      connection.run('update undertext_sessions set undone_automatic = 0 where no = ?', session.no)
     for (const attempt of run.failed) recordFailure(connection, session, run, attempt)
     if (lease !== undefined) clearLease(connection, session.no)
     else expireDead(connection, session.no)
   })
+}
+
+/** Whether a run makes room: what is hidden by hand, imported or done by a provider says nothing about compaction. */
+function isCompacting({ trigger, steps }: RunCommit): boolean {
+  if (trigger === 'import' || trigger === 'provider') return false
+  return steps.some(({ plan }) => plan.kind !== 'manual')
 }
 
 /**
@@ -92,13 +100,21 @@ function stale(sessionId: string, why: string): UndertextError<'STALE_PLAN'> {
   return new UndertextError('STALE_PLAN', { sessionId, why, messageIds: [] })
 }
 
+/** Where a step stands, and the tokens of the history before it, when they are not those of the view it was planned on. */
+type StepPlace = {
+  readonly coverage: Coverage
+  readonly ordinal: number
+  readonly rank: number
+  readonly tokensBefore?: number
+}
+
 /** Puts one step in force, within the caller's transaction; answers its number. `keys` gathers the keys of rows that steps insert. */
 export function commitStep(
   connection: Connection,
   session: StoredSession,
   run: RunStart,
   step: CommitStep,
-  { coverage, ordinal, rank }: { coverage: Coverage; ordinal: number; rank: number },
+  { coverage, ordinal, rank, tokensBefore = step.before.tokens }: StepPlace,
   keys: Map<number, number>,
 ): number {
   const { plan } = step
@@ -114,7 +130,7 @@ export function commitStep(
     rowsHidden: plan.hide.length,
     partsReplaced: plan.replace.length,
     rowsInserted: plan.insert === undefined ? 0 : 1,
-    tokensBefore: step.before.tokens,
+    tokensBefore,
     tokensAfter: step.after.tokens,
     summary: step.summary,
     error: null,
@@ -150,7 +166,7 @@ export function commitStep(
       kind: plan.kind,
       rows: plan.hide.length,
       parts: plan.replace.length,
-      tokensBefore: step.before.tokens,
+      tokensBefore,
       tokensAfter: step.after.tokens,
     },
   })

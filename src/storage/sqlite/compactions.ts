@@ -1,6 +1,6 @@
-import { type Coverage, decodeCoverage, type Place } from '../../core/coverage.ts'
+import { type Coverage, decodeCoverage, type Place, spanPlaces } from '../../core/coverage.ts'
 import type { JsonObject } from '../../core/json.ts'
-import type { CompactionStatus } from '../../core/nesting.ts'
+import type { CompactionStatus, Nesting } from '../../core/nesting.ts'
 import type { CompactionKind } from '../../core/plan.ts'
 import type { Lean, PreviewedPart } from '../../core/view.ts'
 import { UndertextError } from '../../errors.ts'
@@ -18,37 +18,99 @@ export type StoredCompaction = {
   readonly run: string
   readonly kind: CompactionKind
   readonly status: CompactionStatus
+  readonly trigger: Trigger
   readonly coverage: Coverage
   readonly rowsHidden: number
   readonly partsReplaced: number
   readonly requires: readonly RequiredKey[]
   readonly undoneWithRun: number | undefined
+  /** What a rewind turned when it came into force last: numbers of compactions. */
+  readonly turned: { readonly lifted: readonly number[]; readonly restored: readonly number[] }
 }
 
 /** Key of a row and index of a part that a compaction leans on, and keys of the rows that point at it. */
 export type RequiredKey = readonly [key: number, part: number, by?: readonly number[]]
 
-/** All compactions of a session in order of creation, within the caller's transaction. */
+const STORED = `select c.no, c.id, c.run, c.kind, c.status, c.trigger, c.coverage, c.rows_hidden, c.parts_replaced, c.requires,
+    c.undone_with_run, c.turned, c.rank, m.anchor, m.ordinal
+  from undertext_compactions c left join undertext_messages m on m.inserted_by = c.no`
+
+/** All compactions of a session in order of creation, within the caller's transaction. Its cost grows with the session. */
 export function loadCompactions(connection: Connection, session: number): StoredCompaction[] {
-  const places = insertedPlaces(connection, session)
-  const rows = connection.all(
-    `select no, id, run, kind, status, coverage, rows_hidden, parts_replaced, requires, undone_with_run, rank
-     from undertext_compactions where session = ? order by no`,
-    session,
-  )
-  return rows.map(([no, id, run, kind, status, coverage, hidden, parts, requires, undoneWithRun, rank]) => ({
-    no: no as number,
-    rank: rank as number,
-    id: id as string,
-    run: run as string,
-    kind: kind as CompactionKind,
-    status: status as CompactionStatus,
-    coverage: coverageOf(id as string, coverage, places.get(no as number)),
+  return [...byNumber(connection.all(`${STORED} where c.session = ? order by c.no`, session))]
+}
+
+/** Some compactions of a session, within the caller's transaction; `where` names columns of `c`. */
+export function someCompactions(
+  connection: Connection,
+  session: number,
+  where: string,
+  ...parameters: unknown[]
+): StoredCompaction[] {
+  return [...byNumber(connection.all(`${STORED} where c.session = ? and ${where}`, session, ...parameters))]
+}
+
+/** Compactions by their numbers, in order of rank, within the caller's transaction. */
+export function compactionsNumbered(
+  connection: Connection,
+  session: number,
+  numbers: readonly number[],
+): StoredCompaction[] {
+  if (numbers.length === 0) return []
+  const where = 'c.no in (select value from json_each(?)) order by c.rank'
+  return someCompactions(connection, session, where, JSON.stringify(numbers))
+}
+
+/** One each: a damaged store may hold two rows that one compaction inserted. */
+function byNumber(rows: readonly Row[]): Iterable<StoredCompaction> {
+  return new Map(rows.map((row) => [row[0], decodeStored(row)] as const)).values()
+}
+
+function decodeStored(row: Row): StoredCompaction {
+  const [no, id, run, kind, status, trigger, coverage, hidden, parts, requires, undoneWithRun] = row
+  const [, , , , , , , , , , , turned, rank, anchor, ordinal] = row
+  return {
+    ...{ no: no as number, rank: rank as number, id: id as string, run: run as string },
+    ...{ kind: kind as CompactionKind, status: status as CompactionStatus, trigger: trigger as Trigger },
+    coverage: coverageOf(id as string, coverage, placeOf(anchor, ordinal)),
     rowsHidden: hidden as number,
     partsReplaced: parts as number,
     requires: requiredKeys(id as string, requires),
     undoneWithRun: (undoneWithRun as number | null) ?? undefined,
-  }))
+    turned: decodeTurned(id as string, turned),
+  }
+}
+
+const NOTHING_TURNED: StoredCompaction['turned'] = { lifted: [], restored: [] }
+
+export function decodeTurned(id: string, turned: unknown): StoredCompaction['turned'] {
+  if (turned === null) return NOTHING_TURNED
+  const lists = parseStoredLists(turned, 'list of turned compactions', `compaction ${id}`)
+  const [lifted = [], restored = []] = lists as readonly (readonly number[])[]
+  return { lifted, restored }
+}
+
+/** How the compactions of a session nest. Each question is one look into the index of spans. */
+export function storedNesting(connection: Connection, session: number): Nesting<StoredCompaction> {
+  const within = (status: CompactionStatus, rank: string, one: StoredCompaction): StoredCompaction[] => {
+    const span = spanPlaces(one.coverage.hidden)
+    if (span === undefined) return []
+    const where = `c.status = ? and c.first_anchor <= ? and c.last_anchor >= ? and c.rank ${rank} ?`
+    const [first, last] = span
+    return someCompactions(connection, session, where, status, last.anchor, first.anchor, one.rank)
+  }
+  return {
+    laterInForce: (earlier) => within('active', '>', earlier),
+    earlierUndone: (later) => within('undone', '<', later),
+    turnedBy: ({ turned }) => ({
+      lifted: compactionsNumbered(connection, session, turned.lifted).filter(
+        ({ status }) => status === 'undone',
+      ),
+      restored: compactionsNumbered(connection, session, turned.restored).filter(
+        ({ status }) => status === 'active',
+      ),
+    }),
+  }
 }
 
 /** Coverage holds numbers only, yet the sentence of its parser would quote them; ours names the compaction. */
@@ -93,33 +155,17 @@ export function loadPreviews(connection: Connection, session: number): Previewed
 
 type Figures = readonly [number, number, number, number, number, number, number]
 
-/** Where the rows stand that compactions inserted, by the compaction's number. */
-export function insertedPlaces(connection: Connection, session: number): Map<number, Place> {
-  const rows = connection.all(
-    'select inserted_by, anchor, ordinal from undertext_messages where session = ? and position is null',
-    session,
-  )
-  return new Map(
-    rows.map(([by, anchor, ordinal]) => [
-      by as number,
-      { anchor: anchor as number, ordinal: ordinal as number },
-    ]),
-  )
-}
-
-/**
- * The compactions an id stands for: itself, or all of a run. Throws `COMPACTION_NOT_FOUND`.
- */
+/** The compactions that an id names: one, or all of a run. Throws `COMPACTION_NOT_FOUND`. */
 export function findTargets(
-  sessionId: string,
-  compactions: readonly StoredCompaction[],
+  connection: Connection,
+  session: StoredSession,
   id: string,
 ): { targets: StoredCompaction[]; isRun: boolean } {
-  const one = compactions.find((compaction) => compaction.id === id)
-  if (one !== undefined) return { targets: [one], isRun: false }
-  const members = compactions.filter(({ run }) => run === id)
-  if (members.length === 0) throw new UndertextError('COMPACTION_NOT_FOUND', { sessionId, compactionId: id })
-  return { targets: members, isRun: true }
+  const one = someCompactions(connection, session.no, 'c.id = ?', id)
+  if (one.length > 0) return { targets: one, isRun: false }
+  const targets = someCompactions(connection, session.no, 'c.run = ? order by c.no', id)
+  if (targets.length > 0) return { targets, isRun: true }
+  throw new UndertextError('COMPACTION_NOT_FOUND', { sessionId: session.id, compactionId: id })
 }
 
 /** Compactions as people see them, oldest first. */
@@ -130,26 +176,73 @@ export function readCompactions(
 ): Compaction[] {
   return connection.read('listCompactions', () => {
     const session = requireSession(connection, id)
-    const places = insertedPlaces(connection, session.no)
+    const [filter, ...named] = filterOf(run, compactionId)
     const rows = connection.all(
-      `select no, id, run, kind, status, trigger, actor, reason, params, coverage, rows_hidden, parts_replaced,
-         rows_inserted, tokens_before, tokens_after, summarizer, model, prompt_version, usage, cost, error, created_at,
-         changed_at, requires
-       from undertext_compactions where session = ? and (? is null or run = ?) and (? is null or id = ?) order by rank, no`,
+      `select c.no, c.id, c.run, c.kind, c.status, c.trigger, c.actor, c.reason, c.params, c.coverage, c.rows_hidden,
+         c.parts_replaced, c.rows_inserted, c.tokens_before, c.tokens_after, c.summarizer, c.model, c.prompt_version, c.usage,
+         c.cost, c.error, c.created_at, c.changed_at, c.requires, m.anchor, m.ordinal
+       from undertext_compactions c left join undertext_messages m on m.inserted_by = c.no
+       where c.session = ? ${filter} group by c.no order by c.rank, c.no`,
       session.no,
-      run ?? null,
-      run ?? null,
-      compactionId ?? null,
-      compactionId ?? null,
+      ...named,
     )
+    const turned = turnedIds(connection, session, rows)
     const replaced = replacedParts(connection, session, rows)
     const required = requiredParts(connection, session, rows)
     return rows.map((row) => ({
-      ...decodeCompaction(session, row, places.get(row[0] as number)),
+      ...turned(decodeCompaction(session, row, placeOf(row[24], row[25]))),
       replaced: replaced.get(row[0] as number) ?? [],
       requires: required(row),
     }))
   })
+}
+
+/** One query each, so that one compaction is found without a look at the others. */
+function filterOf(
+  run: string | undefined,
+  id: string | undefined,
+): readonly [sql: string, ...named: string[]] {
+  if (id !== undefined) return ['and c.id = ?', id]
+  return run === undefined ? [''] : ['and c.run = ?', run]
+}
+
+/** The place of the row that a compaction inserted, of its columns. */
+export function placeOf(anchor: unknown, ordinal: unknown): Place | undefined {
+  return ordinal === null ? undefined : { anchor: anchor as number, ordinal: ordinal as number }
+}
+
+type Decoded = Omit<Compaction, 'replaced' | 'requires'>
+
+/** A function that puts ids in place of the numbers of what rewinds lift and restore: one query for all of them. */
+function turnedIds(
+  connection: Connection,
+  { no: session }: StoredSession,
+  rows: readonly Row[],
+): (compaction: Decoded) => Decoded {
+  const isTurning = rows.some(([, , , kind]) => kind === 'manual')
+  const numbers = isTurning
+    ? rows.flatMap((row) => {
+        const { lifts = [], restores = [] } = coverageOf(row[1] as string, row[9], undefined)
+        return [...lifts, ...restores]
+      })
+    : []
+  const named = connection.all(
+    'select no, id from undertext_compactions where session = ? and no in (select value from json_each(?))',
+    session,
+    JSON.stringify(numbers),
+  )
+  const ids = new Map(named as [number, string][])
+  const idsOf = (list: readonly number[]): string[] => list.flatMap((no) => ids.get(no) ?? [])
+  return (compaction) => {
+    const { lifts, restores, ...coverage } = compaction.coverage
+    if (lifts === undefined && restores === undefined) return compaction
+    return {
+      ...compaction,
+      coverage,
+      ...(lifts !== undefined && { lifts: idsOf(lifts) }),
+      ...(restores !== undefined && { restores: idsOf(restores) }),
+    }
+  }
 }
 
 type PartPlaces = Compaction['replaced']
@@ -201,11 +294,7 @@ function requiredParts(
     })
 }
 
-function decodeCompaction(
-  session: StoredSession,
-  row: Row,
-  inserted: Place | undefined,
-): Omit<Compaction, 'replaced' | 'requires'> {
+function decodeCompaction(session: StoredSession, row: Row, inserted: Place | undefined): Decoded {
   const name = `compaction no. ${row[0]}`
   const text = (at: number): string | undefined => storedText(row[at], name)
   const required = (at: number): string => {

@@ -31,6 +31,12 @@ export class Connection {
   #closed = false
   /** A transaction of ours that could not be rolled back. */
   #isStuck = false
+  /** What removals have left in the files: see residue.ts. */
+  readonly residue: { retry: (() => void) | undefined; endedAt: number; tookMs: number } = {
+    retry: undefined,
+    endedAt: 0,
+    tookMs: 0,
+  }
 
   constructor(
     database: Database,
@@ -95,24 +101,31 @@ export class Connection {
     }
   }
 
-  /** Sets a pragma. */
-  pragma(sql: string): void {
+  /** Sets a pragma, or runs one that returns rows. */
+  pragma(sql: string): Record<string, unknown>[] {
     try {
-      this.database.pragma(sql)
+      return this.database.pragma(sql) as Record<string, unknown>[]
     } catch (error) {
       throw fromDriver(error, this.location)
     }
+  }
+
+  /** The value of a pragma, as text. */
+  readPragma(name: string): string {
+    return String(Object.values(this.pragma(name)[0] ?? {})[0])
   }
 
   /** One writing verb: the write lock first, then the work, all of it or nothing. */
   write<T>(verb: string, work: () => T): T {
     this.#enter(verb)
     if (this.readonly) throw new UndertextError('STORE_READONLY', { verb })
-    return this.#inTransaction('begin immediate', verb, () => {
+    const written = this.#inTransaction('begin immediate', verb, () => {
       const result = work()
       this.#refuseVanished()
       return result
     })
+    this.residue.retry?.()
+    return written
   }
 
   /** One reading verb: everything it reads is of one moment. */

@@ -1,9 +1,37 @@
 import { createRequire } from 'node:module'
-import type BetterSqlite3 from 'better-sqlite3'
-import { UndertextError } from '../../errors.ts'
+import { isNotFound, UndertextError } from '../../errors.ts'
 
-export type Database = BetterSqlite3.Database
-export type Statement = BetterSqlite3.Statement<unknown[], unknown>
+/**
+ * What is used of a connection of better-sqlite3. In our own words, so that a project needs no types of the driver;
+ * a connection typed by `@types/better-sqlite3` fits.
+ */
+export interface Database {
+  readonly name: string
+  readonly open: boolean
+  readonly memory: boolean
+  readonly readonly: boolean
+  readonly inTransaction: boolean
+  prepare(sql: string): Statement
+  exec(sql: string): unknown
+  pragma(sql: string, options?: { simple?: boolean }): unknown
+  close(): unknown
+}
+
+/** What is used of a prepared statement. */
+export interface Statement {
+  run(...parameters: unknown[]): { readonly changes: number; readonly lastInsertRowid: number | bigint }
+  get(...parameters: unknown[]): unknown
+  all(...parameters: unknown[]): unknown[]
+  raw(toggle?: boolean): Statement
+  safeIntegers(toggle?: boolean): Statement
+}
+
+type DriverOptions = {
+  readonly readonly?: boolean
+  readonly fileMustExist?: boolean
+  readonly timeout?: number
+}
+type Driver = new (path: string, options?: DriverOptions) => Database
 
 /**
  * Says why a pair of driver and Node cannot work, or `undefined`. Driver 13 is built for Node 22 and later and
@@ -18,12 +46,83 @@ export function driverProblem(driver: string, node: string): string | undefined 
   return undefined
 }
 
-/** Loads better-sqlite3, once it is known that it can be loaded here. Throws `DRIVER_UNSUPPORTED`. */
-export async function loadDriver(): Promise<typeof BetterSqlite3> {
-  const { version } = createRequire(import.meta.url)('better-sqlite3/package.json') as { version: string }
-  const advice = driverProblem(version, process.versions.node)
-  if (advice !== undefined) {
-    throw new UndertextError('DRIVER_UNSUPPORTED', { driver: version, node: process.versions.node, advice })
+let loaded: Driver | undefined
+
+/**
+ * Loads better-sqlite3, its native part included. Throws `DRIVER_UNSUPPORTED` where that would crash the process, and
+ * `DRIVER_UNAVAILABLE` where it cannot be loaded.
+ */
+export async function loadDriver(): Promise<Driver> {
+  loaded ??= await load()
+  return loaded
+}
+
+async function load(): Promise<Driver> {
+  let driver: Driver
+  try {
+    driver = (await import('better-sqlite3')).default as Driver
+  } catch (error) {
+    throw unavailable(isAbsent(error) ? notInstalled() : brokenBy(error), error)
   }
-  return (await import('better-sqlite3')).default
+  const file = fileOf(driver)
+  refuseUnsupported(file)
+  try {
+    // The native part is loaded with the first connection.
+    new driver(':memory:').close()
+  } catch (error) {
+    throw unavailable(file === undefined ? BUNDLED : nativeProblem(error, file), error)
+  }
+  return driver
+}
+
+/** The file the driver was loaded from; `undefined` where it is part of a bundle. Found without asking where this module is: a bundle is elsewhere. */
+function fileOf(driver: Driver): string | undefined {
+  const modules = Object.values(createRequire(process.execPath).cache)
+  return modules.find((module) => module?.exports === driver)?.filename
+}
+
+function refuseUnsupported(file: string | undefined): void {
+  if (file === undefined) return
+  const { version } = createRequire(file)('../package.json') as { version: string }
+  const { node } = process.versions
+  const advice = driverProblem(version, node)
+  if (advice !== undefined) throw new UndertextError('DRIVER_UNSUPPORTED', { driver: version, node, advice })
+}
+
+function unavailable(detail: string, cause: unknown): UndertextError {
+  return new UndertextError('DRIVER_UNAVAILABLE', { detail }, { cause })
+}
+
+const BUNDLED =
+  'it was made part of a bundle, which cannot hold its native part. Leave it out: serverExternalPackages: ["better-sqlite3"] in next.config, --external:better-sqlite3 with esbuild.'
+
+function notInstalled(): string {
+  const version = Number.parseInt(process.versions.node, 10) < 22 ? '@12' : ''
+  return `it is not installed where this program runs. Install it there: npm install better-sqlite3${version}`
+}
+
+/** Why the native part of the driver in `file` cannot be loaded, and what to do. */
+function nativeProblem(error: unknown, file: string): string {
+  const message = error instanceof Error ? error.message : ''
+  const isPnpm = /[\\/]\.pnpm[\\/]/.test(file)
+  const other = /NODE_MODULE_VERSION (\d+)/.exec(message)?.[1]
+  if (other !== undefined || message.includes('did not self-register'))
+    return `it was compiled for another version of Node${other === undefined ? '' : ` (module version ${other}; Node ${process.versions.node} has ${process.versions.modules})`}. Compile it for this one: ${isPnpm ? 'pnpm' : 'npm'} rebuild better-sqlite3`
+  if (message.includes('bindings file') || (isNotFound(error) && message.includes('.node')))
+    return `its native part was not built, because install scripts did not run. ${isPnpm ? 'Allow them: pnpm approve-builds, and choose better-sqlite3' : 'Run them: npm rebuild better-sqlite3 --ignore-scripts=false'}`
+  return brokenBy(error)
+}
+
+function brokenBy(error: unknown): string {
+  const { code } = error as { code?: unknown }
+  const why =
+    code === 'ERR_DLOPEN_FAILED'
+      ? `its native part is damaged or made for another system than ${process.platform} ${process.arch}`
+      : 'it is damaged or incomplete'
+  return `${why}. Remove node_modules and install the packages again on this system.`
+}
+
+/** Whether the package itself was not found; a part of it would be named by its path. */
+function isAbsent(error: unknown): boolean {
+  return isNotFound(error) && (error as Error).message.includes("'better-sqlite3'")
 }

@@ -2,7 +2,7 @@ import type { RowSet } from '../../core/coverage.ts'
 import type { CompactionRecord, RequiredRecord, RowSetRecord } from '../../core/history/records.ts'
 import type { CompactionStatus } from '../../core/nesting.ts'
 import type { CompactionKind } from '../../core/plan.ts'
-import { coverageOf, insertedPlaces, requiredKeys } from './compactions.ts'
+import { coverageOf, decodeTurned, placeOf, requiredKeys } from './compactions.ts'
 import type { Connection, Row } from './connection.ts'
 import { damaged } from './content-codec.ts'
 import { columnsOf, defined } from './record-columns.ts'
@@ -18,23 +18,29 @@ export function exportCompactions(
   session: StoredSession,
   entries: ReadonlyMap<number, number>,
 ): NumberedCompaction[] {
-  const places = insertedPlaces(connection, session.no)
   const rows = connection.all(
-    `select no, id, run, kind, status, trigger, actor, reason, params, coverage, requires, rows_hidden, parts_replaced,
-       tokens_before, tokens_after, summarizer, model, prompt_version, usage, cost, error, created_at, changed_at, rank,
-       undone_with_run from undertext_compactions where session = ? order by no`,
+    `select c.no, c.id, c.run, c.kind, c.status, c.trigger, c.actor, c.reason, c.params, c.coverage, c.requires, c.rows_hidden,
+       c.parts_replaced, c.tokens_before, c.tokens_after, c.summarizer, c.model, c.prompt_version, c.usage, c.cost, c.error,
+       c.created_at, c.changed_at, c.rank, c.undone_with_run, c.turned, m.anchor, m.ordinal
+     from undertext_compactions c left join undertext_messages m on m.inserted_by = c.no
+     where c.session = ? group by c.no order by c.no`,
     session.no,
   )
   const requires = requirements(connection, session, rows)
+  const ids = new Map(rows.map(([no, id]) => [no, id as string] as const))
+  const named = (numbers: readonly number[]): string[] => numbers.map((no) => ids.get(no)!)
   return rows.map((row): NumberedCompaction => {
     const no = row[0] as number
     const columns = columnsOf(row, `compaction no. ${no}`)
-    const { hidden, beside, inserted, openCalls, rewinds } = coverageOf(
+    const { hidden, beside, inserted, openCalls, rewinds, lifts, restores } = coverageOf(
       columns.required(1),
       row[9],
-      places.get(no),
+      placeOf(row[26], row[27]),
     )
-    const undoneWithRun = row[24] === null ? undefined : entries.get(row[24] as number)
+    const isUndone = row[4] === 'undone' && row[24] !== null
+    const undoneWithRun = isUndone ? entries.get(row[24] as number) : undefined
+    const { lifted, restored } = decodeTurned(columns.required(1), row[25])
+    const turned = row[25] === null ? undefined : { lifted: named(lifted), restored: named(restored) }
     const record: CompactionRecord = {
       ...{ type: 'compaction', id: columns.required(1), run: columns.required(2) },
       kind: columns.required(3) as CompactionKind,
@@ -45,6 +51,7 @@ export function exportCompactions(
       ...(inserted !== undefined && { inserts: [inserted.anchor, inserted.ordinal] as const }),
       ...(openCalls && { openCalls: true as const }),
       ...(rewinds === true && { rewinds: true as const }),
+      ...defined({ lifts: lifts && named(lifts), restores: restores && named(restores), turned }),
       ...defined({ requires: requires(row) }),
       ...{ rowsHidden: columns.number(11), partsReplaced: columns.number(12) },
       ...{ tokensBefore: columns.number(13), tokensAfter: columns.number(14) },

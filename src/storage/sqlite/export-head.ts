@@ -56,7 +56,7 @@ function sessionRecord(connection: Connection, session: StoredSession): SessionR
     session.no,
     session.no,
   )!
-  const { id, incarnation, estimator, createdAt, updatedAt, version, viewEpoch } = session
+  const { id, incarnation, estimator, createdAt, updatedAt, version, viewEpoch, undoneAutomatic } = session
   const { owner, title, provider, model, config, metadata, archivedAt } = session
   return {
     ...{ type: 'session', id, incarnation },
@@ -66,6 +66,7 @@ function sessionRecord(connection: Connection, session: StoredSession): SessionR
     messages: (rows[0] as number | null) ?? 0,
     inserted: (rows[1] as number | null) ?? 0,
     ...{ version, viewEpoch },
+    ...(undoneAutomatic > 0 && { undoneAutomatic }),
   }
 }
 
@@ -75,7 +76,7 @@ function readAudit(
   session: number,
 ): { audit: AuditRecord[]; numbers: ReadonlyMap<number, number> } {
   const rows = connection.all(
-    `select a.no, a.event, c.id, a.run, a.at, a.actor, a.detail
+    `select a.no, a.event, c.id, a.run, a.at, a.actor, a.detail, a.position
      from undertext_audit a left join undertext_compactions c on c.no = a.compaction where a.session = ? order by a.no`,
     session,
   )
@@ -85,7 +86,7 @@ function readAudit(
       ...{ type: 'audit', event: columns.required(1) },
       ...defined({ compaction: columns.text(2), run: columns.text(3) }),
       at: columns.number(4),
-      ...defined({ actor: columns.text(5), detail: columns.json(6) }),
+      ...defined({ actor: columns.text(5), detail: columns.json(6), position: columns.optional(7) }),
     }
   })
   return { audit, numbers: new Map(rows.map(([no], index) => [no as number, index + 1])) }

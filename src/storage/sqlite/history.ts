@@ -349,20 +349,25 @@ function decodeStored(
   return message
 }
 
+const CONTENTS_AT_ONCE = 1_000
+
 /** The original parts of rows, by key. */
 export function readContents(connection: Connection, keys: readonly number[]): Map<number, readonly Part[]> {
   return connection.read('compactSession', () => {
     const blobOf = blobReader(connection)
-    const rows = connection.all(
-      'select c.key, c.content, c.blobs from json_each(?) k join undertext_contents c on c.key = k.value',
-      JSON.stringify(keys),
-    )
-    return new Map(
-      rows.map(([key, content, blobs]) => {
+    const contents = new Map<number, readonly Part[]>()
+    // By pages: a long session's rows would otherwise stand in memory twice, as they are stored and as they are read.
+    for (let from = 0; from < keys.length; from += CONTENTS_AT_ONCE) {
+      const rows = connection.all(
+        'select c.key, c.content, c.blobs from json_each(?) k join undertext_contents c on c.key = k.value',
+        JSON.stringify(keys.slice(from, from + CONTENTS_AT_ONCE)),
+      )
+      for (const [key, content, blobs] of rows) {
         const decoded = decodeContent(content as string, blobs as string | null, blobOf, key as number)
-        return [key as number, partsOf({ content: decoded })] as const
-      }),
-    )
+        contents.set(key as number, partsOf({ content: decoded }))
+      }
+    }
+    return contents
   })
 }
 

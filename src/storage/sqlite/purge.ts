@@ -1,19 +1,21 @@
-import type { Authorship } from '../storage.ts'
+import type { Authorship, Purged, PurgeRequest } from '../storage.ts'
 import { writeAudit } from './audit.ts'
 import { dropBlobs } from './blobs.ts'
 import type { Connection } from './connection.ts'
+import { clearFiles, erase } from './residue.ts'
 import { requireSession } from './sessions.ts'
 
 /**
  * The one verb that removes things for good. It lifts the guards for its own transaction, and leaves a receipt
- * of ids and numbers under session 0.
+ * of ids and numbers under session 0. Afterwards it clears the files.
  */
-export function purgeSession(
-  connection: Connection,
-  id: string,
-  { actor, reason }: Authorship,
-): { messages: number; compactions: number; blobs: number } {
-  return connection.write('purgeSession', () => {
+export function purgeSession(connection: Connection, id: string, request: PurgeRequest): Purged {
+  const removed = removeSession(connection, id, request)
+  return request.clearFiles && clearFiles(connection) ? removed : { ...removed, filesCleared: false }
+}
+
+function removeSession(connection: Connection, id: string, { actor, reason }: Authorship): Purged {
+  return erase(connection, 'purgeSession', () => {
     const session = requireSession(connection, id)
     const { no } = session
     const { blobs, compactions } = unguarded(connection, String(no), () => {
@@ -28,7 +30,7 @@ export function purgeSession(
     writeAudit(connection, 0, {
       event: 'purged',
       actor,
-      detail: { sessionId: id, incarnation: session.incarnation, reason: reason ?? null, ...removed },
+      detail: { sessionId: id, reason: reason ?? null, ...removed },
     })
     return removed
   })

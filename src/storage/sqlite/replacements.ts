@@ -115,16 +115,32 @@ function visibleTotals(
   return { ...NO_SIZES, text, reasoning, toolResults, media }
 }
 
-/** The numbers of the other compactions of the session that are in force and replace something. */
+/** As many others in force are looked at whether they replace parts of the same rows or not. */
+const FEW_OTHERS = 16
+
+/** The numbers of other compactions in force that replace parts, of the same rows where there are many. */
 function othersInForce(connection: Connection, compaction: number): number[] {
   const session = connection.get('select session from undertext_compactions where no = ?', compaction)![0]
-  return connection
-    .all(
-      "select no from undertext_compactions where session = ? and status = 'active' and parts_replaced > 0 and no <> ?",
-      session,
-      compaction,
-    )
-    .map(([no]) => no as number)
+  const others = connection.all(
+    `select no from undertext_compactions indexed by undertext_compactions_replacing
+     where session = ? and status = 'active' and parts_replaced > 0 and no <> ? limit ?`,
+    session,
+    compaction,
+    FEW_OTHERS + 1,
+  )
+  const rows = others.length <= FEW_OTHERS ? others : overlappingOthers(connection, compaction)
+  return rows.map(([no]) => no as number)
+}
+
+/** Cross joins: from the rows of the one to what else was ever shown there, never through all that is in force. */
+function overlappingOthers(connection: Connection, compaction: number): readonly (readonly unknown[])[] {
+  return connection.all(
+    `select distinct c.no from undertext_replacements a
+     cross join undertext_replacements b on b.message = a.message and b.compaction <> a.compaction
+     cross join undertext_compactions c on c.no = b.compaction
+     where a.compaction = ? and c.status = 'active'`,
+    compaction,
+  )
 }
 
 /** Rows of which another compaction in force replaces parts too. */

@@ -6,6 +6,7 @@ import type {
   RowSetRecord,
 } from '../../core/history/records.ts'
 import { stringifyJson } from '../../core/json.ts'
+import { compareRows } from '../../core/view.ts'
 import { UndertextError } from '../../errors.ts'
 import type { Restoring } from '../storage.ts'
 import type { Connection } from './connection.ts'
@@ -20,12 +21,13 @@ import { requireStaged } from './staging.ts'
  * numbers of compactions. So the numbers are kept free first, by a row behind them that goes when they are written.
  */
 
-/** Those of some ids that compactions have. */
-export function knownCompactions(connection: Connection, ids: readonly string[]): string[] {
+/** Those of some ids that compactions or runs have. */
+export function takenIds(connection: Connection, ids: readonly string[]): string[] {
   return connection.readOne('restoreSession', () =>
     connection
       .all(
-        'select c.id from json_each(?) k join undertext_compactions c on c.id = k.value',
+        `select value from json_each(?) k where exists (select 1 from undertext_compactions c where c.id = k.value)
+           or exists (select 1 from undertext_compactions c where c.run = k.value)`,
         JSON.stringify(ids),
       )
       .map(([id]) => id as string),
@@ -69,9 +71,10 @@ export function restoreAudit(
   const byId = numbersOf(restoring)
   return connection.write('restoreSession', () => {
     const { no: session } = requireStaged(connection, stagedId)
-    return entries.map(({ event, compaction, run, at, actor, detail }) =>
+    return entries.map(({ event, compaction, run, at, actor, detail, position }) =>
       connection.insert(
-        'insert into undertext_audit (session, event, compaction, run, at, actor, detail) values (?, ?, ?, ?, ?, ?, ?)',
+        `insert into undertext_audit (session, event, compaction, run, at, actor, detail, position)
+         values (?, ?, ?, ?, ?, ?, ?, ?)`,
         session,
         event,
         compaction === undefined ? null : byId.get(compaction)!,
@@ -79,6 +82,7 @@ export function restoreAudit(
         at,
         actor ?? null,
         json(detail),
+        position ?? null,
       ),
     )
   })
@@ -89,18 +93,20 @@ export function restoreAudit(
  */
 export function restoreCompactions(
   connection: Connection,
-  { stagedId, firstNo, head }: Restoring,
+  restoring: Restoring,
   from: number,
   compactions: readonly CompactionRecord[],
   undoneWith: readonly number[],
 ): void {
+  const { stagedId, firstNo, head } = restoring
+  const byId = numbersOf(restoring)
   connection.write('restoreSession', () => {
     requireStaged(connection, stagedId)
     const session = requireSession(connection, stagedId)
     for (const [index, record] of compactions.entries()) {
       if (connection.get('select 1 from undertext_compactions where id = ?', record.id) !== undefined)
         throw new UndertextError('SESSION_EXISTS', { sessionId: head.session.id })
-      insertCompaction(connection, session, firstNo + from + index, record, undoneWith)
+      insertCompaction(connection, session, firstNo + from + index, record, undoneWith, byId)
     }
   })
 }
@@ -111,12 +117,15 @@ function insertCompaction(
   no: number,
   record: CompactionRecord,
   undoneWith: readonly number[],
+  byId: ReadonlyMap<string, number>,
 ): void {
+  const named = (ids: readonly string[]): number[] => ids.map((id) => byId.get(id)!)
+  const { turned } = record
   connection.run(
     `insert into undertext_compactions (no, id, session, run, kind, status, trigger, actor, reason, params, coverage, requires,
        rows_hidden, parts_replaced, rows_inserted, tokens_before, tokens_after, summarizer, model, prompt_version, usage, cost,
-       error, created_at, changed_at, rank, undone_with_run)
-     values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+       error, created_at, changed_at, rank, undone_with_run, turned)
+     values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     no,
     record.id,
     session.no,
@@ -127,7 +136,7 @@ function insertCompaction(
     record.actor ?? null,
     record.reason ?? null,
     json(record.params),
-    coverageText(record),
+    coverageText(record, named),
     requiredKeys(connection, session, record.requires),
     record.rowsHidden,
     record.partsReplaced,
@@ -144,6 +153,7 @@ function insertCompaction(
     record.changedAt,
     record.rank,
     record.undoneWithRun === undefined ? null : undoneWith[record.undoneWithRun - 1]!,
+    turned === undefined ? null : JSON.stringify([named(turned.lifted), named(turned.restored)]),
   )
 }
 
@@ -151,18 +161,24 @@ function json(value: object | undefined): string | null {
   return value === undefined ? null : stringifyJson(value)
 }
 
-function coverageText({ hides, beside, openCalls, rewinds }: CompactionRecord): string {
+function coverageText(
+  { hides, beside, openCalls, rewinds, lifts, restores }: CompactionRecord,
+  numbersOf: (ids: readonly string[]) => number[],
+): string {
   return encodeCoverage({
     hidden: rowSet(hides),
     beside: rowSet(beside),
     inserted: undefined,
     openCalls: openCalls === true,
     ...(rewinds === true && { rewinds }),
+    ...(lifts !== undefined && { lifts: numbersOf(lifts) }),
+    ...(restores !== undefined && { restores: numbersOf(restores) }),
   })
 }
 
 function rowSet({ positions = [], inserted = [] }: RowSetRecord = {}): RowSet {
-  return { positions, inserted: inserted.map(([anchor, ordinal]) => ({ anchor, ordinal })) }
+  const places = inserted.map(([anchor, ordinal]) => ({ anchor, ordinal }))
+  return { positions, inserted: places.sort(compareRows) }
 }
 
 function requiredKeys(
@@ -189,14 +205,15 @@ export function settleRestored(connection: Connection, restoring: Restoring): vo
     const { no } = requireStaged(connection, stagedId)
     releaseNumbers(connection, restoring)
     writeFigures(connection, no, restoring)
-    const { version, viewEpoch, archivedAt } = head.session
+    const { version, viewEpoch, archivedAt, undoneAutomatic = 0 } = head.session
     connection.run(
       `update undertext_sessions set messages = ?, inserted = ?, visible = ?, size_text = ?, size_reasoning = ?, size_calls = ?,
          size_results = ?, size_media = ?, hidden_condensed = ?, hidden_truncated = ?, hidden_by_hand = ?, retired = ?,
-         active_compactions = ?, version = ?, view_epoch = ?, archived_at = ?, updated_at = ? where no = ?`,
+         active_compactions = ?, version = ?, view_epoch = ?, undone_automatic = ?, archived_at = ?, updated_at = ? where no = ?`,
       ...counted,
       version,
       viewEpoch,
+      undoneAutomatic,
       archivedAt ?? null,
       Date.now(),
       no,

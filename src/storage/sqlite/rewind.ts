@@ -1,26 +1,28 @@
-import { coverageOf } from '../../core/coverage.ts'
+import { type Coverage, coverageOf } from '../../core/coverage.ts'
+import { planLift } from '../../core/nesting.ts'
 import { applyPlan, type PlannedReplacement } from '../../core/plan.ts'
 import { planRewind, pointingBehind, restoredPart, thinkingAgain } from '../../core/rewind.ts'
-import { NO_SIZES, type Sizes } from '../../core/tokens.ts'
+import { NO_SIZES, type Sizes, tokensOf } from '../../core/tokens.ts'
 import type { View, ViewRow } from '../../core/view.ts'
 import { UndertextError } from '../../errors.ts'
-import type {
-  Estimators,
-  Previewing,
-  RewindOperation,
-  RewindPoint,
-  RewindRequest,
-  Rewound,
-} from '../storage.ts'
+import type { Estimators, Previewing, RewindOperation, RewindRequest, Rewound } from '../storage.ts'
 import { prepareAppend } from './append.ts'
 import { commitStep } from './commit.ts'
-import { requiredKeys } from './compactions.ts'
+import {
+  compactionsNumbered,
+  requiredKeys,
+  type StoredCompaction,
+  someCompactions,
+  storedNesting,
+} from './compactions.ts'
 import type { Connection } from './connection.ts'
 import { parseReplacement } from './content-codec.ts'
+import { VISIBLE } from './history.ts'
 import { requireKey } from './pins.ts'
 import { viewIndex } from './planning.ts'
 import { rowId } from './row-codec.ts'
-import { readSession, type StoredSession } from './sessions.ts'
+import { readSession, requireSession, type StoredSession } from './sessions.ts'
+import { Turning, writeTurned } from './undo.ts'
 
 /**
  * Hides the end of the view from a row on and appends messages: one transaction, planned within it, so nothing that others append
@@ -72,40 +74,166 @@ const NOTHING: Hidden = { no: undefined, rows: 0 }
 
 function hideFrom(
   connection: Connection,
-  session: StoredSession,
+  before: StoredSession,
   request: RewindRequest,
   estimators: Estimators,
 ): Hidden {
-  const { id: sessionId } = session
-  const { expectedPosition } = request
-  if (expectedPosition !== undefined && expectedPosition !== session.messageCount) {
-    const facts = { sessionId, expected: expectedPosition, actual: session.messageCount }
+  const { id: sessionId } = before
+  const { expectedPosition, provider, run, compactionId } = request
+  if (expectedPosition !== undefined && expectedPosition !== before.messageCount) {
+    const facts = { sessionId, expected: expectedPosition, actual: before.messageCount }
     throw new UndertextError('POSITION_CONFLICT', facts)
   }
-  if (request.from === 'end') return NOTHING
-  const view = viewIndex(connection, session, request.provider, estimators)
-  const from = indexIn(connection, session, view, request.from)
-  if (from === view.rows.length) return NOTHING
-  const plan = planRewind(view, from, restoredParts(connection, session, view, from))
+  if (request.from === 'end' || (request.from === 'start' && before.visibleCount === 0)) return NOTHING
+  const point = findPoint(connection, before, request)
+  const { lifts, restores } = request.keepCompactions
+    ? { lifts: reachingTo(connection, before, point), restores: [] }
+    : turnedSince(connection, before, point)
+  const lifted = planLift(storedNesting(connection, before.no), lifts)
+  const undoing = { ...run, cascade: false, both: true }
+  new Turning(connection, before, undoing).turn(lifted, restores, compactionId)
+
+  const session = lifted.length + restores.length > 0 ? requireSession(connection, sessionId) : before
+  const view = viewIndex(connection, session, provider, estimators)
+  const from = indexIn(view, point)
+  const restored = restoredParts(connection, session, view, from)
+  const plan = planRewind(view, from, restored, request.keepCompactions)
   const planned = applyPlan(view, plan, -1, session.inserted + 1)
-  const step = { ...planned, id: request.compactionId, createdAt: Date.now() }
-  const coverage = coverageOf(view, plan, undefined)
-  const place = { coverage, ordinal: session.inserted, rank: session.version + 1 }
-  const no = commitStep(connection, session, request.run, step, place, new Map())
+  const step = { ...planned, id: compactionId, createdAt: Date.now() }
+  const coverage = { ...coverageOf(view, plan, undefined), ...turning(lifted, restores) }
+  const tokensBefore = tokensOf(before.visibleSizes, before.visibleCount, view.estimator, provider)
+  const place = { coverage, ordinal: session.inserted, rank: session.version + 1, tokensBefore }
+  const no = commitStep(connection, session, run, step, place, new Map())
+  writeTurned(connection, no, lifted, restores)
   return { no, rows: plan.hide.length }
 }
 
-function indexIn(
+/** What a rewind's coverage notes of what it turns, in order of rank. */
+function turning(
+  lifted: readonly StoredCompaction[],
+  restored: readonly StoredCompaction[],
+): Pick<Coverage, 'lifts' | 'restores'> {
+  const numbers = (list: readonly StoredCompaction[]): number[] =>
+    list.toSorted((a, b) => a.rank - b.rank).map(({ no }) => no)
+  return {
+    ...(lifted.length > 0 && { lifts: numbers(lifted) }),
+    ...(restored.length > 0 && { restores: numbers(restored) }),
+  }
+}
+
+/** Where a rewind goes back to: before the message at a position, or before a row of the view as it is. */
+type Point = {
+  readonly position: number
+  /** When that message was appended, as it says; milliseconds since 1970. */
+  readonly at: number
+  /** The row, where it is not a message: compactions before it stay, so it is in the view. */
+  readonly key?: number
+}
+
+function findPoint(connection: Connection, session: StoredSession, request: RewindRequest): Point {
+  const { from, keepCompactions } = request
+  if (typeof from !== 'object') return pointAt(connection, session, 1)
+  const key = requireKey(connection, session, from.messageId)
+  const row = connection.get(
+    `select position, anchor, inserted_by, created_at, ${VISIBLE} from undertext_messages where key = ?`,
+    key,
+  )!
+  const [position, anchor, insertedBy, at, isVisible] = row as readonly number[]
+  if (position !== null) return { position: position!, at: at! }
+  if (keepCompactions && isVisible === 1) return { position: anchor! + 1, at: at!, key }
+  return pointAt(connection, session, firstReplaced(connection, session, insertedBy!))
+}
+
+function pointAt(connection: Connection, session: StoredSession, position: number): Point {
+  const row = connection.get(
+    'select created_at from undertext_messages where session = ? and position = ? and ordinal = 0',
+    session.no,
+    position,
+  )
+  return { position, at: (row?.[0] as number | undefined) ?? 0 }
+}
+
+/** The first message of the log that the row inserted by a compaction replaces. */
+function firstReplaced(connection: Connection, session: StoredSession, compaction: number): number {
+  const [stored] = compactionsNumbered(connection, session.no, [compaction])
+  const { positions, inserted } = stored!.coverage.hidden
+  const inner = inserted.map(({ ordinal }) => {
+    const row = connection.get(
+      'select inserted_by from undertext_messages where session = ? and position is null and ordinal = ?',
+      session.no,
+      ordinal,
+    )
+    return firstReplaced(connection, session, row![0] as number)
+  })
+  return Math.min(...positions.slice(0, 1).map(([first]) => first), ...inner)
+}
+
+/** The index of the first row of a view that a rewind hides. */
+function indexIn(view: View, { position, key }: Point): number {
+  const index = key === undefined ? undefined : view.indexOf(key)
+  if (index !== undefined) return index
+  const first = view.rows.findIndex(({ anchor }) => anchor >= position)
+  return first === -1 ? view.rows.length : first
+}
+
+/**
+ * What was turned since a message was appended: compactions in force that were not then, and those undone that were in force then.
+ * By the first entry of the audit about each; previews are part of the append that made them. Entries without a position are older
+ * than this rule: they go by time, and nothing is restored by them.
+ */
+function turnedSince(
   connection: Connection,
   session: StoredSession,
-  view: View,
-  from: Exclude<RewindPoint, 'end'>,
-): number {
-  if (from === 'start') return 0
-  const { messageId } = from
-  const index = view.indexOf(requireKey(connection, session, messageId))
-  if (index === undefined) throw stale(session.id, 'it is not visible', [messageId])
-  return index
+  { position, at }: Point,
+): { lifts: StoredCompaction[]; restores: StoredCompaction[] } {
+  const entries = connection.all(
+    `select no, compaction, event, position is null from undertext_audit
+     where session = ? and compaction is not null and position >= ? and event in ('created', 'undone', 'redone')
+     union all
+     select no, compaction, event, position is null from undertext_audit
+     where session = ? and compaction is not null and position is null and at >= ? and event in ('created', 'undone', 'redone')
+     order by no`,
+    session.no,
+    position,
+    session.no,
+    at,
+  )
+  const first = new Map<number, readonly [event: string, isOld: boolean]>()
+  for (const [, compaction, event, isOld] of entries)
+    if (!first.has(compaction as number)) first.set(compaction as number, [event as string, isOld === 1])
+  const turned = compactionsNumbered(connection, session.no, [...first.keys()])
+  return {
+    lifts: turned.filter(({ no, status, kind }) => {
+      const [event] = first.get(no)!
+      return status === 'active' && (event === 'redone' || (event === 'created' && kind !== 'preview'))
+    }),
+    restores: turned.filter(({ no, status }) => {
+      const [event, isOld] = first.get(no)!
+      return status === 'undone' && event === 'undone' && !isOld
+    }),
+  }
+}
+
+/** The compactions in force, but for previews, that cover a row at a position or after it. */
+function reachingTo(connection: Connection, session: StoredSession, { position }: Point): StoredCompaction[] {
+  const replacing = connection.all(
+    `select distinct r.compaction from undertext_messages m cross join undertext_replacements r on r.message = m.key
+     where m.session = ? and m.position >= ?
+     union
+     select distinct r.compaction from undertext_messages m cross join undertext_replacements r on r.message = m.key
+     where m.session = ? and m.position is null and m.anchor >= ?`,
+    session.no,
+    position,
+    session.no,
+    position,
+  )
+  return someCompactions(
+    connection,
+    session.no,
+    `c.status = 'active' and c.kind <> 'preview' and (c.last_anchor >= ? or c.no in (select value from json_each(?)))`,
+    position,
+    JSON.stringify(replacing.map(([no]) => no)),
+  )
 }
 
 function stale(sessionId: string, why: string, messageIds: readonly string[]): UndertextError<'STALE_PLAN'> {

@@ -22,7 +22,7 @@ export const sessions = sqliteTable(
   {
     no: integer().primaryKey(),
     id: text().notNull(),
-    /** New at each creation: a purged and recreated id is another session. */
+    /** New at each creation, a copy's too: a purged and recreated id is another session. Ids of messages begin with it. */
     incarnation: text().notNull(),
     owner: text(),
     title: text(),
@@ -49,6 +49,8 @@ export const sessions = sqliteTable(
     hiddenByHand: integer('hidden_by_hand').notNull().default(0),
     retired: integer().notNull().default(0),
     activeCompactions: integer('active_compactions').notNull().default(0),
+    /** Automatic compactions that a user undid since one was made last: the threshold alone makes none while there are any. */
+    undoneAutomatic: integer('undone_automatic').notNull().default(0),
     /** Raised by every change. */
     version: integer().notNull().default(0),
     /** Raised only by changes of tags, replacements, pins, provider or model. */
@@ -61,6 +63,8 @@ export const sessions = sqliteTable(
   },
   (table) => [
     uniqueIndex('undertext_sessions_id').on(table.id),
+    /** Not unique: earlier versions gave copies the incarnation of the first. */
+    index('undertext_sessions_incarnation').on(table.incarnation),
     index('undertext_sessions_staged').on(table.stagedBy).where(sql`staged_by is not null`),
     index('undertext_sessions_owner').on(table.owner, table.no).where(sql`owner is not null`),
   ],
@@ -114,6 +118,8 @@ export const messages = sqliteTable(
     index('undertext_messages_idempotency')
       .on(table.session, table.idempotencyKey)
       .where(sql`idempotency_key is not null`),
+    /** The row that a compaction inserted. */
+    index('undertext_messages_inserted').on(table.insertedBy).where(sql`inserted_by is not null`),
   ],
 )
 
@@ -162,8 +168,34 @@ export const compactions = sqliteTable(
     rank: integer().notNull(),
     /** The undo of a whole run that took it down: the number of that undo's audit row. */
     undoneWithRun: integer('undone_with_run'),
+    /** What a rewind turned when it came into force last: numbers of compactions, JSON [lifted, restored]. */
+    turned: text(),
+    /** Anchors of the first and the last row it hides; null when it hides none. Coverage lists rows in order. */
+    firstAnchor: integer('first_anchor').generatedAlwaysAs(
+      sql`case when json_valid(coverage) then min(ifnull(coverage ->> '$.p[0][0]', coverage ->> '$.i[0][0]'), ifnull(coverage ->> '$.i[0][0]', coverage ->> '$.p[0][0]')) end`,
+      { mode: 'virtual' },
+    ),
+    lastAnchor: integer('last_anchor').generatedAlwaysAs(
+      sql`case when json_valid(coverage) then max(ifnull(coverage ->> '$.p[#-1][1]', coverage ->> '$.i[#-1][0]'), ifnull(coverage ->> '$.i[#-1][0]', coverage ->> '$.p[#-1][1]')) end`,
+      { mode: 'virtual' },
+    ),
   },
   (table) => [
+    /** By status and by the span of what it hides: what is in force, and what may build on what. */
+    index('undertext_compactions_spans').on(
+      table.session,
+      table.status,
+      table.firstAnchor,
+      table.lastAnchor,
+      table.rank,
+    ),
+    /** Those in force that show texts in place of parts. */
+    index('undertext_compactions_replacing')
+      .on(table.session)
+      .where(sql`status = 'active' and parts_replaced > 0`),
+    index('undertext_compactions_undone_with')
+      .on(table.undoneWithRun)
+      .where(sql`undone_with_run is not null`),
     uniqueIndex('undertext_compactions_id').on(table.id),
     index('undertext_compactions_session').on(table.session, table.no),
     index('undertext_compactions_run').on(table.run),
@@ -207,8 +239,15 @@ export const audit = sqliteTable(
     at: integer().notNull(),
     actor: text(),
     detail: text(),
+    /** The log's last position at that time; null for what was written before this was noted. */
+    position: integer(),
   },
-  (table) => [index('undertext_audit_session').on(table.session, table.no)],
+  (table) => [
+    index('undertext_audit_session').on(table.session, table.no),
+    /** What was turned since a message was appended. */
+    index('undertext_audit_turned').on(table.session, table.position).where(sql`compaction is not null`),
+    index('undertext_audit_run_undone').on(table.run).where(sql`event = 'run undone'`),
+  ],
 )
 
 /** The last size a provider reported for a session, by model; stale as soon as the view is another. */

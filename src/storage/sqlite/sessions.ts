@@ -15,7 +15,7 @@ export type StoredSession = Session & {
 
 const COLUMNS = `no, id, incarnation, owner, title, provider, model, config, metadata, estimator, created_at,
   updated_at, archived_at, messages, inserted, visible, size_text, size_reasoning, size_calls, size_results,
-  size_media, hidden_condensed, hidden_truncated, hidden_by_hand, retired, active_compactions, version, view_epoch`
+  size_media, hidden_condensed, hidden_truncated, hidden_by_hand, retired, active_compactions, version, view_epoch, undone_automatic`
 
 export function readSession(connection: Connection, id: string): StoredSession | undefined {
   const row = connection.get(`select ${COLUMNS} from undertext_sessions where id = ?`, id)
@@ -36,7 +36,7 @@ export function requireHead(connection: Connection, id: string): SessionHead {
 export function readFigures(connection: Connection, id: string): SessionFigures | undefined {
   const row = connection.get(
     `select provider, model, estimator, messages, visible, size_text, size_reasoning, size_calls, size_results, size_media,
-       hidden_condensed, hidden_truncated, hidden_by_hand, active_compactions, view_epoch, config from undertext_sessions where id = ?`,
+       hidden_condensed, hidden_truncated, hidden_by_hand, active_compactions, view_epoch, config, undone_automatic from undertext_sessions where id = ?`,
     id,
   )
   if (row === undefined) return undefined
@@ -59,6 +59,7 @@ export function readFigures(connection: Connection, id: string): SessionFigures 
     activeCompactions: number(13),
     viewEpoch: number(14),
     config: parseConfig(row[15], name),
+    undoneAutomatic: number(16),
   }
 }
 
@@ -138,14 +139,63 @@ export function listSessions(connection: Connection, query: SessionQuery): Store
   return connection.read('listSessions', () => {
     const after =
       query.after === undefined ? Number.MAX_SAFE_INTEGER : requireSession(connection, query.after).no
-    const archived = query.archived ? 'archived_at is not null' : 'archived_at is null'
-    const select = `select ${COLUMNS} from undertext_sessions where no < ? and ${archived} and staged_by is null`
-    const rows =
-      query.owner === undefined
-        ? connection.all(`${select} order by no desc limit ?`, after, query.limit)
-        : connection.all(`${select} and owner = ? order by no desc limit ?`, after, query.owner, query.limit)
-    return rows.map(decodeSession)
+    if (query.search === undefined) return page(connection, COLUMNS, query, after).map(decodeSession)
+    return search(connection, { ...query, search: query.search.toLowerCase() }, after)
   })
+}
+
+/** Some columns of the sessions a query names, newest first, before the number `before`. */
+function page(
+  connection: Connection,
+  columns: string,
+  { archived, owner, limit }: Omit<SessionQuery, 'after' | 'search'>,
+  before: number,
+  [condition, ...values]: readonly [string, ...unknown[]] = ['true'],
+): Row[] {
+  const isArchived = archived ? 'archived_at is not null' : 'archived_at is null'
+  const isOwned = owner === undefined ? '' : 'and owner = ?'
+  return connection.all(
+    `select ${columns} from undertext_sessions
+     where no < ? and ${isArchived} and staged_by is null ${isOwned} and ${condition} order by no desc limit ?`,
+    before,
+    ...(owner === undefined ? [] : [owner]),
+    ...values,
+    limit,
+  )
+}
+
+/**
+ * What SQLite can tell about a search: it knows the case of ASCII letters only, so a text with another character stays
+ * a candidate. A `%` or `_` in the search only adds candidates.
+ */
+const MAY_HOLD =
+  '(id like ? or title like ? or length(id) <> octet_length(id) or length(title) <> octet_length(title))'
+const CANDIDATES = 1_000
+
+/** The sessions that hold a text in lower case. Of the others no more than the id and the title is read. */
+function search(
+  connection: Connection,
+  query: SessionQuery & { readonly search: string },
+  from: number,
+): StoredSession[] {
+  const found: StoredSession[] = []
+  const asked = { ...query, limit: CANDIDATES }
+  const pattern = `%${query.search}%`
+  let before = from
+  for (;;) {
+    const rows = page(connection, 'no, id, title', asked, before, [MAY_HOLD, pattern, pattern])
+    for (const [no, id, title] of rows) {
+      if (!holds(id, query.search) && !holds(title, query.search)) continue
+      found.push(decodeSession(connection.get(`select ${COLUMNS} from undertext_sessions where no = ?`, no)!))
+      if (found.length === query.limit) return found
+    }
+    if (rows.length < CANDIDATES) return found
+    before = rows.at(-1)![0] as number
+  }
+}
+
+function holds(text: unknown, lowerCase: string): boolean {
+  return typeof text === 'string' && text.toLowerCase().includes(lowerCase)
 }
 
 export function updateSession(connection: Connection, id: string, fields: SessionFields): StoredSession {
@@ -234,5 +284,6 @@ function decodeSession(row: Row): StoredSession {
     activeCompactions: number(25),
     version: number(26),
     viewEpoch: number(27),
+    undoneAutomatic: number(28),
   }
 }

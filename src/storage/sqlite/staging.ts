@@ -4,6 +4,7 @@ import { writeAudit } from './audit.ts'
 import { dropBlobsOf } from './blobs.ts'
 import type { Connection } from './connection.ts'
 import { dropSession, unguarded } from './purge.ts'
+import { clearFilesInTurn, erase } from './residue.ts'
 import { insertSession, readSession, requireSession, type StoredSession, updateFields } from './sessions.ts'
 
 /*
@@ -11,11 +12,14 @@ import { insertSession, readSession, requireSession, type StoredSession, updateF
  * nobody knows; publishing gives them their own. What is never published was never there: it is taken out without a receipt.
  */
 
-/** Makes a session that no list shows. Throws `SESSION_EXISTS`. */
+/** Makes a session that no list shows. Throws `SESSION_EXISTS`, also when no incarnation that it may have is free. */
 export function stageSession(connection: Connection, staged: StagedSession): StoredSession {
   return connection.write('stageSession', () => {
-    const { id, fields, estimator, holder, expiresAt, incarnation } = staged
+    const { id, fields, estimator, holder, expiresAt, incarnations } = staged
     refuseTaken(connection, id)
+    const incarnation = incarnations?.find((one) => !isIncarnation(connection, one))
+    if (incarnations !== undefined && incarnation === undefined)
+      throw new UndertextError('SESSION_EXISTS', { sessionId: id })
     const { no } = insertSession(connection, id, fields, estimator)
     connection.run(
       `update undertext_sessions set staged_by = ?, lease_run = id, lease_holder = ?, lease_expires = ?,
@@ -28,6 +32,10 @@ export function stageSession(connection: Connection, staged: StagedSession): Sto
     )
     return requireSession(connection, id)
   })
+}
+
+function isIncarnation(connection: Connection, incarnation: string): boolean {
+  return connection.get('select 1 from undertext_sessions where incarnation = ?', incarnation) !== undefined
 }
 
 /** Gives a staged session its own name and lists it. Throws `SESSION_EXISTS`, `SESSION_NOT_FOUND` when it is staged no more. */
@@ -74,7 +82,7 @@ function refuseTaken(connection: Connection, id: string): void {
 
 /** Takes out some rows of a staged session, newest first; answers whether nothing of it is left. Does nothing for one that is published. */
 export function discardStaged(connection: Connection, id: string, rows: number): boolean {
-  return connection.write('discardStaged', () => {
+  const isGone = erase(connection, 'discardStaged', () => {
     const no = stagedNo(connection, id)
     if (no === undefined) return true
     return unguarded(connection, String(no), () => {
@@ -87,6 +95,8 @@ export function discardStaged(connection: Connection, id: string, rows: number):
       return isEmpty
     })
   })
+  if (isGone) clearFilesInTurn(connection)
+  return isGone
 }
 
 function discardRows(connection: Connection, keys: readonly number[]): void {

@@ -28,12 +28,13 @@ import { pinMessages, requireMessages } from './pins.ts'
 import { readSnapshot } from './planning.ts'
 import { purgeSession } from './purge.ts'
 import { reestimate } from './reestimate.ts'
+import { finishClearing } from './residue.ts'
 import {
-  knownCompactions,
   reserveCompactions,
   restoreAudit,
   restoreCompactions,
   settleRestored,
+  takenIds,
 } from './restore-head.ts'
 import { restoreRows } from './restore-rows.ts'
 import { rewind, rewound } from './rewind.ts'
@@ -68,7 +69,7 @@ export function sqliteStorage(connection: Connection, estimators: Estimators) {
     listSessions: (query) => listSessions(connection, query),
     updateSession: (id, fields) => updateSession(connection, id, fields),
     archiveSession: (id, archived) => archiveSession(connection, id, archived),
-    purgeSession: (id, authorship) => purgeSession(connection, id, authorship),
+    purgeSession: (id, request) => purgeSession(connection, id, request),
     stageSession: (staged) => stageSession(connection, staged),
     publishSession: (stagedId, id, published) => publishSession(connection, stagedId, id, published),
     discardStaged: (stagedId, rows) => discardStaged(connection, stagedId, rows),
@@ -106,7 +107,7 @@ export function sqliteStorage(connection: Connection, estimators: Estimators) {
     histories: {
       head: (id) => exportHead(connection, id),
       rows: (exported, after) => exportRows(connection, exported, after),
-      knownCompactions: (ids) => knownCompactions(connection, ids),
+      takenIds: (ids) => takenIds(connection, ids),
       reserve: (stagedId, compactions) => reserveCompactions(connection, stagedId, compactions),
       writeRows: (restoring, rows) =>
         restoreRows(connection, restoring, rows, estimatorOf(restoring.head.session)),
@@ -115,7 +116,11 @@ export function sqliteStorage(connection: Connection, estimators: Estimators) {
         restoreCompactions(connection, restoring, from, compactions, undoneWith),
       settle: (restoring) => settleRestored(connection, restoring),
     },
-    verify: (id, repair) => verifySession(connection, id, estimatorOf, repair),
+    verify: (id, repair) => {
+      const verified = verifySession(connection, id, estimatorOf, repair)
+      finishClearing(connection)
+      return verified
+    },
     readings: (id, provider, model) =>
       connection.readOne('getContextStats', () => readReadings(connection, id, provider, model)),
     recordUsage: (id, usage) => recordUsage(connection, id, usage, estimatorOf),
@@ -144,7 +149,10 @@ export function sqliteStorage(connection: Connection, estimators: Estimators) {
       spending: (id, since, summarizer) => readSpending(connection, id, since, summarizer),
     },
     reestimate: (id, estimator) => reestimate(connection, id, estimator),
-    close: () => connection.close(),
+    close: () => {
+      finishClearing(connection)
+      connection.close()
+    },
   } satisfies Storage
 }
 

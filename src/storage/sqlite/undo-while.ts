@@ -1,10 +1,10 @@
 import { planUndo } from '../../core/nesting.ts'
-import { UndertextError } from '../../errors.ts'
+import { isUndertextError } from '../../errors.ts'
 import type { SessionFigures, SessionTest, UndoWhileOutcome, UndoWhileRequest } from '../storage.ts'
-import { loadCompactions, type StoredCompaction } from './compactions.ts'
+import { type StoredCompaction, someCompactions, storedNesting } from './compactions.ts'
 import type { Connection } from './connection.ts'
 import { readFigures, requireSession } from './sessions.ts'
-import { outcome, setStatus, undoOne, writeTransition } from './undo.ts'
+import { outcome, refuseMoved, Turning } from './undo.ts'
 import { readReadings } from './usage.ts'
 
 /**
@@ -23,9 +23,9 @@ export function undoWhile(
     const readings = readReadings(connection, id, provider, model)
     const figuresNow = (): SessionFigures => readFigures(connection, id)!
     const before = figuresNow()
-    const standing = loadCompactions(connection, session.no)
-      .filter(({ status }) => status === 'active')
-      .sort((a, b) => b.rank - a.rank)
+    const standing = someCompactions(connection, session.no, "c.status = 'active' order by c.rank desc")
+    const nesting = storedNesting(connection, session.no)
+    const turning = new Turning(connection, session, { ...authorship, cascade: false, both: false })
     const wanted = new Set<string>(kinds)
     const taken = new Set<StoredCompaction>()
     const blocked: string[] = []
@@ -34,15 +34,18 @@ export function undoWhile(
     // What does not fit now fits no better with more in it.
     for (const compaction of passes(before, readings) ? standing : []) {
       if (!wanted.has(compaction.kind)) continue
-      const others = standing.filter((one) => !taken.has(one))
-      if (!standsAlone(id, others, compaction)) {
+      if (!isFree(() => planUndo(id, nesting, [compaction], false))) {
         blocked.push(compaction.id)
         continue
       }
       connection.run('savepoint undertext_step')
-      undoOne(connection, session, compaction)
-      setStatus(connection, compaction, 'undone', undefined)
-      writeTransition(connection, session, compaction, 'undone', { ...authorship, cascade: false })
+      turning.undo(compaction, undefined)
+      if (!isFree(() => refuseMoved(connection, session, [compaction]))) {
+        connection.run('rollback to undertext_step')
+        connection.run('release undertext_step')
+        blocked.push(compaction.id)
+        continue
+      }
       const figures = figuresNow()
       if (!passes(figures, readings)) {
         connection.run('rollback to undertext_step')
@@ -58,17 +61,14 @@ export function undoWhile(
   })
 }
 
-/** Whether nothing in force builds on a compaction. */
-function standsAlone(
-  id: string,
-  standing: readonly StoredCompaction[],
-  compaction: StoredCompaction,
-): boolean {
+/** Whether nothing in force builds on a compaction, and no conversation went on after it. */
+function isFree(check: () => unknown): boolean {
   try {
-    planUndo(id, standing, [compaction], false)
+    check()
     return true
   } catch (error) {
-    if (error instanceof UndertextError && error.code === 'HAS_ACTIVE_DEPENDENTS') return false
+    if (isUndertextError(error, 'HAS_ACTIVE_DEPENDENTS') || isUndertextError(error, 'BRANCH_MOVED'))
+      return false
     throw error
   }
 }

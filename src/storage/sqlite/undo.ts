@@ -1,12 +1,17 @@
 import { countRows, holdsRow, spanPlaces } from '../../core/coverage.ts'
 import { checkLaws, partedReasoning } from '../../core/laws.ts'
-import { planRedo, planUndo } from '../../core/nesting.ts'
-import { lastUndoneOf } from '../../core/session-log.ts'
+import { type Nesting, planLift, planRedo, planUndo } from '../../core/nesting.ts'
 import { addSizes, NO_SIZES, type Sizes, subtractSizes } from '../../core/tokens.ts'
 import { isUndertextError, UndertextError } from '../../errors.ts'
-import type { Estimators, UndoOutcome, UndoRequest } from '../storage.ts'
+import type { Estimators, Trigger, UndoOutcome, UndoRequest } from '../storage.ts'
 import { writeAudit } from './audit.ts'
-import { findTargets, loadCompactions, type StoredCompaction } from './compactions.ts'
+import {
+  compactionsNumbered,
+  findTargets,
+  type StoredCompaction,
+  someCompactions,
+  storedNesting,
+} from './compactions.ts'
 import type { Connection } from './connection.ts'
 import { M_VISIBLE } from './history.ts'
 import { viewIndex } from './planning.ts'
@@ -15,37 +20,188 @@ import { rowId } from './row-codec.ts'
 import { requireSession, type StoredSession } from './sessions.ts'
 import { layTags, liftTags, moveCounters, SIZE_TOTALS, sizesOf, sizesOfSet } from './tagging.ts'
 
-const NOTHING_DONE: UndoOutcome = { changed: false, compactionIds: [], rows: 0, parts: 0 }
+/** Triggers of runs that nobody asked for. */
+const AUTOMATIC: ReadonlySet<Trigger> = new Set(['auto', 'overflow'])
 
 /**
  * Takes a compaction, or all of a run that is in force, out of force: one transaction, cost in proportion to
- * the rows covered. A second time it says so and writes nothing.
+ * the rows covered. A second time it says so and writes nothing. With a rewind, what it turned is turned back.
  *
- * Throws `COMPACTION_NOT_FOUND`, `HAS_ACTIVE_DEPENDENTS`, `STORE_CORRUPT` when the tags are not as they must be.
+ * Throws `COMPACTION_NOT_FOUND`, `HAS_ACTIVE_DEPENDENTS`, `BRANCH_MOVED`, `STORE_CORRUPT` when the tags are not as they must be.
  */
 export function undo(connection: Connection, id: string, target: string, request: UndoRequest): UndoOutcome {
   return connection.write('undoCompaction', () => {
     const session = requireSession(connection, id)
-    const compactions = loadCompactions(connection, session.no)
-    const { targets, isRun } = findTargets(id, compactions, target)
-    const taken = planUndo(id, compactions, targets, request.cascade)
-    if (taken.length === 0) return NOTHING_DONE
-    const withRun = isRun
-      ? writeAudit(connection, session.no, {
-          event: 'run undone',
-          run: target,
-          actor: request.actor,
-          detail: note(request),
-        })
-      : undefined
-    const members = new Set(targets)
-    for (const compaction of taken) {
-      undoOne(connection, session, compaction)
-      setStatus(connection, compaction, 'undone', members.has(compaction) ? withRun : undefined)
-      writeTransition(connection, session, compaction, 'undone', request)
-    }
-    return outcome(taken)
+    const { targets, isRun } = findTargets(connection, session, target)
+    const turning = new Turning(connection, session, request)
+    const isActive = targets.some(({ status }) => status === 'active')
+    const withRun =
+      isRun && isActive ? noteRun(connection, session, 'run undone', target, request) : undefined
+    const taken = turning.undoAll(targets, request.cascade, withRun)
+    if (!request.both) refuseMoved(connection, session, taken)
+    const automatic = taken.filter(({ trigger, kind }) => AUTOMATIC.has(trigger) && kind !== 'preview')
+    if (request.source === undefined) holdBack(connection, session, automatic.length)
+    return outcome(taken, turning.turnedWith, neverInForce(targets))
   })
+}
+
+function noteRun(
+  connection: Connection,
+  session: StoredSession,
+  event: 'run undone' | 'run redone',
+  run: string,
+  request: UndoRequest,
+): number {
+  return writeAudit(connection, session.no, { event, run, actor: request.actor, detail: note(request) })
+}
+
+/** Those that no undo and no redo can turn. */
+function neverInForce(targets: readonly StoredCompaction[]): StoredCompaction[] {
+  return targets.filter(({ status }) => status !== 'active' && status !== 'undone')
+}
+
+/** Counts automatic compactions that were undone (or redone, when negative), since the threshold alone must not repeat them. */
+function holdBack(connection: Connection, session: StoredSession, count: number): void {
+  if (count === 0 || (count < 0 && session.undoneAutomatic === 0)) return
+  connection.run(
+    'update undertext_sessions set undone_automatic = max(0, undone_automatic + ?) where no = ?',
+    count,
+    session.no,
+  )
+}
+
+/**
+ * A rewind hid everything up to the end of the view, so what shows after its last row was appended since. Throws `BRANCH_MOVED`:
+ * the conversation would continue with what was said instead.
+ */
+export function refuseMoved(
+  connection: Connection,
+  session: StoredSession,
+  undone: readonly StoredCompaction[],
+): void {
+  for (const { id, coverage } of undone) {
+    if (coverage.rewinds !== true) continue
+    const since = connection.get(
+      `select m.id, m.position, m.ordinal from undertext_messages m indexed by undertext_visible
+       where m.session = ? and m.anchor > ? and ${M_VISIBLE} order by m.anchor, m.ordinal limit 1`,
+      session.no,
+      spanPlaces(coverage.hidden)![1].anchor,
+    )
+    if (since === undefined) continue
+    const messageId = rowId(session.incarnation, since[0], since[1], since[2])
+    throw new UndertextError('BRANCH_MOVED', { sessionId: session.id, compactionId: id, messageId })
+  }
+}
+
+/** Turns compactions within one transaction, rewinds together with what they turn. */
+export class Turning {
+  /** Ids of what rewinds turned with themselves. */
+  readonly turnedWith: string[] = []
+  readonly #connection: Connection
+  readonly #session: StoredSession
+  readonly #request: UndoRequest
+  readonly #nesting: Nesting<StoredCompaction>
+
+  constructor(connection: Connection, session: StoredSession, request: UndoRequest) {
+    this.#connection = connection
+    this.#session = session
+    this.#request = request
+    this.#nesting = storedNesting(connection, session.no)
+  }
+
+  /** Undoes targets, and with `cascade` what builds on them; returns what was undone. Throws `HAS_ACTIVE_DEPENDENTS`. */
+  undoAll(
+    targets: readonly StoredCompaction[],
+    cascade: boolean,
+    withRun: number | undefined,
+  ): StoredCompaction[] {
+    const taken: StoredCompaction[] = []
+    let rest = targets
+    let plan = planUndo(this.#session.id, this.#nesting, rest, cascade)
+    while (plan.length > 0) {
+      // What a rewind lifted is in force again after it, and may build on the rest.
+      const rewind = plan.findIndex(({ coverage }) => coverage.rewinds === true)
+      const step = rewind === -1 ? plan : plan.slice(0, rewind + 1)
+      for (const compaction of step) this.undo(compaction, withRun)
+      taken.push(...step)
+      if (step.length === plan.length) break
+      rest = rest.filter(({ no }) => !step.some((done) => done.no === no))
+      plan = planUndo(this.#session.id, this.#nesting, rest, cascade)
+    }
+    return taken
+  }
+
+  /** Takes one out of force; a rewind turns back what it turned. */
+  undo(compaction: StoredCompaction, withRun: number | undefined): void {
+    const { lifted, restored } = this.#nesting.turnedBy(compaction)
+    undoOne(this.#connection, this.#session, compaction)
+    setStatus(this.#connection, compaction, 'undone', withRun)
+    this.#note(compaction, 'undone')
+    this.turn(restored, lifted, compaction.id)
+  }
+
+  /** Puts one back, held to the laws; a rewind turns again what it lifts and restores. Throws `INPUT_NOT_VISIBLE`. */
+  redo(compaction: StoredCompaction, estimators: Estimators): void {
+    const { no, coverage } = compaction
+    if (coverage.lifts !== undefined || coverage.restores !== undefined) {
+      const lifts = this.#numbered(coverage.lifts, 'active')
+      const restores = this.#numbered(coverage.restores, 'undone')
+      this.#refuseBuiltOn(compaction, lifts)
+      this.turn(lifts, restores, compaction.id)
+      writeTurned(this.#connection, no, lifts, restores)
+    }
+    redoOne(this.#connection, requireSession(this.#connection, this.#session.id), compaction, estimators)
+    setStatus(this.#connection, compaction, 'active', undefined)
+    this.#note(compaction, 'redone')
+  }
+
+  /** Takes some out of force, newest first, and puts others back, oldest first: to a state that was, so no law is asked. */
+  turn(lifted: readonly StoredCompaction[], restored: readonly StoredCompaction[], rewind: string): void {
+    for (const compaction of lifted.toSorted((a, b) => b.rank - a.rank)) {
+      undoOne(this.#connection, this.#session, compaction)
+      this.#turned(compaction, 'undone', rewind)
+    }
+    for (const compaction of restored.toSorted((a, b) => a.rank - b.rank)) {
+      putBack(this.#connection, this.#session, compaction)
+      this.#turned(compaction, 'redone', rewind)
+    }
+  }
+
+  /** What undid it as part of a run stays noted, for the day the rewind is undone. */
+  #turned(compaction: StoredCompaction, event: 'undone' | 'redone', rewind: string): void {
+    const status = event === 'undone' ? 'undone' : 'active'
+    setStatus(this.#connection, compaction, status, compaction.undoneWithRun)
+    this.#note(compaction, event, rewind)
+    this.turnedWith.push(compaction.id)
+  }
+
+  #note(compaction: StoredCompaction, event: 'undone' | 'redone', rewind?: string): void {
+    writeTransition(this.#connection, this.#session, compaction, event, this.#request, rewind)
+  }
+
+  #numbered(numbers: readonly number[] = [], status: 'active' | 'undone'): StoredCompaction[] {
+    const all = compactionsNumbered(this.#connection, this.#session.no, numbers)
+    return all.filter((one) => one.status === status)
+  }
+
+  #refuseBuiltOn(rewind: StoredCompaction, lifts: readonly StoredCompaction[]): void {
+    const since = planLift(this.#nesting, lifts).filter(({ no }) => !lifts.some((one) => one.no === no))
+    if (since.length === 0) return
+    const missing = since.map(({ id }) => id)
+    throw notVisible(this.#session, rewind, 'these compactions build on what it lifts', missing)
+  }
+}
+
+/** Notes what a rewind turned when it came into force, within the caller's transaction. */
+export function writeTurned(
+  connection: Connection,
+  rewind: number,
+  lifted: readonly StoredCompaction[],
+  restored: readonly StoredCompaction[],
+): void {
+  const numbers = (list: readonly StoredCompaction[]): number[] => list.map(({ no }) => no)
+  const turned = JSON.stringify([numbers(lifted), numbers(restored)])
+  connection.run('update undertext_compactions set turned = ? where no = ?', turned, rewind)
 }
 
 export function undoOne(connection: Connection, session: StoredSession, compaction: StoredCompaction): void {
@@ -75,7 +231,7 @@ export function undoOne(connection: Connection, session: StoredSession, compacti
 }
 
 /**
- * Puts a compaction back, or exactly those of a run that its last undo took down: same rows, same ids, the
+ * Puts a compaction back, or exactly what the last undo of a run took down, of other runs too: same rows, same ids, the
  * stored summary, no model.
  *
  * Throws `COMPACTION_NOT_FOUND`, and `INPUT_NOT_VISIBLE` when laws 1 to 6 would not hold now; then nothing is
@@ -90,25 +246,37 @@ export function redo(
 ): UndoOutcome {
   return connection.write('redoCompaction', () => {
     const session = requireSession(connection, id)
-    const compactions = loadCompactions(connection, session.no)
-    const { targets, isRun } = findTargets(id, compactions, target)
-    const taken = planRedo(compactions, isRun ? lastUndoneOf(targets) : targets, request.cascade)
-    if (taken.length === 0) return NOTHING_DONE
-    if (isRun) {
-      writeAudit(connection, session.no, {
-        event: 'run redone',
-        run: target,
-        actor: request.actor,
-        detail: note(request),
-      })
-    }
-    for (const compaction of taken) {
-      redoOne(connection, session, compaction, estimators)
-      setStatus(connection, compaction, 'active', undefined)
-      writeTransition(connection, session, compaction, 'redone', request)
-    }
-    return outcome(taken)
+    const { targets, isRun } = findTargets(connection, session, target)
+    const wanted = isRun ? undoneWithRun(connection, session, target) : targets
+    const taken = planRedo(storedNesting(connection, session.no), wanted, request.cascade)
+    const turning = new Turning(connection, session, request)
+    if (isRun && taken.length > 0) noteRun(connection, session, 'run redone', target, request)
+    for (const compaction of taken) turning.redo(compaction, estimators)
+    const automatic = taken.filter(({ trigger, kind }) => AUTOMATIC.has(trigger) && kind !== 'preview')
+    if (request.source === undefined) holdBack(connection, session, -automatic.length)
+    const left = targets.filter(
+      (one) => one.status !== 'active' && !taken.some((redone) => redone.no === one.no),
+    )
+    return outcome(taken, turning.turnedWith, left)
   })
+}
+
+/** What the last undo of a run took down and is still down, members of other runs included. */
+function undoneWithRun(connection: Connection, session: StoredSession, run: string): StoredCompaction[] {
+  const last = connection.get(
+    "select max(no) from undertext_audit where run = ? and event = 'run undone' and session = ?",
+    run,
+    session.no,
+  )![0]
+  if (last === null) return []
+  return someCompactions(connection, session.no, "c.undone_with_run = ? and c.status = 'undone'", last)
+}
+
+/** Lays what a compaction lays, pinned rows or not, where it was in force before. Throws `INPUT_NOT_VISIBLE`. */
+function putBack(connection: Connection, session: StoredSession, compaction: StoredCompaction): void {
+  const { hidden } = compaction.coverage
+  const coverage = { ...compaction.coverage, rewinds: true as const }
+  lay(connection, session, { ...compaction, coverage }, sizesOfSet(connection, session.no, hidden))
 }
 
 function redoOne(
@@ -117,18 +285,33 @@ function redoOne(
   compaction: StoredCompaction,
   estimators: Estimators,
 ): void {
-  const { no, kind, coverage } = compaction
-  let sizes: Sizes = NO_SIZES
+  const { kind, coverage } = compaction
   const rows = countRows(coverage.hidden)
+  // The parts of a provider's block moved to the row it inserted: no law keeps them in their place. What a rewind shows again is
+  // the original, which pins do not hold against.
   const isMoving = kind === 'provider' && coverage.inserted !== undefined
-  if (compaction.partsReplaced > 0 && !isMoving) checkReasoning(connection, session, compaction, estimators)
-  if (rows > 0) {
-    if (coverage.openCalls || coverage.rewinds === true)
-      checkPairs(connection, session, compaction, estimators)
-    sizes = subtractSizes(sizes, sizesInSpan(connection, session, compaction))
-    if (!layTags(connection, session.no, kind, no, coverage))
-      throw missingRows(connection, session, compaction)
-  }
+  const isReplacing = compaction.partsReplaced > 0 && !isMoving
+  if (isReplacing) checkReasoning(connection, session, compaction, estimators)
+  if (rows > 0 && (coverage.openCalls || coverage.rewinds === true))
+    checkPairs(connection, session, compaction, estimators)
+  const covered = rows === 0 ? NO_SIZES : sizesInSpan(connection, session, compaction)
+  lay(connection, session, compaction, covered, () => {
+    if (isReplacing && coverage.rewinds !== true) checkReplaced(connection, session, compaction)
+  })
+}
+
+/** Tags the rows of a compaction, whose sizes are given, shows its row and its texts again, and moves the counters. */
+function lay(
+  connection: Connection,
+  session: StoredSession,
+  compaction: StoredCompaction,
+  covered: Sizes,
+  checkBeforeReplacing: () => void = () => {},
+): void {
+  const { no, kind, coverage } = compaction
+  const rows = countRows(coverage.hidden)
+  if (!layTags(connection, session.no, kind, no, coverage)) throw missingRows(connection, session, compaction)
+  let sizes = subtractSizes(NO_SIZES, covered)
   if (coverage.inserted !== undefined) {
     setRetired(connection, session.no, coverage.inserted.ordinal, null)
     sizes = addSizes(
@@ -137,9 +320,7 @@ function redoOne(
     )
   }
   if (compaction.partsReplaced > 0) {
-    // The parts of a provider's block moved to the row it inserted: no law keeps them in their place. What a rewind shows again is
-    // the original, which pins do not hold against.
-    if (!isMoving && coverage.rewinds !== true) checkReplaced(connection, session, compaction)
+    checkBeforeReplacing()
     sizes = addSizes(sizes, refreshShown(connection, no, true))
   }
   const inserted = coverage.inserted === undefined ? 0 : 1
@@ -234,7 +415,7 @@ function checkReasoning(
   throw notVisible(session, compaction, 'a tool loop needs the reasoning', ids)
 }
 
-/** What a deduplication leans on must be there and whole, unless nothing it replaced is visible either. */
+/** What a deduplication leans on must be there, whole or as the preview it was appended with, unless nothing it replaced is visible either. */
 function checkReplaced(connection: Connection, session: StoredSession, compaction: StoredCompaction): void {
   const visible = `from undertext_replacements r join undertext_messages m on m.key = r.message
      where r.compaction = ? and ${M_VISIBLE}`
@@ -251,7 +432,8 @@ function checkReplaced(connection: Connection, session: StoredSession, compactio
   const gone = compaction.requires.filter(([key, part]) => {
     const row = connection.get(
       `select 1 from undertext_messages m where m.key = ? and ${M_VISIBLE}
-         and not exists (select 1 from json_each(m.shown) s where s.value ->> 0 = ?)`,
+         and not exists (select 1 from json_each(m.shown) s join undertext_compactions c on c.no = s.value ->> 1
+           where s.value ->> 0 = ? and c.kind <> 'preview')`,
       key,
       part,
     )
@@ -349,26 +531,37 @@ export function writeTransition(
   session: StoredSession,
   compaction: StoredCompaction,
   event: 'undone' | 'redone',
-  request: UndoRequest,
+  request: Pick<UndoRequest, 'actor' | 'reason' | 'source'>,
+  rewind?: string,
 ): void {
+  const turnedWith = rewind === undefined ? {} : { rewind }
   writeAudit(connection, session.no, {
     event,
     compaction: compaction.no,
     run: compaction.run,
     actor: request.actor,
-    detail: { ...note(request), rows: compaction.rowsHidden, parts: compaction.partsReplaced },
+    detail: { ...note(request), ...turnedWith, rows: compaction.rowsHidden, parts: compaction.partsReplaced },
   })
 }
 
-function note({ reason, source }: UndoRequest): { reason?: string; source?: string } {
+function note({ reason, source }: Pick<UndoRequest, 'reason' | 'source'>): {
+  reason?: string
+  source?: string
+} {
   return { ...(reason !== undefined && { reason }), ...(source !== undefined && { source }) }
 }
 
-export function outcome(taken: readonly StoredCompaction[]): UndoOutcome {
+export function outcome(
+  taken: readonly StoredCompaction[],
+  turnedWith: readonly string[] = [],
+  left: readonly StoredCompaction[] = [],
+): UndoOutcome {
   return {
-    changed: true,
+    changed: taken.length > 0,
     compactionIds: taken.map(({ id }) => id),
     rows: taken.reduce((sum, { rowsHidden }) => sum + rowsHidden, 0),
     parts: taken.reduce((sum, { partsReplaced }) => sum + partsReplaced, 0),
+    ...(turnedWith.length > 0 && { turnedWith }),
+    ...(left.length > 0 && { notTurned: left.map(({ id, status }) => ({ compactionId: id, status })) }),
   }
 }

@@ -12,7 +12,7 @@ import { loadCompactions, type StoredCompaction } from './compactions.ts'
 import type { Connection, Row } from './connection.ts'
 import { blobPlaces } from './content-codec.ts'
 import { endDead } from './lease.ts'
-import { missingGuards } from './migrate.ts'
+import { guardProblems } from './migrate.ts'
 import { type Recounted, recountRows } from './recount.ts'
 import { countAll, resetCounters, writeRecounted } from './reestimate.ts'
 import { rowId } from './row-codec.ts'
@@ -156,8 +156,11 @@ class Check {
   }
 
   #guards(): void {
-    for (const name of missingGuards(this.#connection))
-      this.#found('GUARD_MISSING', `the trigger ${name} is gone`, false)
+    const { missing, changed, foreign } = guardProblems(this.#connection)
+    for (const name of missing) this.#found('GUARD_MISSING', `the trigger ${name} is gone`, false)
+    for (const name of changed) this.#found('GUARD_CHANGED', `the trigger ${name} is not ours`, false)
+    for (const name of foreign)
+      this.#found('FOREIGN_TRIGGER', `the trigger ${name} on a table of ours was made by others`, false)
   }
 
   #positions(): void {

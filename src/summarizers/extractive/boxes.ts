@@ -35,7 +35,9 @@ export function checkBoxes({ said, calls }: Conversation, keyOf: (text: string) 
   const writings: Writing[] = []
   for (const { text, at } of said) if (hasBox(text)) writings.push({ text, old: '', at, isWhole: false })
   for (const call of calls) {
-    if (call.effect === 'write' && call.result?.failed !== true) writings.push(...writingsOf(call))
+    if (call.effect === 'write' && call.result?.failed !== true) {
+      for (const writing of writingsOf(call)) writings.push(writing)
+    }
   }
   writings.sort((a, b) => a.at - b.at)
   let room = ALL_BOX_UNITS

@@ -1,3 +1,4 @@
+import { withoutTrailing } from '../../core/characters.ts'
 import type { Json } from '../../core/json.ts'
 import { type Call, isObject, outputHead } from '../calls.ts'
 import { oneLine } from '../text.ts'
@@ -45,7 +46,7 @@ export function factsIn({ calls, said }: Conversation, earlier: readonly Fact[])
     const head = text.slice(0, TEXT_UNITS)
     textRoom -= head.length
     for (const [match] of head.matchAll(MENTION)) {
-      const value = match.replace(/[.,-]+$/, '')
+      const value = withoutTrailing(match, '.,-')
       const fact = known.get(value) ?? known.get(value.replace(/^[$€£¥#] ?/, ''))
       if (fact !== undefined) mention(fact, at, 2)
       else if (isMoney(value) || value.length >= 5)
@@ -73,7 +74,7 @@ export function factsIn({ calls, said }: Conversation, earlier: readonly Fact[])
 /** Keys matter most, then money; addresses and moments least. */
 function kindWeight(name: string, value: string): number {
   if (/@|T\d\d:/.test(value)) return -2
-  if (KEY.test(value)) return 3
+  if (KEY.test(value.slice(0, LONGEST_KEY))) return 3
   return MONEY.test(name) || isMoney(value) ? 2 : 0
 }
 
@@ -86,6 +87,8 @@ const MONEY = /amount|price|total|cost|fee|fare|balance|paid|sum\b/i
 
 /** The name of what was only spoken of. */
 const MENTIONED = 'mentioned'
+/** Units of a value in which a key is looked for: those of an earlier summary may have any length. */
+const LONGEST_KEY = 200
 /** Letters and digits together, or a word of capitals. */
 const KEY = /^(?=.{5})(?:[^\d]*[A-Za-z_][\w-]*\d|\d+[A-Za-z]|[A-Z]{5})/
 

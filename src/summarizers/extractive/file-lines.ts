@@ -84,7 +84,7 @@ function readDefinitions(text: string): Map<string, Definition> {
 /** A file from a line that `writeFile` wrote. */
 export function readFile(line: string): FileFacts | undefined {
   const [, path, done, rest = ''] =
-    /^`([^`]+)` — ((?:(?:written|changed|\d+ edits?|\d+ reads?)(?:, )?)+)(.*)$/s.exec(line) ?? []
+    /^`([^`]+)` — ((?:(?:written|changed|\d{1,9} edits?|\d{1,9} reads?)(?:, )?)+)(.*)$/s.exec(line) ?? []
   if (path === undefined || done === undefined) return undefined
   const parts = rest.split(' — ')
   const defines = parts.find((part) => part.startsWith('defines '))
@@ -93,8 +93,8 @@ export function readFile(line: string): FileFacts | undefined {
     path,
     created: done.includes('written'),
     changed: done.includes('changed'),
-    edits: Number(/(\d+) edit/.exec(done)?.[1] ?? 0),
-    reads: Number(/(\d+) read/.exec(done)?.[1] ?? 0),
+    edits: Number(/(\d{1,9}) edit/.exec(done)?.[1] ?? 0),
+    reads: Number(/(\d{1,9}) read/.exec(done)?.[1] ?? 0),
     outline: {
       ...noOutline(),
       defines: readDefinitions(defines?.slice(8).replace(/…$/, '') ?? ''),
@@ -150,8 +150,12 @@ export function readNames(line: string): FileFacts | undefined {
     return { ...noFacts(path), outline: { ...noOutline(), defines: readDefinitions(rest.slice(13)) } }
   const outline = noOutline()
   const [imports, uses] = importsAndUses(rest)
-  for (const [, names = '', module = ''] of imports.matchAll(/(?:([^`]*) from )?`([^`]+)`(?:, )?/g)) {
-    outline.imports.set(module, new Set(names.split(', ').filter((name) => name !== '')))
+  // Names before the mark of a module, if any: "a, b from `module`, `another`".
+  const pieces = imports.split('`')
+  for (let at = 1; at + 1 < pieces.length; at += 2) {
+    const before = pieces[at - 1]!
+    const names = before.endsWith(' from ') ? before.slice(0, -' from '.length).split(', ') : []
+    if (pieces[at] !== '') outline.imports.set(pieces[at]!, new Set(names.filter((name) => name !== '')))
   }
   // A name that was told once is told again.
   for (const name of uses.split(', ')) if (name !== '') outline.uses.set(name, 2)

@@ -182,11 +182,12 @@ function writtenTexts(value: Json | undefined, depth: number): string[] {
 /** The first comment line or heading of a file. */
 function aboutOf(code: string): string {
   for (const line of code.split('\n').slice(0, 8)) {
-    const [, comment] =
-      /^\s*(?:\/\*\*?|\*(?!\/)|\/\/|#+(?!!?\[|(?:include|define|undef|if|ifn?def|elif|else|endif|pragma|error|warning|import|line|region|endregion|nullable)\b)|--|"""|<!--)\s*(.*)$/.exec(
+    const opening =
+      /^\s*(?:\/\*\*?|\*(?!\/)|\/\/|#+(?!!?\[|(?:include|define|undef|if|ifn?def|elif|else|endif|pragma|error|warning|import|line|region|endregion|nullable)\b)|--|"""|<!--)/.exec(
         line,
-      ) ?? []
-    const text = cleanLine((comment ?? '').replace(/(?:\*\/|-->|""")\s*$/, ''))
+      )
+    if (opening === null) continue
+    const text = cleanLine(line.slice(opening[0].length).replace(/(?:\*\/|-->|""")\s*$/, ''))
     if (text.length >= 8 && !/^!|eslint|copyright|licen[cs]e|@ts-|coding[:=]/i.test(text))
       return shorten(text, 100)
   }

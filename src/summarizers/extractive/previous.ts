@@ -52,20 +52,26 @@ export function readPrevious(texts: readonly string[], titles: readonly string[]
         const known = readFacts(item)
         const rooted = (one: FileFacts) => (isAbsolute(one.path) ? one : { ...one, path: root + one.path })
         if (holdsRules(topic, item)) rules.push(readRule(item))
-        else if (list !== undefined) terms.set(list[0], [...(terms.get(list[0]) ?? []), ...list[1]])
-        else if (known !== undefined) facts.push(...known)
+        else if (list !== undefined) addAll(terms, ...list)
+        else if (known !== undefined) for (const fact of known) facts.push(fact)
         else if (ROOT.test(item)) root = ROOT.exec(item)?.[1] ?? ''
         else if (file !== undefined) files.push(rooted(file))
-        else if (reads.length > 0) files.push(...reads.map(rooted))
-        else if (topic !== undefined) lines.set(topic, [...(lines.get(topic) ?? []), item])
+        else if (reads.length > 0) for (const read of reads) files.push(rooted(read))
+        else if (topic !== undefined) addAll(lines, topic, [item])
         else {
           earlier.push(title === undefined || title === EARLIER ? item : `${title}: ${item}`)
-          rules.push(...rulesInSummary(item))
+          for (const rule of rulesInSummary(item)) rules.push(rule)
         }
       }
     }
   }
   return { rules, terms, files, facts, lines, earlier }
+}
+
+function addAll<Key, Item>(lists: Map<Key, Item[]>, key: Key, items: readonly Item[]): void {
+  const list = lists.get(key) ?? []
+  if (list.length === 0) lists.set(key, list)
+  for (const item of items) list.push(item)
 }
 
 /** Rules stand in sections of their own, or as quotations in the one that takes them in. */
@@ -93,7 +99,7 @@ type Part = { readonly title: string | undefined; readonly items: readonly strin
 
 /** Longest line that is taken for a heading. */
 const MAX_HEADING = 200
-const HEADING = /^(#{1,6})\s+(.+?)[\s#:]*$/
+const HEADING = /^(#{1,6})\s(.+)$/
 /** A heading without a mark: `1. Current Work:` or `**Current Work**`, of a default title only. */
 const BARE_HEADING = /^(?:\d{1,2}[.)]\s*)?\*{0,2}([A-Z][\w ]{3,60}?):?\*{0,2}:?\s*$/
 
@@ -128,9 +134,18 @@ function partsOf(text: string): Part[] {
   return parts.filter(({ items }) => items.length > 0)
 }
 
+/** The words of a heading without blanks, `#` and `:` at their end. */
+function titleIn(rest: string): string {
+  const words = rest.trimStart() || ' '
+  let end = words.length
+  while (end > 1 && /[\s#:]/.test(words[end - 1]!)) end--
+  return words.slice(0, end)
+}
+
 function headingOf(line: string): string | undefined {
   if (line.length > MAX_HEADING) return undefined
-  const [, marks = '', title] = HEADING.exec(line) ?? []
+  const [, marks = '', rest] = HEADING.exec(line) ?? []
+  const title = rest === undefined ? undefined : titleIn(rest)
   // A deeper heading that names no section is text of the section it stands in.
   if (title !== undefined) return marks.length <= 2 || isDefaultTitle(title) ? title : undefined
   const bare = BARE_HEADING.exec(line)?.[1]

@@ -112,7 +112,8 @@ function remainingList({ replies }: Conversation): string[] {
       const line = lines[i]!.trim()
       if (!ANNOUNCES.test(line) || /^(?:[-*+]|\d+\.) /.test(line)) continue
       const items: string[] = []
-      for (const item of lines.slice(i + 1)) {
+      for (let at = i + 1; at < lines.length; at++) {
+        const item = lines[at]!
         if (/^\s*(?:[-*+•]|\d{1,3}[.)])\s+\S/.test(item)) {
           if (!/^\s*[-*+] \[[xX]\]|✅/.test(item)) items.push(shorten(cleanLine(item), 200))
         } else if (item.trim() !== '' || items.length > 0) break

@@ -6,10 +6,8 @@ export function piecesOf(line: string): Piece[] {
   if (!line.includes('`')) return [{ text: line, fence: undefined }]
   const pieces: Piece[] = []
   let at = 0
-  for (const { index, 0: fence } of line.matchAll(/`+/g)) {
-    if (index < at || line[index - 1] === '\\') continue
-    const end = closing(line, index + fence.length, fence.length)
-    if (end === undefined) continue
+  for (const { index, fence, end } of runsIn(line)) {
+    if (end === undefined || index < at || line[index - 1] === '\\') continue
     pieces.push({ text: line.slice(at, index), fence: undefined })
     pieces.push({ text: line.slice(index + fence.length, end), fence })
     at = end + fence.length
@@ -17,8 +15,17 @@ export function piecesOf(line: string): Piece[] {
   return [...pieces, { text: line.slice(at), fence: undefined }]
 }
 
-function closing(line: string, from: number, length: number): number | undefined {
-  for (const { index, 0: run } of line.slice(from).matchAll(/`+/g))
-    if (run.length === length) return from + index
-  return undefined
+type Run = { readonly index: number; readonly fence: string; readonly end: number | undefined }
+
+/** The runs of backticks in a line, each with the place of the next run of its length. Found in one pass from the end. */
+function runsIn(line: string): Run[] {
+  const next = new Map<number, number>()
+  return [...line.matchAll(/`+/g)]
+    .reverse()
+    .map(({ index, 0: fence }) => {
+      const end = next.get(fence.length)
+      next.set(fence.length, index)
+      return { index, fence, end }
+    })
+    .reverse()
 }

@@ -15,6 +15,9 @@ const OWN_LEVELS = 3
 /** Quotes within quotes beyond which a sign of quoting is a character. */
 const QUOTE_DEPTH = 8
 
+/** Most columns that code keeps before each of its lines: the columns times the lines are written. */
+const DEEPEST_CODE = 80
+
 /** What a message said, ready to stand in the document. */
 export function messageMarkdown(text: string): string {
   const kept = keptLines(visibleText(text).split('\n'), 0).join('\n')
@@ -62,7 +65,7 @@ function keepCode(lines: readonly string[], at: number, course: Course): number 
 
 /** Every line has the fence's indentation at least, so it is code in a list and outside of one. */
 function writeCode(lines: readonly string[], indent: number, info: string, course: Course): void {
-  const margin = ' '.repeat(indent)
+  const margin = ' '.repeat(Math.min(indent, DEEPEST_CODE))
   const fence = fenceAround(lines.join('\n'))
   // So far to the right it could go on the paragraph before.
   if (indent >= 4 && !course.isBlank) course.out.push('')

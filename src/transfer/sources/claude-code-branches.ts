@@ -4,6 +4,10 @@
  *
  * `Branches` goes along with the entries and says when which of them are taken back, come back, or are covered by a summary. It knows nothing
  * of what they say.
+ *
+ * Each of these costs as much as there is to be gone through, so a file could be made that costs the square of its length. `Effort` sees to it
+ * that none does: from some entry on rewinds are not told one by one but once, at the end. The entry depends on those before it alone, so a
+ * file that has grown is read alike.
  */
 import type { PositionRange } from '../../core/message.ts'
 import { coversOf, longestRun, wholeRun } from './claude-code-cover.ts'
@@ -29,6 +33,15 @@ export type Step = {
   readonly mended: readonly string[]
 }
 
+/** Entries that may be gone through, for the file and for each entry of it; and what a compaction costs where it is stored. */
+const EFFORT = 4_000_000
+const EFFORT_PER_ENTRY = 32
+const EFFORT_PER_COMPACTION = 4_000
+
+const TOO_MANY = 'so many rewinds and compactions that from here on'
+const REWINDS_AT_END = `${TOO_MANY} rewinds are told as one, at the end of the file`
+const NOT_CONDENSED = `${TOO_MANY} what a compaction covered stays visible`
+
 type Hiding = { readonly made: Made; readonly nodes: readonly Node[]; readonly boundary: Node | undefined }
 
 export class Branches {
@@ -37,14 +50,20 @@ export class Branches {
   readonly #way = new Way()
   /** What is said and neither taken back nor covered, in order. */
   #visible: Node[] = []
-  readonly #answers = new Map<string, Node[]>()
   readonly #callers = new Map<string, Node>()
-  readonly #hidings: Hiding[] = []
   readonly #condensed: Hiding[] = []
   readonly #hiddenBy = new Map<Node, Hiding>()
   #boundary: Node | undefined
   /** Whether ordinals on the way no longer ascend. */
   #isRelinked = false
+  /** Entries that were gone through, other than once each. */
+  #effort = 0
+  #isSpent = false
+
+  /** Entries that were gone through beyond the entries themselves: what an import costs. */
+  get effort(): number {
+    return this.#effort
+  }
 
   /** Whether there is an entry of this uuid. */
   has(uuid: string): boolean {
@@ -56,9 +75,10 @@ export class Branches {
     const mended: string[] = []
     const node = this.#way.add(facts, ordinal, mended)
     if (facts.isBeside) return { mended }
-    if (facts.messageId !== undefined)
-      this.#answers.set(facts.messageId, [...(this.#answers.get(facts.messageId) ?? []), node])
     for (const call of facts.calls) this.#callers.set(call, node)
+    if (this.#isSpent) return { mended: [...mended, ...this.#defer(node)] }
+    this.#isSpent = this.#effort > EFFORT + EFFORT_PER_ENTRY * ordinal
+    if (this.#isSpent) mended.push(REWINDS_AT_END)
     const leaves = this.#follow(node)
     if (facts.compaction === 'boundary') this.#boundary = node
     if (facts.compaction === 'summary') return { ...leaves, condenses: this.#condense(node, mended), mended }
@@ -71,22 +91,43 @@ export class Branches {
     return { ...leaves, mended }
   }
 
+  /** Takes an entry without following it, and says what of it is lost. */
+  #defer(node: Node): string[] {
+    this.#way.defer(node)
+    if (node.facts.isSpoken) this.#visible.push(node)
+    return node.facts.compaction === 'summary' ? [NOT_CONDENSED] : []
+  }
+
+  /** What is taken back at the end, where entries were not followed one by one. */
+  end(ordinal: number): Made | undefined {
+    const { leaf } = this.#way
+    if (!this.#isSpent || leaf === undefined) return undefined
+    return this.#turnTo(leaf, ordinal + 1)
+  }
+
   /** Goes on from where an entry stands. What is only shown beside the way does not lead anywhere. */
   #follow(node: Node): { readonly leaves?: Made } {
     if (this.#way.goesOnTo(node)) return {}
     if (!node.facts.isSpoken && node.facts.compaction === undefined) return {}
-    const { fork, fresh } = this.#way.turnTo(node)
+    const leaves = this.#turnTo(node, node.ordinal)
+    return leaves === undefined ? {} : { leaves }
+  }
+
+  /** Makes the way lead to a node, before the entry with the ordinal `next`; what it leaves is taken back. */
+  #turnTo(node: Node, next: number): Made | undefined {
+    const { fork, fresh, left: gone } = this.#way.turnTo(node)
+    this.#effort += fresh.size + gone + this.#condensed.length
     this.#bringBack(fresh)
     const left = this.#notKept(this.#isRelinked ? 0 : (fork?.ordinal ?? 0))
-    if (left.length === 0) return {}
+    if (left.length === 0) return undefined
     const made: Made = {
       id: `rewind-${node.facts.uuid}`,
       kind: 'manual',
-      covers: this.#coversOf(left, node.ordinal),
+      covers: this.#coversOf(left, next),
       undone: false,
     }
     this.#hide({ made, nodes: left, boundary: undefined })
-    return { leaves: made }
+    return made
   }
 
   /** Takes out of force what no longer holds: compactions whose boundary was left, and what hides entries of the new way. */
@@ -104,6 +145,7 @@ export class Branches {
 
   #lift(hiding: Hiding): void {
     hiding.made.undone = true
+    this.#effort += EFFORT_PER_COMPACTION + this.#visible.length + hiding.nodes.length
     const back = hiding.nodes.filter((node) => this.#hiddenBy.get(node) === hiding)
     for (const node of back) this.#hiddenBy.delete(node)
     this.#visible = [...this.#visible, ...back].sort((a, b) => a.ordinal - b.ordinal)
@@ -117,11 +159,11 @@ export class Branches {
 
   #hide(hiding: Hiding): void {
     this.made.push(hiding.made)
-    this.#hidings.push(hiding)
     this.#conceal(hiding)
   }
 
   #conceal(hiding: Hiding): void {
+    this.#effort += EFFORT_PER_COMPACTION + this.#visible.length + hiding.nodes.length
     const nodes = new Set(hiding.nodes.filter((node) => !this.#hiddenBy.has(node)))
     for (const node of nodes) this.#hiddenBy.set(node, hiding)
     this.#visible = this.#visible.filter((node) => !nodes.has(node))
@@ -133,6 +175,7 @@ export class Branches {
     for (let at = this.#visible.length - 1; at >= 0; at--) {
       const node = this.#visible[at]!
       if (node.ordinal <= behind) break
+      this.#effort += 1
       if (!this.#isKept(node)) left.push(node)
     }
     return left.reverse()
@@ -142,11 +185,9 @@ export class Branches {
   #coversOf(left: readonly Node[], next: number): PositionRange[] {
     const first = left[0]!.ordinal
     const isBehind = (node: Node): boolean => node.ordinal >= first
+    this.#effort += this.#hiddenBy.size >> 3
     const isEnd =
-      this.#visible.filter(isBehind).length === left.length &&
-      !this.#hidings.some((hiding) =>
-        hiding.nodes.some((node) => this.#hiddenBy.get(node) === hiding && isBehind(node)),
-      )
+      this.#visible.filter(isBehind).length === left.length && ![...this.#hiddenBy.keys()].some(isBehind)
     return isEnd ? [[first, next - 1]] : rangesOf(left.map(({ ordinal }) => ordinal))
   }
 
@@ -162,7 +203,7 @@ export class Branches {
   #isOfAnswerOnWay(node: Node): boolean {
     const { messageId, calls } = node.facts
     if (messageId === undefined) return calls.length > 0 && this.#way.isOn(node)
-    return (this.#answers.get(messageId) ?? []).some((other) => this.#way.isOn(other))
+    return this.#way.isAnswerOn(messageId)
   }
 
   /** A summary stands for all that is visible before its boundary, save what the compaction kept. */
@@ -171,7 +212,11 @@ export class Branches {
     this.#boundary = undefined
     const kept = this.#way.keptBy(boundary.facts.preserved)
     const before = this.#visible.filter(({ ordinal }) => ordinal < boundary.ordinal)
-    const covered = wholeRun(longestRun(before, new Set(kept)), before, (id) => this.#callers.get(id))
+    this.#effort += kept.length + before.length
+    const covered = wholeRun(longestRun(before, new Set(kept)), before, (id) => {
+      this.#effort += 1
+      return this.#callers.get(id)
+    })
     if (covered.length + kept.length < before.length)
       mended.push('a compaction that kept what stands apart, or parted calls from their results, covers less')
     const covers = coversOf(covered, before, {
@@ -189,6 +234,7 @@ export class Branches {
 
   /** Whether a row up to this one is surely seen: a summary, or rows that nothing hid. */
   #isSeen(to: number): boolean {
+    this.#effort += this.made.length
     const inForce = this.made.filter(({ undone, covers }) => !undone && covers[0]![0] <= to)
     return (
       inForce.length === 0 ||

@@ -23,23 +23,30 @@ export function wholeRun<T extends Spoken>(
   before: readonly T[],
   callerOf: (callId: string) => T | undefined,
 ): T[] {
-  let covered = [...run]
-  const all = new Set(before)
-  for (;;) {
-    const given = new Set(covered)
-    const parted = before.flatMap((node): [number, number][] =>
-      node.facts.results.flatMap((id) => {
-        const caller = callerOf(id)
-        if (caller === undefined || !all.has(caller) || given.has(caller) === given.has(node)) return []
-        return [[covered.indexOf(caller), covered.indexOf(node)] as [number, number]]
-      }),
-    )
-    if (parted.length === 0) return covered
-    const [caller, result] = parted[0]!
+  const at = new Map(before.map((node, index) => [node, index]))
+  const pairs = before.flatMap((node, result) =>
+    node.facts.results.flatMap((id) => {
+      const caller = at.get(callerOf(id)!)
+      return caller === undefined ? [] : [[caller, result] as const]
+    }),
+  )
+  // The run follows each other, so it is from a place in `before` up to one.
+  let from = run.length === 0 ? 0 : at.get(run[0]!)!
+  let to = from + run.length
+  const isIn = (index: number): boolean => from <= index && index < to
+  for (let cuts = 0; cuts < MOST_CUTS && from < to; cuts++) {
+    const parted = pairs.find(([caller, result]) => isIn(caller) !== isIn(result))
+    if (parted === undefined) return before.slice(from, to)
+    const [caller, result] = parted
     // A call loses what follows it, a result what goes before.
-    covered = caller === -1 ? covered.slice(result + 1) : covered.slice(0, caller)
+    if (isIn(caller)) to = caller
+    else from = result + 1
   }
+  return []
 }
+
+/** A compaction that parts more calls from their results than this covers nothing. */
+const MOST_CUTS = 100
 
 /**
  * The rows a summary stands for, given the ordinals of its boundary and its own entry: what is covered, and between what stays rows that say

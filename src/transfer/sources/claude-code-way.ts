@@ -16,7 +16,11 @@ export class Way {
   readonly #nodes = new Map<string, Node>()
   /** From the last entry to the root. */
   readonly #way = new Set<Node>()
+  /** The entry that the next one may follow, and the end of the way as it is: they differ once `defer` was called. */
   #leaf: Node | undefined
+  #tip: Node | undefined
+  /** How many entries of an answer are on the way. */
+  readonly #answers = new Map<string, number>()
   /** What stands in the place of a summary for those that follow it. */
   readonly #instead = new Map<Node, Node>()
 
@@ -39,13 +43,46 @@ export class Way {
   /** Goes on to a node that follows the end of the way; answers false where it does not. */
   goesOnTo(node: Node): boolean {
     if (this.#leaf !== node.parent || (this.#leaf === undefined && this.#way.size > 0)) return false
-    this.#way.add(node)
+    this.#put(node)
     this.#leaf = node
+    this.#tip = node
     return true
   }
 
-  /** Makes the way lead to a node. Answers where it leaves the old one, and what is new on it. */
-  turnTo(node: Node): { readonly fork: Node | undefined; readonly fresh: ReadonlySet<Node> } {
+  /** Goes on to a node without leading the way there; `turnTo` can make up for it later. */
+  defer(node: Node): void {
+    if (this.#leaf === node.parent || node.facts.isSpoken || node.facts.compaction !== undefined)
+      this.#leaf = node
+  }
+
+  /** The entry that the next one may follow. */
+  get leaf(): Node | undefined {
+    return this.#leaf
+  }
+
+  /** Whether any entry of an answer is on the way. */
+  isAnswerOn(messageId: string): boolean {
+    return (this.#answers.get(messageId) ?? 0) > 0
+  }
+
+  #put(node: Node): void {
+    if (this.#way.has(node)) return
+    this.#way.add(node)
+    this.#countAnswer(node, 1)
+  }
+
+  #countAnswer({ facts }: Node, by: number): void {
+    const { messageId, isBeside } = facts
+    if (messageId === undefined || isBeside) return
+    this.#answers.set(messageId, (this.#answers.get(messageId) ?? 0) + by)
+  }
+
+  /** Makes the way lead to a node. Returns where it leaves the old one, what is new on it, and how many entries it left. */
+  turnTo(node: Node): {
+    readonly fork: Node | undefined
+    readonly fresh: ReadonlySet<Node>
+    readonly left: number
+  } {
     const fresh = new Set<Node>()
     let fork: Node | undefined = node
     while (fork !== undefined && !this.#way.has(fork) && !fresh.has(fork)) {
@@ -53,10 +90,15 @@ export class Way {
       fork = fork.parent
     }
     if (fork !== undefined && !this.#way.has(fork)) fork = undefined
-    for (let at = this.#leaf; at !== undefined && at !== fork && this.#way.delete(at); ) at = at.parent
-    for (const one of fresh) this.#way.add(one)
+    let left = 0
+    for (let at = this.#tip; at !== undefined && at !== fork && this.#way.delete(at); at = at.parent) {
+      this.#countAnswer(at, -1)
+      left += 1
+    }
+    for (const one of fresh) this.#put(one)
     this.#leaf = node
-    return { fork, fresh }
+    this.#tip = node
+    return { fork, fresh, left }
   }
 
   /** What a compaction kept, in its order; nothing where that is not all on the way. */
@@ -67,9 +109,10 @@ export class Way {
     if (!preserved.isSegment) return nodes as Node[]
     const [head, tail] = nodes as [Node, Node]
     const kept: Node[] = []
-    for (let at: Node | undefined = tail; at !== undefined; at = at.parent) {
-      kept.unshift(at)
-      if (at === head) return kept
+    // What a compaction says it kept may have led parents in a circle.
+    for (let at: Node | undefined = tail; at !== undefined && kept.length < this.#way.size; at = at.parent) {
+      kept.push(at)
+      if (at === head) return kept.reverse()
     }
     return []
   }
@@ -89,6 +132,7 @@ export class Way {
     if (isBehindSummary) {
       this.#instead.set(summary, tail)
       this.#leaf = tail
+      this.#tip = tail
     } else summary.parent = tail
     return true
   }

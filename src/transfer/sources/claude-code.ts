@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { messagesOf, silentMessageOf } from '../../claude-agent-sdk/entry.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
 import type { NewMessage } from '../../core/message.ts'
-import { jsonOf, readLines } from '../lines.ts'
+import { jsonOf, readFilledLines } from '../lines.ts'
 import type { Head, Input, NoteEvent, Source, SourceEvent } from '../source.ts'
 import { textOf } from './block-facts.ts'
 import { Branches, type Made, type Step } from './claude-code-branches.ts'
@@ -50,6 +50,7 @@ async function* read(input: Input): AsyncGenerator<SourceEvent, void, undefined>
   const undone = new Set<string>()
   const first = new Telling(undone)
   for await (const line of entriesOf(input)) if ('entry' in line) first.place(line)
+  first.settle()
   for (const made of first.branches.made) if (made.undone) undone.add(made.id)
 
   yield { type: 'conversation', at: { line: 1 }, ...namesOf(input.name, first) }
@@ -80,7 +81,7 @@ type Line = { readonly line: number } & (
 )
 
 async function* entriesOf(input: Input): AsyncGenerator<Line, void, undefined> {
-  for await (const line of readLines(input.bytes())) {
+  for await (const line of readFilledLines(input.bytes())) {
     const { number } = line
     if ('problem' in line) yield { line: number, problem: line.problem }
     else if (line.text.trim() !== '') yield { line: number, ...hashedEntry(line.text, line.ended) }
@@ -120,6 +121,7 @@ class Telling {
   /** Whether this is a session's own transcript, and no subagent's; what is said first knows. */
   #isMain: boolean | undefined
   #ordinal = 0
+  #line = 1
 
   constructor(undone: ReadonlySet<string>) {
     this.#undone = undone
@@ -156,11 +158,17 @@ class Telling {
     return agent && `agent-${agent}`
   }
 
+  /** What is left to be taken back when all entries have been placed. */
+  settle(): Made | undefined {
+    return this.branches.end(this.#ordinal)
+  }
+
   *tell(given: Entry): Generator<SourceEvent, void, undefined> {
     const placed = this.place(given)
     if (placed === undefined) return
     const { line, entry, hash } = given
     const { facts, step } = placed
+    this.#line = line
     this.#noteUnsaid(entry, line)
     for (const why of step?.mended ?? []) this.#count(line, 'mended', why)
     if (step?.leaves !== undefined) yield this.#compaction(step.leaves, entry, line)
@@ -177,6 +185,8 @@ class Telling {
 
   /** What is known at the end: fields of the session, and how often something was mended. */
   *end(): Generator<SourceEvent, void, undefined> {
+    const left = this.settle()
+    if (left !== undefined) yield this.#compaction(left, {}, this.#line)
     yield this.#fields.event((uuid) => this.branches.has(uuid))
     for (const [why, { line, kind, count }] of this.#counts)
       yield {

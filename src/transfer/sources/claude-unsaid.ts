@@ -1,6 +1,6 @@
 /** What Claude's page writes where an old reader of a message cannot show a block of it. */
 const STAND_IN =
-  /```\s*(?:This block is not supported on your current device yet\.|Viewing artifacts created via [^\n`]*)\s*```/g
+  /```\s*(?:This block is not supported on your current device yet\.[^\S\n]*|Viewing artifacts created via [^\n`]*)(?:\n\s*)?```/g
 
 /**
  * What a message's field `text` says that its blocks do not: an export repeats there what the blocks say, with stand-ins for calls and results.

@@ -127,9 +127,11 @@ export class PiTree {
 
 /** The last row at or before `to` behind which a cut parts no call from its result. The header, row 1, has neither. */
 function wholeCut(pairs: Pairing['pairs'], to: number): number {
-  const parted = pairs.filter(({ call, result }) => call.row < to && result.row >= to)
-  if (parted.length === 0) return to
-  return wholeCut(pairs, Math.min(...parted.map(({ call }) => call.row)))
+  let cut = to
+  // From the last call on: a cut that moves before one of them can part only calls before it.
+  for (const { call, result } of pairs.toSorted((a, b) => b.call.row - a.call.row))
+    if (call.row < cut && result.row >= cut) cut = call.row
+  return cut
 }
 
 function useOf({ type, message }: JsonObject): ToolUse | undefined {

@@ -58,7 +58,7 @@ class Planner {
       }
       for (const marker of markersDue.get(index) ?? []) this.#marker(marker)
     }
-    this.#notes.push(...tagNotes(this.#elements))
+    for (const note of tagNotes(this.#elements)) this.#notes.push(note)
     const compactions = this.#compactions.toSorted((a, b) => a.after - b.after)
     return { ordinals: this.#ordinals, compactions, notes: this.#notes }
   }
@@ -197,14 +197,16 @@ class Planner {
     this.#compactions.push({ owner, after, kind, covers })
   }
 
-  /** A summary or a marker that has nothing to hide: a message where what it hid is not in the file, else dropped. */
+  /** A summary or a marker that has nothing to hide: a message, but for a marker whose messages are in the file, which is dropped. */
   #coversNothing(index: number, isOwn: (other: RooElement) => boolean): void {
     const { kind } = this.#elements[index]!
-    if (this.#elements.some(isOwn)) {
-      this.#note(index, 'mended', `a ${kind} that could hide nothing: dropped`)
+    const isThere = this.#elements.some((other, at) => at !== index && isOwn(other))
+    if (isThere && kind === 'marker') {
+      this.#note(index, 'mended', 'a marker that could hide nothing: dropped')
       return
     }
-    this.#note(index, 'kept', `a ${kind} of messages that are not in the file: kept as a message`)
+    const why = isThere ? 'that could hide nothing' : 'of messages that are not in the file'
+    this.#note(index, 'kept', `a ${kind} ${why}: kept as a message`)
     this.#message(index)
   }
 

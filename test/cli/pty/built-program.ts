@@ -17,7 +17,7 @@ export type BuiltProgram = {
 /** Builds the program as `npm run build` does, without its types. */
 export async function buildProgram(): Promise<BuiltProgram> {
   const folder = mkdtempSync(join(tmpdir(), 'undertext-program-'))
-  for (const name of ['node_modules', 'migrations']) symlinkSync(join(REPOSITORY, name), join(folder, name))
+  symlinkSync(join(REPOSITORY, 'node_modules'), join(folder, 'node_modules'))
   copyFileSync(join(REPOSITORY, 'package.json'), join(folder, 'package.json'))
   for (const [entry, out] of [
     ['src/index.ts', 'dist'],

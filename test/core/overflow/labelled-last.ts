@@ -102,7 +102,6 @@ export const LAST_OVERFLOWS: readonly Overflow[] = [
     4226,
     4097,
   ],
-  [{ type: 'error', error: { type: 'request_too_large', message: 'Request too large' } }, 'anthropic'],
   [
     'Mistral API error 400: {"message":"Prompt contains 40961 tokens and 0 draft tokens, too large for model with 32768 maximum context length"}',
     'mistral',
@@ -193,6 +192,7 @@ export const LAST_OTHERS: readonly unknown[] = [
   "max_tokens (70000) exceeds the model's maximum (65536)",
   'The maximum number of tokens to generate must be at least 1',
   { status: 413, message: 'Payload Too Large' },
+  { type: 'error', error: { type: 'request_too_large', message: 'Request too large' } },
   {
     status: 413,
     error: { message: 'Request Entity Too Large', type: 'invalid_request_error', code: 'request_too_large' },

@@ -401,7 +401,6 @@ export const LATER_OTHERS: readonly unknown[] = [
     'rate_limit_error',
     "This request would exceed your account's rate limit. Please try again later.",
   ),
-  anthropicError(429, 'rate_limit_error', 'Extra usage is required for long context requests.'),
   googleError(400, 'INVALID_ARGUMENT', 'Request payload size exceeds the limit: 20971520 bytes.'),
   googleError(503, 'UNAVAILABLE', 'The model is overloaded. Please try again later.'),
   {

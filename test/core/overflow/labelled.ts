@@ -224,17 +224,6 @@ export const OVERFLOWS: readonly Overflow[] = [
     213462,
     200000,
   ],
-  [anthropicError(413, 'request_too_large', 'Request exceeds the maximum size'), 'anthropic'],
-  [
-    {
-      type: 'error',
-      error: {
-        type: 'request_too_large',
-        message: 'Request exceeds the maximum allowed number of bytes. The maximum request size is 32 MB.',
-      },
-    },
-    'anthropic',
-  ],
   [
     new Error('summary failed', {
       cause: new Error('chain failed', {
@@ -965,6 +954,15 @@ export const OTHERS: readonly unknown[] = [
   new DOMException('The operation timed out.', 'TimeoutError'),
   '500 `model runner crashed unexpectedly`',
   { status: 529, error: { type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } } },
+  // sizes in bytes
+  anthropicError(413, 'request_too_large', 'Request exceeds the maximum size'),
+  {
+    type: 'error',
+    error: {
+      type: 'request_too_large',
+      message: 'Request exceeds the maximum allowed number of bytes. The maximum request size is 32 MB.',
+    },
+  },
   // what quotes an overflow without being one
   { role: 'user', content: 'prompt is too long: 210000 tokens > 200000 maximum' },
   { message: { role: 'user', content: 'context_length_exceeded' } },

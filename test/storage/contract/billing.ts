@@ -24,7 +24,11 @@ export function describeBilling({ open, openBoth, keeps }: Contract): void {
         cacheReadTokens: 900,
         cacheCreationTokens: 970,
         outputTokens: 57,
+        // (30 fresh × 3 + 900 read × 0.30 + 970 written × 3.75 + 50 × 15) / 10^6, and a request to a model nobody named.
+        cost: expect.closeTo(0.0047475, 10),
+        unpricedRequests: 1,
       })
+      expect(usage.currency).toBe('USD')
       expect(usage.models).toEqual([
         {
           ...claude,
@@ -35,6 +39,7 @@ export function describeBilling({ open, openBoth, keeps }: Contract): void {
           outputTokens: 50,
           lastCacheReadTokens: 900,
           lastCacheCreationTokens: 70,
+          cost: expect.closeTo(0.0047475, 10),
           at: expect.any(Number),
         },
         {
@@ -44,6 +49,7 @@ export function describeBilling({ open, openBoth, keeps }: Contract): void {
           cacheReadTokens: 0,
           cacheCreationTokens: 0,
           outputTokens: 7,
+          cost: null,
           at: expect.any(Number),
         },
       ])
@@ -90,8 +96,11 @@ export function describeBilling({ open, openBoth, keeps }: Contract): void {
         cacheReadTokens: 0,
         cacheCreationTokens: 0,
         outputTokens: 0,
+        cost: 0,
+        unpricedRequests: 0,
       }
       expect(await store.getUsage(S)).toEqual({
+        currency: 'USD',
         total: none,
         models: [],
         summaries: { total: { requests: 0, inputTokens: 0, outputTokens: 0, cost: 0 }, models: [] },

@@ -210,18 +210,18 @@ export function describeReadings({ open, openBoth }: Contract): void {
   })
 
   describe('limits', () => {
-    test('one that was learnt counts when it is lower, in all sessions and after reopening', async () => {
+    test('one that was learnt counts before the tables of this package, in all sessions and after reopening', async () => {
       const { store, reopen } = await openBoth()
       await store.append(S, [say('user', 'x')])
       const windowOf = async (over: typeof store, model = 'gpt-4o'): Promise<unknown> =>
         (await over.getContextStats(S, 'openai', model))!.contextWindow
-      expect(await windowOf(store)).toEqual({ tokens: 128_000, source: 'registry', entry: 'gpt-4o' })
+      expect(await windowOf(store)).toEqual({ tokens: 128_000, source: 'package', entry: 'gpt-4o' })
       expect(await store.learnLimit({ provider: 'OpenAI', model: 'gpt-4o', tokens: 100_000 })).toBe(100_000)
       expect(await store.learnLimit({ provider: 'openai', model: 'gpt-4o', tokens: 110_000 })).toBe(100_000)
       await store.learnLimit({ provider: 'openai', model: 'gpt-4', tokens: 50_000 })
       for (const over of reopen === undefined ? [store] : [store, await reopen()]) {
         expect(await windowOf(over)).toEqual({ tokens: 100_000, source: 'learned' })
-        expect(await windowOf(over, 'gpt-4')).toMatchObject({ tokens: 8_192, source: 'registry' })
+        expect(await windowOf(over, 'gpt-4')).toEqual({ tokens: 50_000, source: 'learned' })
         // 100,000 less 35 % for the answer.
         expect((await over.getContextStats(S, 'openai', 'gpt-4o'))!.availableInputTokens).toBe(65_000)
         expect(await over.listLimits()).toMatchObject([
@@ -347,7 +347,7 @@ export function describeReadings({ open, openBoth }: Contract): void {
         source: 'session',
         entry: 'gpt-4o',
       })
-      expect(await windowOf('openai', 'gpt-4')).toMatchObject({ tokens: 8_192, source: 'registry' })
+      expect(await windowOf('openai', 'gpt-4')).toMatchObject({ tokens: 8_192, source: 'package' })
       expect(await windowOf('My-Gateway', 'any')).toMatchObject({ tokens: 20_000, source: 'session' })
       expect(await windowOf('nobody')).toEqual({ tokens: 128_000, source: 'default' })
       const wrong = { contextWindows: { openai: { 'gpt-4o': '50k' } } }

@@ -74,6 +74,14 @@ export function describeSessions({ open, openBoth, keeps }: Contract): void {
       expect(await ids({ owner: 'even', after: 's4', limit: 1 })).toEqual(['s2'])
       expect(await ids({ owner: 'nobody' })).toEqual([])
       await refusal(store.listSessions({ after: 'nobody' }), 'SESSION_NOT_FOUND')
+      await store.updateSession('s2', { title: 'Ärger mit 100%' })
+      await store.updateSession('s5', { title: 'The INVOICES of May' })
+      expect(await ids({ search: 'ÄRGER' })).toEqual(['s2'])
+      expect(await ids({ search: 'invoices' })).toEqual(['s5'])
+      expect(await ids({ search: '0%' })).toEqual(['s2'])
+      expect(await ids({ search: '%a' })).toEqual([])
+      expect(await ids({ search: 'S', limit: 2, after: 's6', owner: 'even' })).toEqual(['s4', 's2'])
+      expect(await ids({ search: '5', after: 's5' })).toEqual([])
     })
 
     test('archived ones are listed apart; archiving twice is once', async () => {

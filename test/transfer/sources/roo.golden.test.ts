@@ -49,6 +49,7 @@ const HALVES: { readonly [name: string]: readonly string[] } = {
   ],
   'should preserve non-tool_result content in user messages': [
     'call tool-orphan',
+    'Summary content',
     'User added some text\n\nresult tool-orphan',
   ],
 }

@@ -106,6 +106,25 @@ it('takes a result along whose call the summary covers', async () => {
   expect(folded.compactions).toMatchObject([{ covers: [[1, 3]] }])
 })
 
+it('keeps the text of a summary that has nothing to hide', async () => {
+  const alone = await read([summary('C', C), said('assistant', 'b')])
+  expect(alone.view).toEqual(['S C', 'b'])
+  expect(alone.notes).toEqual(['kept: a summary of messages that are not in the file: kept as a message'])
+
+  const marked = await read([marker('T', T), said('assistant', 'b')])
+  expect(marked.view).toEqual(['T T', 'b'])
+
+  // An earlier one, which the last one covers as Roo Code does.
+  const earlier = await read([summary('C', C), said('user', 'a', { condenseParent: 'D' }), summary('D')])
+  expect(earlier.view).toEqual(['[S D]'])
+  expect(earlier.folded.compactions).toMatchObject([{ id: 'D', covers: [[1, 2]] }])
+
+  // What it would hide must stay: the call that comes first is parted from its result.
+  const parted = await read([calls('1', C), summary('C'), said('user', 'a'), answers('1')])
+  expect(parted.view).toEqual(['tool-call', 'S C', 'a', 'tool-result'])
+  expect(parted.notes).toContain('kept: a summary that could hide nothing: kept as a message')
+})
+
 it('reads summaries and markers without an id', async () => {
   const { view, folded } = await read([
     said('user', 'a', { ts: 5 }),

@@ -1,4 +1,5 @@
 import { createParser } from 'eventsource-parser'
+import { withoutTrailing } from '../../../core/characters.ts'
 import { isObject } from '../../../core/json.ts'
 import { toOpenAI } from '../../../formats/to-openai.ts'
 import type { Backend, Question, Reply, ReplyUsage } from './backend.ts'
@@ -20,7 +21,7 @@ type Body = { readonly [name: string]: unknown }
 
 /** Any server that speaks OpenAI's Chat Completions, by plain `fetch`, streamed. */
 export function addressBackend({ url, model, provider = 'openai', apiKey }: AddressOptions): Backend {
-  const endpoint = `${url.replace(/\/+$/, '')}/chat/completions`
+  const endpoint = `${withoutTrailing(url, '/')}/chat/completions`
   return {
     kind: 'url',
     title: `${model} at ${url}`,

@@ -1,0 +1,18 @@
+import type { UIMessage } from 'ai'
+import { openStore, type SqliteStore } from 'undertext'
+import { type ChatStore, chatStore } from 'undertext/ai-sdk'
+
+type Chats = { readonly store: SqliteStore; readonly chats: ChatStore<UIMessage> }
+
+let opened: Promise<Chats> | undefined
+
+/** One store for the process, opened by the first request: `next build` imports this module too. */
+export function openChats(): Promise<Chats> {
+  opened ??= open()
+  return opened
+}
+
+async function open(): Promise<Chats> {
+  const store = await openStore(process.env.STORE ?? 'chats.db')
+  return { store, chats: chatStore<UIMessage>(store) }
+}

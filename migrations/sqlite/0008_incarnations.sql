@@ -1,0 +1,1 @@
+CREATE INDEX `undertext_sessions_incarnation` ON `undertext_sessions` (`incarnation`);

@@ -1,0 +1,111 @@
+import { isContextOverflowError } from '../../core/overflow/overflow.ts'
+import type { PrepareRequestOptions } from '../../request/options.ts'
+import type { PreparedRequest } from '../../request/prepared.ts'
+import { toSdkPrompt } from '../prompt.ts'
+import { namesOf } from '../provider-names.ts'
+import { type Answer, usageIn } from '../response.ts'
+import {
+  type SdkAnswer,
+  type SdkModel,
+  type SdkParams,
+  type SdkStreamAnswer,
+  versionOf,
+} from '../sdk-types.ts'
+import { begun, watched } from '../stream-watch.ts'
+import type { ChatStorage } from './log.ts'
+
+/** The turn a model is asked in. */
+export type RecoveringTurn = {
+  readonly store: ChatStorage
+  readonly chatId: string
+  /** What the turn's request was prepared with. */
+  readonly options: PrepareRequestOptions
+  /** How many messages the turn handed out; what a call sends behind them are the steps of its answer. */
+  readonly messages: number
+}
+
+/**
+ * A model for `streamText` that sends a request which overflows again, shorter, before anything of its stream was passed on, and records
+ * the usage of each of its calls. The chat stores the messages.
+ */
+export function recoveringModel<M extends SdkModel>(model: M, turn: RecoveringTurn): M {
+  const doGenerate = async (params: SdkParams): Promise<unknown> => {
+    const { request, result } = await ask(model, turn, params, (sent) => model.doGenerate(sent as never))
+    await recordUsage(model, turn, request, params, result as unknown as Answer)
+    return result
+  }
+  const doStream = async (params: SdkParams): Promise<unknown> => {
+    const { request, result } = await ask(model, turn, params, async (sent) => {
+      const started = (await model.doStream(sent as never)) as SdkStreamAnswer
+      const { stream, failure } = await begun(started.stream)
+      if (failure === undefined || !isContextOverflowError(failure)) return { ...started, stream }
+      await stream.cancel().catch(() => {})
+      throw failure
+    })
+    const stream = watched(result.stream, {
+      whole: (answer) => recordUsage(model, turn, request, params, answer),
+      broken: async () => {},
+    })
+    return { ...result, stream }
+  }
+  return new Proxy(model, {
+    get: (target, key) => {
+      if (key === 'doGenerate') return doGenerate
+      if (key === 'doStream') return doStream
+      const value: unknown = Reflect.get(target, key, target)
+      return typeof value === 'function' ? value.bind(target) : value
+    },
+  })
+}
+
+/** Sends a call as it came; when it overflows, with the shorter history in place of the messages the turn handed out. */
+async function ask<R>(
+  model: SdkModel,
+  { store, chatId, options, messages }: RecoveringTurn,
+  params: SdkParams,
+  send: (params: SdkParams) => PromiseLike<R>,
+): Promise<{ readonly request: PreparedRequest; readonly result: R }> {
+  const target = { version: versionOf(model), provider: namesOf(model).provider }
+  const spoken = params.prompt.filter(({ role }) => role !== 'system')
+  const given = { ...options, ...(params.abortSignal !== undefined && { signal: params.abortSignal }) }
+  return store.withOverflowRecovery(
+    chatId,
+    async (request, attempt) => {
+      if (attempt === 1) return { request, result: await send(params) }
+      const shorter = toSdkPrompt(request.messages, target)
+      const system =
+        request.system === undefined ? [] : [{ role: 'system' as const, content: request.system }]
+      const prompt = [...system, ...shorter, ...spoken.slice(messages)]
+      return { request, result: await send({ ...params, prompt }) }
+    },
+    given,
+  )
+}
+
+/** The answer was given and paid for: a report that cannot be recorded is told as a warning of the process. */
+async function recordUsage(
+  model: SdkModel,
+  { store, chatId }: RecoveringTurn,
+  { provider, model: name, position, viewEpoch, system, pendingTokens }: PreparedRequest,
+  { tools }: SdkParams,
+  answer: Pick<SdkAnswer, 'usage' | 'providerMetadata'>,
+): Promise<void> {
+  const usage = usageIn(answer as Answer, namesOf(model).provider)
+  if (usage === undefined) return
+  try {
+    await store.recordUsage(chatId, {
+      ...usage,
+      provider,
+      ...(name !== undefined && { model: name }),
+      position,
+      viewEpoch,
+      pendingTokens,
+      ...(system !== undefined && { systemPrompt: system }),
+      ...(tools !== undefined && { toolDefinitions: [...tools] }),
+    })
+  } catch (error) {
+    process.emitWarning(
+      `The usage of a chat was not recorded: ${error instanceof Error ? error.name : 'error'}`,
+    )
+  }
+}

@@ -1,0 +1,109 @@
+import { PACKAGE_WINDOWS } from './package-windows-data.ts'
+
+/*
+ * Context windows from the maintained package @pydantic/genai-prices. A window is looked up synchronously and at the first turn of a
+ * process; to import the package itself takes about as long as to import this one. So the windows alone are in a generated file, and
+ * a test compares it with the installed package.
+ */
+
+/** A rule for names: one name, any of a list, or a rule by kind: starts with, ends with, contains, regular expression, all of a list. */
+export type PackedMatch =
+  | string
+  | readonly PackedMatch[]
+  | { readonly s: string }
+  | { readonly e: string }
+  | { readonly c: string }
+  | { readonly r: string }
+  | { readonly a: readonly PackedMatch[] }
+
+type PackedProvider = {
+  readonly provider?: PackedMatch
+  readonly fallback?: readonly string[]
+  /** Model, tokens (0 where the package has none), names. The first that matches decides. */
+  readonly models: readonly (readonly [string, number, PackedMatch])[]
+}
+
+/** A model of the package and its window. */
+export type PackageWindow = { readonly model: string; readonly tokens: number }
+
+/** What the package calls the providers that go by another name here. */
+const PACKAGE_IDS: ReadonlyMap<string, string> = new Map([
+  ['bedrock', 'aws'],
+  ['google-ai', 'google'],
+  ['vertex', 'google'],
+  ['togetherai', 'together'],
+])
+
+/** The package's id of a provider; `undefined` for one that it does not have. */
+export function packageProvider(provider: string): string | undefined {
+  const id = PACKAGE_IDS.get(provider) ?? provider
+  if (Object.hasOwn(PACKAGE_WINDOWS, id)) return id
+  return Object.keys(PACKAGE_WINDOWS).find((other) => {
+    const { provider: names } = providerData(other)!
+    return names !== undefined && matchesModel(names, id)
+  })
+}
+
+/**
+ * Under which provider and name the package is asked for a model. A provider that the package does not have is found by the first part
+ * of the model's name (`openai/gpt-5` of a gateway).
+ */
+export function packageName(
+  provider: string,
+  model: string,
+): { readonly provider: string; readonly model: string } {
+  const name = model.toLowerCase().trim()
+  const id = packageProvider(provider)
+  const slash = name.indexOf('/')
+  const owner = id === undefined && slash > 0 ? packageProvider(name.slice(0, slash)) : undefined
+  if (owner !== undefined) return { provider: owner, model: name.slice(slash + 1) }
+  return { provider: id ?? provider, model: name }
+}
+
+/** The window of a model in the package: the provider's own entry, else that of a provider whose models it serves. */
+export function packageWindow(provider: string, model: string): PackageWindow | undefined {
+  const { provider: id, model: name } = packageName(provider, model)
+  return modelOf(id, name) ?? modelOf(id, dated(name))
+}
+
+function modelOf(id: string, name: string, isFallback = false): PackageWindow | undefined {
+  const data = providerData(id)
+  const found = data?.models.find(([, , match]) => matchesModel(match, name))
+  if (found !== undefined && found[1] > 0) return { model: found[0], tokens: found[1] }
+  if (isFallback) return undefined
+  for (const other of data?.fallback ?? []) {
+    const served = modelOf(other, name, true)
+    if (served !== undefined) return served
+  }
+  return undefined
+}
+
+/** Whether a lower-case name is one that the rule means. */
+export function matchesModel(match: PackedMatch, name: string): boolean {
+  if (typeof match === 'string') return name === match
+  if (isList(match)) return match.some((one) => matchesModel(one, name))
+  if ('s' in match) return name.startsWith(match.s)
+  if ('e' in match) return name.endsWith(match.e)
+  if ('c' in match) return name.includes(match.c)
+  if ('a' in match) return match.a.every((one) => matchesModel(one, name))
+  return new RegExp(match.r).test(name)
+}
+
+function isList(match: PackedMatch): match is readonly PackedMatch[] {
+  return Array.isArray(match)
+}
+
+/** `-20250929` as `-2025-09-29`, the other way names are dated. */
+function dated(name: string): string {
+  return name.replace(/-(20\d{2})(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])(?=-|:|$)/g, '-$1-$2-$3')
+}
+
+const parsed = new Map<string, PackedProvider>()
+
+function providerData(id: string): PackedProvider | undefined {
+  const known = parsed.get(id)
+  if (known !== undefined || !Object.hasOwn(PACKAGE_WINDOWS, id)) return known
+  const data = JSON.parse(PACKAGE_WINDOWS[id]!) as PackedProvider
+  parsed.set(id, data)
+  return data
+}

@@ -1,0 +1,187 @@
+import { randomUUID } from 'node:crypto'
+import { isUndertextError } from '../../errors.ts'
+import type { Connection } from './connection.ts'
+import { sqliteCode } from './failure.ts'
+import { holdsOthers } from './migrate.ts'
+
+/*
+ * Removed rows must not stay readable in the files. Zeroing what is deleted (secure_delete) is not enough: when SQLite splits or
+ * merges pages, it leaves copies of rows in the unused space of pages, and the write-ahead log keeps older versions of pages. So
+ * the tables are rewritten after a removal, and the log is truncated. A row of undertext_meta, written in the transaction of the
+ * removal, says what is still to be done; it goes last.
+ */
+
+/** `tables`: copies of removed rows may be in pages of the database. `log`: only in the write-ahead log. */
+type Stage = 'tables' | 'log'
+type Residue = { readonly stage: Stage; readonly token: string }
+
+const KEY = 'residue'
+/** While clearing fails, writes try again after this time, milliseconds. */
+const RETRY_AFTER_MS = 100
+/** Removals that may wait are cleared when the last rewriting took at most this part of the time since it ended. */
+const MOST_OF_TIME = 0.05
+
+/** Runs a writing verb that removes rows: what it deletes is overwritten, and the files are marked as not cleared. */
+export function erase<T>(connection: Connection, verb: string, work: () => T): T {
+  return overwriting(connection, () =>
+    connection.write(verb, () => {
+      const result = work()
+      if (connection.database.memory) return result
+      mark(connection, { stage: 'tables', token: randomUUID() })
+      forgetStatistics(connection)
+      return result
+    }),
+  )
+}
+
+/** ANALYZE keeps samples of indexes: ids and keys. */
+function forgetStatistics(connection: Connection): void {
+  for (const name of ['sqlite_stat1', 'sqlite_stat4']) {
+    if (!hasTable(connection, name)) continue
+    connection.script(`delete from main.${name} where tbl like 'undertext\\_%' escape '\\'`)
+  }
+}
+
+/**
+ * Removes what removed rows left in the files: rewrites the tables, truncates the write-ahead log. Returns false when that cannot
+ * be done now, because another connection reads or writes or the disk is full; then the next writes try again, and so do
+ * opening, verifying, closing and the next removal. With `waits: false` it does not wait for other connections.
+ */
+export function clearFiles(connection: Connection, { waits = true } = {}): boolean {
+  connection.residue.retry = undefined
+  const isCleared = waits
+    ? attempt(connection)
+    : withPragmas(connection, [['busy_timeout', '0']], () => attempt(connection))
+  if (!isCleared) retryLater(connection)
+  return isCleared
+}
+
+function attempt(connection: Connection): boolean {
+  try {
+    return clear(connection)
+  } catch (error) {
+    if (isUndertextError(error) || sqliteCode(error) !== undefined) return false
+    throw error
+  }
+}
+
+/** Clears the files unless the last rewriting was a moment ago, so that a series of removals does not rewrite them each time. */
+export function clearFilesInTurn(connection: Connection): boolean {
+  const { endedAt, tookMs } = connection.residue
+  if (tookMs > (performance.now() - endedAt) * MOST_OF_TIME) return false
+  return clearFiles(connection)
+}
+
+function retryLater(connection: Connection): void {
+  const notBefore = performance.now() + RETRY_AFTER_MS
+  connection.residue.retry = () => {
+    if (performance.now() >= notBefore) clearFiles(connection, { waits: false })
+  }
+}
+
+function clear(connection: Connection): boolean {
+  const found = residueOf(connection)
+  if (found === undefined) return true
+  if (found.stage === 'tables') {
+    rewrite(connection)
+    connection.write('clearFiles', () => replaceMark(connection, found, 'log'))
+  }
+  const [busy] = Object.values(connection.pragma('main.wal_checkpoint(truncate)')[0] ?? {})
+  if (Number(busy) !== 0) return false
+  connection.write('clearFiles', () => replaceMark(connection, { ...found, stage: 'log' }, undefined))
+  return residueOf(connection) === undefined
+}
+
+/** Clears the files if a removal before could not, also one of another process. */
+export function finishClearing(connection: Connection): void {
+  if (connection.readonly || connection.closed || residueOf(connection) === undefined) return
+  clearFiles(connection, { waits: false })
+}
+
+function residueOf(connection: Connection): Residue | undefined {
+  const value = connection.get(`select value from undertext_meta where key = '${KEY}'`)?.[0]
+  if (value === undefined) return undefined
+  const [stage, token = ''] = String(value).split(':')
+  return { stage: stage === 'log' ? 'log' : 'tables', token }
+}
+
+function mark(connection: Connection, { stage, token }: Residue): void {
+  connection.run(
+    `insert into undertext_meta (key, value) values ('${KEY}', ?) on conflict (key) do update set value = excluded.value`,
+    `${stage}:${token}`,
+  )
+}
+
+/** Another connection may have removed something since: then its mark is there, and stays. */
+function replaceMark(connection: Connection, found: Residue, stage: Stage | undefined): void {
+  const now = residueOf(connection)
+  if (now?.token !== found.token || now.stage !== found.stage) return
+  if (stage !== undefined) mark(connection, { ...found, stage })
+  else connection.run(`delete from undertext_meta where key = '${KEY}'`)
+}
+
+/** Writes all rows into new pages. VACUUM is three times as fast, but in a database of others it may change the rowids of their tables. */
+function rewrite(connection: Connection): void {
+  const began = performance.now()
+  overwriting(connection, () => {
+    if (holdsOthers(connection))
+      withPragmas(connection, [['foreign_keys', '0']], () => copyTables(connection))
+    else connection.script('vacuum')
+  })
+  connection.residue.endedAt = performance.now()
+  connection.residue.tookMs = connection.residue.endedAt - began
+}
+
+const OURS = "like 'undertext\\_%' escape '\\'"
+
+/** Empties each table and fills it again. The triggers are made again as they were: they are against this. */
+function copyTables(connection: Connection): void {
+  connection.write('clearFiles', () => {
+    const triggers = connection.all(
+      `select name, sql from main.sqlite_schema where type = 'trigger' and tbl_name ${OURS}`,
+    ) as (readonly [name: string, sql: string])[]
+    for (const [name] of triggers) connection.script(`drop trigger main."${name.replaceAll('"', '""')}"`)
+    for (const table of tablesOf(connection)) {
+      connection.script(`create temp table undertext_copy as select * from main.${table};
+        delete from main.${table};
+        insert into main.${table} select * from temp.undertext_copy;
+        drop table temp.undertext_copy`)
+    }
+    for (const [, sql] of triggers) connection.script(sql)
+  })
+}
+
+function tablesOf(connection: Connection): string[] {
+  const ours = connection
+    .all(`select name from main.sqlite_schema where type = 'table' and name ${OURS}`)
+    .map(([name]) => name as string)
+  return [...ours, ...['sqlite_stat1', 'sqlite_stat4'].filter((name) => hasTable(connection, name))]
+}
+
+function hasTable(connection: Connection, name: string): boolean {
+  return (
+    connection.get("select 1 from main.sqlite_schema where type = 'table' and name = ?", name) !== undefined
+  )
+}
+
+/** Runs work with secure_delete on, and without leaving pages in a rollback journal that is kept. */
+function overwriting<T>(connection: Connection, work: () => T): T {
+  const pragmas: Pragma[] = [['main.secure_delete', '1']]
+  if (connection.readPragma('main.journal_mode') === 'persist') pragmas.push(['main.journal_size_limit', '0'])
+  return withPragmas(connection, pragmas, work)
+}
+
+type Pragma = readonly [name: string, value: string]
+
+/** Runs work under other pragmas, which are then as they were: a connection that was handed in keeps its own. */
+function withPragmas<T>(connection: Connection, pragmas: readonly Pragma[], work: () => T): T {
+  const before = pragmas.map(([name]) => [name, connection.readPragma(name)] as const)
+  try {
+    for (const [name, value] of pragmas) connection.pragma(`${name} = ${value}`)
+    return work()
+  } finally {
+    // The value 2 of secure_delete has to be set by its name.
+    for (const [name, value] of before)
+      connection.pragma(`${name} = ${name.endsWith('secure_delete') && value === '2' ? 'fast' : value}`)
+  }
+}

@@ -1,0 +1,76 @@
+import { APICallError, streamText, type UIMessage } from 'ai'
+import { expect, it } from 'vitest'
+import { chatStore } from '../../src/ai-sdk.ts'
+import { openStore } from '../../src/index.ts'
+import { scripted, sent, text } from './models.ts'
+
+const words = 'It had seemed simple enough in the morning. '
+const user = (id: string, said: string): UIMessage => ({
+  id,
+  role: 'user',
+  parts: [{ type: 'text', text: said }],
+})
+
+function overflow(): never {
+  throw new APICallError({
+    message:
+      "This model's maximum context length is 8192 tokens. However, your messages resulted in 30000 tokens.",
+    url: 'http://127.0.0.1/',
+    requestBodyValues: {},
+    statusCode: 400,
+    responseBody: '{"error":{"code":"context_length_exceeded"}}',
+  })
+}
+
+it('the documented route recovers from an overflow, and records usage, provider, model and owner', async () => {
+  await using store = await openStore(':memory:')
+  const chats = chatStore<UIMessage>(store)
+  const id = await chats.create()
+  for (let at = 0; at < 20; at++)
+    await store.append(id, [
+      { role: 'user', content: words.repeat(40) },
+      { role: 'assistant', content: words.repeat(40) },
+    ])
+  const model = scripted([overflow, [text('Done.')]])
+  const turn = await chats.resume({ id, message: user('u', 'And now?') }, { model, owner: 'ann' })
+  const result = streamText({ model: turn.model, messages: turn.messages, maxRetries: 0, onError: () => {} })
+  const response = result.toUIMessageStreamResponse({
+    originalMessages: turn.originalMessages,
+    generateMessageId: turn.generateMessageId,
+    onFinish: turn.onFinish,
+  })
+  expect(await response.text()).toContain('Done.')
+  expect(model.calls).toHaveLength(2)
+  const [whole, shorter] = model.calls.map((call) => JSON.stringify(sent(call)).length)
+  expect(shorter!).toBeLessThan(whole! * 0.7)
+  expect(JSON.stringify(sent(model.calls[1]))).toContain('And now?')
+  const session = await store.getSession(id)
+  expect(session).toMatchObject({ provider: expect.any(String), model: model.modelId, owner: 'ann' })
+  expect(await store.listLimits()).toMatchObject([{ model: model.modelId, tokens: 8_192 }])
+  const usage = await store.getUsage(id)
+  expect(usage.models).toMatchObject([{ model: model.modelId, requests: 1 }])
+  expect((await chats.load(id)).at(-1)).toMatchObject({ role: 'assistant', parts: expect.anything() })
+  expect((await store.verifySession(id)).findings).toEqual([])
+})
+
+it('an error that is no overflow comes back as the model threw it', async () => {
+  await using store = await openStore(':memory:')
+  const chats = chatStore<UIMessage>(store)
+  const failing = new Error('the model fails')
+  const model = scripted([
+    () => {
+      throw failing
+    },
+  ])
+  const turn = await chats.resume({ id: 'c', message: user('u', 'Hi') }, { model })
+  const errors: unknown[] = []
+  const result = streamText({
+    model: turn.model,
+    messages: turn.messages,
+    maxRetries: 0,
+    onError: ({ error }) => void errors.push(error),
+  })
+  await result.consumeStream()
+  expect(errors).toEqual([failing])
+  expect((await store.getUsage('c')).total.requests).toBe(0)
+})

@@ -1,0 +1,98 @@
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, it } from 'vitest'
+import { SqliteStore } from '../../src/index.ts'
+import { FACES } from './faces.ts'
+import { PATTERNS, textOf } from './patterns.ts'
+
+const SOURCE = join(import.meta.dirname, '..', '..', 'src')
+const COVERED = new Set(FACES.flatMap(({ covers }) => covers))
+
+/** Public functions that take no text from outside, or only names and settings of the application's own. */
+const NO_TEXT = new Set<string>([
+  // Settings, names and figures.
+  ...'calculateFileTokenBudget contextBudget contextManagement contextManagementBetas contextManagementTypes createStage'.split(
+    ' ',
+  ),
+  ...'estimatePostProcessingTokens getAvailableInputTokens getOutputReserve hierarchicalSummaries isStage nextStep'.split(
+    ' ',
+  ),
+  ...'priorityStage providerFactor shouldTruncateFile stageFrom namesOf calibratedEstimator'.split(' '),
+  ...'allOf anyOf everyNTurns not onTokenThreshold SystemInjector'.split(' '),
+  // Errors and stores themselves: what they do is tried verb by verb.
+  ...'CompactionPreview ContextBudgetExceededError UndertextError isUndertextError originalErrorOf'.split(
+    ' ',
+  ),
+  ...'openStore SqliteStore Store aiSdkSummarizer'.split(' '),
+])
+/** Verbs of a store of which the same is true. */
+const NO_TEXT_VERBS = new Set<string>([
+  ...'needsCompaction getSession archiveSession purgeSession getConfig reestimate on once off onBeforeCompaction'.split(
+    ' ',
+  ),
+  ...'compactInBackground listJobs getJob whenIdle cancel close offerBackground settleBackground forgetBackground'.split(
+    ' ',
+  ),
+  ...'recordAppended pin unpin refuseWithin recordProviderCompaction listCompactions getCompaction getAuditLog'.split(
+    ' ',
+  ),
+  ...'undoIfFits recordUsage getUsage learnLimit listLimits forgetLimit stats statsOf estimatorNamed requireSession'.split(
+    ' ',
+  ),
+])
+/** Commands that show no text of a conversation, and two that are tried elsewhere: `import` as `importFile`, `chat` as what it calls. */
+const NO_TEXT_COMMANDS = new Set(['chat', 'completion', 'import', 'purge', 'undo'])
+
+const entries = [
+  'index',
+  'ai-sdk',
+  'openai',
+  'anthropic',
+  'google',
+  'langchain',
+  'openai-agents',
+  'claude-agent-sdk',
+  'transfer',
+]
+
+it('knows every public function', async () => {
+  const modules = await Promise.all(
+    entries.map((entry) => import(join(SOURCE, `${entry}.ts`)) as Promise<object>),
+  )
+  const names = modules.flatMap((module) =>
+    Object.entries(module).flatMap(([name, value]) => (typeof value === 'function' ? [name] : [])),
+  )
+  expect(names.filter((name) => !COVERED.has(name) && !NO_TEXT.has(name))).toEqual([])
+})
+
+it('knows every verb of a store', () => {
+  const names = new Set<string>()
+  for (
+    let of: object | null = SqliteStore.prototype;
+    of !== null && of !== Object.prototype;
+    of = Object.getPrototypeOf(of)
+  )
+    for (const name of Object.getOwnPropertyNames(of)) names.add(name)
+  names.delete('constructor')
+  expect([...names].filter((name) => !COVERED.has(`store.${name}`) && !NO_TEXT_VERBS.has(name))).toEqual([])
+})
+
+it('knows every command', () => {
+  const commands = readdirSync(join(SOURCE, 'cli', 'commands')).map((file) => file.replace('.ts', ''))
+  expect(commands.filter((name) => !COVERED.has(`cli ${name}`) && !NO_TEXT_COMMANDS.has(name))).toEqual([])
+})
+
+it('takes a little text everywhere', async () => {
+  const wrong: string[] = []
+  const pattern = PATTERNS.find(({ name }) => name === 'requests')!
+  for (const face of FACES.filter(({ name }) => !name.includes('(') || name.endsWith('(result of a call)'))) {
+    const { run, clean } = await face.prepare(textOf(pattern, 600))
+    try {
+      await run()
+    } catch (error) {
+      wrong.push(`${face.name}, ${pattern.name}: ${String(error)}`)
+    }
+    await clean?.()
+  }
+  expect(wrong).toEqual([])
+})

@@ -1,0 +1,68 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { cp, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+
+/*
+ * The example for Next.js with the packed package, built by both of its bundlers. Installs Next.js from the registry, so this
+ * is no part of the regular suite: `npm run example:next` runs it.
+ */
+
+const run = promisify(execFile)
+const REPOSITORY = join(import.meta.dirname, '..')
+const env = { ...process.env, NEXT_TELEMETRY_DISABLED: '1' }
+let app: string
+
+beforeAll(async () => {
+  app = await mkdtemp(join(tmpdir(), 'undertext-next-'))
+  await cp(join(REPOSITORY, 'examples', 'nextjs'), app, { recursive: true })
+  const { stdout } = await run('npm', ['pack', '--json', '--pack-destination', app], { cwd: REPOSITORY })
+  const [{ filename }] = JSON.parse(stdout.slice(stdout.indexOf('['))) as [{ filename: string }]
+  await run('npm', ['install', '--no-fund', '--no-audit', '--ignore-scripts=false', join(app, filename)], {
+    cwd: app,
+  })
+}, 1_800_000)
+afterAll(() => rm(app, { recursive: true, force: true }))
+
+it.each(['turbopack', 'webpack'])(
+  'is built by %s, and its route and its page use the store',
+  async (bundler) => {
+    await run('npx', ['next', 'build', `--${bundler}`], { cwd: app, env })
+    const server = spawn(
+      process.execPath,
+      ['node_modules/next/dist/bin/next', 'start', '--port', '0', '--hostname', '127.0.0.1'],
+      { cwd: app, env: { ...env, STORE: join(app, `${bundler}.db`) }, stdio: ['ignore', 'pipe', 'inherit'] },
+    )
+    try {
+      const address = await addressOf(server)
+      const answer = await fetch(`${address}/api/chat`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({
+          id: 'my-chat',
+          trigger: 'submit-message',
+          messages: [{ id: 'm1', role: 'user', parts: [{ type: 'text', text: 'hello' }] }],
+        }),
+      })
+      expect(await answer.text()).toContain('I was sent 2 messages.')
+      expect(await (await fetch(address)).text()).toContain('I was sent 2 messages.')
+    } finally {
+      server.kill()
+      await once(server, 'close')
+    }
+  },
+  1_800_000,
+)
+
+async function addressOf(server: ChildProcess): Promise<string> {
+  let said = ''
+  for await (const chunk of server.stdout!) {
+    said += String(chunk)
+    const address = /http:\/\/127\.0\.0\.1:\d+/.exec(said)?.[0]
+    if (address !== undefined && said.includes('Ready')) return address
+  }
+  throw new Error(`the server ended: ${said}`)
+}
