@@ -12,7 +12,6 @@ import { createStage, isStage, type StageSpec, specProblem } from '../core/stage
 import type { Stage, StageSettings } from '../core/stages/stage.ts'
 import { summarize } from '../core/stages/summarize.ts'
 import { TRUNCATION_MARKER, truncate } from '../core/stages/truncate.ts'
-import { taken } from '../core/taken.ts'
 import type { Estimator } from '../core/tokens.ts'
 import { PATH_ARGUMENTS, READ_TOOLS } from '../core/tool-names.ts'
 import { availableInput, lowerLimit, type WindowRegistry } from '../core/windows.ts'
@@ -35,13 +34,10 @@ const placeholderSchema = z.custom<Exclude<Placeholder, string>>(
 )
 
 /** A stage, or what a configuration calls it. */
-const stageSchema = z
-  .custom<Stage | StageSpec>()
-  .superRefine((value, context) => {
-    const message = isStage(value) ? undefined : specProblem(value)
-    if (message !== undefined) context.addIssue({ code: 'custom', message })
-  })
-  .transform((value) => (isStage(value) ? value : taken(value)))
+const stageSchema = z.custom<Stage | StageSpec>().superRefine((value, context) => {
+  const message = isStage(value) ? undefined : specProblem(value)
+  if (message !== undefined) context.addIssue({ code: 'custom', message })
+})
 
 const tokens = z.int().nonnegative()
 /** Everything a compaction can be told. The first block is seed 003's; all of it is optional. */

@@ -31,9 +31,10 @@ const previewSchema = callSchema.safeExtend({ summarize: z.boolean().optional() 
 const KNOWN_OF_A_PREVIEW: ReadonlySet<string> = new Set(Object.keys(previewSchema.shape))
 const KNOWN_OF_A_CALL: ReadonlySet<string> = new Set(Object.keys(callSchema.shape))
 
-/** What a call is told, under its own names. Throws `INVALID_INPUT`. */
+/** What a call is told, under its own names, safe from later changes of the object. Throws `INVALID_INPUT`. */
 export function readCall(value: unknown, what: string): CheckedCall {
-  return check(callSchema, isObject(value) ? ownNames(value, { known: KNOWN_OF_A_CALL, what }) : value, what)
+  const own = isObject(value) ? ownNames(value, { known: KNOWN_OF_A_CALL, what }) : value
+  return kept(check(callSchema, own, what))
 }
 
 /** The same for a preview, which may be allowed to ask a model. */
@@ -43,7 +44,7 @@ export function readPreview(
 ): { readonly call: CheckedCall; readonly summarize: boolean } {
   const own = isObject(value) ? ownNames(value, { known: KNOWN_OF_A_PREVIEW, what }) : value
   const { summarize = false, ...call } = check(previewSchema, own, what)
-  return { call, summarize }
+  return { call: kept(call), summarize }
 }
 
 /**

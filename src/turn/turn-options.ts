@@ -1,9 +1,8 @@
 import { z } from 'zod'
-import { readCall } from '../config/layers.ts'
+import { kept, readCall } from '../config/layers.ts'
 import { requestSchema } from '../core/budget.ts'
 import { labelSchema, nameSchema, shareSchema } from '../core/check.ts'
 import type { NewMessage } from '../core/message.ts'
-import { taken } from '../core/taken.ts'
 import { isUndertextError } from '../errors.ts'
 import type { CompactOptions } from '../store-options.ts'
 import type { PersistentContext } from './persistent-context.ts'
@@ -19,15 +18,6 @@ const compactionSchema = z.custom<CompactOptions>().superRefine((value, context)
   }
 })
 
-/** The caller's lists and settings as they are now; a summarizer stays the object it is. */
-function takenCompaction(options: CompactOptions): CompactOptions {
-  const entries = Object.entries(options).map(([name, value]) => [
-    name,
-    Array.isArray(value) ? taken(value) : value,
-  ])
-  return Object.fromEntries(entries)
-}
-
 const turnSchema = {
   /** Whose figures count. Default: the session's own, else "openai". */
   provider: nameSchema.optional(),
@@ -38,7 +28,7 @@ const turnSchema = {
   /** Whether the history is compacted when it is due. Default: the setting, which is true by default. */
   auto: z.boolean().optional(),
   /** Further settings of that compaction, as `compactSession` takes them. */
-  compaction: compactionSchema.transform(takenCompaction).optional(),
+  compaction: compactionSchema.transform((options): CompactOptions => kept(options)).optional(),
 }
 
 const injectorSchema = z.custom<Pick<SystemInjector, 'check'>>(

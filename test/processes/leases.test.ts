@@ -8,7 +8,7 @@ import BetterSqlite3 from 'better-sqlite3'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { openStore, type SqliteStore, Store, type Summarizer } from '../../src/index.ts'
 import { storageOf } from '../support/apply-stage.ts'
-import { type Compiled, compile } from '../support/compiled.ts'
+import { type Bundled, bundle } from '../support/bundled.ts'
 import { chat } from '../support/conversation.ts'
 import { late } from '../support/late.ts'
 
@@ -22,14 +22,14 @@ const ONLY_SUMMARY = {
   enableTruncate: false,
 } as const
 
-let compiled: Compiled
+let bundled: Bundled
 let folder: string
 let file: string
 let closing: (() => unknown)[]
-beforeAll(() => {
-  compiled = compile('test/processes')
+beforeAll(async () => {
+  bundled = await bundle('test/processes/lease-child.ts')
 })
-afterAll(() => compiled.remove())
+afterAll(() => bundled.remove())
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'undertext-leases-'))
   file = join(folder, 'chats.db')
@@ -80,7 +80,7 @@ type Child = {
 /** A process that compacts or imports; in a PID namespace of its own, with a clock that is ahead. */
 function child(work: 'compact' | 'import', options: { isApart?: boolean; aheadMs?: number } = {}): Child {
   const { isApart = false, aheadMs = 0 } = options
-  const node = [process.execPath, compiled.script('test/processes/lease-child.ts'), work, file, `${aheadMs}`]
+  const node = [process.execPath, bundled.script, work, file, `${aheadMs}`]
   const [command, ...args] = isApart ? ['unshare', '--pid', '--fork', '--kill-child', ...node] : node
   const started = spawn(command!, args, { stdio: ['pipe', 'pipe', 'inherit'] })
   const lines = createInterface(started.stdout)[Symbol.asyncIterator]()
