@@ -271,6 +271,16 @@ export class ModelStorage implements Storage {
       .slice(0, limit)
   }
 
+  newestSession(archived: boolean): string | undefined {
+    const saidAt = ({ updatedAt, createdAt, id }: Session): number =>
+      Math.min(
+        updatedAt,
+        this.#require(id).log.rows.findLast(({ position }) => position !== undefined)?.createdAt ?? createdAt,
+      )
+    const listed = this.listSessions({ archived, limit: Number.MAX_SAFE_INTEGER } as never)
+    return listed.toSorted((a, b) => saidAt(b) - saidAt(a))[0]?.id
+  }
+
   updateSession(id: string, fields: Parameters<Storage['updateSession']>[1]): Session {
     const stored = this.#require(id)
     const before = stored.session
