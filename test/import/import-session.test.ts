@@ -169,7 +169,7 @@ describe.each(Object.entries(OVER))('an import over %s', (_, open) => {
     expect(await view(store)).toEqual(['again'])
     const back = (await store.listCompactions('s')).find(({ kind }) => kind === 'manual')
     expect(back).toMatchObject({ reason: 'taken back', rowsHidden: 3 })
-    await store.undoCompaction('s', back!.id)
+    await store.undoCompaction('s', back!.id, { both: true })
     expect((await view(store))[0]).toBe('Before.')
     await isClean(store)
   })

@@ -272,13 +272,12 @@ export class ModelStorage implements Storage {
   }
 
   newestSession(archived: boolean): string | undefined {
-    const saidAt = ({ updatedAt, createdAt, id }: Session): number =>
-      Math.min(
-        updatedAt,
-        this.#require(id).log.rows.findLast(({ position }) => position !== undefined)?.createdAt ?? createdAt,
-      )
-    const listed = this.listSessions({ archived, limit: Number.MAX_SAFE_INTEGER } as never)
-    return listed.toSorted((a, b) => saidAt(b) - saidAt(a))[0]?.id
+    const saidAt = ({ id, updatedAt }: Session): number => {
+      const last = this.#require(id).log.rows.findLast(({ position }) => position !== undefined)
+      return last === undefined ? 0 : Math.min(updatedAt, last.createdAt)
+    }
+    const all = this.listSessions({ archived, limit: Number.MAX_SAFE_INTEGER } as never)
+    return all.toSorted((a, b) => saidAt(b) - saidAt(a))[0]?.id
   }
 
   updateSession(id: string, fields: Parameters<Storage['updateSession']>[1]): Session {

@@ -210,9 +210,9 @@ export function newestSession(connection: Connection, archived: boolean): string
   return connection.readOne('listSessions', () => {
     for (let limit = CHANGED_LAST; ; limit *= MORE) {
       const rows = connection.all(
-        `select s.id, s.updated_at, min(s.updated_at, ifnull((select m.created_at from undertext_messages m
-             where m.session = s.no and m.position = s.messages and m.ordinal = 0), s.created_at)) as said
-         from (select no, id, updated_at, created_at, messages from undertext_sessions
+        `select s.id, s.updated_at, ifnull(min(s.updated_at, (select m.created_at from undertext_messages m
+             where m.session = s.no and m.position = s.messages and m.ordinal = 0)), 0) as said
+         from (select no, id, updated_at, messages from undertext_sessions
            where (archived_at is not null) = ? and staged_by is null order by updated_at desc, no desc limit ?) s
          order by said desc, s.no desc`,
         archived ? 1 : 0,
