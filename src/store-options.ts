@@ -56,6 +56,11 @@ export const authorshipSchema = z.strictObject({
   actor: nameSchema.optional(),
   reason: labelSchema.optional(),
 })
+export const newestSchema = z.strictObject({
+  /** Among the archived ones instead of the others. */
+  archived: z.boolean().default(false),
+})
+
 export const purgeSchema = z.strictObject({
   /**
    * Whether the files are cleared before the purge returns. With `false`, which is for purging many sessions, that is left to

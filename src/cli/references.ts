@@ -40,15 +40,18 @@ export async function* allSessions(
 }
 
 /**
- * The id of a session: itself, a beginning that only one has, or `@` for the one changed last. Throws `SESSION_NOT_FOUND`, and
+ * The id of a session: itself, a beginning that only one has, or `@` for the one with the newest message. Throws `SESSION_NOT_FOUND`, and
  * `AMBIGUOUS` naming some of those that begin so.
  */
 export async function findSession(store: SqliteStore, given: string): Promise<string> {
   if (given !== '' && (await isSession(store, given))) return given
+  if (given === '@') {
+    const newest = (await store.newestSession()) ?? (await store.newestSession({ archived: true }))
+    if (newest !== undefined) return newest
+  }
   const found: string[] = []
   const search = given === '@' || given === '' ? undefined : headOf(given, LONGEST_BEGINNING)
   for await (const { id } of allSessions(store, { search })) {
-    if (given === '@') return id
     if (search === undefined) break
     if (id.startsWith(given)) found.push(id)
   }

@@ -32,6 +32,7 @@ export function importNew(
     await storage.publishSession(id, sessionId, {
       fields: fields.fieldsFor(source),
       createdAt: fields.createdAt,
+      updatedAt: writing.saidAt,
       audit: { event: 'imported', actor: options.actor, detail },
     })
     return { sessionId, status: 'imported', messages, existing, compactions: compactions.outcomes }
@@ -48,6 +49,8 @@ export class Writing {
   #position: number
   readonly compactions: AppliedCompactions
   readonly fields = new ToldFields()
+  /** When the newest message was said, as far as that is told. */
+  saidAt: number | undefined
   /** Messages that were written. */
   messages = 0
   /** Messages that had been told before, under the same key. */
@@ -79,6 +82,8 @@ export class Writing {
 
   async #add(message: NewMessage): Promise<void> {
     this.#batch.add(message)
+    const { createdAt } = message
+    if (createdAt !== undefined) this.saidAt = Math.max(createdAt, this.saidAt ?? 0)
     // What a provider compacted is noted right behind the block that says so.
     if (this.#batch.isFull || lastBlockOf(message.content) !== undefined) await this.flush()
   }

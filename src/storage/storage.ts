@@ -503,6 +503,8 @@ export interface Storage {
   figures(id: string): Awaitable<SessionFigures | undefined>
   /** Newest first. */
   listSessions(query: SessionQuery): Awaitable<Session[]>
+  /** The id of the session with the newest message among the archived ones or the others. A time that is later than the last change counts as that, and one without messages comes last. */
+  newestSession(archived: boolean): Awaitable<string | undefined>
   /** Makes a session that no list shows, with a lease whose run is its name. Throws `SESSION_EXISTS`. */
   stageSession(staged: StagedSession): Awaitable<Session>
   /** Gives a staged session its own name, and lists it. Throws `SESSION_EXISTS`, `SESSION_NOT_FOUND`. */

@@ -10,6 +10,7 @@ import {
   createSchema,
   type ListSessionsOptions,
   listSchema,
+  newestSchema,
   type PurgeOptions,
   purgeSchema,
   type SessionChange,
@@ -59,6 +60,15 @@ export class SessionVerbs<S extends Storage> extends RequestVerbs<S> {
   async updateSession(sessionId: string, changes: SessionChange): Promise<Session> {
     const fields = check(updateSchema, changes, 'updateSession')
     return publicSession(await this.storage.updateSession(checkId(sessionId), fields))
+  }
+
+  /**
+   * The id of the session whose conversation is newest: the one with the newest message, whenever it was written to the store. `undefined`
+   * where there is none.
+   */
+  async newestSession(options: { readonly archived?: boolean } = {}): Promise<string | undefined> {
+    const { archived } = check(newestSchema, options, 'newestSession')
+    return this.storage.newestSession(archived)
   }
 
   /**

@@ -34,10 +34,14 @@ export type ImportedConversation = {
   /** Of a branch: what the conversation it parted from is called in its own system. */
   readonly branchOf?: string
   readonly status: ImportStatus
-  /** Messages that were stored now; with `dryRun` those that would be. */
+  /** Messages that were stored now; with `dryRun` those that would be. Lines that say nothing to a model are not among them. */
   readonly messages: number
   /** Messages of it that were stored before. */
   readonly existing: number
+  /** Lines of an agent's own bookkeeping that were stored now, or would be: rows that are sent nowhere. */
+  readonly bookkeeping: number
+  /** Messages, summaries and markers that a model is sent of the session now; of one that was stored or had grown. */
+  readonly visible?: number
   readonly compactions: ImportedCompactions
   /** Bad places that were left out (`skipBad`). */
   readonly skipped: number
@@ -61,6 +65,7 @@ export type ImportTotals = {
   readonly checked: number
   readonly messages: number
   readonly existing: number
+  readonly bookkeeping: number
   readonly skipped: number
   readonly problems: number
   readonly notes: number
@@ -96,6 +101,7 @@ export function reportOf(about: Omit<ImportReport, 'totals'>): ImportReport {
     checked: count('checked'),
     messages: sum(({ messages }) => messages),
     existing: sum(({ existing }) => existing),
+    bookkeeping: sum(({ bookkeeping }) => bookkeeping),
     skipped: sum(({ skipped }) => skipped),
     problems: sum(({ problemCount }) => problemCount),
     notes: sum(({ noteCount }) => noteCount),

@@ -13,7 +13,7 @@ export type Line = {
 } & ({ readonly text: string } | { readonly problem: string })
 
 /** A JSON value a line says, or what is wrong with that line. */
-export type JsonLine = { readonly line: number } & (
+export type JsonLine = { readonly line: number; readonly ended: boolean } & (
   | { readonly value: unknown }
   | { readonly problem: string }
 )
@@ -26,6 +26,9 @@ const RETURN = 0x0d
 
 /** The words for what a file breaks off in. */
 export const ENDS_WITHIN = 'the file ends within it'
+
+/** Why the last line of a file that an agent is writing to is not read. */
+export const UNFINISHED = 'the last line is not finished: it waits for the next import'
 
 /**
  * The lines of bytes, wherever the chunks are cut. A line ends at a line feed alone (a carriage return before it belongs to the end; U+2028
@@ -87,8 +90,9 @@ export async function* readJsonLines(
   maxBytes: number = MAX_LINE_BYTES,
 ): AsyncGenerator<JsonLine, void, undefined> {
   for await (const line of readFilledLines(bytes, maxBytes)) {
-    if ('problem' in line) yield { line: line.number, problem: line.problem }
-    else if (line.text.trim() !== '') yield { line: line.number, ...jsonOf(line.text, line.ended) }
+    const { number, ended } = line
+    if ('problem' in line) yield { line: number, ended, problem: line.problem }
+    else yield { line: number, ended, ...jsonOf(line.text, ended) }
   }
 }
 

@@ -19,10 +19,13 @@ export function refused(
 
 /** What was done with a conversation. */
 export type Done =
-  | Pick<SessionImport, 'status' | 'messages' | 'existing' | 'compactions'>
+  | (Pick<SessionImport, 'status' | 'messages' | 'existing' | 'compactions'> & Beside)
   | { readonly status: 'refused'; readonly why: string; readonly code?: ErrorCode }
   | { readonly status: 'empty' }
-  | { readonly status: 'checked'; readonly messages: number; readonly existing: number }
+  | ({ readonly status: 'checked'; readonly messages: number; readonly existing: number } & Beside)
+
+/** What is told beside the messages. */
+type Beside = { readonly bookkeeping?: number; readonly visible?: number }
 
 /** An entry of the report. */
 export function outcomeOf(
@@ -38,6 +41,8 @@ export function outcomeOf(
     status: done.status,
     messages: 'messages' in done ? done.messages : 0,
     existing: 'existing' in done ? done.existing : 0,
+    bookkeeping: ('bookkeeping' in done ? done.bookkeeping : undefined) ?? 0,
+    ...('visible' in done && done.visible !== undefined && { visible: done.visible }),
     compactions: compactionsOf('compactions' in done ? done.compactions : []),
     skipped: skipBad ? problemCount : 0,
     problemCount,

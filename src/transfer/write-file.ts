@@ -1,3 +1,4 @@
+import type { NewMessage } from '../core/message.ts'
 import { type ErrorCode, isUndertextError, UndertextError } from '../errors.ts'
 import type { ImportEvent } from '../import/import-event.ts'
 import type { SessionImport } from '../import/import-types.ts'
@@ -14,7 +15,8 @@ import type { ReadOptions, Source, SourceEvent } from './source.ts'
 import { StoredEvents } from './stored-events.ts'
 
 /** What an import needs of a store. */
-export type ImportStore = Pick<Store, 'importSession' | 'restoreSession' | 'getSession'>
+export type ImportStore = Pick<Store, 'importSession' | 'restoreSession' | 'getSession'> &
+  Partial<Pick<Store, 'getMessages'>>
 
 export type Writing = {
   readonly store: ImportStore
@@ -72,6 +74,8 @@ class FileWriter {
   readonly #writing: Writing
   readonly #cursor: EventCursor
   #messages = 0
+  /** Which of the conversation's messages say nothing: a place each. */
+  #silent: number[] = []
 
   constructor(writing: Writing) {
     this.#writing = writing
@@ -88,13 +92,30 @@ class FileWriter {
     const events = isOnly ? () => this.#afresh() : await this.#held()
     try {
       const done = await this.#importAs(name, checked, events)
-      const { sessionId, messages, existing } = done
-      const told = dryRun ? ({ status: 'checked', messages, existing } as const) : done
+      const { sessionId } = done
+      const counts = this.#countsOf(done)
+      const isNew = !dryRun && done.status !== 'unchanged'
+      const visible = isNew ? await visibleOf(this.#writing.store, sessionId) : undefined
+      const told = dryRun
+        ? ({ status: 'checked', ...counts } as const)
+        : { ...done, ...counts, ...(visible !== undefined && { visible }) }
       return outcomeOf(sessionId, checked, told, skipBad)
     } catch (error) {
       if (!isUndertextError(error) || !OF_CONVERSATION.has(error.code)) throw error
       return outcomeOf(name, checked, { status: 'refused', why: whyOf(error), code: error.code })
     }
+  }
+
+  /** Rows as messages and as bookkeeping. What was there stands before what is new. */
+  #countsOf({ messages, existing }: SessionImport): {
+    readonly messages: number
+    readonly existing: number
+    readonly bookkeeping: number
+  } {
+    const silent = this.#silent.length
+    const before = this.#silent.filter((ordinal) => ordinal <= existing).length
+    const bookkeeping = Math.min(silent - before, messages)
+    return { messages: messages - bookkeeping, existing: existing - before, bookkeeping }
   }
 
   close(): Promise<void> {
@@ -160,10 +181,16 @@ class FileWriter {
 
   async *#stored(events: AsyncIterable<SourceEvent>): AsyncGenerator<ImportEvent, void, undefined> {
     const stored = new StoredEvents()
+    let ordinal = 0
+    this.#silent = []
     for await (const event of events) {
       const taken = stored.take(event)
       if (taken === undefined) continue
-      if (taken.type === 'message') this.#writing.onMessages(++this.#messages)
+      if (taken.type === 'message') {
+        ordinal += 1
+        if (isSilent(taken.message)) this.#silent.push(ordinal)
+        this.#writing.onMessages(++this.#messages)
+      }
       yield taken
     }
   }
@@ -176,6 +203,26 @@ class FileWriter {
   #changed(): UndertextError<'FILE_CHANGED'> {
     return new UndertextError('FILE_CHANGED', { file: this.#writing.path, imported: 0 })
   }
+}
+
+/** Whether a message is a row that keeps something and is sent nowhere. */
+function isSilent({ role, content }: Pick<NewMessage, 'role' | 'content'>): boolean {
+  return role === 'tool' && Array.isArray(content) && content.length === 0
+}
+
+/** Rows read at once. */
+const PAGE = 500
+
+/** How many rows of a session a model is sent something of. */
+async function visibleOf(store: ImportStore, sessionId: string): Promise<number | undefined> {
+  if (store.getMessages === undefined) return undefined
+  const { messageCount } = await store.getSession(sessionId)
+  let visible = 0
+  for (let after = 0; after < messageCount; after += PAGE) {
+    const rows = await store.getMessages(sessionId, { visible: true, after, limit: PAGE })
+    visible += rows.filter((row) => !isSilent(row)).length
+  }
+  return visible
 }
 
 async function* followedBy<T>(

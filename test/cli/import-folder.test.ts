@@ -1,4 +1,12 @@
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  appendFileSync,
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import BetterSqlite3 from 'better-sqlite3'
@@ -146,9 +154,24 @@ describe('a folder', () => {
       symlinkSync(join(home, 'elsewhere', 'b.jsonl'), join(home, 'logs', 'link.jsonl'))
       symlinkSync(join(home, 'nothing'), join(home, 'logs', 'nothing.jsonl'))
       symlinkSync(join(home, 'logs'), join(home, 'link'))
-      expect(await imported('link')).toEqual(['link/a.jsonl: a imported', 'link/link.jsonl: link imported'])
+      expect(await imported('link', '--no-follow')).toEqual(['link/a.jsonl: a imported'])
+      expect(await imported('link')).toEqual(['link/a.jsonl: a unchanged', 'link/link.jsonl: link imported'])
+      // A link that is named is meant.
+      expect(await imported('logs/link.jsonl', '--no-follow', '--prefix', 'x/')).toEqual([
+        'logs/link.jsonl: x/link imported',
+      ])
     },
   )
+
+  it.skipIf(process.platform === 'win32')('ends where links lead in a circle', async () => {
+    put('logs/a.jsonl', user('a'))
+    symlinkSync('b', join(home, 'logs', 'c'))
+    symlinkSync('c', join(home, 'logs', 'b'))
+    symlinkSync('.', join(home, 'logs', 'here'))
+    symlinkSync('itself.jsonl', join(home, 'logs', 'itself.jsonl'))
+    for (const more of [['--no-follow'], ['--prefix', 'x/']])
+      expect(await imported('logs', ...more)).toHaveLength(1)
+  })
 
   it.skipIf(process.platform === 'win32' || process.getuid?.() === 0)(
     'says what it may not read, and goes on',
@@ -277,5 +300,91 @@ describe('folders of agents', () => {
       'sessions/--work--/2026-01-01_p-1.jsonl: p-1 imported',
       'sessions/--work--/2026-01-01_p-2.jsonl: p-2 imported',
     ])
+  })
+})
+
+describe('the projects of Claude Code', () => {
+  const SESSION = '0d4e5f60-1111-4222-8333-abcdefabcdef'
+  /** Entries said at some minutes of a day in 2025, each after the one before. */
+  const said = (minutes: readonly number[], more: object = {}) =>
+    minutes.map((minute, at) => {
+      const role = at % 2 === 0 ? 'user' : 'assistant'
+      return {
+        ...{
+          type: role,
+          uuid: `${SESSION}-${minute}`,
+          sessionId: SESSION,
+          isSidechain: false,
+          cwd: '/home/ann/app',
+        },
+        parentUuid: at === 0 ? null : `${SESSION}-${minutes[at - 1]}`,
+        timestamp: new Date(Date.UTC(2025, 4, 1, 10, minute)).toISOString(),
+        message: { role, content: [{ type: 'text', text: `Words of ${minute}` }] },
+        ...more,
+      }
+    })
+  const bookkeeping = [
+    { type: 'mode', mode: 'normal', sessionId: SESSION },
+    { type: 'queue-operation', operation: 'enqueue', sessionId: SESSION, content: 'x' },
+  ]
+  const listed = async () =>
+    (await runCli(['sessions', '--json', '--db', join(home, '.chats.db')])).json as {
+      readonly sessions: readonly {
+        readonly id: string
+        readonly title: string | null
+        readonly parent: string | null
+        readonly createdAt: number
+        readonly updatedAt: number
+      }[]
+    }
+
+  it('have titles, times and subagents below their session', async () => {
+    put(`projects/-home-ann-app/${SESSION}.jsonl`, ...bookkeeping, ...said([1, 2, 3, 9]))
+    const agent = { isSidechain: true, agentId: 'a1b2' }
+    put(`projects/-home-ann-app/${SESSION}/subagents/agent-a1b2.jsonl`, ...said([4, 5], agent))
+    const { out } = await run('projects')
+    expect(out).toContain(`4 messages stored as ${SESSION}`)
+    expect(out).toContain('2 messages stored as agent-a1b2')
+    const { sessions } = await listed()
+    const at = (minute: number) => Date.UTC(2025, 4, 1, 10, minute)
+    expect(sessions).toMatchObject([
+      { id: SESSION, title: 'Words of 1', parent: null, createdAt: at(1), updatedAt: at(9) },
+      { id: 'agent-a1b2', title: 'Words of 4', parent: SESSION, createdAt: at(4), updatedAt: at(5) },
+    ])
+    const { lines } = await runCli(['sessions', '--db', join(home, '.chats.db')])
+    expect(lines[2]).toMatch(/^agent-a1b2 +└ Words of 4/)
+  })
+
+  it('are imported while they are written: a line that is not finished waits', async () => {
+    const path = `projects/p/${SESSION}.jsonl`
+    const [first, second] = said([1, 2])
+    put(path, first)
+    const line = `${JSON.stringify(second)}\n`
+    appendFileSync(join(home, path), line.slice(0, 60))
+    expect(await run('projects')).toMatchObject({ exit: 0 })
+    appendFileSync(join(home, path), line.slice(60))
+    const { out } = await run('projects')
+    expect(out).toContain(`1 message stored as ${SESSION}, 1 there already`)
+    expect(out).not.toContain('bad place')
+  })
+
+  it('are told by their messages and by those a model is sent, without lines of bookkeeping', async () => {
+    const words = said([1, 2, 3, 4])
+    const [last] = said([5])
+    const boundary = { ...last, type: 'system', subtype: 'compact_boundary', uuid: 'b', parentUuid: null }
+    const summary = { ...last, uuid: 's', parentUuid: 'b', isCompactSummary: true }
+    const lines = [...words, { ...boundary, logicalParentUuid: words[3]!.uuid }, summary]
+    put(`projects/p/${SESSION}.jsonl`, ...bookkeeping, ...lines, { ...said([6])[0], parentUuid: 's' })
+    const { out } = await run('projects', '--dry-run')
+    expect(out).toContain(`5 messages would be stored as ${SESSION}`)
+    expect((await run('projects')).out).toContain(`5 messages, 2 visible, stored as ${SESSION}, 1 compaction`)
+  })
+
+  it('@ is the session in which something was said last, whatever was imported last', async () => {
+    put('projects/p/b.jsonl', ...said([30, 40]))
+    put('projects/p/c.jsonl', ...said([10, 20]).map((one) => ({ ...one, uuid: `c${one.uuid}` })))
+    await run('projects')
+    const show = await runCli(['show', '@', '--json', '--db', join(home, '.chats.db')])
+    expect(show.json).toMatchObject({ session: 'b' })
   })
 })

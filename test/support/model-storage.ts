@@ -271,6 +271,15 @@ export class ModelStorage implements Storage {
       .slice(0, limit)
   }
 
+  newestSession(archived: boolean): string | undefined {
+    const saidAt = ({ id, updatedAt }: Session): number => {
+      const last = this.#require(id).log.rows.findLast(({ position }) => position !== undefined)
+      return last === undefined ? 0 : Math.min(updatedAt, last.createdAt)
+    }
+    const all = this.listSessions({ archived, limit: Number.MAX_SAFE_INTEGER } as never)
+    return all.toSorted((a, b) => saidAt(b) - saidAt(a))[0]?.id
+  }
+
   updateSession(id: string, fields: Parameters<Storage['updateSession']>[1]): Session {
     const stored = this.#require(id)
     const before = stored.session

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
-import { appendFile, truncate, writeFile } from 'node:fs/promises'
-import { basename } from 'node:path'
+import { appendFile, symlink, truncate, writeFile } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { isUndertextError, openStore, type SqliteStore, type UndertextError } from '../../src/index.ts'
 import { type ImportFileOptions, type ImportProgress, importFile } from '../../src/transfer.ts'
@@ -53,6 +53,8 @@ describe('a file with one conversation', () => {
           status: 'imported',
           messages: 4,
           existing: 0,
+          bookkeeping: 0,
+          visible: 4,
           compactions: { applied: 0, known: 0, refused: 0, refusals: [] },
           skipped: 0,
           problemCount: 0,
@@ -71,6 +73,7 @@ describe('a file with one conversation', () => {
         checked: 0,
         messages: 4,
         existing: 0,
+        bookkeeping: 0,
         skipped: 0,
         problems: 0,
         notes: 0,
@@ -506,4 +509,19 @@ describe('while it is read', () => {
     const path = await fileWith('chat.jsonl', turns(1))
     expect((await load(path)).file).toBe(basename(path))
   })
+})
+
+it.skipIf(process.platform === 'win32')('a link is followed, unless that is not wanted', async () => {
+  const path = await fileWith('real.jsonl', turns(1))
+  const link = join(dirname(path), 'link.jsonl')
+  await symlink(path, link)
+  const error = await failure(load(link, { followLinks: false }))
+  expect([error.code, error.message]).toEqual([
+    'FILE_UNREADABLE',
+    expect.stringContaining('it is a symbolic link'),
+  ])
+  expect(await sessionIds()).toEqual([])
+  await load(path, { followLinks: false, session: 'real' })
+  await load(link)
+  expect(await sessionIds()).toEqual(['link', 'real'])
 })

@@ -80,18 +80,18 @@ it('reads the same whatever the chunks are', async () => {
 
 it('reads a JSON value a line, without blank ones, and never quotes what is none', async () => {
   expect(await jsonOf('{"a":1}\n\n  \nsecret words\n[2]\n{"b":')).toEqual([
-    { line: 1, value: { a: 1 } },
-    { line: 4, problem: expect.stringMatching(/^it is no JSON/) },
-    { line: 5, value: [2] },
-    { line: 6, problem: 'the file ends within it' },
+    { line: 1, ended: true, value: { a: 1 } },
+    { line: 4, ended: true, problem: expect.stringMatching(/^it is no JSON/) },
+    { line: 5, ended: true, value: [2] },
+    { line: 6, ended: false, problem: 'the file ends within it' },
   ])
   expect(JSON.stringify(await jsonOf('secret words\n'))).not.toContain('secret')
 })
 
 it('reads a last line without an end that is whole', async () => {
   expect(await jsonOf('1\n{"a":2}')).toEqual([
-    { line: 1, value: 1 },
-    { line: 2, value: { a: 2 } },
+    { line: 1, ended: true, value: 1 },
+    { line: 2, ended: false, value: { a: 2 } },
   ])
 })
 

@@ -1,3 +1,4 @@
+import { isObject } from '../../core/json.ts'
 import type { SqliteStore } from '../../open.ts'
 import type { Session } from '../../storage/storage.ts'
 import type { Context } from '../command.ts'
@@ -15,7 +16,11 @@ export type SessionsOptions = {
 }
 
 /** A session as a list shows it. */
-type Listed = Session & { readonly tokens: number }
+type Listed = Session & {
+  readonly tokens: number
+  /** The session it is a subagent's of. */
+  readonly parent: string | undefined
+}
 
 export async function listSessions(context: Context, options: SessionsOptions): Promise<number> {
   const store = await context.open('read')
@@ -39,9 +44,35 @@ async function select(
     after: behind,
   })) {
     if (found.length === limit) return { found, more: true }
-    found.push({ ...session, tokens: await tokensOf(store, session) })
+    const tokens = await tokensOf(store, session)
+    found.push({ ...session, tokens, parent: parentOf(session) })
   }
   return { found, more: false }
+}
+
+/** Of a subagent of Claude Code the session that called it, under the prefix that both were imported with. */
+function parentOf({ id, metadata }: Session): string | undefined {
+  const about = metadata?.['claude-code']
+  if (!isObject(about)) return undefined
+  const { sessionId, agentId } = about
+  if (typeof sessionId !== 'string' || typeof agentId !== 'string') return undefined
+  const end = [`${sessionId}/agent-${agentId}`, `agent-${agentId}`].find((one) => id.endsWith(one))
+  return end === undefined ? undefined : id.slice(0, -end.length) + sessionId
+}
+
+/** The sessions of a page, each subagent's below the session that called it, if that is among them; and which of them stand so. */
+function belowParents(page: readonly Listed[]): readonly { session: Listed; isBelow: boolean }[] {
+  const children = new Map<string, Listed[]>()
+  for (const { id, parent } of page) if (parent === undefined) children.set(id, [])
+  const first = page.filter((session) => {
+    const below = session.parent === undefined ? undefined : children.get(session.parent)
+    below?.push(session)
+    return below === undefined
+  })
+  return first.flatMap((session) => [
+    { session, isBelow: false },
+    ...(children.get(session.id) ?? []).map((child) => ({ session: child, isBelow: true })),
+  ])
 }
 
 async function tokensOf(store: SqliteStore, { id, messageCount }: Session): Promise<number> {
@@ -53,6 +84,7 @@ function jsonOf(session: Listed) {
   const { id, title, owner, provider, model, createdAt, updatedAt, archivedAt } = session
   return {
     id,
+    parent: session.parent ?? null,
     title: title ?? null,
     owner: owner ?? null,
     provider: provider ?? null,
@@ -84,9 +116,9 @@ function write(context: Context, found: readonly Listed[], more: boolean, option
     out.write(`${emptySentence(options)}\n`)
     return
   }
-  const rows = found.map((session) => [
+  const rows = belowParents(found).map(({ session, isBelow }) => [
     { text: session.id, style: style.cyan },
-    session.title ?? '',
+    (isBelow ? '└ ' : '') + (session.title ?? ''),
     count(session.messageCount),
     count(session.visibleCount),
     count(session.tokens),

@@ -101,14 +101,19 @@ function oneSentence(one: ImportedConversation, source: ImportReport['source']):
   if (status === 'empty') return 'no messages in it'
   const { applied } = compactions
   const parts = [
-    messages === 0
+    messages + one.bookkeeping === 0
       ? `nothing new in ${sessionId}`
-      : `${counted(messages, 'message')} ${status === 'checked' ? 'would be stored' : 'stored'} as ${sessionId}`,
+      : `${counted(messages, 'message')}${visibleWords(one)} ${status === 'checked' ? 'would be stored' : 'stored'} as ${sessionId}`,
     ...(existing > 0 ? [`${count(existing)} there already`] : []),
     ...(applied > 0 ? [`${counted(applied, 'compaction')} that can be undone`] : []),
     ...(skipped > 0 ? [`${counted(skipped, 'bad place')} left out`] : []),
   ]
   return parts.join(', ')
+}
+
+/** How many rows a model is sent, where that is another number than that of the messages. */
+function visibleWords({ messages, existing, visible }: ImportedConversation): string {
+  return visible === undefined || visible === messages + existing ? '' : `, ${count(visible)} visible,`
 }
 
 function sentence({ totals, dryRun }: ImportReport): string {

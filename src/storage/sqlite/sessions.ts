@@ -198,6 +198,37 @@ function holds(text: unknown, lowerCase: string): boolean {
   return typeof text === 'string' && text.toLowerCase().includes(lowerCase)
 }
 
+/** Sessions that are looked at first, and how many times as many each time after. */
+const CHANGED_LAST = 100
+const MORE = 10
+
+/**
+ * The session with the newest message. None has one that is newer than its last change, so those that were changed last are looked at until
+ * a message is newer than the changes of all that are left.
+ */
+export function newestSession(connection: Connection, archived: boolean): string | undefined {
+  return connection.readOne('listSessions', () => {
+    for (let limit = CHANGED_LAST; ; limit *= MORE) {
+      const rows = connection.all(
+        `select s.id, s.updated_at, ifnull(min(s.updated_at, (select m.created_at from undertext_messages m
+             where m.session = s.no and m.position = s.messages and m.ordinal = 0)), 0) as said
+         from (select no, id, updated_at, messages from undertext_sessions
+           where (archived_at is not null) = ? and staged_by is null order by updated_at desc, no desc limit ?) s
+         order by said desc, s.no desc`,
+        archived ? 1 : 0,
+        limit,
+      )
+      const oldest = rows.reduce(
+        (least, [, updatedAt]) => Math.min(least, updatedAt as number),
+        Number.POSITIVE_INFINITY,
+      )
+      const [first] = rows
+      if (first === undefined) return undefined
+      if (rows.length < limit || (first[2] as number) >= oldest) return first[0] as string
+    }
+  })
+}
+
 export function updateSession(connection: Connection, id: string, fields: SessionFields): StoredSession {
   return connection.write('updateSession', () => {
     updateFields(connection, requireSession(connection, id), fields)

@@ -1,5 +1,6 @@
 import { isObject, type JsonObject } from '../../core/json.ts'
 import type { FieldsEvent } from '../../import/import-event.ts'
+import { titleOfPrompt } from './claude-code-prompt.ts'
 import { nameOf, timeOf, titleOf } from './entry-fields.ts'
 
 /** The entries that say how a session is called, the one that counts most first, and the field that says it. */
@@ -15,9 +16,12 @@ export class SessionFields {
   readonly #summaries = new Map<string, string>()
   readonly #metadata = new Map<string, string>()
   #createdAt: number | undefined
+  /** Made of the first words somebody typed. */
+  #prompted: string | undefined
   #model: string | undefined
 
-  see(entry: JsonObject): void {
+  /** `isOwn`: of this conversation, and not of another one in the same file. */
+  see(entry: JsonObject, isOwn: boolean): void {
     const { type, message, timestamp, summary, leafUuid } = entry
     this.#createdAt ??= timeOf(timestamp)
     for (const [name, field] of Object.entries(TITLES)) {
@@ -26,6 +30,11 @@ export class SessionFields {
     }
     const title = type === 'summary' ? titleOf(summary) : undefined
     if (title !== undefined && typeof leafUuid === 'string') this.#summaries.set(leafUuid, title)
+    if (isOwn) this.#prompted ??= titleOfPrompt(entry)
+    if (!this.#metadata.has('project')) {
+      const project = nameOf(entry.cwd)
+      if (project !== undefined) this.#metadata.set('project', project)
+    }
     for (const field of KEPT) {
       const value = nameOf(entry[field])
       if (value !== undefined) this.#metadata.set(field, value)
@@ -33,6 +42,11 @@ export class SessionFields {
     const model = type === 'assistant' && isObject(message) ? nameOf(message.model) : undefined
     // So Claude Code names who makes up an answer when none came.
     if (model !== undefined && model !== '<synthetic>') this.#model = model
+  }
+
+  /** The time of the first entry that has one. */
+  get createdAt(): number | undefined {
+    return this.#createdAt
   }
 
   /** The last word on a field. */
@@ -46,7 +60,9 @@ export class SessionFields {
     const title =
       Object.keys(TITLES)
         .map((name) => this.#titles.get(name))
-        .find((found) => found !== undefined) ?? summary
+        .find((found) => found !== undefined) ??
+      summary ??
+      this.#prompted
     return {
       type: 'fields',
       provider: 'anthropic',

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { messagesOf, silentMessageOf } from '../../claude-agent-sdk/entry.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
 import type { NewMessage } from '../../core/message.ts'
-import { jsonOf, readFilledLines } from '../lines.ts'
+import { jsonOf, readFilledLines, UNFINISHED } from '../lines.ts'
 import type { Head, Input, NoteEvent, Source, SourceEvent } from '../source.ts'
 import { textOf } from './block-facts.ts'
 import { Branches, type Made, type Step } from './claude-code-branches.ts'
@@ -48,15 +48,17 @@ function isEntry({
 async function* read(input: Input): AsyncGenerator<SourceEvent, void, undefined> {
   // Whether something taken back came back is known at the end only.
   const undone = new Set<string>()
-  const first = new Telling(undone)
+  const first = new Telling(undone, undefined)
   for await (const line of entriesOf(input)) if ('entry' in line) first.place(line)
   first.settle()
   for (const made of first.branches.made) if (made.undone) undone.add(made.id)
 
   yield { type: 'conversation', at: { line: 1 }, ...namesOf(input.name, first) }
-  const telling = new Telling(undone)
+  const telling = new Telling(undone, first.createdAt)
   for await (const line of entriesOf(input)) {
     if ('entry' in line) yield* telling.tell(line)
+    else if (line.isUnfinished === true)
+      yield { type: 'note', at: { line: line.line }, kind: 'left-out', why: UNFINISHED }
     else yield { type: 'problem', at: { line: line.line }, why: line.problem }
   }
   yield* telling.end()
@@ -77,14 +79,15 @@ type Entry = { readonly line: number; readonly entry: JsonObject; readonly hash:
 type Placed = { readonly facts?: Facts; readonly step?: Step }
 type Line = { readonly line: number } & (
   | { readonly entry: JsonObject; readonly hash: string }
-  | { readonly problem: string }
+  | { readonly problem: string; readonly isUnfinished?: boolean }
 )
 
 async function* entriesOf(input: Input): AsyncGenerator<Line, void, undefined> {
   for await (const line of readFilledLines(input.bytes())) {
     const { number } = line
-    if ('problem' in line) yield { line: number, problem: line.problem }
-    else if (line.text.trim() !== '') yield { line: number, ...hashedEntry(line.text, line.ended) }
+    const read = 'problem' in line ? line : hashedEntry(line.text, line.ended)
+    if ('problem' in read) yield { line: number, problem: read.problem, isUnfinished: !line.ended }
+    else yield { line: number, ...read }
   }
 }
 
@@ -122,9 +125,13 @@ class Telling {
   #isMain: boolean | undefined
   #ordinal = 0
   #line = 1
+  /** The time of the last entry that has one. */
+  #time: number | undefined
 
-  constructor(undone: ReadonlySet<string>) {
+  /** `createdAt`: when the conversation began, for lines before any time is told. */
+  constructor(undone: ReadonlySet<string>, createdAt: number | undefined) {
     this.#undone = undone
+    this.#time = createdAt
   }
 
   /** Finds where an entry stands; `undefined` for one that stands in the file already. */
@@ -137,7 +144,7 @@ class Telling {
       return undefined
     }
     this.#ordinal += 1
-    this.#fields.see(entry)
+    this.#fields.see(entry, this.#isMain !== true || entry.isSidechain !== true)
     if (facts === undefined) return {}
     if (known !== undefined) {
       this.#count(line, 'kept', 'an entry of a uuid that another has already is stored, and sent nowhere')
@@ -145,6 +152,10 @@ class Telling {
     }
     this.#hashes.set(facts.uuid, hash)
     return { facts, step: this.branches.add(facts, this.#ordinal) }
+  }
+
+  get createdAt(): number | undefined {
+    return this.#fields.createdAt
   }
 
   /** The session it is, or is of. */
@@ -169,10 +180,14 @@ class Telling {
     const { line, entry, hash } = given
     const { facts, step } = placed
     this.#line = line
+    this.#time = timeOf(entry.timestamp) ?? this.#time
     this.#noteUnsaid(entry, line)
     for (const why of step?.mended ?? []) this.#count(line, 'mended', why)
     if (step?.leaves !== undefined) yield this.#compaction(step.leaves, entry, line)
-    yield { type: 'message', at: { line }, message: this.#messageOf(entry, facts, hash) }
+    const told = this.#messageOf(entry, facts, hash)
+    const createdAt = told.createdAt ?? this.#time
+    const message = createdAt === undefined ? told : { ...told, createdAt }
+    yield { type: 'message', at: { line }, message }
     if (step?.condenses !== undefined) yield this.#compaction(step.condenses, entry, line)
   }
 

@@ -1,7 +1,7 @@
 import { keyOfUuid } from '../../claude-agent-sdk/entry.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
 import type { FieldsEvent, MessageEvent } from '../../import/import-event.ts'
-import { type JsonLine, readJsonLines } from '../lines.ts'
+import { type JsonLine, readJsonLines, UNFINISHED } from '../lines.ts'
 import type { Input, ReadOptions, Source, SourceEvent } from '../source.ts'
 import { entryOf, nameOf, timeOf, titleOf } from './entry-fields.ts'
 import { messageOfEntry, PI, silentEntry } from './pi-message.ts'
@@ -100,7 +100,10 @@ async function* tellBranch(
     if (read.line <= line) continue
     const problem = file.problems.get(read.line)
     if (problem !== undefined) {
-      if (owners === undefined) yield { type: 'problem', at: { line: read.line }, why: problem }
+      if (owners !== undefined) continue
+      yield 'problem' in read && !read.ended
+        ? { type: 'note', at: { line: read.line }, kind: 'left-out', why: UNFINISHED }
+        : { type: 'problem', at: { line: read.line }, why: problem }
       continue
     }
     index += 1

@@ -100,6 +100,33 @@ export function describeSessions({ open, openBoth, keeps }: Contract): void {
       await refusal(store.archiveSession('nobody'), 'SESSION_NOT_FOUND')
     })
 
+    test('are newest by what was said last, not by what was written last', async () => {
+      const store = await open()
+      expect(await store.newestSession()).toBeUndefined()
+      const hour = (nth: number) => Date.UTC(2025, 0, 1, nth)
+      for (const [id, nth] of [
+        ['a', 3],
+        ['b', 5],
+        ['c', 1],
+      ] as const)
+        await store.append(id, [{ ...say('user', 'x'), createdAt: hour(nth) }])
+      await store.createSession({ id: 'empty' })
+      await store.updateSession('a', { title: 'changed' })
+      expect(await store.newestSession()).toBe('b')
+      await store.append('c', [{ ...say('user', 'y'), createdAt: hour(6) }])
+      expect(await store.newestSession()).toBe('c')
+      await store.archiveSession('c')
+      expect(await store.newestSession()).toBe('b')
+      expect(await store.newestSession({ archived: true })).toBe('c')
+      await refusal(store.newestSession({ archived: 1 } as never), 'INVALID_INPUT')
+      if (!keeps.audit) return
+      // A clock that is ahead: it counts as said when it was written.
+      await store.append('a', [{ ...say('user', 'z'), createdAt: Date.now() + 1e10 }])
+      await new Promise((resolve) => setTimeout(resolve, 5))
+      await store.append('b', [say('user', 'now')])
+      expect(await store.newestSession()).toBe('b')
+    })
+
     test('purged they are gone, and made anew they are others', async () => {
       const store = await open()
       await appendAll(store, chat(6))

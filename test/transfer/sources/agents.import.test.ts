@@ -67,7 +67,7 @@ it('a session of Claude Code', async () => {
   const report = await importFile(store, path)
   expect(report).toMatchObject({
     source: 'claude-code',
-    conversations: [{ status: 'imported', messages: 14 }],
+    conversations: [{ status: 'imported', messages: 12, bookkeeping: 2, visible: 3 }],
   })
   expect(await shown('one')).toEqual(['[s]', 'u4', 'a4'])
   expect(
@@ -85,7 +85,7 @@ it('a session of Claude Code', async () => {
   const more = [...CLAUDE, boundary('b2', 'a4'), summary('s2', 'b2'), user('u5', 's2')]
   fileOf('claude/one.jsonl', linesOf(more))
   expect(await importFile(store, path)).toMatchObject({
-    conversations: [{ status: 'extended', messages: 3 }],
+    conversations: [{ status: 'extended', messages: 1, bookkeeping: 2 }],
   })
   expect(await shown('one')).toEqual(['[s2]', 'u5'])
   expect((await store.verifySession('one')).findings).toEqual([])
@@ -141,7 +141,7 @@ it('a session of pi, compacted twice', async () => {
   expect(await shown('pi-1/x')).toEqual(['[S1]', 'u2', 'a2', 'x'])
   fileOf('pi/session.jsonl', linesOf([...entries, compaction('S2', 'a3', 'u3'), u('u4', 'S2')]))
   expect(await importFile(store, path)).toMatchObject({
-    conversations: [{ status: 'extended', messages: 2 }],
+    conversations: [{ status: 'extended', messages: 1, bookkeeping: 1 }],
   })
   expect(await shown('pi-1')).toEqual(['[S2]', 'u3', 'a3', 'u4'])
   expect(await importFile(store, path)).toMatchObject({ conversations: [{ status: 'unchanged' }] })

@@ -7,7 +7,7 @@ import { eventsOf, eventsOfType, foldEvents, inputOf, notesOf, spokenOf } from '
 
 /* However the entries of a file branch, what is gone through grows with their number. Counted, not timed. */
 
-const SIZES = [15_000, 30_000] as const
+const SIZES = [5_000, 10_000] as const
 
 it.each(Object.keys(BRANCHED))('goes through few entries for each: %s', (shape) => {
   const efforts = SIZES.map((size) => {
