@@ -135,15 +135,7 @@ it("shows what was billed, and the provider's report as the source", async () =>
   expect(lines.some((line) => line.startsWith("Tokens: the provider's own report of this request ("))).toBe(
     true,
   )
-  expect(lines.at(-1)!.split(/ {2,}/)).toEqual([
-    'openai/gpt-4o',
-    '1',
-    '50',
-    '0',
-    '0',
-    '7',
-    '$0.0002',
-  ])
+  expect(lines.at(-1)!.split(/ {2,}/)).toEqual(['openai/gpt-4o', '1', '50', '0', '0', '7', '$0.0002'])
 })
 
 it('fits a narrow terminal', async () => {
