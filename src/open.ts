@@ -23,7 +23,7 @@ import { isEstimator } from './core/estimators/estimator-schema.ts'
 import { isObject } from './core/json.ts'
 import type { Estimator } from './core/tokens.ts'
 import { contextWindowsSchema } from './core/windows.ts'
-import { isUndertextError, UndertextError } from './errors.ts'
+import { UndertextError } from './errors.ts'
 import { Connection } from './storage/sqlite/connection.ts'
 import { type Database, loadDriver } from './storage/sqlite/driver.ts'
 import { fromDriver, sqliteCode, translateFailure } from './storage/sqlite/failure.ts'
@@ -133,12 +133,12 @@ export async function openStore(
   return new SqliteStore(sqliteStorage(connection, estimators), { estimators, layers })
 }
 
-/** What cannot be noted now, since somebody else writes, is noted by the next run of its session. */
 function endDeadAttempts(connection: Connection): void {
   try {
     expireAllDead(connection)
   } catch (error) {
-    if (!isUndertextError(error)) throw error
+    connection.close()
+    throw error
   }
 }
 
@@ -320,7 +320,7 @@ function prepareFile(
   useWriteAheadLog(connection, busyTimeoutMs)
   connection.pragma(`synchronous = ${durability}`)
   connection.pragma(`journal_size_limit = ${JOURNAL_SIZE_LIMIT}`)
-  finishClearing(connection)
+  finishClearing(connection, 'openStore')
 }
 
 function useWriteAheadLog(connection: Connection, busyTimeoutMs: number): void {
@@ -369,7 +369,7 @@ function takeConnection(database: Database, options: CheckedOptions): Connection
   const connection = new Connection(database, { location, readonly, owned: false, busyTimeoutMs })
   try {
     migrate(connection, { adopt: true })
-    finishClearing(connection)
+    finishClearing(connection, 'openStore')
   } catch (error) {
     throw translateFailure(error, { location, busyTimeoutMs, verb: 'openStore' })
   }

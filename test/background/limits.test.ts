@@ -276,7 +276,7 @@ describe('the background and', () => {
     const store = await openFull(summarizer, { config: { backgroundMinIntervalMs: 60_000 } })
     await store.afterTurn(S)
     await store.whenIdle(S)
-    await store.undoCompaction(S, (await store.listJobs(S))[0]!.runId!)
+    await store.append(S, FULL)
     await store.afterTurn(S)
     await store.whenIdle(S)
     expect(summarizer.asked).toHaveLength(1)

@@ -27,7 +27,7 @@ const NO_TEXT = new Set<string>([
 ])
 /** Verbs of a store of which the same is true. */
 const NO_TEXT_VERBS = new Set<string>([
-  ...'needsCompaction getSession archiveSession purgeSession getConfig reestimate on once off onBeforeCompaction'.split(
+  ...'needsCompaction getSession newestSession archiveSession purgeSession getConfig reestimate on once off onBeforeCompaction'.split(
     ' ',
   ),
   ...'compactInBackground listJobs getJob whenIdle cancel close offerBackground settleBackground forgetBackground'.split(

@@ -50,7 +50,12 @@ export function dumpOf(database: Database): string {
   return JSON.stringify(
     tables.map(({ name, wr }) => {
       const [columns, order] = Number(wr) === 1 ? ['*', '1, 2, 3'] : ['rowid, *', 'rowid']
-      return [name, database.prepare(`select ${columns} from "${name}" order by ${order}`).raw().all()]
+      // The mark that removed rows are to be cleared from the files says nothing of a session.
+      const where = name === 'undertext_meta' ? "where key <> 'residue'" : ''
+      return [
+        name,
+        database.prepare(`select ${columns} from "${name}" ${where} order by ${order}`).raw().all(),
+      ]
     }),
     (_, value: unknown) => (typeof value === 'bigint' ? `${value}n` : value),
   )

@@ -255,7 +255,7 @@ export class ModelStorage implements Storage {
     return stored && this.#counted(stored)
   }
 
-  listSessions({ owner, archived, limit, after }: Parameters<Storage['listSessions']>[0]): Session[] {
+  listSessions({ owner, archived, limit, after, search }: Parameters<Storage['listSessions']>[0]): Session[] {
     this.#open()
     if (after !== undefined) this.#require(after)
     const listed = [...this.#sessions].filter(([id]) => !this.#staged.has(id))
@@ -266,7 +266,12 @@ export class ModelStorage implements Storage {
       .map((stored) => this.#counted(stored))
       .filter(
         (session) =>
-          (session.archivedAt !== undefined) === archived && (owner === undefined || session.owner === owner),
+          (session.archivedAt !== undefined) === archived &&
+          (owner === undefined || session.owner === owner) &&
+          (search === undefined ||
+            [session.id, session.title ?? ''].some((text) =>
+              text.toLowerCase().includes(search.toLowerCase()),
+            )),
       )
       .slice(0, limit)
   }

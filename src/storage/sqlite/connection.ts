@@ -136,6 +136,11 @@ export class Connection {
 
   /** A reading verb of a single statement, which is of one moment by itself. */
   readOne<T>(verb: string, work: () => T): T {
+    return this.outside(verb, work)
+  }
+
+  /** A part of a verb that needs no transaction of its own. */
+  outside<T>(verb: string, work: () => T): T {
     this.#enter(verb)
     try {
       return work()

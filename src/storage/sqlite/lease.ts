@@ -1,3 +1,4 @@
+import { isUndertextError } from '../../errors.ts'
 import { isHeld, LEASE_MS } from '../../process.ts'
 import type { Lease } from '../storage.ts'
 import { expireAttempts, hasRunning } from './attempts.ts'
@@ -41,10 +42,15 @@ export function endDead(connection: Connection, verb: string, id: string): void 
 /** The same in all sessions, when a store is opened. */
 export function expireAllDead(connection: Connection): void {
   if (!connection.readOne('openStore', () => hasRunning(connection))) return
-  connection.write('openStore', () => {
-    const sql = "select distinct session from undertext_compactions where status = 'running'"
-    for (const [session] of connection.all(sql)) expireDead(connection, session as number)
-  })
+  try {
+    connection.write('openStore', () => {
+      const sql = "select distinct session from undertext_compactions where status = 'running'"
+      for (const [session] of connection.all(sql)) expireDead(connection, session as number)
+    })
+  } catch (error) {
+    // While another connection writes, the next run of a session ends its attempts.
+    if (!isUndertextError(error, 'STORE_BUSY')) throw error
+  }
 }
 
 /** The lease on a session that still counts. Where there is none, no attempt goes on. */

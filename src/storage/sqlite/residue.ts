@@ -23,15 +23,15 @@ const MOST_OF_TIME = 0.05
 
 /** Runs a writing verb that removes rows: what it deletes is overwritten, and the files are marked as not cleared. */
 export function erase<T>(connection: Connection, verb: string, work: () => T): T {
-  return overwriting(connection, () =>
+  const removing = () =>
     connection.write(verb, () => {
       const result = work()
       if (connection.database.memory) return result
       mark(connection, { stage: 'tables', token: randomUUID() })
       forgetStatistics(connection)
       return result
-    }),
-  )
+    })
+  return connection.outside(verb, () => overwriting(connection, removing))
 }
 
 /** ANALYZE keeps samples of indexes: ids and keys. */
@@ -49,16 +49,17 @@ function forgetStatistics(connection: Connection): void {
  */
 export function clearFiles(connection: Connection, { waits = true } = {}): boolean {
   connection.residue.retry = undefined
-  const isCleared = waits
-    ? attempt(connection)
-    : withPragmas(connection, [['busy_timeout', '0']], () => attempt(connection))
+  const isCleared = attempt(() =>
+    waits ? clear(connection) : withPragmas(connection, [['busy_timeout', '0']], () => clear(connection)),
+  )
   if (!isCleared) retryLater(connection)
   return isCleared
 }
 
-function attempt(connection: Connection): boolean {
+/** Runs work that may be done later: false when SQLite refuses it now. */
+function attempt(work: () => boolean): boolean {
   try {
-    return clear(connection)
+    return work()
   } catch (error) {
     if (isUndertextError(error) || sqliteCode(error) !== undefined) return false
     throw error
@@ -93,8 +94,9 @@ function clear(connection: Connection): boolean {
 }
 
 /** Clears the files if a removal before could not, also one of another process. */
-export function finishClearing(connection: Connection): void {
-  if (connection.readonly || connection.closed || residueOf(connection) === undefined) return
+export function finishClearing(connection: Connection, verb: string): void {
+  if (connection.readonly || connection.closed) return
+  if (connection.outside(verb, () => residueOf(connection)) === undefined) return
   clearFiles(connection, { waits: false })
 }
 

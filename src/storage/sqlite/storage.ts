@@ -119,9 +119,8 @@ export function sqliteStorage(connection: Connection, estimators: Estimators) {
       settle: (restoring) => settleRestored(connection, restoring),
     },
     verify: (id, repair) => {
-      const verified = verifySession(connection, id, estimatorOf, repair)
-      finishClearing(connection)
-      return verified
+      finishClearing(connection, 'verifySession')
+      return verifySession(connection, id, estimatorOf, repair)
     },
     readings: (id, provider, model) =>
       connection.readOne('getContextStats', () => readReadings(connection, id, provider, model)),
@@ -152,8 +151,11 @@ export function sqliteStorage(connection: Connection, estimators: Estimators) {
     },
     reestimate: (id, estimator) => reestimate(connection, id, estimator),
     close: () => {
-      finishClearing(connection)
-      connection.close()
+      try {
+        finishClearing(connection, 'close')
+      } finally {
+        connection.close()
+      }
     },
   } satisfies Storage
 }
