@@ -276,7 +276,8 @@ describe('the background and', () => {
     const store = await openFull(summarizer, { config: { backgroundMinIntervalMs: 60_000 } })
     await store.afterTurn(S)
     await store.whenIdle(S)
-    await store.append(S, FULL)
+    // Over the soft threshold again, below the hard one.
+    await store.append(S, FULL.slice(0, 44))
     await store.afterTurn(S)
     await store.whenIdle(S)
     expect(summarizer.asked).toHaveLength(1)

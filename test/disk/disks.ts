@@ -9,7 +9,7 @@ import { type Compiled, compile } from '../support/compiled.ts'
 
 /** What a shell does before it becomes the process under test; `$0` is the folder. */
 const PREPARE = {
-  small: { mount: true, line: 'mount -t tmpfs -o size=3000k tmpfs "$0"' },
+  small: { mount: true, line: 'mount -t tmpfs -o size=5600k tmpfs "$0"' },
   readonly: { mount: true, line: 'mount --bind "$0" "$0" && mount -o remount,bind,ro "$0"' },
   /** No file may grow beyond 800 KB (a block is 512 bytes); the process itself may lift the limit. */
   limited: { mount: false, line: 'ulimit -S -f 1600' },

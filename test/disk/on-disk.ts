@@ -14,7 +14,7 @@ const scripts: Record<string, () => Promise<unknown>> = {
   /** Fills the disk; room is made by removing another file. */
   fill: async () => {
     const ballast = join(folder, 'ballast')
-    writeFileSync(ballast, Buffer.alloc(1_600_000))
+    writeFileSync(ballast, Buffer.alloc(4_500_000))
     const store = await openStore(file)
     const filled = await fillUp(store, { shrink: () => undefined, makeRoom: () => unlinkSync(ballast) })
     await store.close()
