@@ -75,7 +75,10 @@ class Agent {
     this.#turn = 0
     this.#kept.push({ contentBytes: 0, messages: 0 })
     if (this.#kept.length <= KEPT_SESSIONS + 1) return
-    const purged = await store.purgeSession(`${this.#name}-${this.#session - KEPT_SESSIONS - 1}`)
+    const purged = await store.purgeSession(`${this.#name}-${this.#session - KEPT_SESSIONS - 1}`, {
+      // Agents purge often: the files are cleared once, when the store is closed.
+      clearFiles: false,
+    })
     const { contentBytes, messages } = this.#kept.shift()!
     if (purged.messages !== messages) throw new Error(`${purged.messages} of ${messages} were purged`)
     done.contentBytes -= contentBytes
