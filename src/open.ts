@@ -129,17 +129,7 @@ export async function openStore(
   const estimators = await estimatorsOf(checked, resolveLayers(layers).settings.estimator)
   const connection =
     typeof location === 'string' ? await openFile(location, checked) : takeConnection(location, checked)
-  if (!checked.readonly) endDeadAttempts(connection)
   return new SqliteStore(sqliteStorage(connection, estimators), { estimators, layers })
-}
-
-function endDeadAttempts(connection: Connection): void {
-  try {
-    expireAllDead(connection)
-  } catch (error) {
-    connection.close()
-    throw error
-  }
 }
 
 /** The store-wide settings, weightiest first. Options of `openStore` that are settings stand in the layer of its `config`. */
@@ -320,7 +310,14 @@ function prepareFile(
   useWriteAheadLog(connection, busyTimeoutMs)
   connection.pragma(`synchronous = ${durability}`)
   connection.pragma(`journal_size_limit = ${JOURNAL_SIZE_LIMIT}`)
+  finishEarlierWork(connection)
+}
+
+/** Finishes what others could not: clearing the files after a removal, and the attempts of processes that died. */
+function finishEarlierWork(connection: Connection): void {
+  if (connection.readonly) return
   finishClearing(connection, 'openStore')
+  expireAllDead(connection)
 }
 
 function useWriteAheadLog(connection: Connection, busyTimeoutMs: number): void {
@@ -369,7 +366,7 @@ function takeConnection(database: Database, options: CheckedOptions): Connection
   const connection = new Connection(database, { location, readonly, owned: false, busyTimeoutMs })
   try {
     migrate(connection, { adopt: true })
-    finishClearing(connection, 'openStore')
+    finishEarlierWork(connection)
   } catch (error) {
     throw translateFailure(error, { location, busyTimeoutMs, verb: 'openStore' })
   }

@@ -82,6 +82,8 @@ function refuseTaken(connection: Connection, id: string): void {
 
 /** Takes out some rows of a staged session, newest first; answers whether nothing of it is left. Does nothing for one that is published. */
 export function discardStaged(connection: Connection, id: string, rows: number): boolean {
+  // Without rows to remove there is nothing to clear from the files.
+  if (connection.readOne('discardStaged', () => stagedNo(connection, id)) === undefined) return true
   const isGone = erase(connection, 'discardStaged', () => {
     const no = stagedNo(connection, id)
     if (no === undefined) return true
