@@ -221,7 +221,7 @@ export class UndertextError<C extends ErrorCode = ErrorCode> extends Error {
 /** What the application's own code threw, by the error of ours that tells of it. */
 const originals = new WeakMap<UndertextError, unknown>()
 
-/** Whether loading a package failed because there is none: the code of `import`, or that of a bundle, which uses `require`. */
+/** Whether loading a package failed because it is not installed: the code of `import`, or that of a bundle, which uses `require`. */
 export function isNotFound(error: unknown): boolean {
   const code = (error as { code?: unknown } | null)?.code
   return code === 'ERR_MODULE_NOT_FOUND' || code === 'MODULE_NOT_FOUND'

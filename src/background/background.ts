@@ -71,7 +71,7 @@ export class Background {
   async #look(sessionId: string): Promise<void> {
     const open = await this.#port.storage.jobs.open(sessionId)
     if (open === undefined) return
-    // Whoever has it may be dead, where that cannot be seen from here: its claim ends within that time.
+    // The process that claimed it may have died unseen: its claim ends within that time.
     if (open.isHeld) return this.#worker.later(sessionId, LEASE_MS)
     const wait = open.job.state === 'queued' ? open.job.notBefore - Date.now() : 0
     this.#worker.later(sessionId, wait)

@@ -147,7 +147,7 @@ function modelKey({ summarizer, summarizationProvider, summarizationModel }: Che
   return JSON.stringify([summarizer!.name, summarizationProvider ?? null, summarizationModel ?? null])
 }
 
-/** The code of a failure after a model was asked; `undefined` for an end that is none. */
+/** The code of a failure after a model was asked; `undefined` for an end that is no failure. */
 function failureOf({ result, error, hasAsked }: RunEnd): string | undefined {
   if (!hasAsked) return undefined
   if (result !== undefined) {

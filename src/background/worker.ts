@@ -196,7 +196,7 @@ export class Worker {
     }
   }
 
-  /** A job that was told of as queued, and is not there any more: its session was purged before it could be claimed. */
+  /** A job that was announced as queued and no longer exists: its session was purged before it could be claimed. */
   async #notClaimed(sessionId: string): Promise<void> {
     const queued = this.#queued.get(sessionId)
     if (queued === undefined || (await this.#port.storage.jobs.job(queued.jobId)) !== undefined) return
@@ -374,7 +374,7 @@ export class Worker {
     return cancelled
   }
 
-  /** A run that ends meanwhile must know that its end is told of here, and only here. */
+  /** A run that ends meanwhile must not announce its end: that is done here. */
   async #cancelled(jobId: string): Promise<Job | undefined> {
     const cancelling = (async () => this.#port.storage.jobs.cancel(jobId))()
     this.#cancelling.set(jobId, cancelling)

@@ -54,7 +54,7 @@ export class Compactor {
 
   /**
    * The same request for the same session shares the run, unless the call limits how long it waits; another one waits until the run is done,
-   * or `waitMs` is over. An unasked run that finds nothing left to do after another unasked one has that one's result: it is what was wanted.
+   * or `waitMs` is over. An automatic run that finds nothing left to do after another automatic run returns the result of that run.
    */
   async compact(sessionId: string, fill: FillConfig): Promise<CompactionResult | null> {
     const filled = await this.#filled(sessionId, fill)

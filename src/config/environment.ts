@@ -18,7 +18,7 @@ const COUNTERPARTS: readonly (readonly [variable: string, SettingName])[] = [
   [`${PREFIX}COMPACTION_ENABLED`, 'auto'],
 ]
 
-/** Seed 003's variables under its own prefix, for those who come from there. Ours count before them. */
+/** The variables of NeuroLink under their own prefix. The `UNDERTEXT_` variables win over them. */
 const FOUNDING_PREFIX = 'NEUROLINK_'
 const FOUNDING: readonly (readonly [variable: string, SettingName])[] = [
   [`${FOUNDING_PREFIX}MEMORY_ENABLED`, 'enabled'],

@@ -32,11 +32,11 @@ export const NEURON_SECTIONS: readonly string[] = ['Key information', 'Decisions
  * Every composition ends with `cut`, which acts only when a request would not fit its window whatever the others did.
  */
 export const PRESETS: { readonly [P in PresetName]: LayerValues } = {
-  /** The defaults of this package: the pipeline of seed 003 with figures that scale with the window. */
+  /** The defaults of this package: prune, deduplicate, summarize and truncate, with figures that scale with the window. */
   default: {},
 
   /**
-   * Seed 003 as its documentation has it: absolute figures, a tail counted in messages, its formula for tokens. A run comes
+   * NeuroLink as its documentation has it: absolute figures, a tail counted in messages, its formula for tokens. A run comes
    * down to where it was started, whatever it saves, and only before a request (conflict C-05).
    */
   neurolink: {

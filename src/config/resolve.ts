@@ -140,7 +140,7 @@ function followThreshold(settings: Record<string, unknown>, sources: Record<stri
   sources.target = sources.threshold!
 }
 
-/** In seed 004 the switch of automatic summaries is the only one: without them nothing is hidden automatically, unless `auto` is said with at least its weight. */
+/** The switch of automatic summaries may be the only one that is set: without them nothing is hidden automatically, unless `auto` is said with at least its weight. */
 function followAutoSummarize(
   settings: Record<string, unknown>,
   sources: Record<string, SettingSource>,

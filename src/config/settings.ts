@@ -7,7 +7,7 @@ import { contextWindowsSchema } from '../core/windows.ts'
 import { backgroundShape } from './background.ts'
 import { stagesSchema } from './stages.ts'
 
-/** This package's own manner, and the systems whose manner a store can take on. Source: checklist, "One arrangement that satisfies all five seeds". */
+/** The presets: this package's defaults, and the systems that a store can imitate. */
 export const PRESET_NAMES = ['default', 'neurolink', 'neuron', 'promptfleet', 'nca'] as const
 export type PresetName = (typeof PRESET_NAMES)[number]
 

@@ -39,7 +39,7 @@ function newLease(): Pick<StagedSession, 'holder' | 'expiresAt'> {
   return { holder: LEASE_HOLDER, expiresAt: Date.now() + LEASE_MS }
 }
 
-/** One renewal that fails is followed by others; whoever cannot see this process waits for many. */
+/** One renewal that fails is followed by others, and other processes wait for many of them. */
 async function renew(storage: Storage, id: string): Promise<void> {
   try {
     await storage.renewLease(id, { runId: id, ...newLease() })

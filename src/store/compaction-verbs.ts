@@ -213,7 +213,7 @@ export class CompactionVerbs<S extends Storage> extends UsageVerbs<S> {
 
   /**
    * Puts a compaction back, or exactly what the last undo of a run took down, members of other runs that went by `cascade`
-   * included: same rows, same ids, no model. Members of the run that this does not put back are in `notTurned`.
+   * included: same rows, same ids, no model. Members of the run that this does not redo are in `notTurned`.
    *
    * Throws `COMPACTION_NOT_FOUND`, and `INPUT_NOT_VISIBLE` when what it covers is not there to be covered;
    * `cascade: true` first puts back what it builds on.

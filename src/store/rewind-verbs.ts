@@ -22,14 +22,14 @@ import { LogVerbs } from './log-verbs.ts'
 /** What is taken back, and what is said instead. */
 export type RewindOptions = {
   /**
-   * Where to go back to: `'start'` (before everything), `'end'` (nothing is taken back), or `{ messageId }`: just before that
+   * Where to go back to: `'start'` (before everything), `'end'` (nothing is rewound), or `{ messageId }`: just before that
    * message was appended, hidden or not. A summary or a marker names the first message it replaces. A function receives the view,
    * names a row of it, and is called again when somebody changes the session before it is written; what it throws ends the verb.
    */
   readonly from: RewindPoint | ((view: readonly ViewMessage[]) => RewindPoint)
   /**
    * Whether compactions that lie entirely before that message stay as they are, those made after it included. Then a summary or a
-   * marker of the view is taken back as a row, `'start'` hides what is visible, and nothing that was undone is put back. Default: no,
+   * marker of the view is hidden as a row, `'start'` hides what is visible, and nothing that was undone is redone. Default: no,
    * the view before that message is as it was.
    */
   readonly keepCompactions?: boolean | undefined
@@ -67,7 +67,7 @@ export class RewindVerbs<S extends Storage> extends LogVerbs<S> {
   /**
    * Takes back the end of a conversation, and says something else instead if need be: restores the view as it was just before a
    * message was appended, as one compaction of kind `manual`, and appends messages; one transaction. What others call clear, pop,
-   * regenerate, edit or replace is this. Compactions made since are lifted, those undone since are put back. Nothing is destroyed:
+   * regenerate, edit or replace is this. Compactions made since are lifted, those undone since are redone. Nothing is destroyed:
    * `undoCompaction` restores the view, and the compactions, as they were before the rewind.
    *
    * System messages, pinned rows, summaries and calls that wait are hidden too: they are taken back, not made room of. A call

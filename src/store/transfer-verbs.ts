@@ -62,7 +62,7 @@ export class TransferVerbs<S extends Storage> extends SessionVerbs<S> {
    * redone. Every record is checked, so they may come from anybody. It is written in batches, seen by nobody and in no list until all of it
    * is there and `verifySession` finds nothing; when something fails nothing of it is left.
    *
-   * With `id` it becomes a session of that name, with `owner` one of that owner, whoever the history says. Messages, compactions and runs
+   * With `id` it becomes a session of that name, with `owner` one of that owner, whatever the history says. Messages, compactions and runs
    * have one name in the whole store: under another id, and when theirs are taken, they get others, always the same for the same session;
    * ids and keys that callers gave to messages stay. An attempt at a summary that was running when it was exported has expired.
    * When the session is there as this very history, nothing is written and the answer says `existing`.

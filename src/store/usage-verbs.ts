@@ -68,7 +68,7 @@ export class UsageVerbs<S extends Storage> extends StoreBase<S> {
    *
    * A report more than twice, or less than half, of what was expected counts only as that much until the next one
    * confirms it. One of less than half of what the model's ratio makes of the estimate is none of the whole request: the result and the
-   * event `usageWarning` say so, and no figure is made of it. A report above a limit learnt from an overflow takes that limit away. A report of nothing is none.
+   * event `usageWarning` say so, and no figure is made of it. A report above a limit learnt from an overflow takes that limit away. Reports of 0 tokens are ignored.
    * Throws `SESSION_NOT_FOUND`.
    */
   async recordUsage(sessionId: string, usage: UsageInput): Promise<UsageResult> {

@@ -90,7 +90,7 @@ function write(
   out.write(`${told.join('\n')}\n`)
 }
 
-/** A run is put back as its last undo took it down; what never was in force is neither undone nor redone. */
+/** A redo of a run restores what the last undo of the run removed; what was never in force is neither undone nor redone. */
 function whyNotTurned(
   verb: 'undo' | 'redo',
   { compactionId, status }: NonNullable<UndoOutcome['notTurned']>[number],

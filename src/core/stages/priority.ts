@@ -40,7 +40,7 @@ export const priorityShape = {
     .readonly()
     .optional(),
   /**
-   * What stays of the newest turn whatever it scores: all of it (default), its request alone, as seed 001's scores have it, or nothing, so
+   * What stays of the newest turn whatever it scores: all of it (default), its request alone, as PromptFleet scores it, or nothing, so
    * that what is left always fits besides system messages and what is protected.
    */
   keepNewest: z.enum(['turn', 'request', 'nothing']).optional(),

@@ -7,7 +7,7 @@ import type { BareContext, SummarizingStage, SummaryTask } from './stage.ts'
 export const MINIMUM_MESSAGES = 4
 /** Fewest recent messages kept when a ratio is given. Source: seed 003. */
 const MINIMUM_RECENT_MESSAGES = 4
-/** Share of the messages that are kept where a founding document's rule counts. Source: seed 003. */
+/** Share of the messages that are kept under a rule by share. Source: NeuroLink's documentation. */
 export const KEEP_RECENT_RATIO = 0.3
 /** A summary that fills what is left of the target may take this at least, tokens. */
 const LEAST_SUMMARY_TOKENS = 64

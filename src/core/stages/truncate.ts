@@ -10,7 +10,7 @@ import { MINIMUM_MESSAGES } from './summarize.ts'
 
 /** The marker's text. Source: seed 003. */
 export const TRUNCATION_MARKER = '[Earlier conversation history was truncated to fit within context limits]'
-/** Share of the messages after the first pair that is hidden where a founding document's rule counts. Source: seed 003. */
+/** Share of the messages after the first pair that is hidden under a rule by share. Source: NeuroLink's documentation. */
 export const TRUNCATION_FRACTION = 0.5
 
 /** Share of the target the first exchange may take; beyond it only its request is kept. */

@@ -70,7 +70,7 @@ export function commitRun(
   })
 }
 
-/** Whether a run makes room: what is hidden by hand, imported or done by a provider says nothing about compaction. */
+/** Whether a run makes room: what is hidden manually, imported or done by a provider says nothing about compaction. */
 function isCompacting({ trigger, steps }: RunCommit): boolean {
   if (trigger === 'import' || trigger === 'provider') return false
   return steps.some(({ plan }) => plan.kind !== 'manual')

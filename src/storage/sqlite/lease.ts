@@ -53,7 +53,7 @@ export function expireAllDead(connection: Connection): void {
   }
 }
 
-/** The lease on a session that still counts. Where there is none, no attempt goes on. */
+/** The lease on a session that still counts. Without one, attempts of the session are expired. */
 export function leaseInTheWay(connection: Connection, id: string): Lease | undefined {
   const lease = connection.readOne('compactSession', () => leaseWhere(connection, 'id', id))
   if (lease === undefined || !isAlive(lease)) {

@@ -20,7 +20,7 @@ import { rowId } from './row-codec.ts'
 import { requireSession, type StoredSession } from './sessions.ts'
 import { layTags, liftTags, moveCounters, SIZE_TOTALS, sizesOf, sizesOfSet } from './tagging.ts'
 
-/** Triggers of runs that nobody asked for. */
+/** Triggers of automatic runs. */
 const AUTOMATIC: ReadonlySet<Trigger> = new Set(['auto', 'overflow'])
 
 /**

@@ -55,7 +55,7 @@ export function verifySession(
     writeAudit(connection, session.no, { event: 'repaired', detail: { findings: findings.length } })
     return { findings, repaired: true }
   }
-  // An attempt whose process died is none that goes on, whoever looks first.
+  // An attempt whose process died has ended, whichever verb finds it first.
   if (!connection.readonly) endDead(connection, 'verifySession', id)
   return repair ? connection.write('verifySession', look) : connection.read('verifySession', look)
 }
