@@ -1,4 +1,5 @@
 import { check, invalid, nameSchema } from '../core/check.ts'
+import { taken } from '../core/taken.ts'
 import { isUndertextError } from '../errors.ts'
 import { ask, beginCall, type Call, type UndertextStore } from './middleware-call.ts'
 import { giveUp, recordAnswer } from './record-answer.ts'
@@ -33,7 +34,7 @@ export function undertext(
   const begin = (params: object, model: SdkModel): Promise<Call> | undefined =>
     callOptions(params as SdkParams).skip === true
       ? undefined
-      : beginCall({ store, sessionId, options: checked }, params as SdkParams, model)
+      : beginCall({ store, sessionId, options: checked }, taken(params as SdkParams), model)
 
   const middleware = {
     specificationVersion: 'v3',

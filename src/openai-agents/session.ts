@@ -163,8 +163,9 @@ export class UndertextSession {
     ownership: object | null,
     _runContext?: unknown,
   ): Promise<void> {
+    const { length } = items
     const position = await this.#add(items)
-    if (position !== undefined) this.#ownership.extend(ownership, items.length, position)
+    if (position !== undefined) this.#ownership.extend(ownership, length, position)
   }
 
   /**

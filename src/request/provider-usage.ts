@@ -1,4 +1,5 @@
 import { canonicalProvider } from '../core/providers.ts'
+import { taken } from '../core/taken.ts'
 import { pricePackage } from '../prices.ts'
 
 /*
@@ -22,8 +23,8 @@ type Fields = { readonly [name: string]: unknown }
  */
 export async function readUsage(response: unknown, provider?: string): Promise<ReportedUsage | undefined> {
   try {
-    const prices = await pricePackage()
-    for (const usage of await usagesIn(response)) {
+    const [usages, prices] = await Promise.all([usagesIn(response), pricePackage()])
+    for (const usage of usages) {
       const found = sdkUsage(usage) ?? providerUsage(usage, provider, prices)
       if (found !== undefined) return found
     }
@@ -34,12 +35,13 @@ export async function readUsage(response: unknown, provider?: string): Promise<R
 }
 
 /** Where a response may hold its usage, the likeliest first. */
-async function usagesIn(response: unknown): Promise<readonly Fields[]> {
+async function usagesIn(given: unknown): Promise<readonly Fields[]> {
+  const response = taken(given)
   if (!isFields(response)) return []
   const own = [response.usage, response.usageMetadata, response.usage_metadata, response.totalUsage]
   const inner = [response.response, response.message, response.data].filter(isFields)
   const nested = inner.flatMap(({ usage, usageMetadata }) => [usage, usageMetadata])
-  const found = (await Promise.all([...own, ...nested])).filter(isFields)
+  const found = (await Promise.all([...own, ...nested].map(taken))).filter(isFields)
   const parts = found.flatMap(({ tokens, billed_units }) => [tokens, billed_units])
   return [...found, ...parts.filter(isFields), response]
 }

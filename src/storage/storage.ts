@@ -495,6 +495,9 @@ export type LearnedLimit = NamedLimit & {
   readonly at: number
 }
 
+/**
+ * What a store needs of its storage. Every verb reads its arguments before its first `await`: callers may change them afterwards.
+ */
 export interface Storage {
   /** Makes a session. Throws `SESSION_EXISTS`. */
   createSession(id: string, fields: SessionFields, estimator: string): Awaitable<Session>

@@ -2,6 +2,7 @@ import { v7 as uuidv7 } from 'uuid'
 import { check, invalid } from '../../core/check.ts'
 import { isObject } from '../../core/json.ts'
 import { type Message, partsOf } from '../../core/message.ts'
+import { taken } from '../../core/taken.ts'
 import { isUndertextError } from '../../errors.ts'
 import type { PreparedRequest } from '../../request/prepared.ts'
 import { unlessUnknown } from '../../store/unless-unknown.ts'
@@ -191,7 +192,7 @@ function endOf(
 ): (end: AnswerEnd) => Promise<void> {
   return async (end) => {
     if (!isObject(end)) throw invalid('onFinish: must be given an object with responseMessage')
-    const { responseMessage } = end
+    const responseMessage = taken(end.responseMessage)
     if (!saysSomething(responseMessage)) {
       // Nothing came in place of the answer that was to be made anew: it stands again.
       const { compactionId, rowsAppended } = began
