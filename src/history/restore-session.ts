@@ -17,7 +17,7 @@ import type {
   Restoring,
   Session,
   SessionFields,
-  StagedSession,
+  StagedFields,
   Storage,
 } from '../storage/storage.ts'
 import { CheckedRecords, type HistoryRecords, type NumberedRecord, refused } from './checked-records.ts'
@@ -161,10 +161,7 @@ class Restore {
     })
   }
 
-  async #staged(
-    about: Omit<StagedSession, 'id' | 'holder' | 'expiresAt'>,
-    work: (session: Session) => Promise<void>,
-  ): Promise<void> {
+  async #staged(about: StagedFields, work: (session: Session) => Promise<void>): Promise<void> {
     try {
       await staged(this.#storage, about, work)
     } catch (error) {

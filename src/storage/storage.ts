@@ -99,14 +99,18 @@ export type SessionFields = {
 }
 
 /** A session about to be brought in, written in batches and listed only when it is whole. */
-export type StagedSession = {
+export type StagedSession = StagedFields & {
   /** What it is called until then: nobody else's name. */
   readonly id: string
-  readonly fields: SessionFields
-  readonly estimator: string
   /** Who brings it in, see `LEASE_HOLDER`, and until when that counts unless it is renewed; milliseconds since 1970. */
   readonly holder: string
   readonly expiresAt: number
+}
+
+/** What such a session is made with. */
+export type StagedFields = {
+  readonly fields: SessionFields
+  readonly estimator: string
   /** The first of these that no session has, where it was a session of a store before. */
   readonly incarnations?: readonly string[] | undefined
 }

@@ -11,7 +11,7 @@ import {
   type SdkStreamAnswer,
   versionOf,
 } from '../sdk-types.ts'
-import { begun, watched } from '../stream-watch.ts'
+import { unlessOverflow, watched } from '../stream-watch.ts'
 import type { ChatStorage } from './log.ts'
 
 /** The turn a model is asked in. */
@@ -35,13 +35,9 @@ export function recoveringModel<M extends SdkModel>(model: M, turn: RecoveringTu
     return result
   }
   const doStream = async (params: SdkParams): Promise<unknown> => {
-    const { request, result } = await ask(model, turn, params, async (sent) => {
-      const started = (await model.doStream(sent as never)) as SdkStreamAnswer
-      const { stream, failure } = await begun(started.stream)
-      if (failure === undefined || !isContextOverflowError(failure)) return { ...started, stream }
-      await stream.cancel().catch(() => {})
-      throw failure
-    })
+    const { request, result } = await ask(model, turn, params, async (sent, isOverflow) =>
+      unlessOverflow((await model.doStream(sent as never)) as SdkStreamAnswer, isOverflow),
+    )
     const stream = watched(result.stream, {
       whole: (answer) => recordUsage(model, turn, request, params, answer),
       broken: async () => {},
@@ -63,7 +59,7 @@ async function ask<R>(
   model: SdkModel,
   { store, chatId, options, messages }: RecoveringTurn,
   params: SdkParams,
-  send: (params: SdkParams) => PromiseLike<R>,
+  send: (params: SdkParams, isOverflow: (error: unknown) => boolean) => PromiseLike<R>,
 ): Promise<{ readonly request: PreparedRequest; readonly result: R }> {
   const target = { version: versionOf(model), provider: namesOf(model).provider }
   const spoken = params.prompt.filter(({ role }) => role !== 'system')
@@ -71,12 +67,14 @@ async function ask<R>(
   return store.withOverflowRecovery(
     chatId,
     async (request, attempt) => {
-      if (attempt === 1) return { request, result: await send(params) }
+      const rules = { ...options.overflow, provider: request.provider }
+      const isOverflow = (error: unknown): boolean => isContextOverflowError(error, rules)
+      if (attempt === 1) return { request, result: await send(params, isOverflow) }
       const shorter = toSdkPrompt(request.messages, target)
       const system =
         request.system === undefined ? [] : [{ role: 'system' as const, content: request.system }]
       const prompt = [...system, ...shorter, ...spoken.slice(messages)]
-      return { request, result: await send({ ...params, prompt }) }
+      return { request, result: await send({ ...params, prompt }, isOverflow) }
     },
     given,
   )

@@ -207,7 +207,7 @@ const MORE = 10
  * a message is newer than the changes of all that are left.
  */
 export function newestSession(connection: Connection, archived: boolean): string | undefined {
-  return connection.readOne('listSessions', () => {
+  return connection.outside('listSessions', () => {
     for (let limit = CHANGED_LAST; ; limit *= MORE) {
       const rows = connection.all(
         `select s.id, s.updated_at, ifnull(min(s.updated_at, (select m.created_at from undertext_messages m
