@@ -3,12 +3,15 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { chatStore, undertext } from '../../src/ai-sdk.ts'
 import { undertextSessionStore } from '../../src/claude-agent-sdk.ts'
 import {
+  type ChatMessage,
+  ContextCompactor,
   HistoryManager,
   type HistoryRecord,
   modelSummarizer,
   type NewMessage,
   openStore,
   type SqliteStore,
+  summarizeMessages,
 } from '../../src/index.ts'
 import { UndertextChatMessageHistory } from '../../src/langchain.ts'
 import { UndertextSession } from '../../src/openai-agents.ts'
@@ -469,6 +472,22 @@ describe('what a caller does to its arguments after the call', () => {
     const running = Promise.resolve(act(spoiled, args as never[]))
     spoil(args)
     expect(await outcome(spoiled, await running)).toEqual(await outcome(plain, expected))
+  })
+
+  it('changes nothing of functions over a plain list, which may grow meanwhile', async () => {
+    const short = { name: 'm', usesModel: true, summarize: async () => ({ text: 'In short.' }) }
+    const compactor = new ContextCompactor({ summarizer: short })
+    const verbs = [
+      (list: ChatMessage[]) => compactor.compact(list, 300),
+      (list: ChatMessage[]) => summarizeMessages(list, { summarizer: short }),
+    ]
+    for (const act of verbs) {
+      const [plain, grown] = [chat(26, 20), chat(26, 20)] as unknown as ChatMessage[][]
+      const expected = (await act(plain!)).messages.length
+      const running = act(grown!)
+      grown!.push({ role: 'user', content: 'next' } as never)
+      expect((await running).messages).toHaveLength(expected)
+    }
   })
 
   it('and is seen by one that would read them later', async () => {
