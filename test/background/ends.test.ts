@@ -139,6 +139,25 @@ describe('F4-10: exactly one end', () => {
   })
 })
 
+it('whenIdle does not overlook an offer that becomes a job while it looks for jobs', async () => {
+  const store = await openFull(model())
+  const { jobs } = storageOf(store)
+  const { open } = jobs
+  const queued = new Promise<void>((resolve) => {
+    store.on('job', ({ phase }) => phase === 'queued' && resolve())
+  })
+  // The storage is late: what it says was true before the job was queued.
+  vi.spyOn(jobs, 'open').mockImplementationOnce((async (...args: Parameters<typeof open>) => {
+    const found = await open.apply(jobs, args)
+    await queued
+    for (let turn = 0; turn < 20; turn++) await undefined
+    return found
+  }) as unknown as typeof open)
+  await store.afterTurn(S)
+  expect(await store.whenIdle(S)).toBe(true)
+  expect(await states(store)).toEqual(['done'])
+})
+
 it('runs that would save too little open no circuit, however often, and cost included', async () => {
   const store = await openFull(model())
   const { guard } = store as unknown as { guard: RunGuard }
