@@ -11,18 +11,18 @@ import type { ConversionNote, ConversionOptions } from '../formats/conversion.ts
 import { fromLangChain } from '../formats/langchain/from-langchain.ts'
 import { messageIdOf } from '../formats/langchain/message-id.ts'
 import { LANGCHAIN } from '../formats/langchain/types.ts'
+import { noteSession, type RecoveringStore } from '../request/recovering.ts'
 import { storeSchema } from '../store/store-schema.ts'
 import { unlessUnknown } from '../store/unless-unknown.ts'
 import type { Store } from '../store.ts'
 import type { CompactOptions } from '../store-options.ts'
 import { toLangChain } from './instances.ts'
 import { answeringOwn, ownIdsOf } from './open-calls.ts'
+import { type Place, turnsOf } from './turns-of.ts'
 
 /** What a chat message history needs of a store. */
-export type HistoryStore = Pick<
-  Store,
-  'append' | 'compactSession' | 'getMessages' | 'needsCompaction' | 'renderHistory' | 'rewind'
->
+export type HistoryStore = RecoveringStore &
+  Pick<Store, 'append' | 'compactSession' | 'getMessages' | 'needsCompaction' | 'renderHistory' | 'rewind'>
 
 /** Which conversation a history is of, how it is shown, and how messages are converted on both ways. */
 export type UndertextChatMessageHistoryOptions = ConversionOptions & {
@@ -39,6 +39,10 @@ export type UndertextChatMessageHistoryOptions = ConversionOptions & {
    * for least.
    */
   readonly provider?: string | undefined
+  /** The model that is called: recorded with the provider, and its context window says when compaction is due. */
+  readonly model?: string | undefined
+  /** Whose conversation it is, where the session has no owner yet. */
+  readonly owner?: string | undefined
   /**
    * Makes room after `addMessages`. Default: with the store's settings, when usage has reached the threshold. `true` or options of
    * `compactSession`: after each, down to the target. `false`: it is left to others.
@@ -59,6 +63,11 @@ export class UndertextChatMessageHistory extends BaseListChatMessageHistory {
   readonly #options: Checked
   /** Where messages handed out since the last `clear` were read. */
   #shown = new WeakMap<BaseMessage, Reading>()
+  /** Messages of the caller that are stored now. */
+  readonly #added = new WeakSet<BaseMessage>()
+  /** Whether the last reading showed nothing. */
+  #isEmpty = false
+  #isNoted = false
   /** Ids of open calls, by the ids that the last reading showed for its provider. */
   #ownIds: ReadonlyMap<string, string> = new Map()
 
@@ -66,6 +75,11 @@ export class UndertextChatMessageHistory extends BaseListChatMessageHistory {
     // The base would keep what it is given where everybody can read it.
     super()
     this.#options = checked(options)
+    turnsOf.set(this, {
+      ...this.#options,
+      find: (messages) => this.#find(messages),
+      isAdded: (message) => this.#added.has(message),
+    })
   }
 
   static override lc_name(): string {
@@ -82,7 +96,18 @@ export class UndertextChatMessageHistory extends BaseListChatMessageHistory {
     const messages = toLangChain(read, this.#options.conversion)
     const reading = { read, shown: [...messages] }
     for (const message of messages) this.#shown.set(message, reading)
+    this.#isEmpty = messages.length === 0
     return messages
+  }
+
+  /** Where a prompt holds what a reading showed, all of it and in one piece. */
+  #find(messages: readonly BaseMessage[]): Place | undefined {
+    if (this.#options.view === 'full') return undefined
+    const from = messages.findIndex((message) => this.#shown.has(message))
+    if (from === -1) return this.#isEmpty ? { from: 0, to: 0 } : undefined
+    const { shown } = this.#shown.get(messages[from]!)!
+    const isWhole = shown.every((message, i) => messages[from + i] === message)
+    return isWhole ? { from, to: from + shown.length } : undefined
   }
 
   async #read(): Promise<readonly Message[]> {
@@ -132,6 +157,8 @@ export class UndertextChatMessageHistory extends BaseListChatMessageHistory {
     const read = answeringOwn(fromLangChain(given, conversion), this.#ownIds)
     if (read.length === 0) return
     await store.append(sessionId, keyed(read))
+    for (const message of given) this.#added.add(message)
+    await this.#noteSession()
     await this.#makeRoom()
   }
 
@@ -147,19 +174,27 @@ export class UndertextChatMessageHistory extends BaseListChatMessageHistory {
     return isDeepStrictEqual(end, asRead) ? messages.slice(end.length) : messages
   }
 
+  /** What a session is of stays with it: one look is enough. */
+  async #noteSession(): Promise<void> {
+    if (this.#isNoted) return
+    this.#isNoted = true
+    await noteSession(this.#options.store, this.#options.sessionId, this.#options)
+  }
+
   /**
    * The messages are stored, whatever becomes of this; the store's `compaction` events tell it, and the next call
    * tries again.
    */
   async #makeRoom(): Promise<void> {
-    const { store, sessionId, compact, provider } = this.#options
+    const { store, sessionId, compact, provider, model } = this.#options
     if (compact === false) return
     try {
       if (compact !== undefined) await store.compactSession(sessionId, compact === true ? {} : compact)
-      else if (await store.needsCompaction(sessionId, provider))
+      else if (await store.needsCompaction(sessionId, provider, model))
         await store.compactSession(sessionId, {
           trigger: 'auto',
           ...(provider !== undefined && { provider }),
+          ...(model !== undefined && { model }),
         })
     } catch (error) {
       if (!isUndertextError(error) || error.code === 'INVALID_INPUT') throw error
@@ -199,6 +234,8 @@ const optionsSchema = z.strictObject({
   sessionId: nameSchema,
   view: z.enum(['effective', 'full']).default('effective'),
   provider: nameSchema.optional(),
+  model: nameSchema.optional(),
+  owner: nameSchema.optional(),
   compact: z
     .union([z.boolean(), z.custom<CompactOptions>(isObject, 'must be options of compactSession')])
     .optional(),
