@@ -11,7 +11,7 @@ import type { ConversionNote, ConversionOptions } from '../formats/conversion.ts
 import { fromLangChain } from '../formats/langchain/from-langchain.ts'
 import { messageIdOf } from '../formats/langchain/message-id.ts'
 import { LANGCHAIN } from '../formats/langchain/types.ts'
-import { noteSession, type RecoveringStore } from '../request/recovering.ts'
+import { appendNamed, type RecoveringStore } from '../request/recovering.ts'
 import { storeSchema } from '../store/store-schema.ts'
 import { unlessUnknown } from '../store/unless-unknown.ts'
 import type { Store } from '../store.ts'
@@ -67,7 +67,6 @@ export class UndertextChatMessageHistory extends BaseListChatMessageHistory {
   readonly #added = new WeakSet<BaseMessage>()
   /** Whether the last reading showed nothing. */
   #isEmpty = false
-  #isNoted = false
   /** Ids of open calls, by the ids that the last reading showed for its provider. */
   #ownIds: ReadonlyMap<string, string> = new Map()
 
@@ -156,9 +155,9 @@ export class UndertextChatMessageHistory extends BaseListChatMessageHistory {
     const { store, sessionId, conversion } = this.#options
     const read = answeringOwn(fromLangChain(given, conversion), this.#ownIds)
     if (read.length === 0) return
-    await store.append(sessionId, keyed(read))
-    for (const message of given) this.#added.add(message)
-    await this.#noteSession()
+    const added = [...given]
+    await appendNamed(store, sessionId, keyed(read), this.#options)
+    for (const message of added) this.#added.add(message)
     await this.#makeRoom()
   }
 
@@ -172,13 +171,6 @@ export class UndertextChatMessageHistory extends BaseListChatMessageHistory {
     if (!isFollowed) return messages
     const asRead = toLangChain(reading.read).slice(from)
     return isDeepStrictEqual(end, asRead) ? messages.slice(end.length) : messages
-  }
-
-  /** What a session is of stays with it: one look is enough. */
-  async #noteSession(): Promise<void> {
-    if (this.#isNoted) return
-    this.#isNoted = true
-    await noteSession(this.#options.store, this.#options.sessionId, this.#options)
   }
 
   /**

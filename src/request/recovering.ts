@@ -1,4 +1,8 @@
+import { checkMessages } from '../core/check-messages.ts'
+import type { NewMessage } from '../core/message.ts'
+import { taken } from '../core/taken.ts'
 import { errorName, isUndertextError } from '../errors.ts'
+import type { AppendResult } from '../store/log-verbs.ts'
 import { unlessUnknown } from '../store/unless-unknown.ts'
 import type { Store } from '../store.ts'
 import type { PreparedRequest } from './prepared.ts'
@@ -68,6 +72,37 @@ export async function recordCall(
   }
 }
 
+/** Records names as `noteSession` does; an unknown session is created with them, so that it is nobody else's at any time. */
+export async function nameSession(
+  store: Pick<Store, 'createSession' | 'getSession' | 'updateSession'>,
+  id: string,
+  { provider, model, owner }: SessionNames,
+): Promise<void> {
+  if ((await unlessUnknown(store.getSession(id))) === undefined)
+    try {
+      const asked = provider !== undefined && { provider, ...(model !== undefined && { model }) }
+      await store.createSession({ id, ...asked, ...(owner !== undefined && { owner }) })
+      return
+    } catch (error) {
+      if (!isUndertextError(error, 'SESSION_EXISTS')) throw error
+    }
+  await noteSession(store, id, { provider, model, owner })
+}
+
+/** Appends to a session after its names were recorded. Messages that cannot be stored create no session. */
+export async function appendNamed(
+  store: Pick<Store, 'append' | 'createSession' | 'getSession' | 'updateSession'>,
+  id: string,
+  messages: readonly NewMessage[],
+  names: SessionNames,
+): Promise<AppendResult> {
+  if (names.provider === undefined && names.owner === undefined) return store.append(id, messages)
+  checkMessages(messages)
+  const given = taken(messages)
+  await nameSession(store, id, names)
+  return store.append(id, given)
+}
+
 /** Records usage as `recordCall` does, and the names of the session, which is created when its messages are not stored yet. */
 export async function recordCallOf(
   store: RecoveringStore,
@@ -75,13 +110,10 @@ export async function recordCallOf(
   owner: string | undefined,
   usage: ReportedUsage | undefined,
 ): Promise<void> {
-  const { sessionId: id, provider, model } = request
-  const names = { provider, ...(model !== undefined && { model }), ...(owner !== undefined && { owner }) }
   try {
-    if ((await unlessUnknown(store.getSession(id))) === undefined) await store.createSession({ id, ...names })
-    else await noteSession(store, id, names)
+    await nameSession(store, request.sessionId, { provider: request.provider, model: request.model, owner })
   } catch (error) {
-    if (!isUndertextError(error)) throw error
+    process.emitWarning(`The model of a session was not recorded: ${errorName(error)}`)
   }
   await recordCall(store, request, usage)
 }

@@ -48,14 +48,16 @@ class Refusing extends BaseChatModel {
   override async _generate(messages: BaseMessage[], options: unknown): Promise<ChatResult> {
     this.#ask(messages, options)
     return {
-      generations: [{ text: 'Done.', message: new AIMessage({ content: 'Done.', usage_metadata: usage }) }],
+      generations: [
+        { text: 'Done.', message: Object.assign(new AIMessage('Done.'), { usage_metadata: usage }) },
+      ],
     }
   }
 
   override async *_streamResponseChunks(messages: BaseMessage[], options: unknown) {
     this.#ask(messages, options)
     yield new ChatGenerationChunk({ text: 'Do', message: new AIMessageChunk('Do') })
-    const message = new AIMessageChunk({ content: 'ne.', usage_metadata: usage })
+    const message = Object.assign(new AIMessageChunk('ne.'), { usage_metadata: usage })
     yield new ChatGenerationChunk({ text: 'ne.', message })
   }
 }
