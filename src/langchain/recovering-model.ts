@@ -8,12 +8,12 @@ import {
 } from '@langchain/core/messages'
 import type { RunnableConfig } from '@langchain/core/runnables'
 import { concat } from '@langchain/core/utils/stream'
+import { begunIterable, recordCallOf } from '../adapters/recovering.ts'
 import { invalid } from '../core/check.ts'
 import { fromLangChain } from '../formats/langchain/from-langchain.ts'
 import { LANGCHAIN } from '../formats/langchain/types.ts'
 import type { PreparedRequest } from '../request/prepared.ts'
 import { readUsage } from '../request/provider-usage.ts'
-import { begunIterable, recordCallOf } from '../request/recovering.ts'
 import type { UndertextChatMessageHistory } from './chat-message-history.ts'
 import { type HistoryTurns, type Place, turnsOf } from './turns-of.ts'
 

@@ -1,6 +1,6 @@
 import type { BaseMessage } from '@langchain/core/messages'
+import type { RecoveringStore, SessionNames } from '../adapters/recovering.ts'
 import type { ConversionOptions } from '../formats/conversion.ts'
-import type { RecoveringStore, SessionNames } from '../request/recovering.ts'
 
 /** Where the history stands in a prompt: from its first message to before the first one after it. */
 export type Place = { readonly from: number; readonly to: number }

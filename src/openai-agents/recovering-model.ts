@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
+import { begunIterable, recordCallOf, type SessionNames, withMethods } from '../adapters/recovering.ts'
 import type { PreparedRequest } from '../request/prepared.ts'
 import { readUsage } from '../request/provider-usage.ts'
-import { begunIterable, recordCallOf, type SessionNames, withMethods } from '../request/recovering.ts'
 import { fromAgentItems } from './from-items.ts'
 import type { AgentItem } from './item-types.ts'
 import type { SessionStore } from './session-options.ts'

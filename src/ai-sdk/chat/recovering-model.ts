@@ -1,7 +1,7 @@
+import { recordCall, withMethods } from '../../adapters/recovering.ts'
 import { isContextOverflowError } from '../../core/overflow/overflow.ts'
 import type { PrepareRequestOptions } from '../../request/options.ts'
 import type { PreparedRequest } from '../../request/prepared.ts'
-import { recordCall, withMethods } from '../../request/recovering.ts'
 import { toSdkPrompt } from '../prompt.ts'
 import { namesOf } from '../provider-names.ts'
 import { type Answer, usageIn } from '../response.ts'

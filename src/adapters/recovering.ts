@@ -2,11 +2,11 @@ import { checkMessages } from '../core/check-messages.ts'
 import type { NewMessage } from '../core/message.ts'
 import { taken } from '../core/taken.ts'
 import { errorName, isUndertextError } from '../errors.ts'
+import type { PreparedRequest } from '../request/prepared.ts'
+import type { ReportedUsage } from '../request/provider-usage.ts'
 import type { AppendResult } from '../store/log-verbs.ts'
 import { unlessUnknown } from '../store/unless-unknown.ts'
 import type { Store } from '../store.ts'
-import type { PreparedRequest } from './prepared.ts'
-import type { ReportedUsage } from './provider-usage.ts'
 
 /*
  * What models that recover from overflows share, whatever library they belong to: the model is called through
