@@ -32,6 +32,7 @@ export const MESSAGE_KEYS = [
   'originalMessage',
   'OriginalMessage',
   'upstream_error',
+  'external_model_message',
   'exception',
 ]
 /** Keys of objects and lists that lead further. */
