@@ -61,7 +61,12 @@ describe('the window of a profile', () => {
       contextWindow: { value: 2_097_152 },
     })
     // The AI SDK's names: `anthropic.messages` is anthropic, which wants turns and ids of its own form.
-    const sdkNames = ['anthropic.messages', 'google.vertex.chat', 'vertex.anthropic.messages', 'openai.responses']
+    const sdkNames = [
+      'anthropic.messages',
+      'google.vertex.chat',
+      'vertex.anthropic.messages',
+      'openai.responses',
+    ]
     expect(sdkNames.map((name) => resolveModelProfile(name, 'x').provider)).toEqual([
       'anthropic',
       'vertex',
