@@ -57,6 +57,8 @@ export const INNER_KEYS = [
   'failures',
   'choices',
   '$response',
+  'validationException',
+  'modelStreamErrorException',
 ]
 /** What a chat message may say about its own failure; its content is a conversation's. */
 export const KEYS_OF_CHAT_MESSAGES = ['errorMessage', 'error']

@@ -107,7 +107,7 @@ export const LIMITS: readonly Limit[] = [
   },
   { pattern: figure('# (?:tokens? )?(?:maximum )?context (?:length|window|size|limit)'), kind: 'window' },
   { pattern: figure('# token (?:context|window)'), kind: 'window' },
-  { pattern: figure(String.raw`n_ctx\W{1,4}#`), kind: 'window' },
+  { pattern: figure(String.raw`n(?:um)?_ctx\W{1,4}#`), kind: 'window' },
   { pattern: figure(String.raw`max_(?:seq|model)_len\W{1,4}#`), kind: 'window' },
   { pattern: figure('maximum model length (?:of|is|:)? ?\\(?#'), kind: 'window' },
   { pattern: figure('model (?:token limit|maximum|max)(?::| is| of)? ?\\(?#'), kind: 'window' },

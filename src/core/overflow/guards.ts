@@ -48,7 +48,7 @@ export function speaksAgainst(near: string): boolean {
 
 /** Words before a wording that somebody else said it: a message, a tool, a test, or advice about such errors. */
 const MENTIONS =
-  /\b(?:what to do|how to (?:fix|solve|handle|avoid|prevent)|when(?:ever)? (?:you|we|i|users?) (?:see|get)|what (?:is|does)|mention(?:s|ed|ing)?|quot(?:es?|ed|ing)|(?:the|a) phrases?|the words|wrote|writes|asked|asks|asking)\b[^.;{}]{0,80}$/
+  /\b(?:what to do|how to (?:fix|solve|handle|avoid|prevent)|when(?:ever)? (?:you|we|i|users?) (?:see|get)|mention(?:s|ed|ing)?|quot(?:es?|ed|ing)|(?:the|a) phrases?|the words|wrote|writes|asked|asks|asking)\b[^.;{}]{0,80}$/
 
 /** Whether a wording stands in a sentence that tells of it, such as `the file mentions that the prompt is too long`. */
 export function isMentioned(text: string, at: number): boolean {

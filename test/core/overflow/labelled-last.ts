@@ -33,6 +33,9 @@ export const LAST_OVERFLOWS: readonly Overflow[] = [
     128000,
   ],
   ['Request has 9000 tokens but the context window is 8192', null, 9000, 8192],
+  // An event of a stream of Bedrock.
+  [{ validationException: { message: 'Input is too long for requested model.' } }, 'bedrock'],
+  ['input (5000 tokens) exceeds num_ctx (4096)', null, 5000, 4096],
   // What was sent comes first, and is not the limit.
   ['Context window exceeded (9000/8192)', null, 9000, 8192],
   ['context length exceeded: 9000 tokens (limit 8192)', 'mistral', 9000, 8192],
