@@ -75,8 +75,9 @@ export function replaceParts<M extends ChatMessage>(
   return replaced
 }
 
-/** A message whose part shows another text. A flat one has one part, its content. */
+/** A message whose part shows another text. Of a flat one only its content can. */
 function showing<M extends ChatMessage>(message: M, part: number, text: string): M {
+  if (typeof message.content === 'string') return { ...message, content: text }
   const content = withReplacements(message.content, (index) => (index === part ? text : undefined))
   return { ...message, content }
 }
