@@ -79,7 +79,9 @@ async function problemsOf(face: Face, at: number): Promise<string[]> {
     try {
       if (!isWhole && (await isEvenAlready(face, pattern, fixed))) continue
       const problem = await problemOf(face, pattern)
-      if (problem !== undefined) problems.push(problem)
+      if (problem === undefined) continue
+      console.log(`${face.name}: ${problem}`)
+      problems.push(problem)
     } catch (error) {
       // What cannot be accepted is refused, which ends it as well.
       if (!isUndertextError(error)) problems.push(`${pattern.name}: ${String(error)}`)
