@@ -23,7 +23,8 @@ it('cuts what a text ends with without a pattern that takes the square of its le
 })
 
 /** The arguments of a call are about 120,000 at most; a list from outside may be longer. */
-const SPREAD = /\b(?:push|unshift|splice|Math\.max|Math\.min|fromCharCode|fromCodePoint)\([^(){}[\]]*\.\.\.[^\n]*/g
+const SPREAD =
+  /\b(?:push|unshift|splice|Math\.max|Math\.min|fromCharCode|fromCodePoint)\([^(){}[\]]*\.\.\.[^\n]*/g
 /** Lists as long as our own commands, columns or stages are. */
 const SHORT = [
   /^push\(\.\.\.(run|preview)\.stagesUsed\)/,
