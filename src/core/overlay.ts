@@ -41,13 +41,15 @@ export function overlaid(part: Part, text: string): Part {
       return { type: 'text', text: '' }
     case 'image':
     case 'file':
+      return { type: 'text', text }
     case 'tool-call':
       return part
   }
 }
 
-/** Whether a text may be shown in place of a part: any for texts and tool results, nothing at all for the two others. */
+/** Whether a text may be shown in place of a part: any for texts and tool results, some words for images and files, nothing at all for the two others. */
 export function mayShow(part: Part, text: string): boolean {
   if (part.type === 'text' || part.type === 'tool-result') return true
+  if (part.type === 'image' || part.type === 'file') return text !== ''
   return text === '' && (part.type === 'reasoning' || part.type === 'provider')
 }

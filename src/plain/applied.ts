@@ -75,8 +75,9 @@ export function replaceParts<M extends ChatMessage>(
   return replaced
 }
 
-/** A message whose parts show other texts. A flat one has one part, its content. */
+/** A message whose parts show other texts. Of a flat one only its content can. */
 function showing<M extends ChatMessage>(message: M, texts: ReadonlyMap<number, string>): M {
+  if (typeof message.content === 'string') return { ...message, content: [...texts.values()].at(-1)! }
   const content = withReplacements(message.content, (part) => texts.get(part))
   return { ...message, content }
 }

@@ -73,6 +73,16 @@ export type Session = {
   readonly viewEpoch: number
 }
 
+/** The rows of a session, by what they say. */
+export type MessageCounts = {
+  /** Messages of the log that say something, hidden ones included. */
+  readonly messages: number
+  /** Rows of the log that keep something and are sent nowhere: an agent's own bookkeeping. */
+  readonly bookkeeping: number
+  /** Rows of the view that say something, inserted ones included. */
+  readonly visible: number
+}
+
 /** What stats are made of: counters, and whose figures they are. */
 export type SessionFigures = Pick<
   Session,
@@ -501,6 +511,8 @@ export interface Storage {
   session(id: string): Awaitable<Session | undefined>
   /** The figures of a session alone; `undefined` for an unknown one. */
   figures(id: string): Awaitable<SessionFigures | undefined>
+  /** Throws `SESSION_NOT_FOUND`. */
+  countMessages(id: string): Awaitable<MessageCounts>
   /** Newest first. */
   listSessions(query: SessionQuery): Awaitable<Session[]>
   /** The id of the session with the newest message among the archived ones or the others. A time that is later than the last change counts as that, and one without messages comes last. */

@@ -54,6 +54,7 @@ import type {
   Compaction,
   Histories,
   KnownMessage,
+  MessageCounts,
   NamedLimit,
   Previewing,
   RecordedUsage,
@@ -274,6 +275,15 @@ export class ModelStorage implements Storage {
             )),
       )
       .slice(0, limit)
+  }
+
+  countMessages(id: string): MessageCounts {
+    const { log } = this.#require(id)
+    const said = log.rows.filter(({ role, content }) => role !== 'tool' || content.length > 0)
+    const messages = said.filter(({ position }) => position !== undefined).length
+    const all = log.rows.filter(({ position }) => position !== undefined).length
+    const visible = said.filter((row) => isVisible(tagsOf(log, row))).length
+    return { messages, bookkeeping: all - messages, visible }
   }
 
   newestSession(archived: boolean): string | undefined {

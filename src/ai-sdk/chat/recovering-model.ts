@@ -1,3 +1,4 @@
+import { recordCall, withMethods } from '../../adapters/recovering.ts'
 import { isContextOverflowError } from '../../core/overflow/overflow.ts'
 import type { PrepareRequestOptions } from '../../request/options.ts'
 import type { PreparedRequest } from '../../request/prepared.ts'
@@ -48,14 +49,7 @@ export function recoveringModel<M extends SdkModel>(model: M, turn: RecoveringTu
     })
     return { ...result, stream }
   }
-  return new Proxy(model, {
-    get: (target, key) => {
-      if (key === 'doGenerate') return doGenerate
-      if (key === 'doStream') return doStream
-      const value: unknown = Reflect.get(target, key, target)
-      return typeof value === 'function' ? value.bind(target) : value
-    },
-  })
+  return withMethods(model, { doGenerate, doStream })
 }
 
 /** Sends a call as it came; when it overflows, with the shorter history in place of the messages the turn handed out. */
@@ -82,30 +76,13 @@ async function ask<R>(
   )
 }
 
-/** The answer was given and paid for: a report that cannot be recorded is told as a warning of the process. */
-async function recordUsage(
+function recordUsage(
   model: SdkModel,
-  { store, chatId }: RecoveringTurn,
-  { provider, model: name, position, viewEpoch, system, pendingTokens }: PreparedRequest,
+  { store }: RecoveringTurn,
+  request: PreparedRequest,
   { tools }: SdkParams,
   answer: Pick<SdkAnswer, 'usage' | 'providerMetadata'>,
 ): Promise<void> {
   const usage = usageIn(answer as Answer, namesOf(model).provider)
-  if (usage === undefined) return
-  try {
-    await store.recordUsage(chatId, {
-      ...usage,
-      provider,
-      ...(name !== undefined && { model: name }),
-      position,
-      viewEpoch,
-      pendingTokens,
-      ...(system !== undefined && { systemPrompt: system }),
-      ...(tools !== undefined && { toolDefinitions: [...tools] }),
-    })
-  } catch (error) {
-    process.emitWarning(
-      `The usage of a chat was not recorded: ${error instanceof Error ? error.name : 'error'}`,
-    )
-  }
+  return recordCall(store, { ...request, ...(tools !== undefined && { tools }) }, usage)
 }

@@ -74,14 +74,33 @@ export function paragraph(text: string, sink: Sink, indent = ''): string[] {
 
 /** The beginning of a text that takes no more than `width` columns, `…` where something is left out. */
 export function clipped(text: string, width: number): string {
+  return widthOf(text) <= width
+    ? text
+    : `${fitting(segmentsOf(text), width - 1)
+        .join('')
+        .trimEnd()}…`
+}
+
+/** The beginning and the end of a text, `…` for what is left out between them. */
+export function clippedInside(text: string, width: number): string {
   if (widthOf(text) <= width) return text
-  let taken = ''
-  let columns = 1
-  for (const piece of piecesOf(text))
-    for (const { segment } of SEGMENTER.segment(piece)) {
-      columns += widthOf(segment)
-      if (columns > width) return `${taken.trimEnd()}…`
-      taken += segment
-    }
-  return `${taken.trimEnd()}…`
+  const head = clipped(text, Math.ceil(width / 2))
+  const end = fitting([...segmentsOf(text)].reverse(), width - widthOf(head))
+  return head + end.reverse().join('')
+}
+
+function* segmentsOf(text: string): Generator<string> {
+  for (const piece of piecesOf(text)) for (const { segment } of SEGMENTER.segment(piece)) yield segment
+}
+
+/** As many of the segments, from the first one on, as fit into so many columns. */
+function fitting(segments: Iterable<string>, width: number): string[] {
+  const taken: string[] = []
+  let columns = 0
+  for (const segment of segments) {
+    columns += widthOf(segment)
+    if (columns > width) break
+    taken.push(segment)
+  }
+  return taken
 }

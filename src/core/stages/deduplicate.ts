@@ -19,7 +19,7 @@ import type { Sizes } from '../tokens.ts'
 import { isReadTool, isWriteTool, PATH_ARGUMENTS } from '../tool-names.ts'
 import { beginsAsError } from '../tool-output/error-text.ts'
 import type { LineRange, ResultEntry, View, ViewRow } from '../view.ts'
-import { attachedAgain, attachmentRows } from './attached-again.ts'
+import { attachedAgain, attachmentRows, mediaAgain } from './attached-again.ts'
 import type { PlanningStage, StageContext } from './stage.ts'
 
 /** Share of the re-read files' size that must be saved. Source: seed 003. */
@@ -129,13 +129,15 @@ export const deduplicate: PlanningStage<Plan | undefined> = {
       }
     }
 
-    const attached = attachedAgain(view, context.contentOf)
-    candidateUnits += attached.candidateUnits
-    savedUnits += attached.savedUnits
-    for (const path of attached.paths) files.add(`${path}\n`)
-    for (const { replacement, to } of attached.pointing) {
-      replace.push(replacement)
-      for (const { row, part } of to) survivors.add(row, part, replacement.row.key)
+    for (const again of [attachedAgain, mediaAgain]) {
+      const attached = again(view, context.contentOf)
+      candidateUnits += attached.candidateUnits
+      savedUnits += attached.savedUnits
+      for (const path of attached.paths) files.add(`${path}\n`)
+      for (const { replacement, to } of attached.pointing) {
+        replace.push(replacement)
+        for (const { row, part } of to) survivors.add(row, part, replacement.row.key)
+      }
     }
 
     if (replace.length === 0 || savedUnits < settings.deduplicateMinimumSavings * candidateUnits)

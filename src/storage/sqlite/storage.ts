@@ -40,6 +40,7 @@ import { restoreRows } from './restore-rows.ts'
 import { rewind, rewound } from './rewind.ts'
 import {
   archiveSession,
+  countMessages,
   createSession,
   listSessions,
   newestSession,
@@ -67,6 +68,7 @@ export function sqliteStorage(connection: Connection, estimators: Estimators) {
     createSession: (id, fields, estimator) => createSession(connection, id, fields, estimator),
     session: (id) => connection.readOne('getSession', () => readSession(connection, id)),
     figures: (id) => connection.readOne('getContextStats', () => readFigures(connection, id)),
+    countMessages: (id) => countMessages(connection, id),
     listSessions: (query) => listSessions(connection, query),
     newestSession: (archived) => newestSession(connection, archived),
     updateSession: (id, fields) => updateSession(connection, id, fields),
