@@ -1,5 +1,18 @@
 import { type Part, partsOf, withOutputText } from './message.ts'
 
+/** The texts that a plan shows in place of parts, by row and part. */
+export function textsByRow<R extends { readonly key: number }>(
+  replacements: readonly { readonly row: R; readonly part: number; readonly text: string }[],
+): Iterable<readonly [row: R, texts: ReadonlyMap<number, string>]> {
+  const rows = new Map<number, readonly [R, Map<number, string>]>()
+  for (const { row, part, text } of replacements) {
+    const found = rows.get(row.key) ?? [row, new Map<number, string>()]
+    rows.set(row.key, found)
+    found[1].set(part, text)
+  }
+  return rows.values()
+}
+
 /** A content with other texts laid over some of its parts. A part no text may lie over stays. */
 export function withReplacements(
   content: string | readonly Part[],

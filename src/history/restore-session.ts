@@ -209,7 +209,8 @@ class Restore {
     const { audit, compactions } = restoring.head
     const numbers: number[] = []
     for (let at = 0; at < audit.length; at += MOST_TOGETHER) {
-      numbers.push(...(await histories.writeAudit(restoring, audit.slice(at, at + MOST_TOGETHER))))
+      for (const no of await histories.writeAudit(restoring, audit.slice(at, at + MOST_TOGETHER)))
+        numbers.push(no)
       await othersFirst()
     }
     for (let at = 0; at < compactions.length; at += MOST_TOGETHER) {

@@ -1,5 +1,6 @@
 import { headOf, tailOf } from '../core/characters.ts'
 import type { Json } from '../core/json.ts'
+import { listIn } from '../core/lists.ts'
 import { isFailed, type Message, partsOf, type ToolResultOutput } from '../core/message.ts'
 import {
   type Effect,
@@ -39,9 +40,7 @@ export function callsOf(messages: readonly Message[], names: ToolNames = {}): Ca
         const paths = effect === 'other' ? [] : filesIn(part.input)
         const call: Call = { id: part.toolCallId, name: part.toolName, input: part.input, effect, paths, at }
         calls.push(call)
-        const waiting = open.get(call.id)
-        if (waiting === undefined) open.set(call.id, [call])
-        else waiting.push(call)
+        listIn(open, call.id).push(call)
       } else if (part.type === 'tool-result') {
         const call = open.get(part.toolCallId)?.pop()
         if (call !== undefined) call.result = { output: part.output, failed: isFailed(part.output), at }

@@ -1054,6 +1054,7 @@ export class ModelStorage implements Storage {
     const readings = this.readings(id, provider, model)
     const before = this.#counted(stored)
     const taken: LogCompaction[] = []
+    const turnedWith: LogCompaction[] = []
     const blocked: string[] = []
     let after = before
     let refused: UndoWhileOutcome['refused']
@@ -1063,9 +1064,13 @@ export class ModelStorage implements Storage {
     for (const { id: compactionId, kind } of passes(before, readings) ? standing : []) {
       if (!kinds.includes(kind)) continue
       const compaction = stored.log.compactions.find((one) => one.id === compactionId)!
+      if (compaction.status !== 'active') continue
+      let turned: readonly LogCompaction[]
       const undone = { ...stored, session: { ...stored.session, viewEpoch: stored.session.viewEpoch + 1 } }
       try {
-        undone.log = undoIn(id, stored.log, [compaction], false, undefined).log
+        const step = undoIn(id, stored.log, [compaction], false, undefined)
+        undone.log = step.log
+        turned = step.turnedWith
         this.#refuseMoved(id, undone.log, [compaction])
       } catch {
         blocked.push(compactionId)
@@ -1079,9 +1084,10 @@ export class ModelStorage implements Storage {
       stored.log = undone.log
       stored.session = undone.session
       taken.push(compaction)
+      turnedWith.push(...turned)
       after = figures
     }
-    return { ...outcome(taken), readings, before, after, refused, blocked }
+    return { ...outcome(taken, turnedWith), readings, before, after, refused, blocked }
   }
 
   redo(id: string, target: string, { cascade }: UndoRequest): ReturnType<Storage['redo']> {

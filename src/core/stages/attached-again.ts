@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { type FileBlock, fileBlocks } from '../files/file-blocks.ts'
 import { normalizePath } from '../line-range.ts'
+import { listIn } from '../lists.ts'
 import type { FilePart, ImagePart } from '../message.ts'
 import { type PlannedReplacement, savedBy } from '../plan.ts'
 import { measurePart, NO_SIZES, type Sizes } from '../tokens.ts'
@@ -133,11 +134,12 @@ export function attachedAgain(view: View, contentOf: StageContext['contentOf']):
   let savedUnits = 0
   for (const place of placesWithFiles(view, contentOf)) {
     const copies = copiesIn(view, place)
-    for (const copy of copies) add(groups, normalizePath(copy.block.path), copy)
+    for (const copy of copies) listIn(groups, normalizePath(copy.block.path)).push(copy)
     const found = canPoint(view, place) ? supersededIn(view, copies, survivors) : []
     const replacement = found.length === 0 ? undefined : pointed(view, place, found)
     if (replacement === undefined) {
-      for (const copy of copies) if (copy.block.isWhole) add(survivors, normalizePath(copy.block.path), copy)
+      for (const copy of copies)
+        if (copy.block.isWhole) listIn(survivors, normalizePath(copy.block.path)).push(copy)
       continue
     }
     for (const { copy } of found) paths.add(normalizePath(copy.block.path))
@@ -203,10 +205,4 @@ function pointed(
   const [before, after] = [estimator.measureText(text), estimator.measureText(shown)]
   if (after >= before) return undefined
   return { row, part, text: shown, saved: savedBy({ ...NO_SIZES, text: before }, 'text', after) }
-}
-
-function add<T>(lists: Map<string, T[]>, key: string, item: T): void {
-  const list = lists.get(key)
-  if (list === undefined) lists.set(key, [item])
-  else list.push(item)
 }
