@@ -44,7 +44,7 @@ export async function extendSession(
   await own(host, session, known, options)
   const { outcomes } = writing.compactions
   const isChanged = writing.messages > 0 || outcomes.some(({ status }) => status === 'applied')
-  if (isChanged) await learn(host, sessionId, writing, options)
+  if (isChanged) await learn(host, session, writing, options)
   return {
     sessionId,
     status: isChanged ? 'extended' : 'unchanged',
@@ -71,16 +71,21 @@ async function own(
     await storage.updateSession(id, { owner: asked.owner })
 }
 
-/** Titles and models are often known only when a conversation has gone on for a while. */
+/**
+ * Titles and models are often known only when a conversation has gone on for a while. The session's last change is its newest message, as
+ * it is after a first import, not the moment of this one.
+ */
 async function learn(
   { storage }: ImportHost,
-  sessionId: string,
-  { fields }: Writing,
+  { id, updatedAt: before }: Session,
+  { fields, saidAt }: Writing,
   { source }: CheckedImport,
 ): Promise<void> {
-  const session = await storage.session(sessionId)
+  const session = await storage.session(id)
   const fresh = session && fields.newTo(session, source)
-  if (fresh !== undefined) await storage.updateSession(sessionId, fresh)
+  const updatedAt = saidAt === undefined ? undefined : Math.max(before, saidAt)
+  if (fresh !== undefined || updatedAt !== undefined)
+    await storage.updateSession(id, { ...fresh, ...(updatedAt !== undefined && { updatedAt }) })
 }
 
 /**

@@ -533,8 +533,8 @@ export interface Storage {
   stagedSessions(): Awaitable<Staged[]>
   /** The newest message for each idempotency key, hidden or not; `undefined` for an unknown key and a message without one. Throws `SESSION_NOT_FOUND`. */
   knownMessages(id: string, messages: readonly NewMessage[]): Awaitable<(KnownMessage | undefined)[]>
-  /** Fields that are `undefined` stay, `null` clears. Throws `SESSION_NOT_FOUND`. */
-  updateSession(id: string, fields: SessionFields): Awaitable<Session>
+  /** Fields that are `undefined` stay, `null` clears. `updatedAt`: when it was changed last, default now. Throws `SESSION_NOT_FOUND`. */
+  updateSession(id: string, fields: SessionFields & { readonly updatedAt?: number }): Awaitable<Session>
   archiveSession(id: string, archived: boolean): Awaitable<Session>
   /** Removes a session for good, from the files too, leaving a receipt. Throws `SESSION_NOT_FOUND`. */
   purgeSession(id: string, request: PurgeRequest): Awaitable<Purged>

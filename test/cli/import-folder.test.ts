@@ -367,6 +367,8 @@ describe('the projects of Claude Code', () => {
     const { out } = await run('projects')
     expect(out).toContain(`1 message stored as ${SESSION}, 1 there already`)
     expect(out).not.toContain('bad place')
+    // The session was changed when its newest message was said, not when it was imported.
+    expect((await listed()).sessions).toMatchObject([{ id: SESSION, updatedAt: Date.UTC(2025, 4, 1, 10, 2) }])
   })
 
   it('are told by their messages and by those a model is sent, without lines of bookkeeping', async () => {

@@ -254,7 +254,11 @@ export function newestSession(connection: Connection, archived: boolean): string
   })
 }
 
-export function updateSession(connection: Connection, id: string, fields: SessionFields): StoredSession {
+export function updateSession(
+  connection: Connection,
+  id: string,
+  fields: SessionFields & { readonly updatedAt?: number },
+): StoredSession {
   return connection.write('updateSession', () => {
     updateFields(connection, requireSession(connection, id), fields)
     return requireSession(connection, id)
@@ -262,7 +266,11 @@ export function updateSession(connection: Connection, id: string, fields: Sessio
 }
 
 /** Writes what is given of a session's fields, within the caller's transaction. */
-export function updateFields(connection: Connection, before: StoredSession, fields: SessionFields): void {
+export function updateFields(
+  connection: Connection,
+  before: StoredSession,
+  fields: SessionFields & { readonly updatedAt?: number },
+): void {
   const pick = <T>(change: T | null | undefined, current: T | undefined): T | null =>
     change === undefined ? (current ?? null) : change
   const provider = pick(fields.provider, before.provider)
@@ -277,7 +285,7 @@ export function updateFields(connection: Connection, before: StoredSession, fiel
     model,
     encodeJson(pick(fields.config, before.config)),
     encodeJson(pick(fields.metadata, before.metadata)),
-    Date.now(),
+    fields.updatedAt ?? Date.now(),
     moved ? 1 : 0,
     before.no,
   )
