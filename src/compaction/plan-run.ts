@@ -14,6 +14,7 @@ import type {
   SummarizingStage,
 } from '../core/stages/stage.ts'
 import { bareCondensePlan } from '../core/stages/summarize.ts'
+import type { ViewRow } from '../core/view.ts'
 import { errorName, isUndertextError, standingFor, UndertextError } from '../errors.ts'
 import type { CommitStep, Snapshot } from '../storage/storage.ts'
 import type { CheckedConfig, RunSettings } from './config.ts'
@@ -31,7 +32,8 @@ import {
 import { type SummaryMode, SummaryPlanner } from './plan-summaries.ts'
 import type { PlannedRun } from './planned-run.ts'
 import { type ContentReader, RunDraft } from './run-draft.ts'
-import { givenSummary } from './write-summary.ts'
+import { SummaryMaterial } from './summary-material.ts'
+import { givenSummary, type WrittenSummary } from './write-summary.ts'
 
 /**
  * Plans a run over a snapshot: the stages in order, each on what the one before left, until the target is met.
@@ -101,8 +103,14 @@ class RunPlanner {
       if (await this.#summaries.condense(task)) this.#draft.used('summarize')
       return
     }
-    const written = givenSummary(summary, await this.#draft.sourcesOf(rows))
+    const written = await this.#given(summary, rows)
     if (this.#summaries.accept(task, written, 'given')) this.#draft.used('summarize')
+  }
+
+  async #given(text: string, rows: readonly ViewRow[]): Promise<WrittenSummary> {
+    const material = new SummaryMaterial(undefined)
+    await this.#draft.readSources(rows, (source) => material.add(source))
+    return givenSummary(text, material)
   }
 
   async #runPlanning(stage: PlanningStage | SlowPlanningStage, budget: number): Promise<void> {
@@ -196,7 +204,7 @@ class RunPlanner {
     const tokens = this.#draft.view.tokensOfRows(plan.hide)
     const task = { rows: plan.hide, tokens, maxTokens: tokens }
     const { text, metadata } = plan.insert!
-    const written = givenSummary(text, await this.#draft.sourcesOf(plan.hide))
+    const written = await this.#given(text, plan.hide)
     const whole = { ...written, metadata: { ...metadata, ...written.metadata } }
     if (this.#summaries.accept(task, whole, stage.name, plan)) this.#draft.used(stage.name)
   }

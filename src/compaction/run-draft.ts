@@ -13,6 +13,9 @@ import type { SummarySource } from './summary-chunks.ts'
 /** What planning reads of a storage, besides the snapshot. */
 export type ContentReader = Pick<Storage, 'contents' | 'metadata' | 'shownTexts'>
 
+/** Rows whose contents are read at once. */
+const SOURCES_AT_ONCE = 500
+
 /** A run while it is planned: the view as the steps so far leave it, and what came of each. */
 export class RunDraft {
   readonly settings: RunSettings
@@ -118,26 +121,46 @@ export class RunDraft {
 
   /** The rows as the view shows them, steps planned before included, and as they are stored. */
   async sourcesOf(rows: readonly ViewRow[]): Promise<SummarySource[]> {
+    const sources: SummarySource[] = []
+    await this.readSources(rows, (source) => sources.push(source))
+    return sources
+  }
+
+  /** The same one after another, read in pages: a caller that keeps none of them needs no more memory for more rows. */
+  async readSources(rows: readonly ViewRow[], use: (source: SummarySource) => unknown): Promise<void> {
+    const planned = new Map<string, string>()
+    for (const { plan } of this.#steps) {
+      for (const { row, part, text } of plan.replace) planned.set(`${row.key}:${part}`, text)
+    }
+    for (let from = 0; from < rows.length; from += SOURCES_AT_ONCE) {
+      this.throwIfAborted()
+      for (const source of await this.#pageOf(rows.slice(from, from + SOURCES_AT_ONCE), planned)) use(source)
+    }
+  }
+
+  async #pageOf(
+    rows: readonly ViewRow[],
+    planned: ReadonlyMap<string, string>,
+  ): Promise<readonly SummarySource[]> {
     const stored = rows.filter(({ key }) => key > 0)
     const [contents, metadata, shownTexts] = await Promise.all([
       this.#storage.contents(stored.map(({ key }) => key)),
       this.#storage.metadata(stored.filter(({ kind }) => kind === 'summary').map(({ key }) => key)),
       this.#storage.shownTexts(rows.filter(({ shown }) => shown.length > 0).map(({ key }) => key)),
     ])
-    const planned = new Map<string, string>()
-    for (const { plan } of this.#steps) {
-      for (const { row, part, text } of plan.replace) planned.set(`${row.key}:${part}`, text)
-    }
     return rows.map((row) => {
-      const original = contents.get(row.key) ?? this.#plannedContent(row.key) ?? []
-      const shown = original.map((part, index) => {
+      const content = contents.get(row.key) ?? this.#plannedContent(row.key) ?? []
+      const original = { role: row.role, content }
+      let isReplaced = false
+      const shown = content.map((part, index) => {
         const text = planned.get(`${row.key}:${index}`) ?? shownTexts.get(row.key)?.get(index)
+        isReplaced ||= text !== undefined
         return text === undefined ? part : overlaid(part, text)
       })
       return {
         kind: row.kind,
-        shown: { role: row.role, content: shown },
-        original: { role: row.role, content: original },
+        shown: isReplaced ? { role: row.role, content: shown } : original,
+        original,
         metadata: metadata.get(row.key) ?? this.#plannedInsert(row.key)?.metadata,
       }
     })

@@ -1,6 +1,6 @@
-import { headOf } from '../../core/characters.ts'
+import { detached, headOf } from '../../core/characters.ts'
 import { type Message, partsOf, type RowKind } from '../../core/message.ts'
-import { type Call, callsOf, outputHead, outputTail, targetOf } from '../calls.ts'
+import { type Call, CallReader, outputHead, outputTail, targetOf } from '../calls.ts'
 import { cleanLine, ends, oneLine, shorten, shortenPath } from '../text.ts'
 import { tellingLine } from './error-lines.ts'
 import { ownWords } from './own-words.ts'
@@ -36,29 +36,47 @@ export type Conversation = {
 const USER_ENDS = [6_000, 2_000] as const
 const ASSISTANT_ENDS = [2_500, 1_500] as const
 
-/** Reads a conversation for extraction. Markers of truncations say nothing and are passed over. */
-export function readConversation(messages: readonly (Message & { readonly kind?: RowKind })[]): Conversation {
-  const said: Said[] = []
-  const summaries: string[] = []
-  for (const [at, message] of messages.entries()) {
-    if (message.kind === 'marker' || message.role === 'system' || message.role === 'tool') continue
+/** Reads a conversation for extraction, one message after another. Markers of truncations say nothing and are passed over. */
+export class ConversationReader {
+  readonly #said: Said[] = []
+  readonly #summaries: string[] = []
+  readonly #callReader = new CallReader()
+  readonly #calls: Call[] = []
+  #at = 0
+
+  add(message: Message & { readonly kind?: RowKind }): void {
+    const at = this.#at++
+    for (const call of this.#callReader.add(message).made) this.#calls.push(call)
+    if (message.kind === 'marker' || message.role === 'system' || message.role === 'tool') return
     const text = textOf(message)
-    if (text.trim() === '') continue
-    if (message.kind === 'summary') summaries.push(text)
+    if (text.trim() === '') return
+    if (message.kind === 'summary') this.#summaries.push(text)
     else if (message.role === 'assistant') {
-      const shown = ends(text, ...ASSISTANT_ENDS)
-      said.push({ by: 'assistant', text: shown, at, own: shown })
+      const shown = endsOf(text, ASSISTANT_ENDS)
+      this.#said.push({ by: 'assistant', text: shown, at, own: shown })
     } else {
       const written = withoutInserts(text)
-      const shown = ends(written, ...USER_ENDS)
+      const shown = endsOf(written, USER_ENDS)
+      if (shown.trim() === '') return
       // Of the whole: a block that is cut off would be open at one end.
-      if (shown.trim() !== '')
-        said.push({ by: 'user', text: shown, at, own: ends(ownWords(written), ...USER_ENDS) })
+      const own = ownWords(written)
+      this.#said.push({ by: 'user', text: shown, at, own: own === written ? shown : endsOf(own, USER_ENDS) })
     }
   }
-  const calls = callsOf(messages)
-  const replies = said.filter(({ by }) => by === 'assistant')
-  return { said, replies, calls, summaries, exchanges: exchangesOf(said, calls) }
+
+  /** What was read. Call it after the last message. */
+  conversation(): Conversation {
+    const said = this.#said
+    const calls = this.#calls
+    const replies = said.filter(({ by }) => by === 'assistant')
+    return { said, replies, calls, summaries: this.#summaries, exchanges: exchangesOf(said, calls) }
+  }
+}
+
+/** The ends of a long text, without the text between them in memory. */
+function endsOf(text: string, [first, last]: readonly [number, number]): string {
+  const shown = ends(text, first, last)
+  return shown.length < text.length ? detached(shown) : shown
 }
 
 function textOf(message: Message): string {
