@@ -32,6 +32,9 @@ export type Call = {
   result?: { readonly output: ToolResultOutput; readonly failed: boolean; readonly at: number }
 }
 
+/** An output with nothing in it. */
+export const NO_OUTPUT: ToolResultOutput = { type: 'text', value: '' }
+
 /**
  * Reads the calls of a conversation, one message after another. A result belongs to the nearest earlier call with its
  * id that has none yet, because ids repeat; a result without such a call is passed over.

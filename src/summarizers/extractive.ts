@@ -1,6 +1,7 @@
 import { type Message, partsOf, type ToolResultOutput } from '../core/message.ts'
 import { unitsWithin } from './budget.ts'
-import { type Conversation, ConversationReader } from './extractive/conversation.ts'
+import type { Conversation } from './extractive/conversation.ts'
+import { ConversationReader } from './extractive/conversation-reader.ts'
 import { type Bullet, fitSections, type Section } from './extractive/fit.ts'
 import { EARLIER, type Previous, readPrevious } from './extractive/previous.ts'
 import { bulletsByTopic } from './extractive/sections.ts'
