@@ -1,7 +1,7 @@
 import { v7 as uuidv7 } from 'uuid'
 import type { JsonObject } from '../core/json.ts'
 import { checkLaws } from '../core/laws.ts'
-import { type Message, type Part, partsOf } from '../core/message.ts'
+import { type Part, partsOf } from '../core/message.ts'
 import { COMPACTION_STAGES, type Plan } from '../core/plan.ts'
 import { cut } from '../core/stages/cut.ts'
 import type {
@@ -133,18 +133,24 @@ class RunPlanner {
     const named = (await this.#own(stage, () => stage.reads?.(this.#draft.view, bare))) ?? []
     this.#refuse(stage, readsProblem(named))
     const needed = named.map((row) => rowOf(this.#draft.view, row))
-    const sources = needed.length === 0 ? [] : await this.#draft.sourcesOf(needed)
-    const byKey = new Map(needed.map(({ key }, at) => [key, sources[at]!] as const))
+    const originals = new Map<number, readonly Part[]>()
+    const shown = new Map<number, readonly Part[]>()
+    const metadata = new Map<number, JsonObject>()
+    await this.#draft.readSources(needed, (source, { key }) => {
+      originals.set(key, partsOf(source.original))
+      if (source.shown !== source.original) shown.set(key, partsOf(source.shown))
+      if (source.metadata !== undefined) metadata.set(key, source.metadata)
+    })
     return {
       ...bare,
       contentOf: ({ key }) => {
         // The commonest mistake in a stage of one's own, and a silent one: the row would just be empty.
         if (stage.reads === undefined)
           throw this.#stageFailed(stage, 'contentOf needs the rows named by reads')
-        return partsIn(byKey.get(key)?.original)
+        return originals.get(key) ?? []
       },
-      shownOf: ({ key }) => partsIn(byKey.get(key)?.shown),
-      metadataOf: ({ key }) => byKey.get(key)?.metadata,
+      shownOf: ({ key }) => shown.get(key) ?? originals.get(key) ?? [],
+      metadataOf: ({ key }) => metadata.get(key),
     }
   }
 
@@ -224,10 +230,6 @@ class RunPlanner {
       else return
     }
   }
-}
-
-function partsIn(message: Message | undefined): readonly Part[] {
-  return message === undefined ? [] : partsOf(message)
 }
 
 /** For the audit: which stage planned it, where the kind alone does not say. */

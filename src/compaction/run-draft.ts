@@ -1,7 +1,13 @@
 import { checkLaws } from '../core/laws.ts'
 import { type Part, partsOf } from '../core/message.ts'
 import { overlaid } from '../core/overlay.ts'
-import { applyPlan, type CompactionStage, type Plan, type PlannedInsert } from '../core/plan.ts'
+import {
+  applyPlan,
+  type CompactionStage,
+  type Plan,
+  type PlannedInsert,
+  type PlannedReplacement,
+} from '../core/plan.ts'
 import type { SummaryTask } from '../core/stages/stage.ts'
 import type { View, ViewRow } from '../core/view.ts'
 import { UndertextError } from '../errors.ts'
@@ -127,20 +133,28 @@ export class RunDraft {
   }
 
   /** The same one after another, read in pages: a caller that keeps none of them needs no more memory for more rows. */
-  async readSources(rows: readonly ViewRow[], use: (source: SummarySource) => unknown): Promise<void> {
-    const planned = new Map<string, string>()
+  async readSources(
+    rows: readonly ViewRow[],
+    use: (source: SummarySource, row: ViewRow) => unknown,
+  ): Promise<void> {
+    const planned = new Map<number, PlannedReplacement[]>()
     for (const { plan } of this.#steps) {
-      for (const { row, part, text } of plan.replace) planned.set(`${row.key}:${part}`, text)
+      for (const replacement of plan.replace) {
+        const earlier = planned.get(replacement.row.key)
+        if (earlier === undefined) planned.set(replacement.row.key, [replacement])
+        else earlier.push(replacement)
+      }
     }
     for (let from = 0; from < rows.length; from += SOURCES_AT_ONCE) {
       this.throwIfAborted()
-      for (const source of await this.#pageOf(rows.slice(from, from + SOURCES_AT_ONCE), planned)) use(source)
+      const page = rows.slice(from, from + SOURCES_AT_ONCE)
+      for (const [i, source] of (await this.#pageOf(page, planned)).entries()) use(source, page[i]!)
     }
   }
 
   async #pageOf(
     rows: readonly ViewRow[],
-    planned: ReadonlyMap<string, string>,
+    planned: ReadonlyMap<number, readonly PlannedReplacement[]>,
   ): Promise<readonly SummarySource[]> {
     const stored = rows.filter(({ key }) => key > 0)
     const [contents, metadata, shownTexts] = await Promise.all([
@@ -151,15 +165,15 @@ export class RunDraft {
     return rows.map((row) => {
       const content = contents.get(row.key) ?? this.#plannedContent(row.key) ?? []
       const original = { role: row.role, content }
-      let isReplaced = false
-      const shown = content.map((part, index) => {
-        const text = planned.get(`${row.key}:${index}`) ?? shownTexts.get(row.key)?.get(index)
-        isReplaced ||= text !== undefined
+      const texts = new Map(shownTexts.get(row.key))
+      for (const { part, text } of planned.get(row.key) ?? []) texts.set(part, text)
+      const show = (part: Part, index: number): Part => {
+        const text = texts.get(index)
         return text === undefined ? part : overlaid(part, text)
-      })
+      }
       return {
         kind: row.kind,
-        shown: isReplaced ? { role: row.role, content: shown } : original,
+        shown: texts.size === 0 ? original : { role: row.role, content: content.map(show) },
         original,
         metadata: metadata.get(row.key) ?? this.#plannedInsert(row.key)?.metadata,
       }

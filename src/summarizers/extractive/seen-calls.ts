@@ -27,6 +27,8 @@ export class SeenCalls {
   readonly all: SeenCall[] = []
   /** Calls that have their input and output. */
   #whole: Call[] = []
+  /** Of those that were looked at, whether something went wrong. */
+  readonly #isProblem = new WeakMap<Call, boolean>()
 
   add(call: Call): void {
     this.all.push(call)
@@ -42,9 +44,18 @@ export class SeenCalls {
     for (const call of this.#whole.reverse()) {
       if (call.number >= oldest || call.result === undefined || reached.has(call)) whole.push(call)
       else this.all[call.number] = shrunk(call, call.result, failures < MAX_FAILURES)
-      if (call.result?.failed === true) failures += 1
+      if (failures < MAX_FAILURES && this.#failed(call)) failures += 1
     }
     this.#whole = whole.reverse()
+  }
+
+  #failed(call: Call): boolean {
+    if (call.result === undefined) return false
+    const known = this.#isProblem.get(call)
+    if (known !== undefined) return known
+    const isProblem = errorLine(call) !== undefined
+    this.#isProblem.set(call, isProblem)
+    return isProblem
   }
 }
 
