@@ -28,7 +28,7 @@ const LATE = long
       'test/{storage/late,states,bad-input}.test.ts',
       ...suitesIn('test/{background,compaction,history,import,random,request,store,turn}'),
     ]
-  : ['test/storage/late.test.ts']
+  : ['test/storage/late.test.ts', 'test/background/ends.test.ts']
 /** What they leave out: tests that step a clock while the storage must return, and one of the driver's own errors. */
 const NEVER_LATE = ['test/background/rows.test.ts', 'test/store/opening.test.ts', ...PAGES]
 

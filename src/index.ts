@@ -452,6 +452,7 @@ export type {
   JobState,
   LearnedLimit,
   LimitKind,
+  MessageCounts,
   ModelUsage,
   NamedLimit,
   Purged,

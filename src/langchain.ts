@@ -12,3 +12,4 @@ export {
   type UndertextChatMessageHistoryOptions,
 } from './langchain/chat-message-history.ts'
 export { toLangChain } from './langchain/instances.ts'
+export { recoveringModel } from './langchain/recovering-model.ts'

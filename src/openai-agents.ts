@@ -13,6 +13,7 @@ export type {
   AgentReasoningItem,
   AgentToolItem,
 } from './openai-agents/item-types.ts'
+export type { AgentModel, AgentModelProvider } from './openai-agents/recovering-model.ts'
 export { UndertextSession } from './openai-agents/session.ts'
 export type { SessionStore, UndertextSessionOptions } from './openai-agents/session-options.ts'
 export type { HistoryMutation } from './openai-agents/session-rewrites.ts'

@@ -33,7 +33,7 @@ export type UsageWarning = {
 }
 
 const FAR_BELOW =
-  'The provider reported less than half of what the request must hold. A server may have cut the prompt without an error (Ollama: raise num_ctx, and set contextWindows to it), or the report leaves out what came from a cache (pass cacheReadTokens).'
+  'The provider reported less than half of what the request is estimated to hold. A server may have cut the prompt without an error (Ollama: raise num_ctx, and set contextWindows to it), the report leaves out what came from a cache (pass cacheReadTokens), or images take much less than they were estimated at.'
 
 /** The warning about a report, where there is one. */
 function warningOf(

@@ -33,12 +33,16 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'anthropic.ts': ['formats'],
   'google.ts': ['formats'],
   'langchain.ts': ['formats', 'langchain'],
-  langchain: ['core', 'formats', 'store', 'store.ts', 'store-options.ts'],
+  // What the entries of several libraries share.
+  adapters: ['core', 'request', 'store', 'store.ts'],
+  langchain: ['core', 'adapters', 'formats', 'request', 'store', 'store.ts', 'store-options.ts'],
   'openai-agents.ts': ['formats', 'openai-agents'],
   'openai-agents': [
     'core',
+    'adapters',
     'compaction/result.ts',
     'formats',
+    'request',
     'storage/storage.ts',
     'store',
     'store.ts',
@@ -48,6 +52,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'claude-agent-sdk': ['core', 'formats', 'storage/storage.ts', 'store', 'store.ts'],
   'ai-sdk': [
     'core',
+    'adapters',
     'formats',
     'request',
     'storage/storage.ts',

@@ -1,9 +1,10 @@
-import { mkdtempSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { inspect } from 'node:util'
 import { AIMessage } from '@langchain/core/messages'
-import { expect, it } from 'vitest'
+import BetterSqlite3 from 'better-sqlite3'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { chatStore, fromModelMessages, fromUIMessages, undertext } from '../src/ai-sdk.ts'
 import { fromAnthropic } from '../src/anthropic.ts'
@@ -14,8 +15,15 @@ import { fromLangChain, UndertextChatMessageHistory } from '../src/langchain.ts'
 import { fromOpenAI, fromOpenAIResponses } from '../src/openai.ts'
 import { fromAgentItems, UndertextSession } from '../src/openai-agents.ts'
 import { importFile } from '../src/transfer.ts'
+import { runCli } from './support/cli-run.ts'
 import { say } from './support/conversation.ts'
 import { CANARY, failureOf } from './support/failures.ts'
+
+let folder: string
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'undertext-privacy-'))
+})
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 /** Everything people and loggers can see of an error. */
 function shown(error: unknown): string {
@@ -78,7 +86,7 @@ const ENTRIES: Readonly<Record<string, Act>> = {
   'Claude Agent SDK': (faulty, store) =>
     undertextSessionStore({ store }).append({ projectKey: 'p', sessionId: 's' } as never, [faulty as never]),
   importFile: (faulty, store) => {
-    const file = join(mkdtempSync(join(tmpdir(), 'undertext-privacy-')), 'faulty.jsonl')
+    const file = join(folder, 'faulty.jsonl')
     writeFileSync(file, `${JSON.stringify(faulty)}\n{"broken": "${CANARY}`)
     return importFile(store, file)
   },
@@ -156,4 +164,139 @@ it('a message of LangChain that cannot be read is not quoted', async () => {
   const message = new AIMessage({ content: CANARY, tool_calls: [{ name: 'f', args: { CANARY } }] })
   Object.assign(message, { content: { CANARY } })
   expect(shown(await failureOf(() => fromLangChain([message])))).not.toContain(CANARY)
+})
+
+describe('no command says of a malformed file what stands in it', () => {
+  /** Files that are broken in one way or another, the marker in each. */
+  async function malformed(): Promise<readonly (readonly [name: string, text: string])[]> {
+    const lines: string[] = []
+    await using store = await openStore(':memory:')
+    await store.append('told', [say('user', CANARY), say('assistant', CANARY)])
+    for await (const record of store.exportSession('told')) lines.push(JSON.stringify(record))
+    const history = (change: (line: string, at: number) => string): string => lines.map(change).join('\n')
+    const chatGpt = {
+      title: CANARY,
+      mapping: { a: { id: 'a', message: { author: { role: CANARY } }, parent: CANARY } },
+    }
+    return [
+      ...FAULTY.map(
+        (faulty, at) => [`faulty-${at}.jsonl`, `${JSON.stringify(faulty)}\n{"broken": "${CANARY}`] as const,
+      ),
+      ...FAULTY.map(
+        (faulty, at) => [`one-${at}.json`, JSON.stringify([{ role: 'user', content: 'x' }, faulty])] as const,
+      ),
+      ['text.txt', `${CANARY} `.repeat(50)],
+      ['cut.json', `[{"role":"user","content":"${CANARY}`],
+      [
+        'claude-code.jsonl',
+        `{"type":"user","uuid":"u","sessionId":"s","message":{"role":"${CANARY}","content":7}}\n${CANARY}`,
+      ],
+      [
+        'pi.jsonl',
+        `{"type":"session","id":"s","version":3,"timestamp":"${CANARY}"}\n{"type":"message","id":"${CANARY}","message":${CANARY}}`,
+      ],
+      ['chatgpt.json', JSON.stringify([chatGpt, { ...chatGpt, mapping: CANARY }])],
+      [
+        'claude.json',
+        JSON.stringify([{ uuid: 'u', name: CANARY, chat_messages: [{ sender: CANARY, text: { CANARY } }] }]),
+      ],
+      ['history-cut.jsonl', lines.slice(0, -1).join('\n')],
+      ['history-role.jsonl', history((line) => line.replace('"role":"user"', `"role":"${CANARY}"`))],
+      [
+        'history-key.jsonl',
+        history((line, at) => (at === 2 ? line.replace('{', `{"${CANARY}":"${CANARY}",`) : line)),
+      ],
+      ['history-broken.jsonl', history((line, at) => (at === 2 ? line.slice(0, -3) : line))],
+    ]
+  }
+
+  it.each([
+    ['import', []],
+    ['import --json', ['--json']],
+  ] as const)('%s', async (_, json) => {
+    const db = join(folder, `import-${json.length}.db`)
+    let refused = 0
+    for (const [name, text] of await malformed()) {
+      const file = join(folder, name)
+      writeFileSync(file, text)
+      for (const [from, piped] of [
+        [[file], undefined],
+        [[file, '--skip-bad'], undefined],
+        [[file, '--from', 'openai'], undefined],
+        [['-'], text],
+      ] as const) {
+        const { exit, out, err } = await runCli(['import', ...from, '--db', db, ...json], {
+          ...(piped !== undefined && { piped }),
+        })
+        if (exit !== 0) refused++
+        expect(err, `${name} ${from}`).not.toContain(CANARY)
+        expect(out, `${name} ${from}`).not.toContain(CANARY)
+      }
+    }
+    expect(refused).toBeGreaterThan(FAULTY.length)
+  })
+
+  it('every command on a file that is no database', async () => {
+    const db = join(folder, 'no.db')
+    writeFileSync(db, `${CANARY} `.repeat(500))
+    for (const command of COMMANDS) await expectSilent(command, db)
+  })
+
+  it('every command on a store whose rows cannot be read', async () => {
+    const db = join(folder, 'unreadable.db')
+    await using store = await openStore(db)
+    await store.append(
+      's',
+      Array.from({ length: 12 }, (_, at) => say(at % 2 ? 'assistant' : 'user', `${CANARY} ${at}`)),
+    )
+    await store.compactSession('s', { range: { from: 1, to: 4 }, summary: CANARY })
+    const database = new BetterSqlite3(db)
+    // As a failing disk does, with the guards out of the way.
+    const triggers = database.prepare("select name, sql from sqlite_master where type = 'trigger'").all()
+    for (const { name } of triggers as { name: string }[]) database.exec(`drop trigger ${name}`)
+    database.exec(`update undertext_contents set content = '[{"type":"text","text":"${CANARY}' where key % 2 = 0;
+      update undertext_contents set metadata = '{"${CANARY}' where key % 3 = 0;
+      update undertext_compactions set coverage = '{"${CANARY}', params = '${CANARY}'`)
+    for (const { sql } of triggers as { sql: string }[]) database.exec(sql)
+    database.close()
+    let failures = 0
+    for (const command of COMMANDS) failures += await expectSilent(command, db)
+    expect(failures).toBeGreaterThan(5)
+  })
+
+  const COMMANDS: readonly (readonly string[])[] = [
+    ['sessions'],
+    ['show', 's'],
+    ['show', 's', '--all'],
+    ['stats', 's'],
+    ['compact', 's', '--dry-run'],
+    ['compact', 's', '--target-tokens', '1'],
+    ['log', 's'],
+    ['diff', 's', '@'],
+    ['undo', 's', '@'],
+    ['redo', 's', '@'],
+    ['export', 's'],
+    ['export', 's', '--format', 'markdown'],
+    ['export', 's', '--format', 'openai'],
+    ['verify'],
+    ['verify', 's', '--repair'],
+    ['doctor'],
+    ['doctor', '--deep'],
+    ['chat', 's', '--echo'],
+    ['purge', 's', '--yes'],
+  ]
+
+  /** A failure says nothing of it, nor does what is written beside the result. Answers 1 for a failure. */
+  async function expectSilent(command: readonly string[], db: string): Promise<number> {
+    let failures = 0
+    for (const json of [[], ['--json']]) {
+      const { exit, out, err } = await runCli([...command, '--db', db, ...json], { piped: '' })
+      const what = `${command.join(' ')} ${json} ended with ${exit}`
+      expect(err, what).not.toContain(CANARY)
+      if (exit === 0) continue
+      failures = 1
+      if (json.length > 0) expect(out, what).not.toContain(CANARY)
+    }
+    return failures
+  }
 })

@@ -11,7 +11,7 @@ import { ChatPromptTemplate, MessagesPlaceholder } from '@langchain/core/prompts
 import { RunnableWithMessageHistory } from '@langchain/core/runnables'
 import { FakeListChatModel } from '@langchain/core/utils/testing'
 import { openStore } from 'undertext'
-import { UndertextChatMessageHistory } from 'undertext/langchain'
+import { recoveringModel, UndertextChatMessageHistory } from 'undertext/langchain'
 
 const store = await openStore(process.env.STORE ?? 'chats.db')
 const print = (line: string): void => void process.stdout.write(`${line}\n`)
@@ -26,7 +26,7 @@ const historyOf = (sessionId: string) => new UndertextChatMessageHistory({ store
 
 // This is all there is to it.
 const chat = new RunnableWithMessageHistory({
-  runnable: prompt.pipe(model),
+  runnable: prompt.pipe(recoveringModel(model)),
   getMessageHistory: historyOf,
   inputMessagesKey: 'question',
   historyMessagesKey: 'history',

@@ -7,7 +7,7 @@
  *
  * STORE names another file than chats.db. Run it twice: the second run goes on where the first ended.
  */
-import { Agent, run, setTracingDisabled, tool } from '@openai/agents'
+import { Agent, OpenAIProvider, Runner, setTracingDisabled, tool } from '@openai/agents'
 import { openStore } from 'undertext'
 import { UndertextSession } from 'undertext/openai-agents'
 import { z } from 'zod'
@@ -32,7 +32,7 @@ const session = new UndertextSession({
 const agent = new Agent({
   name: 'Friend',
   instructions: 'Be friendly.',
-  model: OPENAI_API_KEY === undefined ? new MockModel() : MODEL,
+  model: OPENAI_API_KEY === undefined ? session.recovering(new MockModel()) : MODEL,
   tools: [
     tool({
       name: 'weather',
@@ -42,6 +42,9 @@ const agent = new Agent({
     }),
   ],
 })
+
+// Requests that overflow are sent again, shorter, and usage is recorded.
+const runner = new Runner({ modelProvider: session.recovering(new OpenAIProvider()) })
 
 const questions = [
   'My name is Ada and I live in Turin. Remember that.',
@@ -54,7 +57,7 @@ const questions = [
 ]
 for (const question of questions) {
   print(`> ${question}`)
-  const { finalOutput } = await run(agent, question, { session })
+  const { finalOutput } = await runner.run(agent, question, { session })
   print(finalOutput ?? '')
 }
 
@@ -69,4 +72,5 @@ print(`${before} items, cleared, and ${(await session.getItems()).length} again`
 
 const { messageCount, visibleCount } = await store.getSession('demo')
 print(`${messageCount} items stored, ${visibleCount} in the view`)
+print(`${(await store.getUsage('demo')).total.requests} calls of the model recorded`)
 await store.close()

@@ -1,3 +1,4 @@
+import { listIn } from '../core/lists.ts'
 import { type Message, type NewMessage, type Part, partsOf } from '../core/message.ts'
 import {
   commonRun,
@@ -107,12 +108,7 @@ function splitParts(
   let matched = 0
   for (const kind of ['calls', 'results'] as const) {
     const counts = new Map<string, Done[]>()
-    for (const done of stored[kind]) {
-      if (done.message <= from) continue
-      const same = counts.get(done.id)
-      if (same === undefined) counts.set(done.id, [done])
-      else same.push(done)
-    }
+    for (const done of stored[kind]) if (done.message > from) listIn(counts, done.id).push(done)
     const resultIds = new Set(stored.results.map(({ id }) => id))
     const callIds = new Set(stored.calls.map(({ id }) => id))
     for (const done of given[kind]) {

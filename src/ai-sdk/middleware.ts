@@ -1,10 +1,11 @@
 import { check, invalid, nameSchema } from '../core/check.ts'
+import { taken } from '../core/taken.ts'
 import { isUndertextError } from '../errors.ts'
 import { ask, beginCall, type Call, type UndertextStore } from './middleware-call.ts'
 import { giveUp, recordAnswer } from './record-answer.ts'
 import { type Answer, isFailedFinish } from './response.ts'
 import type { SdkAnswer, SdkMiddleware, SdkModel, SdkParams, SdkStreamAnswer } from './sdk-types.ts'
-import { begun, watched } from './stream-watch.ts'
+import { unlessOverflow, watched } from './stream-watch.ts'
 import { callOptions, checkOptions, type SessionChoice, type UndertextOptions } from './undertext-options.ts'
 
 /**
@@ -33,7 +34,7 @@ export function undertext(
   const begin = (params: object, model: SdkModel): Promise<Call> | undefined =>
     callOptions(params as SdkParams).skip === true
       ? undefined
-      : beginCall({ store, sessionId, options: checked }, params as SdkParams, model)
+      : beginCall({ store, sessionId, options: checked }, taken(params as SdkParams), model)
 
   const middleware = {
     specificationVersion: 'v3',
@@ -63,13 +64,9 @@ export function undertext(
       const call = await begin(params, model)
       if (call === undefined) return doStream()
       return unlessFailed(call, async () => {
-        const { request, result } = await ask(call, async (sent, isOverflow) => {
-          const started = (await model.doStream(sent as never)) as SdkStreamAnswer
-          const { stream, failure } = await begun(started.stream)
-          if (failure === undefined || !isOverflow(failure)) return { ...started, stream }
-          await stream.cancel().catch(() => {})
-          throw failure
-        })
+        const { request, result } = await ask(call, async (sent, isOverflow) =>
+          unlessOverflow((await model.doStream(sent as never)) as SdkStreamAnswer, isOverflow),
+        )
         const stream = watched(result.stream, {
           whole: (answer) => unlessFailed(call, () => recordAnswer(call, request, answer)),
           broken: () => giveUp(call),

@@ -19,7 +19,9 @@ export function namesOf(model: { readonly provider: string; readonly modelId: st
     const provider = canonicalProvider(model.modelId.slice(0, slash))
     if (isKnownProvider(provider)) return { provider, model: model.modelId.slice(slash + 1) }
   }
-  if (/^google[.-]?vertex\b|^googlevertex|^vertex/.test(name))
-    return { provider: 'vertex', model: model.modelId }
-  return { provider: canonicalProvider(first) || 'openai', model: model.modelId || 'unknown' }
+  const provider = canonicalProvider(name)
+  return {
+    provider: (isKnownProvider(provider) ? provider : first) || 'openai',
+    model: model.modelId || 'unknown',
+  }
 }

@@ -1,9 +1,20 @@
 import type { Answer } from './response.ts'
-import type { SdkPart } from './sdk-types.ts'
+import type { SdkPart, SdkStreamAnswer } from './sdk-types.ts'
 import { gathering } from './stream.ts'
 
 /** Parts that come before a model has said anything. */
 const PRELUDE: ReadonlySet<string> = new Set(['stream-start', 'response-metadata', 'raw', 'ping'])
+
+/** An answer whose stream begins with something else than an overflow; throws the overflow, so that a shorter request can follow. */
+export async function unlessOverflow(
+  answer: SdkStreamAnswer,
+  isOverflow: (error: unknown) => boolean,
+): Promise<SdkStreamAnswer> {
+  const { stream, failure } = await begun(answer.stream)
+  if (failure === undefined || !isOverflow(failure)) return { ...answer, stream }
+  await stream.cancel().catch(() => {})
+  throw failure
+}
 
 /** A stream whose first words are there, or what came in place of them. The stream still tells everything. */
 export type Begun = { readonly stream: ReadableStream<SdkPart>; readonly failure?: unknown }

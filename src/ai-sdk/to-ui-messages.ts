@@ -1,5 +1,6 @@
 import { invalid } from '../core/check.ts'
 import { isObject } from '../core/json.ts'
+import { listIn } from '../core/lists.ts'
 import type { Message, Part, ProviderPart, ToolResultPart } from '../core/message.ts'
 import { checkMessageList } from '../core/message-list.ts'
 import { Conversion, type ConversionOptions } from '../formats/conversion.ts'
@@ -70,6 +71,22 @@ function idOf({ uiId, rows }: Group, taken: ReadonlySet<string>): string {
   return taken.has(own) ? `${own}-${index}` : own
 }
 
+type PlacedSlot = { readonly row: GroupRow; readonly slot: ToolSlot }
+
+/** The first call that fits in the last step with one. */
+function lastStepFirst(
+  placed: readonly PlacedSlot[] = [],
+  fits: (slot: ToolSlot) => boolean,
+): PlacedSlot | undefined {
+  let found: PlacedSlot | undefined
+  for (let at = placed.length - 1; at >= 0; at--) {
+    const one = placed[at]!
+    if (found !== undefined && found.row !== one.row) break
+    if (fits(one.slot)) found = one
+  }
+  return found
+}
+
 /** Writes one message. */
 class MessageWriter {
   readonly #group: Group
@@ -77,8 +94,10 @@ class MessageWriter {
   readonly #conversion: Conversion
   /** Its parts in order; those of tools are made when everything has been seen. */
   readonly #parts: { readonly part?: SdkPart; readonly slot?: ToolSlot }[] = []
-  /** Calls of each row, the last row last. */
-  readonly #slots: ToolSlot[][] = []
+  /** Calls by their ids, in order. */
+  readonly #calls = new Map<unknown, PlacedSlot[]>()
+  /** Calls by the ids of the requests to approve them. */
+  readonly #asked = new Map<unknown, PlacedSlot[]>()
 
   constructor(group: Group, isKnown: (toolName: string) => boolean, conversion: Conversion) {
     this.#group = group
@@ -90,8 +109,8 @@ class MessageWriter {
     const { role, rows } = this.#group
     for (const row of rows) {
       this.#conversion.at(row.index)
-      if (row.ui?.steering !== undefined) this.#add(this.#steering(row, row.ui.steering))
-      else if (role !== 'assistant') this.#add(...this.#said(row))
+      if (row.ui?.steering !== undefined) this.#add([this.#steering(row, row.ui.steering)])
+      else if (role !== 'assistant') this.#add(this.#said(row))
       else if (row.row.role === 'assistant') this.#addStep(row)
       else this.#addAnswers(row)
     }
@@ -103,7 +122,7 @@ class MessageWriter {
     return { ...first, role, parts }
   }
 
-  #add(...parts: readonly SdkPart[]): void {
+  #add(parts: readonly SdkPart[]): void {
     for (const part of parts) this.#parts.push({ part })
   }
 
@@ -117,27 +136,26 @@ class MessageWriter {
   }
 
   #addStep(row: GroupRow): void {
-    const slots: ToolSlot[] = []
-    this.#slots.push(slots)
-    if (row.ui === undefined) this.#add({ type: 'step-start' })
+    if (row.ui === undefined) this.#add([{ type: 'step-start' }])
     for (const shown of layoutOf(row)) {
       const part = partAt(row, shown)
       if (part?.type !== 'tool-call') {
-        this.#add(...this.#partOf(row, shown))
+        this.#add(this.#partOf(row, shown))
         continue
       }
       const entry = typeof shown === 'object' ? shown : undefined
       const isNamed = row.ui === undefined ? this.#isKnown(part.toolName) : !(entry && 'dynamic' in entry)
       const slot: ToolSlot = { call: part, shown: entry, isNamed }
-      slots.push(slot)
       this.#parts.push({ slot })
+      listIn(this.#calls, part.toolCallId).push({ row, slot })
       if (entry !== undefined || row.ui !== undefined)
         takeBeside(slot, row, typeof shown === 'object' && 'at' in shown ? shown.at! : Number(shown))
+      if (slot.request !== undefined) listIn(this.#asked, slot.request.approvalId).push({ row, slot })
     }
     if (row.ui === undefined) this.#addAnswers(row)
     const own = ownOfMessage(row.row.metadata)
     for (const request of listOf(own.approvals)) this.#request(request)
-    for (const source of listOf(own.sources)) this.#add(...sourceTo(source))
+    for (const source of listOf(own.sources)) this.#add(sourceTo(source))
   }
 
   /** Results, requests for approval and answers to them. */
@@ -146,13 +164,13 @@ class MessageWriter {
       const place = `[${index}].content[${at}]`
       if (part.type === 'tool-result') this.#result(part, place)
       else if (part.type === 'provider') this.#approval(part)
-      else if (row.role !== 'assistant') this.#add(...this.#partTo(part, place))
+      else if (row.role !== 'assistant') this.#add(this.#partTo(part, place))
     }
   }
 
   /** Gives a result to its call: of the last step first, for ids repeat. */
   #result(part: ToolResultPart, place: string): void {
-    const slot = this.#find((one) => one.call.toolCallId === part.toolCallId && awaitsResult(one))
+    const slot = lastStepFirst(this.#calls.get(part.toolCallId), awaitsResult)?.slot
     if (slot !== undefined) {
       slot.result = part
       return
@@ -167,23 +185,15 @@ class MessageWriter {
     const kept = keptPartTo(part)
     if (kept?.type === 'tool-approval-request') this.#request(kept)
     if (kept?.type !== 'tool-approval-response') return
-    const slot = this.#find(
-      ({ request, response }) => request?.approvalId === kept.approvalId && response === undefined,
-    )
-    if (slot !== undefined) slot.response = part
+    const found = lastStepFirst(this.#asked.get(kept.approvalId), ({ response }) => response === undefined)
+    if (found !== undefined) found.slot.response = part
   }
 
   #request(request: SdkPart): void {
-    const slot = this.#find((one) => one.call.toolCallId === request.toolCallId && one.request === undefined)
-    if (slot !== undefined) slot.request = request
-  }
-
-  #find(fits: (slot: ToolSlot) => boolean): ToolSlot | undefined {
-    for (const slots of this.#slots.toReversed()) {
-      const found = slots.find(fits)
-      if (found !== undefined) return found
-    }
-    return undefined
+    const found = lastStepFirst(this.#calls.get(request.toolCallId), (slot) => slot.request === undefined)
+    if (found === undefined) return
+    found.slot.request = request
+    listIn(this.#asked, request.approvalId).push(found)
   }
 
   /** One part as it was shown. */

@@ -147,8 +147,9 @@ export class Background {
     const deadline = performance.now() + waitMs
     let result: CompactionResult | null = null
     for (;;) {
+      const before = this.#worker.works(sessionId)
       const open = await this.#port.storage.jobs.open(sessionId)
-      const mine = this.#worker.works(sessionId)
+      const mine = [...before, ...this.#worker.works(sessionId)]
       const left = deadline - performance.now()
       if (left <= 0 || (open?.isHeld !== true && mine.length === 0)) return result
       for (const work of mine) {
@@ -165,15 +166,21 @@ export class Background {
     const deadline = timeoutMs === undefined ? Number.POSITIVE_INFINITY : performance.now() + timeoutMs
     for (;;) {
       if (signal?.aborted) throw new UndertextError('ABORTED', { sessionId: sessionId ?? '' })
+      // Before looking, too: an offer that becomes a job while the storage is read is not in what it returns.
+      const before = this.#underWay(sessionId)
       const isBusy = await this.#isBusy(sessionId)
-      const mine = this.#worker.works(sessionId)
-      const offers = sessionId === undefined ? [...this.#offers.values()] : [this.#offers.get(sessionId)]
-      const waited = [...mine, ...offers.filter((offer) => offer !== undefined)]
+      const waited = [...before, ...this.#underWay(sessionId)]
       if (!isBusy && waited.length === 0) return true
       const left = deadline - performance.now()
       if (left <= 0) return false
       await orAborted(sessionId ?? '', this.#change(waited, left), signal)
     }
+  }
+
+  /** What this store works at, and offers it looks at. */
+  #underWay(sessionId: string | undefined): Promise<unknown>[] {
+    const offers = sessionId === undefined ? [...this.#offers.values()] : [this.#offers.get(sessionId)]
+    return [...this.#worker.works(sessionId), ...offers.filter((offer) => offer !== undefined)]
   }
 
   /** Whether a job runs, or is due, which it sees to. Of all sessions only those count that are this store's to look after. */

@@ -207,8 +207,8 @@ export class Worker {
     const { job } = claimed
     const session = await this.#port.storage.session(job.sessionId)
     if (session === undefined) return this.#aborted(job, runId, work)
-    if (claimed.request.isOffered === true && !this.#isWanted(session))
-      return this.#unwanted(job, runId, work)
+    const code = this.#whyUnwanted(session, claimed)
+    if (code !== undefined) return this.#unwanted(job, runId, work, code)
     const refused = await this.#refusal(session, claimed)
     if (refused !== undefined) {
       const wait = Math.max(0, refused.until - Date.now())
@@ -226,16 +226,20 @@ export class Worker {
     await this.#settle(claimed, runId, work, await this.#run(claimed, runId, work))
   }
 
-  /** Whether what nobody asked for may still be done: it may have been switched off since it was queued. */
-  #isWanted({ archivedAt, config }: Session): boolean {
-    const { settings } = this.#port.configuration.ofSession(config)
-    return archivedAt === undefined && settings.auto && settings.background !== false
+  /** Why an automatic job is not made any more. The view it was offered for is another one after an undo, and after a run that went stale. */
+  #whyUnwanted(session: Session, { job, request }: ClaimedJob): 'SWITCHED_OFF' | 'HELD_BACK' | undefined {
+    if (request.isOffered !== true) return undefined
+    const { settings } = this.#port.configuration.ofSession(session.config)
+    const isOn = session.archivedAt === undefined && settings.auto && settings.background !== false
+    if (!isOn) return 'SWITCHED_OFF'
+    const isOvertaken = job.viewEpoch !== session.viewEpoch || request.replans > 0
+    return session.undoneAutomatic > 0 && isOvertaken ? 'HELD_BACK' : undefined
   }
 
-  async #unwanted(job: Job, runId: string, work: Work): Promise<void> {
+  async #unwanted(job: Job, runId: string, work: Work, code: string): Promise<void> {
     if ((await this.#port.storage.jobs.cancel(job.id)) === undefined) return this.#aborted(job, runId, work)
     this.#given.delete(job.id)
-    this.#emit({ phase: 'cancelled', ...about(job), code: 'SWITCHED_OFF' })
+    this.#emit({ phase: 'cancelled', ...about(job), code })
   }
 
   async #run(claimed: ClaimedJob, runId: string, work: Work): Promise<Outcome> {

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import { check, nameSchema } from '../core/check.ts'
+import { taken } from '../core/taken.ts'
 import { isUndertextError } from '../errors.ts'
 import type { Session } from '../storage/storage.ts'
 import { storeSchema } from '../store/store-schema.ts'
@@ -78,7 +79,7 @@ export class UndertextSessionStore {
    */
   async append(key: SessionKey, entries: readonly SessionStoreEntry[]): Promise<void> {
     const transcript = transcriptOf(key)
-    const messages = messagesOf(entries, transcript.isMain)
+    const messages = messagesOf(taken(entries), transcript.isMain)
     if (messages.length === 0) return
     await this.#inOrder(transcript.id, async () => {
       await appendNew(this.#store, transcript, await this.#ensure(transcript), messages)

@@ -17,7 +17,7 @@ import type {
   SummaryTask,
   SummaryTaskDraft,
 } from '../core/stages/stage.ts'
-import { measureMessage, measureOutput, measurePart, NO_SIZES, type Sizes } from '../core/tokens.ts'
+import { measureMessage, measurePart } from '../core/tokens.ts'
 import type { View, ViewRow } from '../core/view.ts'
 
 /** A row as it is stored and as it is shown. */
@@ -168,17 +168,13 @@ function replacementSizes(
   { original, shown }: RowContents,
 ): Pick<PlannedReplacement, 'saved' | 'instead'> | undefined {
   const [from, now] = [original[part], shown[part]]
-  const kind = from?.type
   if (from === undefined || now === undefined || !mayShow(from, text)) return undefined
+  const sizes = measurePart(from, estimator)
   // Shown as nothing, all of it is saved.
-  if (kind !== 'text' && kind !== 'tool-result') return { saved: measurePart(from, estimator) }
-  const shownAs = kind === 'text' ? 'text' : 'toolResults'
-  const measure = (some: string): number =>
-    estimator.measureText(some, kind === 'text' ? undefined : 'toolResult')
-  const sizes: Sizes =
-    kind === 'text'
-      ? { ...NO_SIZES, text: measure(from.text) }
-      : measureOutput((from as Extract<Part, { type: 'tool-result' }>).output, estimator)
+  if (from.type === 'reasoning' || from.type === 'provider') return { saved: sizes }
+  const isResult = from.type === 'tool-result'
+  const shownAs = isResult ? 'toolResults' : 'text'
+  const measure = (some: string): number => estimator.measureText(some, isResult ? 'toolResult' : undefined)
   const saved = savedBy(sizes, shownAs, measure(text))
   if (row.shown.every((entry) => entry.part !== part)) return { saved }
   return { saved, instead: savedBy(sizes, shownAs, measure(textOf(now))) }

@@ -1,5 +1,5 @@
 import type { ViewMessage } from '../core/message.ts'
-import { withReplacements } from '../core/overlay.ts'
+import { textsByRow, withReplacements } from '../core/overlay.ts'
 import { type CompactionKind, type CompactionStage, stageOf } from '../core/plan.ts'
 import { type FirstChanged, firstChangedOf } from '../core/prompt-cache.ts'
 import type { CommitStep, FailedAttempt, SummaryRecord } from '../storage/storage.ts'
@@ -186,10 +186,10 @@ export function viewAfter(
   const { incarnation } = snapshot.session
   const messages = new Map(view.map((message) => [message.id, message] as const))
   for (const { plan, inserted, id, createdAt } of steps) {
-    for (const { row, part, text } of plan.replace) {
+    for (const [row, texts] of textsByRow(plan.replace)) {
       const rowId = idIn(row, incarnation)
       const message = messages.get(rowId)
-      if (message !== undefined) messages.set(rowId, overlay(message, part, text))
+      if (message !== undefined) messages.set(rowId, overlay(message, texts))
     }
     if (inserted === undefined || plan.insert === undefined) continue
     const { kind, role, text, metadata } = plan.insert
@@ -217,8 +217,10 @@ function idIn(
   return row.key < 0 ? `${incarnation}:s${row.ordinal}` : row.id
 }
 
-function overlay(message: ViewMessage, part: number, text: string): ViewMessage {
-  const replacedParts = [...new Set([...(message.replacedParts ?? []), part])].sort((a, b) => a - b)
-  const content = withReplacements(message.content, (index) => (index === part ? text : undefined))
+function overlay(message: ViewMessage, texts: ReadonlyMap<number, string>): ViewMessage {
+  const replacedParts = [...new Set([...(message.replacedParts ?? []), ...texts.keys()])].sort(
+    (a, b) => a - b,
+  )
+  const content = withReplacements(message.content, (part) => texts.get(part))
   return { ...message, content, replacedParts }
 }

@@ -1,4 +1,5 @@
 import { checkLaws } from '../core/laws.ts'
+import { listIn } from '../core/lists.ts'
 import { type Part, partsOf } from '../core/message.ts'
 import { overlaid } from '../core/overlay.ts'
 import {
@@ -139,11 +140,7 @@ export class RunDraft {
   ): Promise<void> {
     const planned = new Map<number, PlannedReplacement[]>()
     for (const { plan } of this.#steps) {
-      for (const replacement of plan.replace) {
-        const earlier = planned.get(replacement.row.key)
-        if (earlier === undefined) planned.set(replacement.row.key, [replacement])
-        else earlier.push(replacement)
-      }
+      for (const replacement of plan.replace) listIn(planned, replacement.row.key).push(replacement)
     }
     for (let from = 0; from < rows.length; from += SOURCES_AT_ONCE) {
       this.throwIfAborted()

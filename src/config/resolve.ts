@@ -119,6 +119,7 @@ export function resolveLayers(layers: readonly Layer[]): ResolvedConfig {
   }
   followThreshold(settings, sources)
   followAutoSummarize(settings, sources)
+  followOrder(settings, sources)
   const windows = all.flatMap(({ values }): readonly ContextWindows[] =>
     values.contextWindows === undefined ? [] : [values.contextWindows],
   )
@@ -140,15 +141,28 @@ function followThreshold(settings: Record<string, unknown>, sources: Record<stri
   sources.target = sources.threshold!
 }
 
+function outweighs(heavy: SettingSource, light: SettingSource): boolean {
+  return SETTING_SOURCES.indexOf(heavy) < SETTING_SOURCES.indexOf(light)
+}
+
 /** The switch of automatic summaries may be the only one that is set: without them nothing is hidden automatically, unless `auto` is said with at least its weight. */
 function followAutoSummarize(
   settings: Record<string, unknown>,
   sources: Record<string, SettingSource>,
 ): void {
-  const weight = (name: SettingName): number => -SETTING_SOURCES.indexOf(sources[name]!)
-  if (settings.enableAutoSummarize !== false || weight('auto') >= weight('enableAutoSummarize')) return
+  if (settings.enableAutoSummarize !== false || !outweighs(sources.enableAutoSummarize!, sources.auto!))
+    return
   settings.auto = false
   sources.auto = sources.enableAutoSummarize!
+}
+
+/** A share goes by age: one that is said with less weight than an order by importance, a preset's say, is not in force beside it. */
+function followOrder(settings: Record<string, unknown>, sources: Record<string, SettingSource>): void {
+  const { truncationOrder, truncationFraction } = settings
+  if (truncationOrder !== 'importance' || truncationFraction === undefined) return
+  if (!outweighs(sources.truncationOrder!, sources.truncationFraction!)) return
+  delete settings.truncationFraction
+  sources.truncationFraction = sources.truncationOrder!
 }
 
 function withThreshold(layer: Layer): Layer {

@@ -9,10 +9,10 @@ export function check<S extends z.ZodType>(schema: S, value: unknown, what: stri
   throw invalid(`${what}: ${describeIssues(result.error)}`)
 }
 
-/** What does not fit a schema, as `check` says it; `undefined` when all does. */
+/** What of a file does not fit a schema; `undefined` when all does. Names of unknown keys are not quoted: they may be anything. */
 export function problemOf(schema: z.ZodType, value: unknown): string | undefined {
   const result = schema.safeParse(value)
-  return result.success ? undefined : describeIssues(result.error)
+  return result.success ? undefined : describeIssues(result.error, false)
 }
 
 /** `INVALID_INPUT` with one sentence of reason. */
@@ -27,12 +27,14 @@ const MOST_CHARACTERS = 300
  * zod's issues as a few lines. Paths are cut, and only the names of unknown keys are quoted (shortened): an
  * error must not carry what somebody said.
  */
-function describeIssues(error: z.ZodError): string {
+function describeIssues(error: z.ZodError, quotesKeys = true): string {
   const lines = error.issues.slice(0, 5).map((issue) => {
     const path = issue.path
       .map((step) => (typeof step === 'number' ? `[${step}]` : `.${String(step).slice(0, 40)}`))
       .join('')
-    return `${path === '' ? '' : `${path.replace(/^\./, '')}: `}${issue.message.slice(0, MOST_CHARACTERS)}`
+    const isUnquoted = !quotesKeys && issue.code === 'unrecognized_keys'
+    const message = isUnquoted ? 'Unrecognized key' : issue.message.slice(0, MOST_CHARACTERS)
+    return `${path === '' ? '' : `${path.replace(/^\./, '')}: `}${message}`
   })
   const more = error.issues.length > 5 ? [`and ${error.issues.length - 5} more`] : []
   return [...lines, ...more].join('; ')

@@ -1,5 +1,18 @@
 import { type Part, partsOf, withOutputText } from './message.ts'
 
+/** The texts that a plan shows in place of parts, by row and part. */
+export function textsByRow<R extends { readonly key: number }>(
+  replacements: readonly { readonly row: R; readonly part: number; readonly text: string }[],
+): Iterable<readonly [row: R, texts: ReadonlyMap<number, string>]> {
+  const rows = new Map<number, readonly [R, Map<number, string>]>()
+  for (const { row, part, text } of replacements) {
+    const found = rows.get(row.key) ?? [row, new Map<number, string>()]
+    rows.set(row.key, found)
+    found[1].set(part, text)
+  }
+  return rows.values()
+}
+
 /** A content with other texts laid over some of its parts. A part no text may lie over stays. */
 export function withReplacements(
   content: string | readonly Part[],
@@ -28,13 +41,15 @@ export function overlaid(part: Part, text: string): Part {
       return { type: 'text', text: '' }
     case 'image':
     case 'file':
+      return { type: 'text', text }
     case 'tool-call':
       return part
   }
 }
 
-/** Whether a text may be shown in place of a part: any for texts and tool results, nothing at all for the two others. */
+/** Whether a text may be shown in place of a part: any for texts and tool results, some words for images and files, nothing at all for the two others. */
 export function mayShow(part: Part, text: string): boolean {
   if (part.type === 'text' || part.type === 'tool-result') return true
+  if (part.type === 'image' || part.type === 'file') return text !== ''
   return text === '' && (part.type === 'reasoning' || part.type === 'provider')
 }

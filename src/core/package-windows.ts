@@ -44,26 +44,34 @@ export function packageProvider(provider: string): string | undefined {
   })
 }
 
+type PackageName = { readonly provider: string; readonly model: string }
+
 /**
  * Under which provider and name the package is asked for a model. A provider that the package does not have is found by the first part
  * of the model's name (`openai/gpt-5` of a gateway).
  */
-export function packageName(
-  provider: string,
-  model: string,
-): { readonly provider: string; readonly model: string } {
+export function packageName(provider: string, model: string): PackageName {
   const name = model.toLowerCase().trim()
   const id = packageProvider(provider)
-  const slash = name.indexOf('/')
-  const owner = id === undefined && slash > 0 ? packageProvider(name.slice(0, slash)) : undefined
-  if (owner !== undefined) return { provider: owner, model: name.slice(slash + 1) }
-  return { provider: id ?? provider, model: name }
+  return (id === undefined && ownersName(name)) || { provider: id ?? provider, model: name }
 }
 
-/** The window of a model in the package: the provider's own entry, else that of a provider whose models it serves. */
+/** A model by its owner: the first part of a gateway's name for it. */
+function ownersName(name: string): PackageName | undefined {
+  const slash = name.indexOf('/')
+  const owner = slash > 0 ? packageProvider(name.slice(0, slash)) : undefined
+  return owner === undefined ? undefined : { provider: owner, model: name.slice(slash + 1) }
+}
+
+/** The window of a model in the package: the provider's own entry, else that of a provider whose models it serves, else its owner's. */
 export function packageWindow(provider: string, model: string): PackageWindow | undefined {
-  const { provider: id, model: name } = packageName(provider, model)
-  return modelOf(id, name) ?? modelOf(id, dated(name))
+  const asked = packageName(provider, model)
+  const owners = ownersName(asked.model)
+  for (const { provider: id, model: name } of owners === undefined ? [asked] : [asked, owners]) {
+    const found = modelOf(id, name) ?? modelOf(id, dated(name))
+    if (found !== undefined) return found
+  }
+  return undefined
 }
 
 function modelOf(id: string, name: string, isFallback = false): PackageWindow | undefined {

@@ -1,5 +1,6 @@
 import { isUnreadable } from './compaction-block.ts'
 import type { Json, JsonObject } from './json.ts'
+import { listIn } from './lists.ts'
 import { type ProviderPart, partsOf, type Role, type TextPart } from './message.ts'
 import { addSizes, NO_SIZES, type Sizes, subtractSizes } from './tokens.ts'
 import { compareRows, type ResultEntry, type View, type ViewRow } from './view.ts'
@@ -129,24 +130,12 @@ function changedRows(
   replace: readonly PlannedReplacement[],
   provisional: number,
 ): (readonly [before: ViewRow, after: ViewRow])[] {
-  const changed: [ViewRow, ViewRow][] = []
-  const entries = new Map<ViewRow, [ViewRow, ViewRow]>()
   // Most rows are replaced in one part: those are not looked up.
-  const isSingle = isAscending(replace)
-  for (const replacement of replace) {
-    const known = isSingle ? undefined : entries.get(replacement.row)
-    if (known !== undefined) {
-      known[1] = withReplacement(known[1], replacement, provisional)
-      continue
-    }
-    const entry: [ViewRow, ViewRow] = [
-      replacement.row,
-      withReplacement(replacement.row, replacement, provisional),
-    ]
-    if (!isSingle) entries.set(replacement.row, entry)
-    changed.push(entry)
-  }
-  return changed
+  if (isAscending(replace))
+    return replace.map((one) => [one.row, withReplacements(one.row, [one], provisional)])
+  const byRow = new Map<ViewRow, PlannedReplacement[]>()
+  for (const replacement of replace) listIn(byRow, replacement.row).push(replacement)
+  return [...byRow].map(([row, own]) => [row, withReplacements(row, own, provisional)])
 }
 
 /** Whether each row comes once, in the order of the view. */
@@ -157,15 +146,15 @@ function isAscending(replace: readonly PlannedReplacement[]): boolean {
   return true
 }
 
-/** A row that shows one more replacement, in addition to those it shows or instead of one of them. */
-function withReplacement(row: ViewRow, replacement: PlannedReplacement, compaction: number): ViewRow {
-  const entries = replacement.original === true ? [] : [{ part: replacement.part, compaction }]
+/** A row that shows further replacements, in addition to those it shows or instead of some of them. */
+function withReplacements(row: ViewRow, own: readonly PlannedReplacement[], compaction: number): ViewRow {
+  const entries = own.flatMap(({ part, original }) => (original === true ? [] : [{ part, compaction }]))
+  const parts = new Set(own.map(({ part }) => part))
   const shown =
-    row.shown.length === 0
-      ? entries
-      : [...row.shown.filter(({ part }) => part !== replacement.part), ...entries]
-  const { instead, saved } = replacement
-  const sizes = subtractSizes(instead === undefined ? row.sizes : addSizes(row.sizes, instead), saved)
+    row.shown.length === 0 ? entries : [...row.shown.filter(({ part }) => !parts.has(part)), ...entries]
+  let { sizes } = row
+  for (const { instead, saved } of own)
+    sizes = subtractSizes(instead === undefined ? sizes : addSizes(sizes, instead), saved)
   return new ReplacedRow(row, sizes, shown)
 }
 

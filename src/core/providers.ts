@@ -93,15 +93,26 @@ const ALIASES: ReadonlyMap<string, string> = new Map([
   ['vertexai', 'vertex'],
 ])
 
+/** The AI SDK's names of Vertex: `google.vertex.chat`, `vertex.anthropic.messages`. */
+const SDK_VERTEX = /^(?:google[.-]?vertex|vertex)\b/
+
 /**
  * The one name of a provider: case and blanks around it do not matter, and other names it goes by are known, also written
- * with `_` or blanks for `-` (LiteLLM says `vertex_ai`). A name that is not known keeps its own signs.
+ * with `_` or blanks for `-` (LiteLLM says `vertex_ai`), and those of the AI SDK (`openai.responses`). A name that is not known keeps
+ * its own signs.
  */
 export function canonicalProvider(provider: string): string {
   if (PROFILES.has(provider)) return provider
   const name = provider.trim().toLowerCase()
   const hyphened = name.replace(/[_ ]/g, '-')
-  return ALIASES.get(hyphened) ?? (PROFILES.has(hyphened) ? hyphened : name)
+  const known = knownAs(hyphened)
+  if (known !== undefined) return known
+  if (SDK_VERTEX.test(hyphened)) return 'vertex'
+  return knownAs(hyphened.split('.', 1)[0]!) ?? name
+}
+
+function knownAs(name: string): string | undefined {
+  return ALIASES.get(name) ?? (PROFILES.has(name) ? name : undefined)
 }
 
 /** Whether it is known what a provider accepts. */

@@ -1,3 +1,4 @@
+import { listIn } from './lists.ts'
 import type { Plan, PlannedReplacement } from './plan.ts'
 import { NO_SIZES, type Sizes } from './tokens.ts'
 import { openLoopBefore } from './turns.ts'
@@ -47,7 +48,7 @@ export function pointingBehind(view: View, from: number): Pointing[] {
     if ((view.indexOf(key) ?? -1) < from) continue
     for (const pointing of by) {
       const index = view.indexOf(pointing)
-      if (index !== undefined && index < from) copies.set(index, [...(copies.get(index) ?? []), key])
+      if (index !== undefined && index < from) listIn(copies, index).push(key)
     }
   }
   return [...copies]

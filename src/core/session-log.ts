@@ -174,7 +174,7 @@ export function undoIn(
     current = withCompactions(current, [{ ...next, status: 'undone', undoneWithRun: withRun }])
     current = turnedIn(current, restored, lifted)
     taken.push(next)
-    turnedWith.push(...newestFirst(restored), ...oldestFirst(lifted))
+    for (const one of [...newestFirst(restored), ...oldestFirst(lifted)]) turnedWith.push(one)
   }
 }
 
@@ -238,7 +238,7 @@ export function redoIn(
       if (hides(one).some((row) => !isVisible(tagsOf(current, row)))) refuse('what it restores cannot be', [])
       current = turnedIn(current, [], [one])
     }
-    turnedWith.push(...newestFirst(lifted), ...oldestFirst(restored))
+    for (const one of [...newestFirst(lifted), ...oldestFirst(restored)]) turnedWith.push(one)
     const view = indexView(current, estimator, '')
     checkCovered(sessionId, view, compaction, refuse)
     checkReplaced(

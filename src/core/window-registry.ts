@@ -77,9 +77,9 @@ export const MODEL_CONTEXT_WINDOWS: Readonly<Record<string, Readonly<Record<stri
   sagemaker: { _default: 128_000 },
 }
 
-/** Entries of the table that are wrong for today's models, by the providers' own pages. */
+/** What the table has wrong for today's models, or takes for another (`gpt-4.5` begins with `gpt-4`), by the providers' own pages. */
 const CORRECTIONS: typeof MODEL_CONTEXT_WINDOWS = {
-  openai: { 'gpt-5': 400_000 },
+  openai: { 'gpt-5': 400_000, 'gpt-4.5': 128_000 },
   mistral: { 'mistral-medium-latest': 128_000 },
 }
 

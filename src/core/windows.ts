@@ -131,7 +131,8 @@ function lookUp(registry: WindowRegistry, provider: string, model: string | unde
 function inPackage(provider: string, model: string | undefined): ContextWindow | undefined {
   if (model === undefined) return undefined
   const name = canonicalProvider(provider)
-  for (const of of modelNames(model)) {
+  const names = modelNames(model)
+  for (const of of [...names, ...names.map((one) => one.replace(VARIANT, ''))]) {
     const found = packageWindow(name, of)
     if (found !== undefined) return { tokens: found.tokens, source: 'package', entry: found.model }
   }
@@ -164,9 +165,12 @@ function entryOf(table: ContextWindows, provider: string): ContextWindows[string
 /** What stands before a model's name without being part of it: a path or an ARN, a fine-tune's mark, Bedrock's regions. */
 const MODEL_PREFIX = /^(?:.*\/)?(?:ft:)?(?:(?:us|us-gov|eu|apac|global|jp|au|ca)\.)?/s
 
-/** The names a model may go by: as it was given, and without what stands before it. */
+/** The variant of a model that a gateway serves (`:free`, `:online`); Bedrock's versions (`:0`) are part of the name. */
+const VARIANT = /:[a-z]+$/i
+
+/** The names a model may go by: as it was given, without a gateway's name before it (`openrouter/anthropic/…`), and bare. */
 export function modelNames(model: string): readonly string[] {
-  return [...new Set([model, model.replace(MODEL_PREFIX, '')])]
+  return [...new Set([model, model.slice(model.indexOf('/') + 1), model.replace(MODEL_PREFIX, '')])]
 }
 
 /** The entry of a model: its own, else the longest name it begins with; case decides only when there is no other way. */

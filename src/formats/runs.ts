@@ -1,3 +1,4 @@
+import { listIn } from '../core/lists.ts'
 import type { Part, ToolCallPart, ToolResultPart } from '../core/message.ts'
 import { isBlank, isResult } from './wire.ts'
 
@@ -71,11 +72,7 @@ function isHosted(part: Part): part is ToolCallPart & { readonly providerExecute
 /** The results of a message by the id of their call, in their order. */
 function answersById(parts: readonly Part[]): Map<string, ToolResultPart[]> {
   const answers = new Map<string, ToolResultPart[]>()
-  for (const part of parts.filter(isResult)) {
-    const same = answers.get(part.toolCallId)
-    if (same === undefined) answers.set(part.toolCallId, [part])
-    else same.push(part)
-  }
+  for (const part of parts.filter(isResult)) listIn(answers, part.toolCallId).push(part)
   return answers
 }
 

@@ -93,7 +93,10 @@ function toSystem(
   const contents = messages
     .map((message, i) => {
       conversion.at(i)
-      return toContent(message, message.content, 'system', { conversion, path: `[${i}].content` })
+      return toContent(message, message.content, indexesOf(message), 'system', {
+        conversion,
+        path: `[${i}].content`,
+      })
     })
     .filter((content) => content !== undefined)
   const sent = contents.length < 2 ? contents[0] : contents.flatMap(asBlocks)
@@ -119,19 +122,25 @@ function toMessages(message: Message, index: number, conversion: Conversion): An
   if (!whole)
     conversion.note('changed', path, 'results within an assistant message become messages of the user')
   const contents: readonly (string | readonly Part[])[] = whole ? [message.content] : runs
+  const indexes = indexesOf(message)
   return contents.flatMap((content, i): AnthropicMessage[] => {
     const answers = typeof content !== 'string' && isResult(content[0])
     const role = message.role === 'assistant' && !answers ? 'assistant' : 'user'
-    const sent = toContent(message, content, role, { conversion, path })
+    const sent = toContent(message, content, indexes, role, { conversion, path })
     const extra = i === 0 ? keptFor(ANTHROPIC, message.metadata) : undefined
     return sent === undefined ? [] : [{ role, content: sent, ...extra }]
   })
 }
 
+function indexesOf({ content }: Message): ReadonlyMap<Part, number> {
+  return new Map(typeof content === 'string' ? [] : content.map((part, index) => [part, index] as const))
+}
+
 /** The content to send; `undefined` when nothing is left of it. */
 function toContent(
-  { role, metadata, content: all }: Message,
+  { role, metadata }: Message,
   content: string | readonly Part[],
+  indexes: ReadonlyMap<Part, number>,
   place: Place,
   writing: Writing,
 ): string | AnthropicBlock[] | undefined {
@@ -143,10 +152,9 @@ function toContent(
   // The API wants results first; only beside those that came from elsewhere can something stand before them.
   const parts =
     role === 'tool' ? [...content.filter(isResult), ...content.filter((part) => !isResult(part))] : content
-  const blocks = parts.flatMap((part) => {
-    const index = typeof all === 'string' ? 0 : all.indexOf(part)
-    return toBlock(part, place, { ...writing, path: `${writing.path}[${index}]` }) ?? []
-  })
+  const blocks = parts.flatMap(
+    (part) => toBlock(part, place, { ...writing, path: `${writing.path}[${indexes.get(part)}]` }) ?? [],
+  )
   return blocks.length > 0 ? blocks : undefined
 }
 

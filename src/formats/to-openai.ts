@@ -149,7 +149,7 @@ function toAssistantFields(
     } else if (part.type === 'provider' && part.provider === OPENAI && isAudio(part.data) && !spoken.audio) {
       spoken.audio = part.data.audio
     } else {
-      said.push(...toPart(part, false, place, conversion))
+      for (const one of toPart(part, false, place, conversion)) said.push(one)
     }
   }
   // Beside an image that may not be sent an empty text would be all that is.

@@ -36,12 +36,18 @@ export function stringAt(value: unknown, path: string): string {
   return value
 }
 
+/** Most fields of one message: reading a message goes through all of them about ten times, and so does each later reader. */
+const MOST_FIELDS = 10_000
+
 /**
- * A message of somebody else's as an object of JSON values: itself where it is one, for a copy of a million fields takes a second. Fields
- * that are `undefined` count as absent, at any depth, as they are when a message is sent. Throws `INVALID_INPUT` for what JSON cannot say.
+ * A message of somebody else's as an object of JSON values: itself where it is one. Fields that are `undefined` count as absent, at any
+ * depth, as they are when a message is sent. Throws `INVALID_INPUT` for what JSON cannot say, and for more than 10,000 fields.
  */
 export function jsonMessageAt(value: unknown, path: string): JsonObject {
   const given = objectAt(value, path)
+  let count = 0
+  for (const _ in given)
+    if (++count > MOST_FIELDS) throw invalid(`${path}: must have at most ${MOST_FIELDS} fields`)
   if (jsonProblem(given) === undefined) return given
   const message = { ...given }
   if (jsonProblem(message) === undefined) return message

@@ -17,7 +17,7 @@ import type {
   Restoring,
   Session,
   SessionFields,
-  StagedSession,
+  StagedFields,
   Storage,
 } from '../storage/storage.ts'
 import { CheckedRecords, type HistoryRecords, type NumberedRecord, refused } from './checked-records.ts'
@@ -161,10 +161,7 @@ class Restore {
     })
   }
 
-  async #staged(
-    about: Omit<StagedSession, 'id' | 'holder' | 'expiresAt'>,
-    work: (session: Session) => Promise<void>,
-  ): Promise<void> {
+  async #staged(about: StagedFields, work: (session: Session) => Promise<void>): Promise<void> {
     try {
       await staged(this.#storage, about, work)
     } catch (error) {
@@ -212,7 +209,8 @@ class Restore {
     const { audit, compactions } = restoring.head
     const numbers: number[] = []
     for (let at = 0; at < audit.length; at += MOST_TOGETHER) {
-      numbers.push(...(await histories.writeAudit(restoring, audit.slice(at, at + MOST_TOGETHER))))
+      for (const no of await histories.writeAudit(restoring, audit.slice(at, at + MOST_TOGETHER)))
+        numbers.push(no)
       await othersFirst()
     }
     for (let at = 0; at < compactions.length; at += MOST_TOGETHER) {

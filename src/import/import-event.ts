@@ -9,6 +9,8 @@ import type { NewMessage, PositionRange } from '../core/message.ts'
 export type FieldsEvent = {
   readonly type: 'fields'
   readonly title?: string
+  /** What the conversation was called before: a session that has one of these titles gets the new one. */
+  readonly formerTitles?: readonly string[]
   readonly provider?: string
   readonly model?: string
   /** Milliseconds since 1970. */

@@ -21,6 +21,7 @@ export const importedCompactionSchema = z.strictObject({
 export const fieldsEventSchema = z.strictObject({
   type: z.literal('fields'),
   title: z.string().optional(),
+  formerTitles: z.array(z.string()).readonly().optional(),
   provider: z.string().optional(),
   model: z.string().optional(),
   createdAt: z.number().optional(),

@@ -10,10 +10,16 @@ export class ToldFields {
   #fields: { title?: string; provider?: string; model?: string } = {}
   #metadata: JsonObject = {}
   #createdAt: number | undefined
+  readonly #formerTitles = new Set<string | undefined>()
 
   /** Throws `INVALID_INPUT`. */
   add(event: FieldsEvent): void {
-    const { title, provider, model, createdAt, metadata } = check(fieldsEventSchema, event, 'fields')
+    const { title, formerTitles, provider, model, createdAt, metadata } = check(
+      fieldsEventSchema,
+      event,
+      'fields',
+    )
+    for (const former of formerTitles ?? []) this.#formerTitles.add(labelOf(former))
     const labels = { title: labelOf(title), provider: labelOf(provider), model: labelOf(model) }
     for (const [name, label] of Object.entries(labels))
       if (label !== undefined) this.#fields = { ...this.#fields, [name]: label }
@@ -32,14 +38,18 @@ export class ToldFields {
     return { ...this.#fields, ...(!isEmpty && { metadata: { [source]: this.#metadata } }) }
   }
 
-  /** What a session does not say yet of itself; `undefined` where it says it all. What it says stays: it may have been given here. */
+  /**
+   * What a session does not say yet of itself; `undefined` where it says it all. What it says stays, for it may have been given here; a
+   * title that came from the source follows the source.
+   */
   newTo({ title, provider, model, metadata }: Session, source: string): SessionFields | undefined {
     const told = this.#fields
+    const isFree = title === undefined || this.#formerTitles.has(title)
     const isSameProvider = provider === undefined || provider === told.provider
     const there = metadata?.[source] ?? {}
     const isMore = isObject(there) && Object.keys(this.#metadata).some((name) => !Object.hasOwn(there, name))
     const fields: SessionFields = {
-      ...(title === undefined && told.title !== undefined && { title: told.title }),
+      ...(isFree && told.title !== undefined && told.title !== title && { title: told.title }),
       ...(model === undefined && isSameProvider && modelFields(told)),
       ...(isMore && { metadata: { ...metadata, [source]: { ...this.#metadata, ...there } } }),
     }

@@ -1,7 +1,7 @@
 import { v7 as uuidv7 } from 'uuid'
 import { isUndertextError, UndertextError } from '../errors.ts'
 import { isGivenUp, LEASE_HOLDER, LEASE_MS, liveRuns, RENEW_MS } from '../process.ts'
-import type { Session, StagedSession, Storage } from '../storage/storage.ts'
+import type { Session, StagedFields, StagedSession, Storage } from '../storage/storage.ts'
 
 /** How names of sessions begin that are on their way. */
 const STAGED = '~import/'
@@ -16,7 +16,7 @@ const GIVEN_UP_AFTER_MS = 24 * 60 * 60 * 1_000
  */
 export async function staged<T>(
   storage: Storage,
-  about: Omit<StagedSession, 'id' | 'holder' | 'expiresAt'>,
+  about: StagedFields,
   work: (session: Session) => Promise<T>,
 ): Promise<T> {
   const id = `${STAGED}${uuidv7()}`

@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { BaseListChatMessageHistory } from '@langchain/core/chat_history'
 import type { BaseMessage } from '@langchain/core/messages'
 import { z } from 'zod'
+import { appendNamed, type RecoveringStore } from '../adapters/recovering.ts'
 import { check, invalid, nameSchema } from '../core/check.ts'
 import { canonicalJson, isObject } from '../core/json.ts'
 import type { Message, NewMessage } from '../core/message.ts'
@@ -17,12 +18,11 @@ import type { Store } from '../store.ts'
 import type { CompactOptions } from '../store-options.ts'
 import { toLangChain } from './instances.ts'
 import { answeringOwn, ownIdsOf } from './open-calls.ts'
+import { type Place, turnsOf } from './turns-of.ts'
 
 /** What a chat message history needs of a store. */
-export type HistoryStore = Pick<
-  Store,
-  'append' | 'compactSession' | 'getMessages' | 'needsCompaction' | 'renderHistory' | 'rewind'
->
+export type HistoryStore = RecoveringStore &
+  Pick<Store, 'append' | 'compactSession' | 'getMessages' | 'needsCompaction' | 'renderHistory' | 'rewind'>
 
 /** Which conversation a history is of, how it is shown, and how messages are converted on both ways. */
 export type UndertextChatMessageHistoryOptions = ConversionOptions & {
@@ -39,6 +39,10 @@ export type UndertextChatMessageHistoryOptions = ConversionOptions & {
    * for least.
    */
   readonly provider?: string | undefined
+  /** The model that is called: recorded with the provider, and its context window says when compaction is due. */
+  readonly model?: string | undefined
+  /** Whose conversation it is, where the session has no owner yet. */
+  readonly owner?: string | undefined
   /**
    * Makes room after `addMessages`. Default: with the store's settings, when usage has reached the threshold. `true` or options of
    * `compactSession`: after each, down to the target. `false`: it is left to others.
@@ -59,6 +63,10 @@ export class UndertextChatMessageHistory extends BaseListChatMessageHistory {
   readonly #options: Checked
   /** Where messages handed out since the last `clear` were read. */
   #shown = new WeakMap<BaseMessage, Reading>()
+  /** Messages of the caller that are stored now. */
+  readonly #added = new WeakSet<BaseMessage>()
+  /** Whether the last reading showed nothing. */
+  #isEmpty = false
   /** Ids of open calls, by the ids that the last reading showed for its provider. */
   #ownIds: ReadonlyMap<string, string> = new Map()
 
@@ -66,6 +74,11 @@ export class UndertextChatMessageHistory extends BaseListChatMessageHistory {
     // The base would keep what it is given where everybody can read it.
     super()
     this.#options = checked(options)
+    turnsOf.set(this, {
+      ...this.#options,
+      find: (messages) => this.#find(messages),
+      isAdded: (message) => this.#added.has(message),
+    })
   }
 
   static override lc_name(): string {
@@ -82,7 +95,18 @@ export class UndertextChatMessageHistory extends BaseListChatMessageHistory {
     const messages = toLangChain(read, this.#options.conversion)
     const reading = { read, shown: [...messages] }
     for (const message of messages) this.#shown.set(message, reading)
+    this.#isEmpty = messages.length === 0
     return messages
+  }
+
+  /** Where a prompt holds what a reading showed, all of it and in one piece. */
+  #find(messages: readonly BaseMessage[]): Place | undefined {
+    if (this.#options.view === 'full') return undefined
+    const from = messages.findIndex((message) => this.#shown.has(message))
+    if (from === -1) return this.#isEmpty ? { from: 0, to: 0 } : undefined
+    const { shown } = this.#shown.get(messages[from]!)!
+    const isWhole = shown.every((message, i) => messages[from + i] === message)
+    return isWhole ? { from, to: from + shown.length } : undefined
   }
 
   async #read(): Promise<readonly Message[]> {
@@ -131,7 +155,9 @@ export class UndertextChatMessageHistory extends BaseListChatMessageHistory {
     const { store, sessionId, conversion } = this.#options
     const read = answeringOwn(fromLangChain(given, conversion), this.#ownIds)
     if (read.length === 0) return
-    await store.append(sessionId, keyed(read))
+    const added = [...given]
+    await appendNamed(store, sessionId, keyed(read), this.#options)
+    for (const message of added) this.#added.add(message)
     await this.#makeRoom()
   }
 
@@ -152,14 +178,15 @@ export class UndertextChatMessageHistory extends BaseListChatMessageHistory {
    * tries again.
    */
   async #makeRoom(): Promise<void> {
-    const { store, sessionId, compact, provider } = this.#options
+    const { store, sessionId, compact, provider, model } = this.#options
     if (compact === false) return
     try {
       if (compact !== undefined) await store.compactSession(sessionId, compact === true ? {} : compact)
-      else if (await store.needsCompaction(sessionId, provider))
+      else if (await store.needsCompaction(sessionId, provider, model))
         await store.compactSession(sessionId, {
           trigger: 'auto',
           ...(provider !== undefined && { provider }),
+          ...(model !== undefined && { model }),
         })
     } catch (error) {
       if (!isUndertextError(error) || error.code === 'INVALID_INPUT') throw error
@@ -199,6 +226,8 @@ const optionsSchema = z.strictObject({
   sessionId: nameSchema,
   view: z.enum(['effective', 'full']).default('effective'),
   provider: nameSchema.optional(),
+  model: nameSchema.optional(),
+  owner: nameSchema.optional(),
   compact: z
     .union([z.boolean(), z.custom<CompactOptions>(isObject, 'must be options of compactSession')])
     .optional(),

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { RecoveringStore } from '../adapters/recovering.ts'
 import { labelSchema, nameSchema } from '../core/check.ts'
 import type { InsertedRole, SummaryPreset } from '../core/rendering/rows.ts'
 import { SUMMARY_PRESETS } from '../core/rendering/rows.ts'
@@ -8,18 +9,17 @@ import type { Store } from '../store.ts'
 import type { CompactOptions } from '../store-options.ts'
 
 /** What a session needs of a store. */
-export type SessionStore = Pick<
-  Store,
-  | 'append'
-  | 'compactSession'
-  | 'createSession'
-  | 'getEffectiveHistory'
-  | 'getMessages'
-  | 'getSession'
-  | 'listCompactions'
-  | 'needsCompaction'
-  | 'rewind'
->
+export type SessionStore = RecoveringStore &
+  Pick<
+    Store,
+    | 'append'
+    | 'compactSession'
+    | 'getEffectiveHistory'
+    | 'getMessages'
+    | 'listCompactions'
+    | 'needsCompaction'
+    | 'rewind'
+  >
 
 /** Where a session's items are kept, and how it shows them. */
 export type UndertextSessionOptions = {
@@ -38,9 +38,14 @@ export type UndertextSessionOptions = {
   readonly compact?: boolean | CompactOptions | undefined
   /** Hears why a compaction after a turn could not be done. The turn is stored and stands. Default: a warning of the process. */
   readonly onCompactionError?: ((error: unknown) => void) | undefined
-  /** For whom it is told whether compaction is due. Default: the session's own, else "openai". */
+  /**
+   * The model that is called: says when compaction is due, and is recorded where the session has none yet. Default: the session's own,
+   * else "openai".
+   */
   readonly provider?: string | undefined
   readonly model?: string | undefined
+  /** Whose conversation it is, where the session has no owner yet. */
+  readonly owner?: string | undefined
   /** How a summary is shown. Default: a system message under "Previous conversation summary:". */
   readonly summaryRole?: InsertedRole | undefined
   readonly summaryHeader?: string | undefined
@@ -65,6 +70,7 @@ export const sessionSchema = z.strictObject({
   onCompactionError: called.optional(),
   provider: nameSchema.optional(),
   model: nameSchema.optional(),
+  owner: nameSchema.optional(),
   summaryRole: role.optional(),
   summaryHeader: labelSchema.optional(),
   preset: z.enum(SUMMARY_PRESETS).optional(),

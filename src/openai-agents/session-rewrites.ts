@@ -63,11 +63,12 @@ export function suffixReplaced(
   const append = fromAgentItems(replacement)
   if (expected.length === 0) return { from: rows.length, append }
   let from = rows.length
-  let found: readonly AgentItem[] = []
-  while (found.length < expected.length && from > 0) {
+  const newestFirst: (readonly AgentItem[])[] = []
+  for (let count = 0; count < expected.length && from > 0; count += newestFirst.at(-1)!.length) {
     from -= 1
-    found = [...itemsSaidAt(rows, from, originals), ...found]
+    newestFirst.push(itemsSaidAt(rows, from, originals))
   }
+  const found = newestFirst.reverse().flat()
   const before = found.slice(0, Math.max(found.length - expected.length, 0))
   const end = normalItems(found.slice(before.length))
   if (!isDeepStrictEqual(end, expected)) return 'other'

@@ -1,5 +1,8 @@
 import { v7 as uuidv7 } from 'uuid'
+import { z } from 'zod'
+import { appendNamed } from '../adapters/recovering.ts'
 import { check } from '../core/check.ts'
+import { isObject } from '../core/json.ts'
 import type { ViewMessage } from '../core/message.ts'
 import { isUndertextError, UndertextError } from '../errors.ts'
 import type { ConversionOptions } from '../formats/conversion.ts'
@@ -9,6 +12,7 @@ import { CompactionOwnership } from './compaction-ownership.ts'
 import { fromAgentItems } from './from-items.ts'
 import { fullHistory } from './full-history.ts'
 import type { AgentItem } from './item-types.ts'
+import { type AgentModel, type AgentModelProvider, type HandedOut, recovering } from './recovering-model.ts'
 import { type Decide, type Operation, rewriteHistory } from './rewriting.ts'
 import { type SessionStore, sessionSchema, type UndertextSessionOptions } from './session-options.ts'
 import {
@@ -42,6 +46,8 @@ export class UndertextSession {
   readonly #id: string
   readonly #options: Omit<UndertextSessionOptions, 'store' | 'sessionId'>
   readonly #ownership = new CompactionOwnership()
+  /** What `getItems` last handed out in full. */
+  #handedOut: HandedOut | undefined
 
   /** Throws `INVALID_INPUT`. */
   constructor(options: UndertextSessionOptions) {
@@ -63,11 +69,41 @@ export class UndertextSession {
    */
   async getItems(limit?: number, _runContext?: unknown): Promise<AgentItem[]> {
     if (limit !== undefined && limit <= 0) return []
-    const items =
-      this.#options.view === 'full'
-        ? toAgentItems((await unlessUnknown(fullHistory(this.#store, this.#id))) ?? [], this.#notes)
-        : this.#shown(await this.#view(), this.#notes).flatMap(({ shown }) => shown)
+    const items = this.#options.view === 'full' ? await this.#fullItems() : await this.#viewItems()
     return limit === undefined ? items : items.slice(Math.max(items.length - limit, 0))
+  }
+
+  async #fullItems(): Promise<AgentItem[]> {
+    return toAgentItems((await unlessUnknown(fullHistory(this.#store, this.#id))) ?? [], this.#notes)
+  }
+
+  async #viewItems(): Promise<AgentItem[]> {
+    const view = await this.#view()
+    const items = itemsOf(this.#shown(view, this.#notes))
+    const last = view.reduce((most, { position = 0 }) => Math.max(most, position), 0)
+    this.#handedOut = {
+      shown: [...items],
+      storedSince: async () => (await this.#view()).filter(({ position = 0 }) => position > last).length,
+      again: async () =>
+        itemsOf(this.#shown((await this.#view()).filter(({ position = 0 }) => position <= last))),
+    }
+    return items
+  }
+
+  /**
+   * A model, or a provider of models, that recovers from overflows and records usage, provider and model in this session: for `model` of
+   * an agent, or `modelProvider` of a `Runner`. A request that overflows is compacted and sent again before anything of its answer was
+   * passed on; the history in its input is replaced, everything else stays. An input that does not begin with the whole history, because
+   * a filter or an input callback changed it, is sent as it is; so is one of a conversation that the server keeps.
+   */
+  recovering<T extends AgentModel | AgentModelProvider>(asked: T): T {
+    check(askedSchema, asked, 'recovering')
+    return recovering(asked, {
+      ...this.#options,
+      store: this.#store,
+      sessionId: this.#id,
+      handedOut: () => this.#handedOut,
+    })
   }
 
   /** Adds items at the end, all or none, in order. */
@@ -163,8 +199,9 @@ export class UndertextSession {
     ownership: object | null,
     _runContext?: unknown,
   ): Promise<void> {
+    const { length } = items
     const position = await this.#add(items)
-    if (position !== undefined) this.#ownership.extend(ownership, items.length, position)
+    if (position !== undefined) this.#ownership.extend(ownership, length, position)
   }
 
   /**
@@ -200,7 +237,7 @@ export class UndertextSession {
   async #add(items: readonly object[]): Promise<number | undefined> {
     const messages = fromAgentItems(items, this.#notes)
     if (messages.length === 0) return undefined
-    return (await this.#store.append(this.#id, messages)).position
+    return (await appendNamed(this.#store, this.#id, messages, this.#options)).position
   }
 
   async #rewrite(method: string, decide: Decide, operation?: Operation): Promise<void> {
@@ -240,6 +277,15 @@ export class UndertextSession {
 const EVERYTHING = { from: 'start', keepCompactions: true } as const
 
 class OtherEnd extends Error {}
+
+function itemsOf(rows: readonly ShownRow[]): AgentItem[] {
+  return rows.flatMap(({ shown }) => shown)
+}
+
+const askedSchema = z.custom<object>(
+  (value) => isObject(value) && ('getResponse' in value || 'getModel' in value),
+  'must be a model or a provider of models',
+)
 
 function nameOf(error: unknown): string {
   if (isUndertextError(error)) return error.code

@@ -68,7 +68,7 @@ function toItems(message: Message, place: string, writing: Writing): Item[] {
     if (item !== undefined) {
       speak(false)
       items.push(item)
-    } else said.push(...toContent(part, isModel, writing))
+    } else for (const one of toContent(part, isModel, writing)) said.push(one)
   })
   // An item that said nothing was an item all the same.
   speak(fields !== undefined && items.length === 0)

@@ -1,4 +1,4 @@
-import { withReplacements } from '../core/overlay.ts'
+import { textsByRow, withReplacements } from '../core/overlay.ts'
 import { isCondensing, type Plan, type PlannedInsert, type PlannedReplacement } from '../core/plan.ts'
 import type { ViewRow } from '../core/view.ts'
 import type { ChatMessage } from './chat-message.ts'
@@ -43,9 +43,9 @@ export function applySteps(messages: readonly ChatMessage[], steps: readonly Arr
   const byKey = new Map(entries.map((entry) => [entry.key, entry] as const))
 
   for (const { plan, id, inserted } of steps) {
-    for (const { row, part, text } of plan.replace) {
-      const entry = byKey.get(row.key)!
-      entry.shown = showing(entry.shown, part, text)
+    for (const [{ key }, texts] of textsByRow(plan.replace)) {
+      const entry = byKey.get(key)!
+      entry.shown = showing(entry.shown, texts)
     }
     for (const { key } of plan.hide) {
       byKey.get(key)!.tags = isCondensing(plan.kind) ? { condenseParent: id } : { truncationParent: id }
@@ -70,14 +70,15 @@ export function replaceParts<M extends ChatMessage>(
   replacements: readonly PlannedReplacement[],
 ): M[] {
   const replaced = [...messages]
-  for (const { row, part, text } of replacements)
-    replaced[row.key - 1] = showing(replaced[row.key - 1]!, part, text)
+  for (const [{ key }, texts] of textsByRow(replacements))
+    replaced[key - 1] = showing(replaced[key - 1]!, texts)
   return replaced
 }
 
-/** A message whose part shows another text. A flat one has one part, its content. */
-function showing<M extends ChatMessage>(message: M, part: number, text: string): M {
-  const content = withReplacements(message.content, (index) => (index === part ? text : undefined))
+/** A message whose parts show other texts. Of a flat one only its content can. */
+function showing<M extends ChatMessage>(message: M, texts: ReadonlyMap<number, string>): M {
+  if (typeof message.content === 'string') return { ...message, content: [...texts.values()].at(-1)! }
+  const content = withReplacements(message.content, (part) => texts.get(part))
   return { ...message, content }
 }
 

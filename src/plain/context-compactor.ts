@@ -88,7 +88,7 @@ export class ContextCompactor {
       tokensBefore,
       tokensAfter,
       tokensSaved: tokensBefore - tokensAfter,
-      ...applySteps(messages, steps),
+      ...applySteps(run.given, steps),
       compactions: steps.map(outlineOf),
       failed: failed.map(({ status, error }) => ({ status, error })),
       targetTokens: settings.targetTokens,

@@ -42,6 +42,8 @@ type LooseFields = {
   readonly name?: unknown
   readonly tool_call_id?: unknown
   readonly tool_calls?: unknown
+  readonly tool_name?: unknown
+  readonly tool_input?: unknown
   readonly isError?: unknown
   readonly result?: unknown
 }
@@ -68,7 +70,7 @@ export function partsOfMessage(message: ChatMessage, where: string): readonly Pa
     throw invalid(`${where}.content must be a text or a list of parts`)
   }
   if (message.role === 'tool_call') return [flatCall(message)]
-  if (roleOf(message.role) === 'tool') return [flatResult(message)]
+  if (roleOf(message.role) === 'tool') return [...callBeside(message), flatResult(message)]
   const text = textOf(message)
   const made = Array.isArray(calls) ? calls.flatMap((call) => openAICall(call)) : []
   if (made.length > 0) return text === '' ? made : [{ type: 'text', text }, ...made]
@@ -91,6 +93,18 @@ function flatCall(message: ChatMessage): ToolCallPart {
     toolName: toolOf(message) ?? 'unknown',
     input: given === undefined ? argumentsIn(textOf(message)) : asJson(given),
   }
+}
+
+/**
+ * The call of a result that brings it along: `tool_name` and `tool_input`, and no id. With an id the call is a message of its own.
+ * Source: seed 002, `deduplicateFileReads`.
+ */
+function callBeside(message: ChatMessage): ToolCallPart[] {
+  const { tool_input: input } = message as LooseFields
+  const toolName = toolOf(message)
+  if (message.role !== 'tool' || idOf(message) !== '' || input === undefined || toolName === undefined)
+    return []
+  return [{ type: 'tool-call', toolCallId: '', toolName, input: asJson(input) }]
 }
 
 function flatResult(message: ChatMessage): ToolResultPart {
@@ -122,7 +136,8 @@ function idOf(message: ChatMessage): string {
 }
 
 function toolOf(message: ChatMessage): string | undefined {
-  const tool = message.tool ?? (message as LooseFields).name
+  const { name, tool_name: toolName } = message as LooseFields
+  const tool = message.tool ?? name ?? toolName
   return typeof tool === 'string' && tool !== '' ? tool : undefined
 }
 

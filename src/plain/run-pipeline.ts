@@ -15,15 +15,16 @@ type Snapshot = PlannedRun['snapshot']
  * Plans a run over an array by the store's own pipeline: the same stages in the same order, the same defaults,
  * the same rules for what a summary must be. Nothing is stored; the array is not changed.
  *
- * Throws `INVALID_INPUT` for messages it cannot read, and `ABORTED`.
+ * The list may grow meanwhile: `given` is what it held. Throws `INVALID_INPUT` for messages it cannot read, and `ABORTED`.
  */
 export async function runPipeline(
   messages: readonly ChatMessage[],
   config: CheckedConfig,
   what: string,
-): Promise<PlannedRun> {
+): Promise<PlannedRun & { readonly given: readonly ChatMessage[] }> {
   const chosen = resolveModel(undefined, config.provider, config.model)
   const rows = rowsOf(messages, chosen.key, what)
+  const given = [...messages]
   const snapshot: Snapshot = { session: NO_SESSION, view: rows.view, nextOrdinal: 1 }
   const settings = resolveSettings(config, {
     chosen,
@@ -33,7 +34,8 @@ export async function runPipeline(
     historyTokens: rows.view.tokens,
     estimator: rows.view.estimator,
   })
-  return planRun(contentsOf(messages, rows), snapshot, settings, config, { kind: 'write' })
+  const run = await planRun(contentsOf(given, rows), snapshot, settings, config, { kind: 'write' })
+  return { ...run, given }
 }
 
 /** An array belongs to no session; what a session would say about provider and model, the config says. */

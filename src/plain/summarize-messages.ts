@@ -71,7 +71,7 @@ export async function summarizeMessages(
   const failure = run.failed[0]?.error
   return {
     summarized: summaries.length > 0,
-    ...applySteps(messages, run.steps),
+    ...applySteps(run.given, run.steps),
     condenseIds: run.steps.map(({ id }) => id),
     ...(summaries.length > 0 && {
       summaryText: summaries.map(({ text, metadata }) => ownText(text, metadata.textLength)).join('\n\n'),

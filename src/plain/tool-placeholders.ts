@@ -1,3 +1,4 @@
+import { listIn } from '../core/lists.ts'
 import type { PlainMessage } from './message-parts.ts'
 import type { ToolForm, ToolSlot } from './tool-slots.ts'
 
@@ -111,10 +112,6 @@ function functionOf(result: ToolSlot | undefined): Fields {
 
 function byForm(slots: readonly ToolSlot[]): (readonly [ToolForm, ToolSlot[]])[] {
   const forms = new Map<ToolForm, ToolSlot[]>()
-  for (const slot of slots) {
-    const same = forms.get(slot.form)
-    if (same === undefined) forms.set(slot.form, [slot])
-    else same.push(slot)
-  }
+  for (const slot of slots) listIn(forms, slot.form).push(slot)
   return [...forms]
 }

@@ -1,4 +1,5 @@
 import { canonicalProvider } from '../core/providers.ts'
+import { taken } from '../core/taken.ts'
 import { pricePackage } from '../prices.ts'
 
 /*
@@ -22,8 +23,8 @@ type Fields = { readonly [name: string]: unknown }
  */
 export async function readUsage(response: unknown, provider?: string): Promise<ReportedUsage | undefined> {
   try {
-    const prices = await pricePackage()
-    for (const usage of await usagesIn(response)) {
+    const [usages, prices] = await Promise.all([usagesIn(response), pricePackage()])
+    for (const usage of usages) {
       const found = sdkUsage(usage) ?? providerUsage(usage, provider, prices)
       if (found !== undefined) return found
     }
@@ -33,14 +34,18 @@ export async function readUsage(response: unknown, provider?: string): Promise<R
   return undefined
 }
 
-/** Where a response may hold its usage, the likeliest first. */
-async function usagesIn(response: unknown): Promise<readonly Fields[]> {
+/** Under which names a response holds its usage, the likeliest first, and what it may hold that in. */
+const USAGES = ['usage', 'usageMetadata', 'usage_metadata', 'totalUsage', 'tokenUsage'] as const
+const AROUND = ['response', 'message', 'data', 'metadata', 'meta', 'x_groq', 'response_metadata', 'llmOutput']
+
+/** What may be the usage of a response, the likeliest first. */
+async function usagesIn(given: unknown): Promise<readonly Fields[]> {
+  const response = taken(given)
   if (!isFields(response)) return []
-  const own = [response.usage, response.usageMetadata, response.usage_metadata, response.totalUsage]
-  const inner = [response.response, response.message, response.data].filter(isFields)
-  const nested = inner.flatMap(({ usage, usageMetadata }) => [usage, usageMetadata])
-  const found = (await Promise.all([...own, ...nested])).filter(isFields)
-  const parts = found.flatMap(({ tokens, billed_units }) => [tokens, billed_units])
+  const inner = AROUND.map((name) => response[name]).filter(isFields)
+  const held = [response, ...inner].flatMap((one) => USAGES.map((name) => one[name]))
+  const found = (await Promise.all(held.map(taken))).filter(isFields)
+  const parts = [...found, ...inner].flatMap(({ tokens, billed_units }) => [tokens, billed_units])
   return [...found, ...parts.filter(isFields), response]
 }
 
@@ -99,7 +104,7 @@ function providerUsage(
   if (usage.promptTokenCount !== undefined)
     return read('google', 'default', { usageMetadata: { candidatesTokenCount: 0, ...usage } })
   if (usage.prompt_tokens !== undefined) {
-    const response = { usage: { completion_tokens: 0, ...usage } }
+    const response = { usage: { completion_tokens: 0, ...usage, prompt_tokens_details: cacheOf(usage) } }
     const own = provider === undefined ? undefined : canonicalProvider(provider)
     return (own === undefined ? undefined : read(own, 'chat', response)) ?? read('openai', 'chat', response)
   }
@@ -107,6 +112,20 @@ function providerUsage(
   const isResponses = usage.input_tokens_details !== undefined || usage.total_tokens !== undefined
   const response = { usage: { output_tokens: 0, ...usage } }
   return isResponses ? read('openai', 'responses', response) : read('anthropic', 'default', response)
+}
+
+/** What of a prompt a cache gave or took: OpenAI's form, from DeepSeek's and LiteLLM's too. */
+function cacheOf(usage: Fields): Fields {
+  const {
+    prompt_tokens_details: details,
+    prompt_cache_hit_tokens: hit,
+    cache_read_input_tokens: read,
+  } = usage
+  return {
+    cached_tokens: countOf(hit) ?? countOf(read) ?? 0,
+    cache_write_tokens: countOf(usage.cache_creation_input_tokens) ?? 0,
+    ...(isFields(details) && details),
+  }
 }
 
 /** A report whose total holds what a cache gave or took. */

@@ -73,6 +73,16 @@ export type Session = {
   readonly viewEpoch: number
 }
 
+/** The rows of a session, by what they say. */
+export type MessageCounts = {
+  /** Messages of the log that say something, hidden ones included. */
+  readonly messages: number
+  /** Rows of the log that keep something and are sent nowhere: an agent's own bookkeeping. */
+  readonly bookkeeping: number
+  /** Rows of the view that say something, inserted ones included. */
+  readonly visible: number
+}
+
 /** What stats are made of: counters, and whose figures they are. */
 export type SessionFigures = Pick<
   Session,
@@ -99,14 +109,18 @@ export type SessionFields = {
 }
 
 /** A session about to be brought in, written in batches and listed only when it is whole. */
-export type StagedSession = {
+export type StagedSession = StagedFields & {
   /** What it is called until then: nobody else's name. */
   readonly id: string
-  readonly fields: SessionFields
-  readonly estimator: string
   /** Who brings it in, see `LEASE_HOLDER`, and until when that counts unless it is renewed; milliseconds since 1970. */
   readonly holder: string
   readonly expiresAt: number
+}
+
+/** What such a session is made with. */
+export type StagedFields = {
+  readonly fields: SessionFields
+  readonly estimator: string
   /** The first of these that no session has, where it was a session of a store before. */
   readonly incarnations?: readonly string[] | undefined
 }
@@ -495,12 +509,17 @@ export type LearnedLimit = NamedLimit & {
   readonly at: number
 }
 
+/**
+ * What a store needs of its storage. Every verb reads its arguments before its first `await`: callers may change them afterwards.
+ */
 export interface Storage {
   /** Makes a session. Throws `SESSION_EXISTS`. */
   createSession(id: string, fields: SessionFields, estimator: string): Awaitable<Session>
   session(id: string): Awaitable<Session | undefined>
   /** The figures of a session alone; `undefined` for an unknown one. */
   figures(id: string): Awaitable<SessionFigures | undefined>
+  /** Throws `SESSION_NOT_FOUND`. */
+  countMessages(id: string): Awaitable<MessageCounts>
   /** Newest first. */
   listSessions(query: SessionQuery): Awaitable<Session[]>
   /** The id of the session with the newest message among the archived ones or the others. A time that is later than the last change counts as that, and one without messages comes last. */

@@ -5,7 +5,7 @@ import { headOf } from '../core/characters.ts'
 import { check, invalid } from '../core/check.ts'
 import type { Finding } from '../core/verify.ts'
 import { UndertextError } from '../errors.ts'
-import type { Purged, Session, Storage } from '../storage/storage.ts'
+import type { MessageCounts, Purged, Session, Storage } from '../storage/storage.ts'
 import {
   createSchema,
   type ListSessionsOptions,
@@ -48,6 +48,15 @@ export class SessionVerbs<S extends Storage> extends RequestVerbs<S> {
   /** A session with its counters. */
   async getSession(sessionId: string): Promise<Session> {
     return publicSession(await this.requireSession(checkId(sessionId)))
+  }
+
+  /**
+   * How many messages a session has, how many rows of the view say something, and how many rows of the log keep an agent's bookkeeping
+   * and are sent nowhere. Reads every row, which `getSession` does not: its `messageCount` is the length of the log. Throws
+   * `SESSION_NOT_FOUND`.
+   */
+  async countMessages(sessionId: string): Promise<MessageCounts> {
+    return this.storage.countMessages(checkId(sessionId))
   }
 
   /** Sessions, newest first, archived ones apart; `after` is the id of the last session of the page before. */

@@ -2,11 +2,7 @@ import { resolveModel } from '../compaction/model.ts'
 import { estimateOf, estimateRequest } from '../core/budget.ts'
 import type { LearnedTokens } from '../core/calibration.ts'
 import { check, nameSchema } from '../core/check.ts'
-import {
-  getContextOverflowProvider,
-  isContextOverflowError,
-  parseProviderOverflowDetails,
-} from '../core/overflow/overflow.ts'
+import { overflowReader } from '../core/overflow/overflow.ts'
 import { canonicalProvider } from '../core/providers.ts'
 import { listPrices } from '../prices.ts'
 import type { ContextStats } from '../stats.ts'
@@ -111,15 +107,17 @@ export class UsageVerbs<S extends Storage> extends StoreBase<S> {
   ): Promise<OverflowResult> {
     const id = checkId(sessionId)
     const checked = check(overflowSchema, request, 'recordOverflow')
+    const overflowOf = overflowReader(error)
     const session = await this.requireSession(id)
-    const named = checked.provider ?? session.provider
     const { overflow: rules, ...known } = checked
-    if (!isContextOverflowError(error, { ...rules, provider: named })) return { isOverflow: false }
+    const named = checked.provider ?? session.provider
+    const overflow = overflowOf({ ...rules, provider: named })
+    if (overflow === undefined) return { isOverflow: false }
     // Where nobody says whose request it was, the error does.
-    const called = named ?? getContextOverflowProvider(error, rules) ?? undefined
+    const called = named ?? overflow.provider ?? undefined
     const own = this.configuration.modelOf(session)
     const { provider, key, model = '' } = resolveModel(own, called, checked.model)
-    const details = parseProviderOverflowDetails(error, { ...rules, provider })
+    const details = overflowOf({ ...rules, provider })!.details
     const size = sizeNamed(details)
     const limit = limitNamed(details)
     // Size and limit in one transaction; a limit alone has no report to go with.

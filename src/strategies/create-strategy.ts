@@ -18,18 +18,27 @@ const MAKERS: { readonly [K in ContextStrategyKind]: (options: CreateStrategyOpt
   sliding_window: ({ maxTokens, estimator, provider }) =>
     slidingWindow({ fitBudget: true, keepNewest: 'nothing', maxTokens, estimator, provider }),
   // Without somebody who writes it there is no summary, and the name says so (checklist S1-27).
-  sliding_window_with_summary: (options) =>
-    options.summarizer === undefined
-      ? MAKERS.sliding_window(options)
-      : slidingWindow({ fitBudget: true, summarize: true, ...options }),
+  sliding_window_with_summary: (options) => {
+    const plain = MAKERS.sliding_window(options)
+    if (options.summarizer === undefined) return plain
+    const window = slidingWindow({ fitBudget: true, summarize: true, ...options })
+    return {
+      ...window,
+      async apply(messages, budget) {
+        const result = await window.apply(messages, budget)
+        return result.overBudget ? plain.apply(messages, budget) : result
+      },
+    }
+  },
   priority_based: ({ maxTokens, estimator, provider }) =>
     priority({ keepNewest: 'nothing', maxTokens, estimator, provider }),
 }
 
 /**
  * The strategy of a kind, as a configuration names it. Default: "sliding_window", the newest that fit. "…_with_summary" needs
- * a `summarizer`; without one it is the plain window, and is called so. What the two plain ones return fits the budget, also when the newest
- * message alone does not: only system messages that are too large themselves make it `overBudget`. Throws `INVALID_INPUT`, for an unknown kind too.
+ * a `summarizer`; without one it is the plain window, and is called so. What `apply` returns fits the budget, also when the newest
+ * message alone does not: only system messages that are too large themselves make it `overBudget`. A summary that does not fit is left
+ * out. Throws `INVALID_INPUT`, for an unknown kind too.
  */
 export function createStrategy(
   kind: ContextStrategyKind = DEFAULT_KIND,

@@ -1,4 +1,5 @@
 import { invalid } from '../core/check.ts'
+import { listIn } from '../core/lists.ts'
 import { errorName, isUndertextError, standingFor, UndertextError } from '../errors.ts'
 import type { ChatMessage } from '../plain/chat-message.ts'
 import type { ContextStrategy } from '../plain/context-strategy.ts'
@@ -112,10 +113,7 @@ export function findPlaces(
     // From the end, so that the first place is the first to be popped.
     for (let at = given.length - 1; at >= 0; at--) {
       const key = taken.has(at) ? undefined : keyOf(given[at]!)
-      if (key === undefined) continue
-      const known = free.get(key)
-      if (known === undefined) free.set(key, [at])
-      else known.push(at)
+      if (key !== undefined) listIn(free, key).push(at)
     }
     for (const [index, message] of returned.entries()) {
       if (places[index] !== undefined) continue

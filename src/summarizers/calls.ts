@@ -1,5 +1,6 @@
 import { headOf, tailOf } from '../core/characters.ts'
 import type { Json } from '../core/json.ts'
+import { listIn } from '../core/lists.ts'
 import {
   isFailed,
   type Message,
@@ -69,9 +70,7 @@ export class CallReader {
     const effect = effectOf(name, input, this.#names)
     const paths = effect === 'other' ? [] : filesIn(input)
     const call: Call = { id, name, input, effect, paths, at, number: this.#count++ }
-    const waiting = this.#open.get(id)
-    if (waiting === undefined) this.#open.set(id, [call])
-    else waiting.push(call)
+    listIn(this.#open, id).push(call)
     return call
   }
 

@@ -1,5 +1,6 @@
 import { detached, headOf } from '../core/characters.ts'
 import { partsOf, type StoredMessage } from '../core/message.ts'
+import { taken } from '../core/taken.ts'
 import { blocksOf } from './document/blocks.ts'
 import { counted, time } from './document/figures.ts'
 import { type DocumentOptions, type DocumentSettings, documentSettings } from './document/options.ts'
@@ -31,10 +32,18 @@ import { PAGE_MIDDLE, pageEnd, pageHead } from './html/page-html.ts'
  *
  * Throws `SESSION_NOT_FOUND`, and `INVALID_INPUT` for options that are none, with the first piece.
  */
-export async function* exportHtml(
+export function exportHtml(
   store: DocumentStore,
   sessionId: string,
   options: DocumentOptions = {},
+): AsyncGenerator<string> {
+  return piecesOf(store, sessionId, taken(options))
+}
+
+async function* piecesOf(
+  store: DocumentStore,
+  sessionId: string,
+  options: DocumentOptions,
 ): AsyncGenerator<string> {
   const settings = documentSettings(options, { hidden: 'show', images: 'inline' }, 'exportHtml')
   const document = await readDocument(store, sessionId)

@@ -1,4 +1,5 @@
 import type { StoredMessage } from '../core/message.ts'
+import { taken } from '../core/taken.ts'
 import { blocksOf } from './document/blocks.ts'
 import { counted, time } from './document/figures.ts'
 import { type DocumentOptions, type DocumentSettings, documentSettings } from './document/options.ts'
@@ -33,10 +34,18 @@ import { blockMarkdown, codeSpan } from './markdown/part-markdown.ts'
  *
  * Throws `SESSION_NOT_FOUND`, and `INVALID_INPUT` for options that are none, with the first piece.
  */
-export async function* exportMarkdown(
+export function exportMarkdown(
   store: DocumentStore,
   sessionId: string,
   options: DocumentOptions = {},
+): AsyncGenerator<string> {
+  return piecesOf(store, sessionId, taken(options))
+}
+
+async function* piecesOf(
+  store: DocumentStore,
+  sessionId: string,
+  options: DocumentOptions,
 ): AsyncGenerator<string> {
   const settings = documentSettings(options, { hidden: 'omit', images: 'word' }, 'exportMarkdown')
   const document = await readDocument(store, sessionId)

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { check, nameSchema } from '../core/check.ts'
 import { stringifyJson } from '../core/json.ts'
 import type { Mend } from '../core/render.ts'
+import { taken } from '../core/taken.ts'
 import type { ConversionNote, ConversionOptions } from '../formats/conversion.ts'
 import type { Store } from '../store.ts'
 import { sessionRows } from './session-rows.ts'
@@ -47,10 +48,18 @@ export type ExportViewOptions = z.input<typeof viewSchema>
  *
  * Throws `SESSION_NOT_FOUND`, and `INVALID_INPUT` for options that are none, with the first piece.
  */
-export async function* exportView(
+export function exportView(
   store: ViewStore,
   sessionId: string,
   options: ExportViewOptions = {},
+): AsyncGenerator<string> {
+  return piecesOf(store, sessionId, taken(options))
+}
+
+async function* piecesOf(
+  store: ViewStore,
+  sessionId: string,
+  options: ExportViewOptions,
 ): AsyncGenerator<string> {
   const { format, lines, rendered, full, onNote, onMend } = check(viewSchema, options, 'exportView')
   const writer = WRITERS[format]

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { HistoryCheck } from '../core/history/history-check.ts'
 import { HISTORY_FORMAT, type HistoryCounts, type HistoryRecord } from '../core/history/records.ts'
 import { isObject, stringifyJson } from '../core/json.ts'
+import { taken } from '../core/taken.ts'
 import { isUndertextError } from '../errors.ts'
 import type { RestoreOptions, SessionRestore } from '../history/restore-session.ts'
 import type { Store } from '../store.ts'
@@ -107,10 +108,18 @@ async function problemIn(cursor: HistoryCursor, check: HistoryCheck): Promise<Hi
  * Restores the histories of a file, one after the other, and answers each when it is done or refused: nothing of a refused one is stored, and
  * the others are. Throws what else `restoreSession` throws (`STORE_FULL`, `ABORTED` …); what was answered before stays restored.
  */
-export async function* restoreFrom(
+export function restoreFrom(
   store: Pick<Store, 'restoreSession'>,
   lines: HistoryLines,
-  { ids = [], ...options }: RestoreFromOptions = {},
+  options: RestoreFromOptions = {},
+): AsyncGenerator<RestoredHistory, void, undefined> {
+  return restored(store, lines, taken(options))
+}
+
+async function* restored(
+  store: Pick<Store, 'restoreSession'>,
+  lines: HistoryLines,
+  { ids = [], ...options }: RestoreFromOptions,
 ): AsyncGenerator<RestoredHistory, void, undefined> {
   const cursor = new HistoryCursor(lines)
   for (let ordinal = 0; ; ordinal++) {

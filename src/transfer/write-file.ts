@@ -16,7 +16,7 @@ import { StoredEvents } from './stored-events.ts'
 
 /** What an import needs of a store. */
 export type ImportStore = Pick<Store, 'importSession' | 'restoreSession' | 'getSession'> &
-  Partial<Pick<Store, 'getMessages'>>
+  Partial<Pick<Store, 'countMessages'>>
 
 export type Writing = {
   readonly store: ImportStore
@@ -95,7 +95,7 @@ class FileWriter {
       const { sessionId } = done
       const counts = this.#countsOf(done)
       const isNew = !dryRun && done.status !== 'unchanged'
-      const visible = isNew ? await visibleOf(this.#writing.store, sessionId) : undefined
+      const visible = isNew ? (await this.#writing.store.countMessages?.(sessionId))?.visible : undefined
       const told = dryRun
         ? ({ status: 'checked', ...counts } as const)
         : { ...done, ...counts, ...(visible !== undefined && { visible }) }
@@ -208,21 +208,6 @@ class FileWriter {
 /** Whether a message is a row that keeps something and is sent nowhere. */
 function isSilent({ role, content }: Pick<NewMessage, 'role' | 'content'>): boolean {
   return role === 'tool' && Array.isArray(content) && content.length === 0
-}
-
-/** Rows read at once. */
-const PAGE = 500
-
-/** How many rows of a session a model is sent something of. */
-async function visibleOf(store: ImportStore, sessionId: string): Promise<number | undefined> {
-  if (store.getMessages === undefined) return undefined
-  const { messageCount } = await store.getSession(sessionId)
-  let visible = 0
-  for (let after = 0; after < messageCount; after += PAGE) {
-    const rows = await store.getMessages(sessionId, { visible: true, after, limit: PAGE })
-    visible += rows.filter((row) => !isSilent(row)).length
-  }
-  return visible
 }
 
 async function* followedBy<T>(

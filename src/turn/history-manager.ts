@@ -107,16 +107,17 @@ export class HistoryManager<B = unknown> {
     checkMessageList(history, 'prepareMessages: history')
     checkMessageList(currentTurn, 'prepareMessages: currentTurn')
     const { enableSummarization: _, ...settings } = this.#config
+    const [before, now] = [[...history], [...currentTurn]]
     const system = buildEnrichedSystem({
       ...settings,
       systemMessage,
       summaries: this.#summaries,
-      memories: (await this.#recall(currentTurn, request.filters)) as Memory[],
-      currentTurn: currentTurn as unknown as { role: string }[],
+      memories: (await this.#recall(now, request.filters)) as Memory[],
+      currentTurn: now as unknown as { role: string }[],
     })
     const all: Message[] = system === null ? [] : [{ role: 'system', content: system }]
-    for (const message of history) all.push(message)
-    for (const message of currentTurn) all.push(message)
+    for (const message of before) all.push(message)
+    for (const message of now) all.push(message)
     const applied = await this.#strategy.apply(all, budget)
     if (typeof applied !== 'object' || applied === null)
       throw invalid('prepareMessages: apply must answer a list')
@@ -136,14 +137,15 @@ export class HistoryManager<B = unknown> {
   ): Promise<HistorySummary> {
     checkMessageList(evicted, 'onTurnComplete')
     const summarizer = this.#summarizer
+    const { sessionId, signal } = of
     const isOn = this.#config.enableSummarization ?? summarizer !== undefined
     if (!isOn || summarizer === undefined || evicted.length === 0) return { summary: null }
     let summary: unknown
     try {
       summary = await summarizeWith(summarizer)!(evicted, {
-        sessionId: of.sessionId ?? '',
+        sessionId: sessionId ?? '',
         maxTokens: Math.max(1, Math.floor(this.#config.memoryTokenBudget / 2)),
-        signal: of.signal,
+        signal,
       })
     } catch (error) {
       return { summary: null, failed: errorName(error) }
@@ -155,7 +157,7 @@ export class HistoryManager<B = unknown> {
       await this.#memory.store({
         type: 'summary',
         content: summary,
-        ...(of.sessionId && { sessionId: of.sessionId }),
+        ...(sessionId && { sessionId }),
       })
     } catch (error) {
       return { summary, failed: errorName(error) }

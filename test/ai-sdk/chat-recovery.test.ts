@@ -1,8 +1,9 @@
 import { APICallError, streamText, type UIMessage } from 'ai'
+import { MockLanguageModelV3 } from 'ai/test'
 import { expect, it } from 'vitest'
 import { chatStore } from '../../src/ai-sdk.ts'
 import { openStore } from '../../src/index.ts'
-import { scripted, sent, text } from './models.ts'
+import { partsOf, scripted, sent, streamOf, text } from './models.ts'
 
 const words = 'It had seemed simple enough in the morning. '
 const user = (id: string, said: string): UIMessage => ({
@@ -54,6 +55,24 @@ it('the documented route recovers from an overflow, and records usage, provider,
     parts: expect.arrayContaining([expect.objectContaining({ type: 'text', text: 'Done.' })]),
   })
   expect((await store.verifySession(id)).findings).toEqual([])
+})
+
+it('a stream that begins with an overflow in the application’s own words is sent again, shorter', async () => {
+  await using store = await openStore(':memory:')
+  const chats = chatStore<UIMessage>(store)
+  const id = await chats.create()
+  for (let at = 0; at < 20; at++) await store.append(id, [{ role: 'user', content: words.repeat(40) }])
+  const streams = [
+    [{ type: 'error' as const, error: new Error('The house is full.') }],
+    partsOf([text('Done.')]),
+  ]
+  const model = new MockLanguageModelV3({ doStream: async () => streamOf(streams.shift()!) })
+  const overflow = { patterns: [{ provider: 'mine', pattern: 'the house is full' }] }
+  const turn = await chats.resume({ id, message: user('u', 'Hi') }, { model, request: { overflow } })
+  const result = streamText({ model: turn.model, messages: turn.messages, maxRetries: 0, onError: () => {} })
+  expect(await result.text).toBe('Done.')
+  const [whole, shorter] = model.doStreamCalls.map((call) => JSON.stringify(call.prompt).length)
+  expect(shorter!).toBeLessThan(whole!)
 })
 
 it('an error that is no overflow comes back as the model threw it', async () => {

@@ -13,6 +13,7 @@ import BetterSqlite3 from 'better-sqlite3'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { TextTelling } from '../../src/cli/import/telling.ts'
 import { createStyle } from '../../src/cli/output/style.ts'
+import { openStore } from '../../src/index.ts'
 import type { ImportReport } from '../../src/transfer.ts'
 import { runCli } from '../support/cli-run.ts'
 
@@ -378,6 +379,34 @@ describe('the projects of Claude Code', () => {
     const { out } = await run('projects', '--dry-run')
     expect(out).toContain(`5 messages would be stored as ${SESSION}`)
     expect((await run('projects')).out).toContain(`5 messages, 2 visible, stored as ${SESSION}, 1 compaction`)
+    // Two lines before the words, the boundary, and the summary's own line.
+    const counts = { messages: 5, bookkeeping: 4, visible: 2 }
+    expect((await listed()).sessions).toMatchObject([counts])
+    const at = ['--db', join(home, '.chats.db')]
+    expect((await runCli(['stats', SESSION, '--json', ...at])).json).toMatchObject(counts)
+    expect((await runCli(['stats', SESSION, ...at])).out).toContain(
+      '5 messages, 4 lines of bookkeeping, 2 rows in the view',
+    )
+    expect((await runCli(['show', SESSION, ...at])).out).toContain('5 messages stored, 2 rows in the view')
+  })
+
+  it('get the title that Claude Code gives them later, unless they were given one here', async () => {
+    const lines = said([1, 2])
+    const retitled = [...lines, { type: 'ai-title', aiTitle: 'Made up', sessionId: SESSION }]
+    const titles = async () => (await listed()).sessions.map(({ title }) => title)
+    put(`projects/p/${SESSION}.jsonl`, ...lines)
+    await run('projects')
+    expect(await titles()).toEqual(['Words of 1'])
+    put(`projects/p/${SESSION}.jsonl`, ...retitled)
+    await run('projects')
+    expect(await titles()).toEqual(['Made up'])
+    const store = await openStore(join(home, '.chats.db'))
+    await store.updateSession(SESSION, { title: 'Mine' })
+    await store.close()
+    const again = { type: 'ai-title', aiTitle: 'Made up anew', sessionId: SESSION }
+    put(`projects/p/${SESSION}.jsonl`, ...retitled, again)
+    await run('projects')
+    expect(await titles()).toEqual(['Mine'])
   })
 
   it('@ is the session in which something was said last, whatever was imported last', async () => {

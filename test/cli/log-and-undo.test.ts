@@ -137,3 +137,90 @@ describe('undo and redo', () => {
     expect((await runCli(['undo', '@', '@', '--db', `${small.folder}/none.db`])).exit).toBe(3)
   })
 })
+
+describe('undo and redo of a rewind', () => {
+  /** Takes back what stands from position 3 on, the summary of 1 to 4 with it. */
+  const rewound = async (): Promise<string> =>
+    small.change(async (store) => {
+      const [, , third] = await store.getMessages('talk')
+      const { compactionId } = await store.rewind('talk', { from: { messageId: third!.id } })
+      return compactionId!
+    })
+
+  it('name what the rewind turned with itself, and its state afterwards', async () => {
+    const summary = small.compactions[0]!.id
+    const rewind = await rewound()
+    const undone = await run('undo', 'talk', rewind)
+    expect(undone.exit).toBe(0)
+    expect(undone.out).toContain(`Undone: manual ${rewind} `)
+    expect(undone.out).toContain(`With the rewind: condense ${summary} is in force again.\n`)
+    expect((await small.change((store) => store.getCompaction('talk', summary))).status).toBe('active')
+    const redone = await run('redo', 'talk', rewind)
+    expect(redone.out).toContain(`With the rewind: condense ${summary} is out of force again.\n`)
+    expect((await small.change((store) => store.getCompaction('talk', summary))).status).toBe('undone')
+    expect((await run('undo', 'talk', rewind, '--json')).json).toMatchObject({
+      changed: true,
+      compactions: [rewind],
+      turnedWith: [summary],
+      notTurned: [],
+    })
+  })
+
+  it('refuse after messages were appended, say --both, and show both with it', async () => {
+    const rewind = await rewound()
+    await small.change((store) =>
+      store.append('talk', [{ id: 'new', role: 'user', content: 'Something else' }]),
+    )
+    const refused = await run('undo', 'talk', rewind)
+    expect([refused.exit, refused.out]).toEqual([4, ''])
+    expect(refused.err).toContain('--both')
+    expect((await run('undo', 'talk', rewind, '--cascade')).exit).toBe(4)
+    const both = await run('undo', 'talk', rewind, '--both')
+    expect(both.exit).toBe(0)
+    // Before: messages 1 and 2 and the new one. After: the summary of 1 to 4, 5 to 8, and the new one.
+    expect(both.out).toContain('The view: 3 → 6 rows, ')
+    const view = await small.change((store) => store.getEffectiveHistory('talk'))
+    expect(view.at(-1)!.id).toBe('new')
+  })
+})
+
+describe('undo and redo by the id of a run', () => {
+  it('name each member that was not turned with the run, and what turns it', async () => {
+    const { id, runId } = small.compactions[0]!
+    await run('undo', 'talk', id)
+    expect((await run('undo', 'talk', runId)).out).toBe('Nothing to undo: it is out of force already.\n')
+    const redone = await run('redo', 'talk', runId)
+    expect(redone).toMatchObject({ exit: 0, out: expect.stringMatching(/^Nothing to redo:\n/) })
+    expect(redone.out.replaceAll('\n', ' ')).toContain(
+      `${id} was not undone with this run: \`undertext redo\` with its own id, or that of the run or rewind it was undone with, puts it back.`,
+    )
+    expect((await run('redo', 'talk', runId, '--json')).json).toMatchObject({
+      changed: false,
+      compactions: [],
+      turnedWith: [],
+      notTurned: [{ compactionId: id, status: 'undone' }],
+    })
+    expect((await run('redo', 'talk', id)).out).toContain(`Put back: condense ${id} `)
+  })
+
+  it('say of an attempt that failed that it was never in force', async () => {
+    const failed = await small.change(async (store) => {
+      const summarizer = {
+        name: 'refusing',
+        usesModel: true,
+        summarize: () => Promise.reject(new Error('no')),
+      }
+      await store.compactSession('talk', {
+        targetTokens: 0,
+        summarizer,
+        enablePrune: false,
+        enableTruncate: false,
+      })
+      return (await store.listCompactions('talk')).find(({ status }) => status === 'failed')!.id
+    })
+    for (const verb of ['undo', 'redo'])
+      expect((await run(verb, 'talk', failed)).out).toBe(
+        `Nothing to ${verb}:\n${failed} was never in force (failed).\n`,
+      )
+  })
+})

@@ -135,6 +135,18 @@ describe('where the store is', () => {
     expect((await runCli(['import', '-', '--dry-run', '--db', path], { piped })).exit).toBe(5)
   })
 
+  it('is reported by doctor when removed rows may still be readable in its files', async () => {
+    const database = new BetterSqlite3(small.path)
+    database.prepare("insert into undertext_meta values ('residue', 'log:x')").run()
+    database.exec('begin')
+    database.prepare('select count(*) from undertext_messages').get()
+    // While another program reads it, its log cannot be truncated.
+    const { exit, json } = await runCli(['doctor', '--json', '--db', small.path])
+    expect([exit, json]).toMatchObject([1, { ok: false, problems: [{ code: 'FILES_NOT_CLEARED' }] }])
+    database.close()
+    expect((await runCli(['doctor', '--upgrade', '--db', small.path])).exit).toBe(0)
+  })
+
   it('is no database of something else: a command that changes a session puts no tables into it', async () => {
     const path = join(small.folder, 'other.db')
     const other = new BetterSqlite3(path)

@@ -6,6 +6,7 @@ import {
   deduplicateFileReads,
   type NewMessage,
   openStore,
+  type Part,
   type SqliteStore,
 } from '../../src/index.ts'
 import type { ChatMessage } from '../../src/plain/chat-message.ts'
@@ -149,6 +150,92 @@ describe('a file attached again', () => {
       false,
     )
     expect((await store.compactSession(S, { ...ONLY, deduplicateMinimumSavings: 0.4 }))!.compacted).toBe(true)
+  })
+})
+
+describe('an image or a file attached again as a part', () => {
+  const PDF = {
+    type: 'file',
+    data: 'JVBERi0xLjQK',
+    mediaType: 'application/pdf',
+    filename: 'plan.pdf',
+  } as const
+  const PHOTO = { type: 'image', image: new Uint8Array([137, 80, 78, 71]), mediaType: 'image/png' } as const
+  const asks = (words: string, ...parts: readonly Part[]): NewMessage => ({
+    role: 'user',
+    content: [{ type: 'text', text: words }, ...parts],
+  })
+  const POINTER = '[File "plan.pdf" - refer to latest attachment below]'
+
+  /** What the messages show, by the store; the plain function must say the same. */
+  async function shown(...messages: readonly NewMessage[]): Promise<readonly (readonly Part[])[]> {
+    await using store = await open(messages)
+    await store.compactSession(S, ONLY)
+    expect((await store.verifySession(S)).findings).toEqual([])
+    const contents = (await store.getEffectiveHistory(S)).map(({ content }) => content as readonly Part[])
+    const plain = deduplicateFileReads(messages as ChatMessage[], { minimumSavings: 0 }).messages
+    expect(plain.map(({ content }) => content)).toEqual(contents)
+    return contents
+  }
+
+  it('is shown once: the earlier part is a text that points to the later', async () => {
+    expect(
+      await shown(
+        asks('What is this?', PDF, PHOTO),
+        say('assistant', 'A plan.'),
+        asks('Once more.', PHOTO, PDF),
+      ),
+    ).toEqual([
+      [
+        { type: 'text', text: 'What is this?' },
+        { type: 'text', text: POINTER },
+        { type: 'text', text: '[File image/png - refer to latest attachment below]' },
+      ],
+      'A plan.',
+      [{ type: 'text', text: 'Once more.' }, PHOTO, PDF],
+    ])
+  })
+
+  it('by its address, and as a text', async () => {
+    const url = { ...PDF, data: 'https://example.com/plan.pdf' }
+    const text = { type: 'file', data: btoa(A), mediaType: 'text/plain', filename: 'a.ts' } as const
+    const [first] = await shown(asks('1', url, text), asks('2', url, text))
+    expect(first!.slice(1)).toEqual([
+      { type: 'text', text: POINTER },
+      { type: 'text', text: '[File "a.ts" - refer to latest attachment below]' },
+    ])
+  })
+
+  it.each<[string, NewMessage, NewMessage]>([
+    ['other bytes', asks('1', PDF), asks('2', { ...PDF, data: 'JVBERi0xLjcK' })],
+    ['another type', asks('1', PDF), asks('2', { ...PDF, mediaType: 'application/x-pdf' })],
+    ['the same message', asks('1', PDF, PDF), asks('2')],
+    ['words of the assistant', asks('1', PDF), { ...asks('2', PDF), role: 'assistant' }],
+  ])('stays when the later one has %s', async (_, first, second) => {
+    expect(await shown(first, second)).toEqual([first.content, second.content])
+  })
+
+  it('is in the way of no undo, and pinned it stays', async () => {
+    const messages = [asks('1', PDF), asks('2', PDF), asks('3', PDF)]
+    await using store = await open(messages)
+    const ids = (await store.getMessages(S)).map(({ id }) => id)
+    await store.pin(S, [ids[1]!])
+    const before = await store.getContextStats(S)
+    const run = (await store.compactSession(S, ONLY))!
+    const parts = (await store.getEffectiveHistory(S)).map(({ content }) => (content as readonly Part[])[1])
+    expect(parts).toEqual([{ type: 'text', text: POINTER }, PDF, PDF])
+    expect((await store.getContextStats(S))!.estimated).toBeLessThan(before!.estimated)
+    await store.undoCompaction(S, run.runId)
+    expect((await store.getEffectiveHistory(S)).map(({ content }) => content)).toEqual(
+      messages.map(({ content }) => content),
+    )
+    expect((await store.getContextStats(S))!.estimated).toBe(before!.estimated)
+    await store.redoCompaction(S, run.runId)
+    expect((await store.verifySession(S)).findings).toEqual([])
+    const copy = await store.exportSession(S)
+    await using other = await openStore(':memory:')
+    await other.restoreSession(copy)
+    expect(await other.getEffectiveHistory(S)).toEqual(await store.getEffectiveHistory(S))
   })
 })
 

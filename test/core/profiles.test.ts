@@ -60,6 +60,20 @@ describe('the window of a profile', () => {
       provider: 'vertex',
       contextWindow: { value: 2_097_152 },
     })
+    // The AI SDK's names: `anthropic.messages` is anthropic, which wants turns and ids of its own form.
+    const sdkNames = [
+      'anthropic.messages',
+      'google.vertex.chat',
+      'vertex.anthropic.messages',
+      'openai.responses',
+    ]
+    expect(sdkNames.map((name) => resolveModelProfile(name, 'x').provider)).toEqual([
+      'anthropic',
+      'vertex',
+      'vertex',
+      'openai',
+    ])
+    expect(resolveModelProfile('my.company', 'x').provider).toBe('my.company')
     expect(resolveModelProfile('nobody', 'nothing')).toMatchObject({
       name: 'default',
       contextWindow: { value: 128_000, source: 'default' },

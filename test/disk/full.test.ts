@@ -61,6 +61,17 @@ describe('a full disk', () => {
   })
 })
 
+test('a purge without room for rewriting the file says so; with room again the next write clears the files', (context) => {
+  const purged = runOnDisk('small', 'purge', folder)
+  if (purged === undefined) return context.skip()
+  expect(purged).toEqual({
+    filesCleared: false,
+    whileFull: [true, 'done'],
+    afterwards: ['done', false],
+    findings: [],
+  })
+})
+
 describe('a disk that cannot be written to', () => {
   type Tried = { opened: string; reads: Record<string, string>; writes: Record<string, string> }
   const tryAll = (): Record<string, Tried> | undefined =>

@@ -1,7 +1,10 @@
 import { spawnSync } from 'node:child_process'
-import { readdirSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, statfsSync, unlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import BetterSqlite3 from 'better-sqlite3'
 import { openStore } from '../../src/index.ts'
+import { say, units } from '../support/conversation.ts'
+import { CANARY } from '../support/failures.ts'
 import { fillUp, outcomeOf } from './fill.ts'
 import { type Furnished, READS, WRITES } from './verbs.ts'
 
@@ -28,6 +31,26 @@ const scripts: Record<string, () => Promise<unknown>> = {
     const filled = await fillUp(store, { shrink: () => undefined, makeRoom: lift })
     await store.close()
     return { ...filled, reopened: await reopened() }
+  },
+
+  /** There is room for a removal, and none for rewriting the file. */
+  purge: async () => {
+    const ballast = join(folder, 'ballast')
+    const readable = (): boolean =>
+      readdirSync(folder).some((name) => readFileSync(join(folder, name)).includes(CANARY))
+    const store = await openStore(file)
+    await store.append('gone', [say('user', CANARY)])
+    for (let nth = 0; nth < 20; nth++) await store.append('kept', [say('user', units(20_000))])
+    new BetterSqlite3(file).pragma('wal_checkpoint(truncate)')
+    writeFileSync(ballast, Buffer.alloc(statfsSync(folder).bavail * statfsSync(folder).bsize - 400_000))
+    const { filesCleared } = await store.purgeSession('gone')
+    const whileFull = [readable(), await outcomeOf(() => store.append('kept', [say('user', 'x')]))]
+    unlinkSync(ballast)
+    await new Promise((resolve) => setTimeout(resolve, 150))
+    const afterwards = [await outcomeOf(() => store.append('kept', [say('user', 'y')])), readable()]
+    const { findings } = await store.verifySession('kept')
+    await store.close()
+    return { filesCleared, whileFull, afterwards, findings }
   },
 
   /** Opens every store in the folder, for writing and for reading, and tries every verb. */

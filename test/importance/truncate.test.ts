@@ -80,6 +80,31 @@ test('a given fraction is the rule of seed 003, which goes by age', async () => 
   expect(both.shape).toEqual(byAge.shape)
 })
 
+test('an order that is said beside a preset counts more than the share of the preset', async () => {
+  const target = historyTokens(8 * 20, 8)
+  const preset = { preset: 'neurolink', estimator: 'neurolink' } as const
+  const run = async (config: object, call: object) => {
+    await using store = await openStore(':memory:', { config: { ...preset, ...config } })
+    await store.append('s', TURNS)
+    const options = { ...ONLY.truncate, truncationMarker: false, targetTokens: target, ...call } as const
+    await store.compactSession('s', options)
+    return shape(store)
+  }
+  // Half of the eight messages behind the first exchange, by age.
+  expect(await run({}, {})).toEqual([1, 2, 7, 8, 9, 10])
+  const byWorth = [1, 2, 3, 5, 7, 8, 9, 10]
+  expect(await run({ truncationOrder: 'importance' }, {})).toEqual(byWorth)
+  expect(await run({}, { truncationOrder: 'importance' })).toEqual(byWorth)
+  expect(await run({ truncationFraction: 0.5 }, { truncationOrder: 'importance' })).toEqual(byWorth)
+  // Whoever says both has the share, which goes by age.
+  expect(await run({ truncationOrder: 'importance', truncationFraction: 0.5 }, {})).toEqual([
+    1, 2, 7, 8, 9, 10,
+  ])
+  expect(await run({ truncationOrder: 'importance' }, { truncationFraction: 0.5 })).toEqual([
+    1, 2, 7, 8, 9, 10,
+  ])
+})
+
 test('it is undone exactly, and a marker stands where the last of it stood', async () => {
   const { store, run } = await truncated(TURNS, historyTokens(8 * 20, 8), {
     truncationOrder: 'importance',

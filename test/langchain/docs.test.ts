@@ -15,6 +15,17 @@ it.each(examplesOf(PAGE).map((example, i) => [i + 1, example] as const))(
 )
 
 it('names every option of the history', () => {
-  for (const option of ['store', 'sessionId', 'view', 'provider', 'compact', 'actor', 'lenient', 'onNote'])
+  for (const option of [
+    'store',
+    'sessionId',
+    'view',
+    'provider',
+    'model',
+    'owner',
+    'compact',
+    'actor',
+    'lenient',
+    'onNote',
+  ])
     expect(PAGE).toMatch(new RegExp(`^\\| .*\`${option}\`.* \\|`, 'm'))
 })

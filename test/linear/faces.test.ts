@@ -23,11 +23,11 @@ const NO_TEXT = new Set<string>([
   ...'CompactionPreview ContextBudgetExceededError UndertextError isUndertextError originalErrorOf'.split(
     ' ',
   ),
-  ...'openStore SqliteStore Store aiSdkSummarizer'.split(' '),
+  ...'openStore SqliteStore Store aiSdkSummarizer recoveringModel'.split(' '),
 ])
 /** Verbs of a store of which the same is true. */
 const NO_TEXT_VERBS = new Set<string>([
-  ...'needsCompaction getSession newestSession archiveSession purgeSession getConfig reestimate on once off onBeforeCompaction'.split(
+  ...'needsCompaction getSession countMessages newestSession archiveSession purgeSession getConfig reestimate on once off onBeforeCompaction'.split(
     ' ',
   ),
   ...'compactInBackground listJobs getJob whenIdle cancel close offerBackground settleBackground forgetBackground'.split(

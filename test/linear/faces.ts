@@ -64,6 +64,31 @@ const SHAPES: Readonly<Record<string, (text: string) => NewMessage[]>> = {
   'many parts': (text) => [
     { role: 'user', content: pieces(text, 200).map((piece): Part => ({ type: 'text', text: piece })) },
   ],
+  'many calls': (text) => [
+    say('user', 'Go on.'),
+    {
+      role: 'assistant',
+      content: pieces(text, 200).map(
+        (piece, i): Part => ({
+          type: 'tool-call',
+          toolCallId: `c${i}`,
+          toolName: 'read_file',
+          input: { path: piece },
+        }),
+      ),
+    },
+    {
+      role: 'tool',
+      content: pieces(text, 200).flatMap((piece, i) => result(`c${i}`, piece, 'read_file').content as Part[]),
+    },
+  ],
+  'many reads of a file': (text) => [
+    say('user', 'Go on.'),
+    ...pieces(text, 500).flatMap((piece, i) => [
+      call(`c${i}`, 'read_file', { path: 'a.ts' }),
+      result(`c${i}`, piece, 'read_file'),
+    ]),
+  ],
 }
 
 /** Its beginning and its end. */

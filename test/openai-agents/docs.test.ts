@@ -9,15 +9,17 @@ import { examplesOf, runAsUser } from '../support/run-as-user.ts'
 const REPOSITORY = join(import.meta.dirname, '..', '..')
 const PAGE = readFileSync(join(REPOSITORY, 'docs', 'openai-agents.md'), 'utf8')
 
-/** A model in place of the provider's; the page's code is run as it stands. */
-const MODEL = `import { setDefaultModelProvider, setTracingDisabled } from '@openai/agents'
+/** A model in place of the provider's; the page's code is run as it stands otherwise. */
+const MODEL = `import { setTracingDisabled } from '@openai/agents'
 import { MockModel } from ${JSON.stringify(join(REPOSITORY, 'examples', 'openai-agents', 'mock-model.ts'))}
 setTracingDisabled(true)
-setDefaultModelProvider({ getModel: () => new MockModel() })
 `
 
 it.each([0, 1])('example %i prints what it says', async (index) => {
-  const example = examplesOf(PAGE)[index]!
+  const example = examplesOf(PAGE)[index]!.replace(
+    'new OpenAIProvider()',
+    '{ getModel: () => new MockModel() }',
+  )
   const [, said] = /\/\/ (.+)$/m.exec(example)!
   expect((await runAsUser(`${MODEL}\n${example}`)).trim()).toBe(said)
 })

@@ -10,4 +10,6 @@ it('the example runs without a key, makes room, still knows the name, and takes 
   expect(again).toBe(before)
   // Seven questions and answers, reasoning, two calls and their results.
   expect(printed).toMatch(/^19 items stored, \d+ in the view$/m)
+  // One for each question, and one after the tools.
+  expect(printed).toContain('8 calls of the model recorded')
 })

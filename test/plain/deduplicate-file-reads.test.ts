@@ -121,3 +121,51 @@ it('changes no input and refuses a misspelled option', () => {
     expect.objectContaining({ code: 'INVALID_INPUT' }),
   )
 })
+
+it('results that bring their call along (`tool_name`, `tool_input`) are reads', () => {
+  const text = 'const a = 1\n'.repeat(40)
+  const read = (path: string, content: string, name = 'readFile') => ({
+    role: 'tool',
+    tool_name: name,
+    tool_input: { path },
+    content,
+  })
+  const messages = [
+    { role: 'user', content: 'Look.' },
+    read('src/a.ts', text),
+    read('src/b.ts', text),
+    read('src/a.ts', text, 'writeFile'),
+    read('src/a.ts', text),
+  ]
+  const { messages: shown, filesDeduped } = deduplicateFileReads(messages)
+  expect(filesDeduped).toBe(1)
+  expect(shown).toEqual([
+    messages[0],
+    { ...messages[1], content: '[File src/a.ts - refer to latest read below]' },
+    ...messages.slice(2),
+  ])
+})
+
+it('a result that names its call by id has that one call alone', () => {
+  const text = 'const a = 1\n'.repeat(40)
+  const call = (id: string) => ({
+    role: 'assistant',
+    content: '',
+    tool_calls: [{ id, type: 'function', function: { name: 'readFile', arguments: '{"path":"a.ts"}' } }],
+  })
+  const result = (id: string) => ({
+    role: 'tool',
+    tool_call_id: id,
+    tool_name: 'readFile',
+    tool_input: { path: 'a.ts' },
+    content: text,
+  })
+  const messages = [call('1'), result('1'), call('2'), result('2')]
+  const { messages: shown } = deduplicateFileReads(messages)
+  expect(shown.map(({ content }) => content)).toEqual([
+    '',
+    '[File a.ts - refer to latest read below]',
+    '',
+    text,
+  ])
+})

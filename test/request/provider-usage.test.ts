@@ -112,6 +112,41 @@ const CASES: readonly (readonly [string, string, unknown, Tokens])[] = [
   ['Ollama', 'ollama', { message: {}, prompt_eval_count: 1_000, eval_count: 20 }, [1_000, 0, 0, 20]],
   ['Cohere', 'cohere', { usage: { tokens: { input_tokens: 1_000, output_tokens: 20 } } }, [1_000, 0, 0, 20]],
   [
+    'Cohere, version 1',
+    'cohere',
+    {
+      text: '',
+      meta: { billed_units: { input_tokens: 900 }, tokens: { input_tokens: 1_000, output_tokens: 20 } },
+    },
+    [1_000, 0, 0, 20],
+  ],
+  [
+    'DeepSeek',
+    'deepseek',
+    { usage: { prompt_tokens: 1_000, completion_tokens: 20, prompt_cache_hit_tokens: 600 } },
+    [400, 600, 0, 20],
+  ],
+  [
+    'LiteLLM',
+    'litellm',
+    { usage: { ...chat, cache_read_input_tokens: 600, cache_creation_input_tokens: 300 } },
+    [100, 600, 300, 20],
+  ],
+  ['the last chunk of a stream of Groq', 'groq', { choices: [], x_groq: { usage: chat } }, [400, 600, 0, 20]],
+  [
+    'the metadata of a stream of Bedrock Converse',
+    'bedrock',
+    { metadata: { usage: { inputTokens: 1_000, outputTokens: 20, totalTokens: 1_020 } } },
+    [1_000, 0, 0, 20],
+  ],
+  [
+    'LangChain, its older form',
+    'openai',
+    { response_metadata: { tokenUsage: { promptTokens: 1_000, completionTokens: 20 } } },
+    [1_000, 0, 0, 20],
+  ],
+  ['vLLM', 'vllm', { usage: { ...chat, prompt_tokens_details: null } }, [1_000, 0, 0, 20]],
+  [
     'figures of our own',
     'openai',
     { inputTokens: 400, cacheReadTokens: 600, outputTokens: 20 },

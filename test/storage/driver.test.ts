@@ -133,6 +133,22 @@ the module (for instance, using \\\`npm rebuild\\\` or \\\`npm install\\\`).\`),
     )
   })
 
+  it('built for a newer C library', async () => {
+    installWithoutNative()
+    writeNative('')
+    // What Debian 11 said of a file that was built on Debian 12.
+    const hook = join(program.folder, 'old-libc.cjs')
+    writeFileSync(
+      hook,
+      `process.dlopen = (module, file) => {
+         throw Object.assign(new Error(\`/lib/x86_64-linux-gnu/libc.so.6: version \\\`GLIBC_2.38' not found (required by \${file})\`), { code: 'ERR_DLOPEN_FAILED' })
+       }`,
+    )
+    expect(await said('--require', hook)).toBe(
+      `${UNAVAILABLE}its native part needs a newer C library than this system has. Compile it here: npm_config_build_from_source=true npm rebuild better-sqlite3`,
+    )
+  })
+
   it('damaged, or copied from another system', async () => {
     installWithoutNative()
     writeNative(Buffer.alloc(100))

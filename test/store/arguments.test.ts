@@ -1,11 +1,22 @@
+import { AIMessage } from '@langchain/core/messages'
 import { afterEach, describe, expect, it } from 'vitest'
+import { chatStore, undertext } from '../../src/ai-sdk.ts'
+import { undertextSessionStore } from '../../src/claude-agent-sdk.ts'
 import {
+  type ChatMessage,
+  ContextCompactor,
+  HistoryManager,
   type HistoryRecord,
   modelSummarizer,
   type NewMessage,
   openStore,
   type SqliteStore,
+  summarizeMessages,
 } from '../../src/index.ts'
+import { UndertextChatMessageHistory } from '../../src/langchain.ts'
+import { UndertextSession } from '../../src/openai-agents.ts'
+import { exportHtml, exportMarkdown, exportView } from '../../src/transfer.ts'
+import { text as saying, scripted } from '../ai-sdk/models.ts'
 import { chat } from '../support/conversation.ts'
 
 /*
@@ -56,7 +67,8 @@ function spoil(value: unknown, seen = new Set<unknown>()): void {
   if (typeof value !== 'object' || value === null || seen.has(value)) return
   seen.add(value)
   const isList = Array.isArray(value)
-  if (Object.isFrozen(value) || (!isList && Object.getPrototypeOf(value) !== Object.prototype)) return
+  const isPlain = isList || value instanceof AIMessage || Object.getPrototypeOf(value) === Object.prototype
+  if (Object.isFrozen(value) || !isPlain) return
   const object = value as Mutable
   for (const key of Object.keys(object)) {
     spoil(object[key], seen)
@@ -175,6 +187,264 @@ const CALLS: readonly (readonly [string, Call])[] = [
   ],
 ]
 
+/** Of adapters, and of functions that take a store. */
+const through = (name: string, args: Call[0], act: Call[1]): readonly [string, Call] => [name, [args, act]]
+
+const uiMessage = (id: string, said: string, role = 'user') => ({
+  id,
+  role,
+  parts: [{ type: 'text', text: said }],
+  metadata: { deep: [said] },
+})
+const toolAnswer = () => ({
+  id: 'a1',
+  role: 'assistant',
+  parts: [
+    { type: 'step-start' },
+    {
+      type: 'tool-run',
+      toolCallId: 'c',
+      state: 'output-available',
+      input: { list: [7] },
+      output: { seen: [8] },
+    },
+  ],
+})
+const entries = () => [
+  {
+    type: 'user',
+    uuid: 'u-1',
+    message: { role: 'user', content: [{ type: 'text', text: 'as given' }] },
+    extra: { list: [7] },
+  },
+  { type: 'mode', mode: 'plan', nested: { list: ['as given'] } },
+]
+const items = (text = 'as given') => [
+  { type: 'message', role: 'user', content: [{ type: 'input_text', text }] },
+]
+const key = () => ({ projectKey: 'project', sessionId: 'one' })
+const agents = (store: SqliteStore, sessionId = 'agents') => new UndertextSession({ store, sessionId })
+const callItem = (args: string) => ({ type: 'function_call', callId: 'c', name: 'run', arguments: args })
+const claude = (
+  store: SqliteStore,
+  method: 'append' | 'load' | 'delete' | 'restore' | 'listSubkeys',
+): Call[1] => {
+  return (_, args) =>
+    (undertextSessionStore({ store })[method] as (...given: readonly never[]) => Promise<unknown>)(...args)
+}
+
+/** Reads later than it was asked for. */
+async function piecesOf(pieces: AsyncIterable<string>): Promise<string> {
+  await Promise.resolve()
+  let all = ''
+  for await (const piece of pieces) all += piece
+  return all
+}
+
+/** A model's error as its SDK throws it: the caller may use the object again. */
+const overflow = () => ({
+  status: 400,
+  error: {
+    code: 'context_length_exceeded',
+    message:
+      "This model's maximum context length is 900 tokens. However, your messages resulted in 1200 tokens.",
+  },
+})
+
+const ADAPTERS: readonly (readonly [string, Call])[] = [
+  verb('recordOverflow', () => [S, overflow(), { toolDefinitions: tools(), provider: 'openai' }]),
+  verb('recordResponse', () => [
+    S,
+    {
+      messages: messages(),
+      usage: {
+        id: 'r',
+        usage: { prompt_tokens: 900, completion_tokens: 9, prompt_tokens_details: { cached_tokens: 100 } },
+      },
+    },
+  ]),
+  through(
+    'append of the Claude Agent SDK',
+    () => [key(), entries()],
+    async (store, args) => {
+      await claude(store, 'append')(store, args)
+      return undertextSessionStore({ store }).load(key())
+    },
+  ),
+  ...(['delete', 'restore', 'listSubkeys'] as const).map((method) =>
+    through(
+      `${method} of the Claude Agent SDK`,
+      async (store) => {
+        const sessions = undertextSessionStore({ store })
+        for (const given of [key(), { ...key(), subpath: 'subagents/a' }])
+          await sessions.append(given, entries())
+        if (method === 'restore') await sessions.delete(key())
+        return [key()]
+      },
+      async (store, args) => [
+        await claude(store, method)(store, args),
+        await undertextSessionStore({ store }).load(key()),
+      ],
+    ),
+  ),
+  through(
+    'addMessages of LangChain',
+    () => [
+      [
+        new AIMessage({
+          id: 'l-1',
+          content: [{ type: 'text', text: 'as given' }],
+          tool_calls: [{ id: 'c', name: 'run', args: { list: [7] } }],
+        }),
+      ],
+    ],
+    async (store, [given]) => {
+      await new UndertextChatMessageHistory({ store, sessionId: 'langchain' }).addMessages(given as never)
+      return store.getMessages('langchain')
+    },
+  ),
+  ...(['addItems', 'replaceHistoryWithCompaction'] as const).map((method) =>
+    through(
+      `${method} of OpenAI Agents`,
+      () => [items()],
+      async (store, [given]) => {
+        await agents(store)[method](given as never)
+        return agents(store).getItems()
+      },
+    ),
+  ),
+  through(
+    'addItemsWithCompactionOwnership of OpenAI Agents',
+    async (store) => {
+      const compact = { range: { from: 1, to: 1 }, summary: 'In short.' }
+      const session = new UndertextSession({ store, sessionId: 'agents', compact })
+      const { ownership } = await session.getItemsWithCompactionOwnership()
+      return [items(), ownership, session]
+    },
+    async (store, args) => {
+      const [given, ownership, session] = args as readonly unknown[] as [object[], object, UndertextSession]
+      await session.addItemsWithCompactionOwnership(given, ownership)
+      // A receipt that no longer holds compacts nothing.
+      await session.runCompaction({ force: true }, undefined, ownership)
+      return (await store.listCompactions('agents')).length
+    },
+  ),
+  through(
+    'applyHistoryMutations of OpenAI Agents',
+    async (store) => {
+      await agents(store).addItems([callItem('{"a":1}')])
+      return [
+        { mutations: [{ type: 'replace_function_call', callId: 'c', replacement: callItem('{"b":2}') }] },
+      ]
+    },
+    async (store, [given]) => {
+      await agents(store).applyHistoryMutations(given as never)
+      return agents(store).getItems()
+    },
+  ),
+  through(
+    'applyHistoryTransaction of OpenAI Agents',
+    async (store) => {
+      await agents(store).addItems(items())
+      const transaction = { type: 'replace_suffix', expectedSuffix: items(), replacement: items('other') }
+      return [{ operationId: 'o', transaction }]
+    },
+    async (store, [given]) => {
+      await agents(store).applyHistoryTransaction(given as never)
+      return agents(store).getItems()
+    },
+  ),
+  through(
+    'save of a chat',
+    () => [{ chatId: 'chat', messages: [uiMessage('u1', 'as given'), toolAnswer()] }],
+    async (store, [given]) => {
+      await chatStore(store).save(given as never)
+      return chatStore(store).load('chat')
+    },
+  ),
+  through(
+    'resume of a chat',
+    async (store) => {
+      await chatStore(store).create({ id: 'chat' })
+      return [
+        { id: 'chat', messages: [uiMessage('u0', 'before'), uiMessage('u1', 'as given')] },
+        { system: 'be', request: { tools: tools() } },
+      ]
+    },
+    async (store, [request, options]) => {
+      const { messages, system } = await chatStore(store).resume(request, options)
+      return [messages, system, await chatStore(store).load('chat')]
+    },
+  ),
+  through(
+    'the end of a turn of a chat',
+    async (store) => {
+      const chats = chatStore(store)
+      await chats.create({ id: 'chat' })
+      const { onFinish } = await chats.resume({ id: 'chat', messages: [uiMessage('u1', 'ask')] })
+      return [{ responseMessage: toolAnswer() }, onFinish]
+    },
+    async (store, args) => {
+      const [end, onFinish] = args as readonly unknown[] as [object, (end: object) => Promise<void>]
+      await onFinish(end)
+      return chatStore(store).load('chat')
+    },
+  ),
+  through(
+    'a call through the middleware',
+    () => [
+      {
+        prompt: [
+          { role: 'system', content: 'be' },
+          { role: 'user', content: [{ type: 'text', text: 'as given' }] },
+        ],
+        tools: [{ type: 'function', name: 'run', inputSchema: { type: 'object', list: [1] } }],
+        maxOutputTokens: 50,
+      },
+    ],
+    async (store, [params]) => {
+      const model = scripted([[saying('well')]])
+      const { wrapGenerate } = undertext(store, 'wrapped') as unknown as {
+        wrapGenerate: (call: object) => Promise<unknown>
+      }
+      await wrapGenerate({ params, model, doGenerate: () => model.doGenerate(params as never) })
+      const [{ prompt, tools: sentTools, maxOutputTokens }] = model.calls as never as [Mutable]
+      return [prompt, sentTools, maxOutputTokens]
+    },
+  ),
+  ...[exportView, exportHtml, exportMarkdown].map((write) =>
+    through(
+      write.name,
+      () => [
+        S,
+        write === exportView
+          ? { format: 'openai', lines: true }
+          : { title: 'as given', hidden: 'show', exportedAt: 0 },
+      ],
+      (store, [id, options]) => piecesOf(write(store, id as never, options as never)),
+    ),
+  ),
+  through(
+    'prepareMessages of a HistoryManager',
+    () => [
+      {
+        history: [{ role: 'user', content: 'before' }],
+        currentTurn: [{ role: 'user', content: 'as given' }],
+        budget: 1_000,
+      },
+    ],
+    async (_, [request]) => {
+      const memory = { recall: async () => [] }
+      const manager = new HistoryManager({
+        memory,
+        enableLongTermMemory: true,
+        strategy: { apply: (all: readonly unknown[]) => [...all] },
+      } as never)
+      return (await manager.prepareMessages(request as never)).messages.length
+    },
+  ),
+]
+
 /** What a store holds and what a verb returned, without the ids and times of this very run. */
 async function outcome(store: SqliteStore, returned: unknown): Promise<unknown> {
   const sessions = await store.listSessions()
@@ -190,17 +460,34 @@ async function outcome(store: SqliteStore, returned: unknown): Promise<unknown> 
     .replace(/("incarnation":)"[^"]*"/g, '$1"new"')
     .replace(/"[\w-]{16}:(s?\d+)"/g, '"row $1"')
     .replace(/:\d{13}\b/g, ':0')
+    .replace(/\d{4}-\d\d-\d\d[ T]\d\d:\d\d[:.\d]*/g, 'a time')
   return JSON.parse(said)
 }
 
 describe('what a caller does to its arguments after the call', () => {
-  it.each(CALLS)('changes nothing of %s', async (_, [argsOf, act]) => {
+  it.each([...CALLS, ...ADAPTERS])('changes nothing of %s', async (_, [argsOf, act]) => {
     const [plain, spoiled] = [await open(), await open()]
     const expected = await act(plain, (await argsOf(plain)) as never[])
     const args = await argsOf(spoiled)
     const running = Promise.resolve(act(spoiled, args as never[]))
     spoil(args)
     expect(await outcome(spoiled, await running)).toEqual(await outcome(plain, expected))
+  })
+
+  it('changes nothing of functions over a plain list, which may grow meanwhile', async () => {
+    const short = { name: 'm', usesModel: true, summarize: async () => ({ text: 'In short.' }) }
+    const compactor = new ContextCompactor({ summarizer: short })
+    const verbs = [
+      (list: ChatMessage[]) => compactor.compact(list, 300),
+      (list: ChatMessage[]) => summarizeMessages(list, { summarizer: short }),
+    ]
+    for (const act of verbs) {
+      const [plain, grown] = [chat(26, 20), chat(26, 20)] as unknown as ChatMessage[][]
+      const expected = (await act(plain!)).messages.length
+      const running = act(grown!)
+      grown!.push({ role: 'user', content: 'next' } as never)
+      expect((await running).messages).toHaveLength(expected)
+    }
   })
 
   it('and is seen by one that would read them later', async () => {

@@ -122,6 +122,23 @@ describe('damaged rows', () => {
     expect(await codes()).toMatchObject([{ code: 'COMPACTION_DAMAGED', detail: 'its status is none' }])
   })
 
+  it('of what a rewind turned are found: its undo would turn something else', async () => {
+    await store.append('t', chat(6))
+    const ids = (await store.getMessages('t')).map(({ id }) => id)
+    const hidden = await store.hideMessages('t', [ids[4]!])
+    const { compactionId } = await store.rewind('t', { from: { messageId: ids[2]! } })
+    const codes = async () =>
+      (await store.verifySession('t')).findings.map((one) => [one.code, one.compactionId])
+    expect(await codes()).toEqual([])
+    for (const [id, turned] of [
+      [compactionId!, '[[999999],[]]'],
+      [hidden.id, '[[],[1]]'],
+    ] as const) {
+      damage(`update undertext_compactions set turned = '${turned}' where id = '${id}'`)
+      expect(await codes()).toContainEqual(['COMPACTION_DAMAGED', id])
+    }
+  })
+
   it('of rows that are gone are no session that is not there', async () => {
     await store.append('t', chat(6))
     damage(`delete from undertext_messages where session = (select no from undertext_sessions where id = 't') and position = 3;

@@ -1,12 +1,13 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import BetterSqlite3 from 'better-sqlite3'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { ImportEvent } from '../../src/import/import-event.ts'
 import { openStore, type SqliteStore } from '../../src/index.ts'
-import { call, chat, result } from '../support/conversation.ts'
+import { chat } from '../support/conversation.ts'
 import { CANARY, failureOf } from '../support/failures.ts'
+import { KINDS, readableIn, talk } from './erasing.ts'
 
 /* What was removed is in no file any more: every file of the folder is searched for its bytes. */
 
@@ -18,76 +19,7 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
-/** The kinds of text that are found in a file of the folder. */
-function readable(who: string): string[] {
-  const bytes = readdirSync(folder)
-    .map((name) => readFileSync(join(folder, name), 'latin1'))
-    .join('\0')
-  return KINDS.filter((kind) => bytes.includes(`${who}-${kind}`))
-}
-
-const KINDS = [
-  ...['text', 'long', 'id', 'key', 'metadata', 'call', 'output', 'file'],
-  ...['owner', 'title', 'first-title', 'field', 'summary', 'reason', 'actor', 'operation', 'config'],
-]
-
-/** Numbers that are the same in every run. */
-function random(seed: number): (below: number) => number {
-  let state = seed
-  return (below) => {
-    state = (state * 1_103_515_245 + 12_345) & 0x7fffffff
-    return state % below
-  }
-}
-
-/** Two turns of a session, in which every text says whose it is. */
-async function turn(store: SqliteStore, who: string, nth: number, size: number): Promise<void> {
-  const of = (kind: string): string => `${who}-${kind}-${nth}-${'.'.repeat(size % 90)}`
-  const long = `${who}-long `.repeat(1 + (size % 900))
-  const image = Buffer.from(`${who}-file `.repeat(1_000)).toString('base64')
-  await store.append(`session-${who}`, [
-    { role: 'user', content: of('text'), id: of('id'), idempotencyKey: of('key') },
-    { ...call(of('call'), 'run', { long }), metadata: { who: of('metadata') } },
-    { ...result(of('call'), of('output')), id: of('id2') },
-    {
-      role: 'user',
-      content: [
-        { type: 'text', text: long },
-        { type: 'image', image },
-      ],
-    },
-  ])
-}
-
-/** A conversation of each, one turn of each after the other, with all that leaves texts in tables. */
-async function talk(store: SqliteStore, people: readonly string[], turns: number): Promise<void> {
-  const below = random(7)
-  for (let nth = 0; nth < turns; nth++) {
-    for (const who of people) await turn(store, who, nth, below(5_000))
-    for (const who of people.filter(() => nth === 0 || below(3) === 0)) await change(store, who, nth)
-  }
-}
-
-async function change(store: SqliteStore, who: string, nth: number): Promise<void> {
-  const id = `session-${who}`
-  await store.updateSession(id, {
-    title: `${who}-${nth === 0 ? 'first-title' : 'title'} ${'-'.repeat(nth * 9)}`,
-    owner: `${who}-owner`,
-    metadata: { who: `${who}-field` },
-    config: { instructions: `${who}-config` } as never,
-  })
-  await store.compactSession(id, {
-    range: { from: 1, to: 3 },
-    summary: `${who}-summary`,
-    reason: `${who}-reason`,
-  })
-  const [newest] = (await store.getEffectiveHistory(id)).slice(-1)
-  await store.rewind(id, {
-    from: { messageId: newest!.id },
-    operationId: `${who}-operation-${nth}`,
-    actor: `${who}-actor`,
-  })
-}
+const readable = (who: string): string[] => readableIn(folder, who)
 
 const PEOPLE = ['anna', 'bert', 'cleo', 'dora', 'emil']
 
@@ -230,5 +162,58 @@ test('after a rejected import nothing of it is readable', async () => {
   )
   expect(readable('bert')).toEqual([])
   expect((await store.verifySession('session-anna')).findings).toEqual([])
+  await store.close()
+})
+
+test('clearing that fails late is not tried again at each write', async () => {
+  const database = new BetterSqlite3(file)
+  const store = await openStore(database)
+  await talk(store, ['anna', 'bert'], 2)
+  let attempts = 0
+  const exec = database.exec.bind(database)
+  database.exec = (sql) => {
+    if (sql !== 'vacuum') return exec(sql)
+    attempts += 1
+    const until = performance.now() + 100
+    while (performance.now() < until);
+    throw Object.assign(new BetterSqlite3.SqliteError('database or disk is full', 'SQLITE_FULL'))
+  }
+  expect(await store.purgeSession('session-anna')).toMatchObject({ filesCleared: false })
+  const until = performance.now() + 700
+  while (performance.now() < until) {
+    await store.append('session-bert', chat(1))
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+  // The purge's own, and one a moment later; the next comes after twenty times what that took.
+  expect(attempts).toBe(2)
+  database.exec = exec
+  await store.close()
+  expect(readable('anna')).toEqual([])
+  database.close()
+})
+
+test('of a series of rejected imports the first is cleared at once, the others with the next opportunity', async () => {
+  const store = await openStore(file)
+  // Rewriting takes a moment, so that the next one has to wait for its turn.
+  await talk(store, ['anna'], 12)
+  const rejected = (who: string): Promise<unknown> => {
+    function* events(): Generator<ImportEvent> {
+      yield { type: 'message', message: { role: 'user', content: `${who}-text`, id: `${who}-id` } }
+      throw new Error(CANARY)
+    }
+    return failureOf(() => store.importSession(`session-${who}`, events(), { source: 'elsewhere' }))
+  }
+  const filesCleared = (): boolean => {
+    const database = new BetterSqlite3(file, { readonly: true })
+    const row = database.prepare("select 1 from undertext_meta where key = 'residue'").get()
+    database.close()
+    return row === undefined
+  }
+  await rejected('bert')
+  expect([readable('bert'), filesCleared()]).toEqual([[], true])
+  for (const who of ['cleo', 'dora', 'emil']) await rejected(who)
+  expect(filesCleared()).toBe(false)
+  await store.verifySession('session-anna')
+  expect([readable('cleo'), readable('dora'), readable('emil'), filesCleared()]).toEqual([[], [], [], true])
   await store.close()
 })

@@ -1,5 +1,7 @@
-import { expect, it } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import { type NewMessage, openStore, type SqliteStore } from '../../src/index.ts'
+import { cleanUp, listen, model, openFull, S, states } from '../background/support.ts'
+import { chat } from '../support/conversation.ts'
 
 /*
  * What a user undid stays undone: the threshold alone does not compact again, a request that does not fit does.
@@ -71,4 +73,75 @@ it('does not concern what the user compacted, nor the undo of that', async () =>
   const own = await store.compactSession('s', { targetTokens: 0 })
   if (own?.runId !== undefined) await store.undoCompaction('s', own.runId)
   expect((await store.getSession('s')).undoneAutomatic).toBe(0)
+})
+
+describe('a job in the background that was offered before the undo', () => {
+  afterEach(async () => {
+    vi.useRealTimers()
+    await cleanUp()
+  })
+
+  /** A session with an automatic compaction in force that is over the soft threshold again; undone, it still fits. */
+  async function compacted(store: SqliteStore): Promise<string> {
+    const range = { from: 1, to: 12 }
+    const run = await store.compactSession(S, { trigger: 'auto', range, summary: 'In short.' })
+    while ((await store.getContextStats(S))!.usageRatio < 0.72) await store.append(S, chat(1, 20))
+    return run!.runId
+  }
+
+  async function expectUndone(store: SqliteStore, view: string): Promise<void> {
+    expect(JSON.stringify(await store.getEffectiveHistory(S))).toBe(view)
+    const { heldBack, withinBudget } = (await store.getContextStats(S))!
+    expect([heldBack, withinBudget]).toEqual([true, true])
+  }
+
+  it('and waits for its next try is not made', async () => {
+    const asked = model((_, call) => {
+      if (call === 1) throw new Error('no')
+      return 'In short.'
+    })
+    const store = await openFull(asked)
+    const runId = await compacted(store)
+    const { phases } = listen(store)
+    await store.afterTurn(S)
+    await store.whenIdle(S)
+    await store.undoCompaction(S, runId)
+    const view = JSON.stringify(await store.getEffectiveHistory(S))
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 10_000 })
+    expect(await store.whenIdle(S)).toBe(true)
+    expect(phases()).toEqual(['queued', 'started', 'queued Error', 'cancelled HELD_BACK'])
+    expect(await states(store)).toEqual(['cancelled'])
+    expect(asked.asked).toHaveLength(1)
+    await expectUndone(store, view)
+    // What a user asks for is made.
+    await store.compactInBackground(S)
+    await store.whenIdle(S)
+    expect((await states(store))[0]).toBe('done')
+  })
+
+  it('and runs meanwhile is not made again', async () => {
+    let begin = (): void => undefined
+    const begun = new Promise<void>((resolve) => {
+      begin = resolve
+    })
+    let release = (_text: string): void => undefined
+    const answer = new Promise<string>((resolve) => {
+      release = resolve
+    })
+    const asked = model(() => {
+      begin()
+      return answer
+    })
+    const store = await openFull(asked)
+    const runId = await compacted(store)
+    await store.afterTurn(S)
+    await begun
+    await store.undoCompaction(S, runId)
+    const view = JSON.stringify(await store.getEffectiveHistory(S))
+    release('In short.')
+    expect(await store.whenIdle(S)).toBe(true)
+    expect(await states(store)).toEqual(['cancelled', 'stale'])
+    expect(asked.asked).toHaveLength(1)
+    await expectUndone(store, view)
+  })
 })

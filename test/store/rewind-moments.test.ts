@@ -231,3 +231,26 @@ it('names attempts that were never in force', async () => {
       { compactionId: failed.id, status: 'failed' },
     ])
 })
+
+it('is undone by undoIfFits with what it turned, which the result names', async () => {
+  const store = await talked({ upTo: 4, from: 1, to: 2 }, { upTo: 10, from: 5, to: 6 })
+  const [, later] = await store.listCompactions('s')
+  const rewind = await rewound(store, 'm5')
+  expect(await view(store)).toEqual(['S1-2', 'm3', 'm4'])
+  const outcome = await store.undoIfFits('s', { kinds: ['manual'] })
+  expect(outcome).toMatchObject({ changed: true, compactionIds: [rewind], turnedWith: [later!.id] })
+  expect(await view(store)).toEqual(['S1-2', 'm3', 'm4', 'S5-6', 'm7', 'm8', 'm9', 'm10'])
+  await clean(store)
+})
+
+it('that does not fit is taken back by undoIfFits with what it had turned', async () => {
+  const store = await talked({ upTo: 10, from: 1, to: 6 })
+  const rewind = await rewound(store, 'm5')
+  const stats = (await store.getContextStats('s'))!
+  // Room for what stands, and for one token more.
+  const target = (stats.estimatedInputTokens + 1) / stats.availableInputTokens
+  const outcome = await store.undoIfFits('s', { kinds: ['manual'], target })
+  expect(outcome).toMatchObject({ changed: false, compactionIds: [], next: { compactionId: rewind } })
+  expect(outcome.turnedWith).toBeUndefined()
+  expect(await statuses(store)).toEqual(['condense undone', 'manual active'])
+})

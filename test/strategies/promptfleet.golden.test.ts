@@ -3,8 +3,10 @@ import {
   type ChatMessage,
   createStrategy,
   estimatePromptfleetMessages,
+  STRATEGY_KINDS,
   slidingWindow,
 } from '../../src/index.ts'
+import { saying } from '../plain/support.ts'
 import { goldenCases, placesIn } from './golden.ts'
 
 /* The cases of seed 001's system. Over arrays the estimator `promptfleet` counts as its functions do. */
@@ -62,9 +64,11 @@ describe.skipIf(golden === undefined)('promptfleet-sliding-window', () => {
       })),
     ])
     const least = estimatePromptfleetMessages(messages.slice(0, 1) as never)
-    for (const kind of ['sliding_window', 'priority_based'] as const)
+    // Of a summarizer that keeps to no length, too.
+    const summarizer = saying('They talked. '.repeat(40))
+    for (const kind of STRATEGY_KINDS)
       for (let availableForHistory = least; availableForHistory < least + 900; availableForHistory += 7) {
-        const result = await createStrategy(kind, { estimator: 'promptfleet' }).apply(messages, {
+        const result = await createStrategy(kind, { estimator: 'promptfleet', summarizer }).apply(messages, {
           availableForHistory,
         })
         expect(result.overBudget).toBe(false)

@@ -1,3 +1,5 @@
+import { taken } from '../../src/core/taken.ts'
+
 /** Waits with the timer there was when this module was loaded: a test may replace the timers. */
 const realTimeout = globalThis.setTimeout
 const realImmediate = globalThis.setImmediate
@@ -14,7 +16,8 @@ export function late<T extends object>(target: T, delays: Delays): T {
       const value = Reflect.get(object, name) as unknown
       if (typeof value === 'object' && value !== null) return late(value, delays)
       if (typeof value !== 'function') return value
-      return async (...args: unknown[]) => {
+      return async (...given: unknown[]) => {
+        const args = taken(given)
         await wait(delays.before())
         const answer: unknown = await Reflect.apply(value, object, args)
         await wait(delays.after())

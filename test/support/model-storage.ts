@@ -54,6 +54,7 @@ import type {
   Compaction,
   Histories,
   KnownMessage,
+  MessageCounts,
   NamedLimit,
   Previewing,
   RecordedUsage,
@@ -274,6 +275,15 @@ export class ModelStorage implements Storage {
             )),
       )
       .slice(0, limit)
+  }
+
+  countMessages(id: string): MessageCounts {
+    const { log } = this.#require(id)
+    const said = log.rows.filter(({ role, content }) => role !== 'tool' || content.length > 0)
+    const messages = said.filter(({ position }) => position !== undefined).length
+    const all = log.rows.filter(({ position }) => position !== undefined).length
+    const visible = said.filter((row) => isVisible(tagsOf(log, row))).length
+    return { messages, bookkeeping: all - messages, visible }
   }
 
   newestSession(archived: boolean): string | undefined {
@@ -1044,6 +1054,7 @@ export class ModelStorage implements Storage {
     const readings = this.readings(id, provider, model)
     const before = this.#counted(stored)
     const taken: LogCompaction[] = []
+    const turnedWith: LogCompaction[] = []
     const blocked: string[] = []
     let after = before
     let refused: UndoWhileOutcome['refused']
@@ -1053,9 +1064,13 @@ export class ModelStorage implements Storage {
     for (const { id: compactionId, kind } of passes(before, readings) ? standing : []) {
       if (!kinds.includes(kind)) continue
       const compaction = stored.log.compactions.find((one) => one.id === compactionId)!
+      if (compaction.status !== 'active') continue
+      let turned: readonly LogCompaction[]
       const undone = { ...stored, session: { ...stored.session, viewEpoch: stored.session.viewEpoch + 1 } }
       try {
-        undone.log = undoIn(id, stored.log, [compaction], false, undefined).log
+        const step = undoIn(id, stored.log, [compaction], false, undefined)
+        undone.log = step.log
+        turned = step.turnedWith
         this.#refuseMoved(id, undone.log, [compaction])
       } catch {
         blocked.push(compactionId)
@@ -1069,9 +1084,10 @@ export class ModelStorage implements Storage {
       stored.log = undone.log
       stored.session = undone.session
       taken.push(compaction)
+      turnedWith.push(...turned)
       after = figures
     }
-    return { ...outcome(taken), readings, before, after, refused, blocked }
+    return { ...outcome(taken, turnedWith), readings, before, after, refused, blocked }
   }
 
   redo(id: string, target: string, { cascade }: UndoRequest): ReturnType<Storage['redo']> {

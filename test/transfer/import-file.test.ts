@@ -186,6 +186,21 @@ describe('a bad place', () => {
     expect(await textsOf('chat')).toEqual(['question 0', 'answer 0', 'behind'])
   })
 
+  it('a message of more than 10,000 fields', async () => {
+    const fields = (count: number) =>
+      Object.fromEntries(Array.from({ length: count }, (_, i) => [`k${i}`, 1]))
+    const path = await fileWith('wide.json', [
+      { ...user('as many as it may have'), ...fields(9_998) },
+      { ...user('one more'), ...fields(9_999) },
+    ])
+    const { conversations } = await load(path)
+    expect(conversations[0]).toMatchObject({
+      status: 'refused',
+      problems: [{ why: expect.stringContaining('must have at most 10000 fields') }],
+    })
+    expect((await load(path, { skipBad: true })).conversations[0]).toMatchObject({ messages: 1, skipped: 1 })
+  })
+
   it('in one conversation leaves the others alone', async () => {
     const bad = { id: 'bad', messages: [...turns(1), { role: 'alien', content: 'x' }] }
     const path = await fileWith('many.jsonl', [

@@ -11,6 +11,11 @@ import { BRANCHED, branchedLines } from './sources/branched.ts'
 const folder = mkdtempSync(join(tmpdir(), 'undertext-linear-'))
 afterAll(() => rmSync(folder, { recursive: true }))
 
+/** One message cannot have more than 10,000. */
+function messageOfFields(count: number): string {
+  return `{"role":"user","content":"x"${Array.from({ length: count }, (_, i) => `,"k${i}":1`).join('')}}\n`
+}
+
 const MESSAGE = '{"role":"user","content":"x"}\n'
 
 const FILES: { readonly [name: string]: { readonly size: number; make(size: number): string } } = {
@@ -21,10 +26,9 @@ const FILES: { readonly [name: string]: { readonly size: number; make(size: numb
     ]),
   ),
   'blank lines': { size: 4_000_000, make: (size) => MESSAGE + '\n'.repeat(size) + MESSAGE },
-  'unknown keys of one message': {
+  'unknown keys of messages': {
     size: 500_000,
-    make: (size) =>
-      `{"role":"user","content":"x"${Array.from({ length: size }, (_, i) => `,"k${i}":1`).join('')}}\n`,
+    make: (size) => messageOfFields(9_000).repeat(Math.ceil(size / 9_000)),
   },
 }
 

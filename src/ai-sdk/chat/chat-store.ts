@@ -1,5 +1,6 @@
 import { check, invalid, nameSchema } from '../../core/check.ts'
 import { isObject } from '../../core/json.ts'
+import { taken } from '../../core/taken.ts'
 import type { SessionInput } from '../../store-options.ts'
 import type { SdkUIMessage, UIMessageLike } from '../ui-types.ts'
 import type { ChatRequest } from './asked.ts'
@@ -83,13 +84,13 @@ export function chatStore<UI_MESSAGE extends UIMessageLike = SdkUIMessage>(
       if (!isObject(input)) throw invalid('save: must be given an object')
       const chatId = check(nameSchema, input.chatId, 'save: chatId')
       const how = { onConflict: conflictMode(input.onConflict ?? onConflict), messageId: input.messageId }
-      const given = givenMessages(input.messages)
+      const given = givenMessages(taken(input.messages))
       return changeChat(store, chatId, ({ standing }) => targetOf(chatId, standing, given, how), actor)
     },
     async resume<MODEL>(request: unknown, given: object = {}) {
       if (!isObject(request)) throw invalid('resume: must be given the body of a request')
       const chatId = check(nameSchema, request.id, 'resume: request.id')
-      const turn = await beginTurn<UI_MESSAGE>(setting, chatId, request as ChatRequest, given)
+      const turn = await beginTurn<UI_MESSAGE>(setting, chatId, taken(request as ChatRequest), given)
       return turn as ChatTurn<UI_MESSAGE, MODEL>
     },
   }

@@ -1,3 +1,4 @@
+import { recordCall, withMethods } from '../../adapters/recovering.ts'
 import { isContextOverflowError } from '../../core/overflow/overflow.ts'
 import type { PrepareRequestOptions } from '../../request/options.ts'
 import type { PreparedRequest } from '../../request/prepared.ts'
@@ -11,7 +12,7 @@ import {
   type SdkStreamAnswer,
   versionOf,
 } from '../sdk-types.ts'
-import { begun, watched } from '../stream-watch.ts'
+import { unlessOverflow, watched } from '../stream-watch.ts'
 import type { ChatStorage } from './log.ts'
 
 /** The turn a model is asked in. */
@@ -35,27 +36,16 @@ export function recoveringModel<M extends SdkModel>(model: M, turn: RecoveringTu
     return result
   }
   const doStream = async (params: SdkParams): Promise<unknown> => {
-    const { request, result } = await ask(model, turn, params, async (sent) => {
-      const started = (await model.doStream(sent as never)) as SdkStreamAnswer
-      const { stream, failure } = await begun(started.stream)
-      if (failure === undefined || !isContextOverflowError(failure)) return { ...started, stream }
-      await stream.cancel().catch(() => {})
-      throw failure
-    })
+    const { request, result } = await ask(model, turn, params, async (sent, isOverflow) =>
+      unlessOverflow((await model.doStream(sent as never)) as SdkStreamAnswer, isOverflow),
+    )
     const stream = watched(result.stream, {
       whole: (answer) => recordUsage(model, turn, request, params, answer),
       broken: async () => {},
     })
     return { ...result, stream }
   }
-  return new Proxy(model, {
-    get: (target, key) => {
-      if (key === 'doGenerate') return doGenerate
-      if (key === 'doStream') return doStream
-      const value: unknown = Reflect.get(target, key, target)
-      return typeof value === 'function' ? value.bind(target) : value
-    },
-  })
+  return withMethods(model, { doGenerate, doStream })
 }
 
 /** Sends a call as it came; when it overflows, with the shorter history in place of the messages the turn handed out. */
@@ -63,7 +53,7 @@ async function ask<R>(
   model: SdkModel,
   { store, chatId, options, messages }: RecoveringTurn,
   params: SdkParams,
-  send: (params: SdkParams) => PromiseLike<R>,
+  send: (params: SdkParams, isOverflow: (error: unknown) => boolean) => PromiseLike<R>,
 ): Promise<{ readonly request: PreparedRequest; readonly result: R }> {
   const target = { version: versionOf(model), provider: namesOf(model).provider }
   const spoken = params.prompt.filter(({ role }) => role !== 'system')
@@ -71,41 +61,26 @@ async function ask<R>(
   return store.withOverflowRecovery(
     chatId,
     async (request, attempt) => {
-      if (attempt === 1) return { request, result: await send(params) }
+      const rules = { ...options.overflow, provider: request.provider }
+      const isOverflow = (error: unknown): boolean => isContextOverflowError(error, rules)
+      if (attempt === 1) return { request, result: await send(params, isOverflow) }
       const shorter = toSdkPrompt(request.messages, target)
       const system =
         request.system === undefined ? [] : [{ role: 'system' as const, content: request.system }]
       const prompt = [...system, ...shorter, ...spoken.slice(messages)]
-      return { request, result: await send({ ...params, prompt }) }
+      return { request, result: await send({ ...params, prompt }, isOverflow) }
     },
     given,
   )
 }
 
-/** The answer was given and paid for: a report that cannot be recorded is told as a warning of the process. */
-async function recordUsage(
+function recordUsage(
   model: SdkModel,
-  { store, chatId }: RecoveringTurn,
-  { provider, model: name, position, viewEpoch, system, pendingTokens }: PreparedRequest,
+  { store }: RecoveringTurn,
+  request: PreparedRequest,
   { tools }: SdkParams,
   answer: Pick<SdkAnswer, 'usage' | 'providerMetadata'>,
 ): Promise<void> {
   const usage = usageIn(answer as Answer, namesOf(model).provider)
-  if (usage === undefined) return
-  try {
-    await store.recordUsage(chatId, {
-      ...usage,
-      provider,
-      ...(name !== undefined && { model: name }),
-      position,
-      viewEpoch,
-      pendingTokens,
-      ...(system !== undefined && { systemPrompt: system }),
-      ...(tools !== undefined && { toolDefinitions: [...tools] }),
-    })
-  } catch (error) {
-    process.emitWarning(
-      `The usage of a chat was not recorded: ${error instanceof Error ? error.name : 'error'}`,
-    )
-  }
+  return recordCall(store, { ...request, ...(tools !== undefined && { tools }) }, usage)
 }

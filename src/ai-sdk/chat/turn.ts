@@ -1,10 +1,11 @@
 import { v7 as uuidv7 } from 'uuid'
+import { noteSession } from '../../adapters/recovering.ts'
 import { check, invalid } from '../../core/check.ts'
 import { isObject } from '../../core/json.ts'
 import { type Message, partsOf } from '../../core/message.ts'
+import { taken } from '../../core/taken.ts'
 import { isUndertextError } from '../../errors.ts'
 import type { PreparedRequest } from '../../request/prepared.ts'
-import { unlessUnknown } from '../../store/unless-unknown.ts'
 import { keptPartTo } from '../model-media.ts'
 import type { SdkModelMessage } from '../model-types.ts'
 import { AI_SDK } from '../options.ts'
@@ -104,7 +105,7 @@ export async function beginTurn<UI_MESSAGE extends UIMessageLike>(
     // A call that was allowed has no result yet: the AI SDK runs it now.
     ...(hasAnswers && { pendingCalls: 'keep' as const }),
   }
-  await noteSession(setting, chatId, names, options.owner)
+  await noteSession(store, chatId, { ...names, owner: options.owner })
   const prepared = await store.prepareRequest(chatId, preparation)
   const end = endOf(setting, chatId, saved, asked.isAnew)
   const { system, messages } = promptOf(prepared, names.version)
@@ -154,23 +155,6 @@ function isModel(model: unknown): model is SdkModel {
   return isObject(model) && typeof model.doStream === 'function'
 }
 
-/** A chat without a model is of the first one that is asked, and one without an owner of the first that is named. */
-async function noteSession(
-  { store }: TurnSetting,
-  chatId: string,
-  { provider, model }: { readonly provider?: string | undefined; readonly model?: string | undefined },
-  owner: string | undefined,
-): Promise<void> {
-  const session = await unlessUnknown(store.getSession(chatId))
-  if (session === undefined) return
-  const isNewModel = provider !== undefined && session.provider === undefined
-  const change = {
-    ...(isNewModel && { provider, ...(model !== undefined && { model }) }),
-    ...(owner !== undefined && session.owner === undefined && { owner }),
-  }
-  if (Object.keys(change).length > 0) await store.updateSession(chatId, change)
-}
-
 /** Whether a chat ends with answers to requests for approval whose calls have no results yet. */
 function isAnsweredRequest(rows: readonly Message[]): boolean {
   const last = rows.at(-1)
@@ -191,7 +175,7 @@ function endOf(
 ): (end: AnswerEnd) => Promise<void> {
   return async (end) => {
     if (!isObject(end)) throw invalid('onFinish: must be given an object with responseMessage')
-    const { responseMessage } = end
+    const responseMessage = taken(end.responseMessage)
     if (!saysSomething(responseMessage)) {
       // Nothing came in place of the answer that was to be made anew: it stands again.
       const { compactionId, rowsAppended } = began

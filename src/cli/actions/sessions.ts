@@ -1,6 +1,6 @@
 import { isObject } from '../../core/json.ts'
 import type { SqliteStore } from '../../open.ts'
-import type { Session } from '../../storage/storage.ts'
+import type { MessageCounts, Session } from '../../storage/storage.ts'
 import type { Context } from '../command.ts'
 import { EXIT } from '../exit-codes.ts'
 import { count, counted, time } from '../output/figures.ts'
@@ -18,6 +18,7 @@ export type SessionsOptions = {
 /** A session as a list shows it. */
 type Listed = Session & {
   readonly tokens: number
+  readonly counts: MessageCounts
   /** The session it is a subagent's of. */
   readonly parent: string | undefined
 }
@@ -45,7 +46,8 @@ async function select(
   })) {
     if (found.length === limit) return { found, more: true }
     const tokens = await tokensOf(store, session)
-    found.push({ ...session, tokens, parent: parentOf(session) })
+    const counts = await store.countMessages(session.id)
+    found.push({ ...session, tokens, counts, parent: parentOf(session) })
   }
   return { found, more: false }
 }
@@ -89,8 +91,7 @@ function jsonOf(session: Listed) {
     owner: owner ?? null,
     provider: provider ?? null,
     model: model ?? null,
-    messages: session.messageCount,
-    visible: session.visibleCount,
+    ...session.counts,
     tokens: session.tokens,
     compactionsInForce: session.activeCompactions,
     createdAt,
@@ -119,8 +120,8 @@ function write(context: Context, found: readonly Listed[], more: boolean, option
   const rows = belowParents(found).map(({ session, isBelow }) => [
     { text: session.id, style: style.cyan },
     (isBelow ? '└ ' : '') + (session.title ?? ''),
-    count(session.messageCount),
-    count(session.visibleCount),
+    count(session.counts.messages),
+    count(session.counts.visible),
     count(session.tokens),
     session.activeCompactions === 0 ? '' : count(session.activeCompactions),
     { text: time(session.updatedAt, out), style: style.dim },

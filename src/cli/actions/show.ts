@@ -1,6 +1,6 @@
 import type { Role, StoredMessage } from '../../core/message.ts'
 import type { SqliteStore } from '../../open.ts'
-import type { Compaction, Session } from '../../storage/storage.ts'
+import type { Compaction, MessageCounts, Session } from '../../storage/storage.ts'
 import { sessionRows } from '../../transfer/session-rows.ts'
 import { standsFor } from '../../transfer/stands-for.ts'
 import { CliError } from '../cli-error.ts'
@@ -37,7 +37,7 @@ export async function showSession(context: Context, given: string, options: Show
     const view = options.full === true ? 'full' : 'effective'
     await context.pourJson({ session: id, view, messages: mapped(entries, jsonOf) })
   } else {
-    await context.page(textOf(context, session, entries, compactions, options))
+    await context.page(textOf(context, session, await store.countMessages(id), entries, compactions, options))
   }
   const { viewEpoch } = await store.getSession(id)
   if (viewEpoch !== session.viewEpoch) context.err.write(context.style.yellow(CHANGED))
@@ -147,14 +147,15 @@ const ENOUGH = 65_536
 
 async function* textOf(
   context: Context,
-  { id, title, messageCount, visibleCount }: Session,
+  { id, title, messageCount }: Session,
+  { messages, visible }: MessageCounts,
   entries: AsyncIterable<Entry>,
   compactions: readonly Compaction[],
   { full = false, fold }: ShowOptions,
 ): AsyncGenerator<string> {
   const { out, style } = context
   const name = title === undefined ? id : `${id} · ${title}`
-  const figures = `${counted(messageCount, 'message')} stored, ${counted(visibleCount, 'row')} in the view`
+  const figures = `${counted(messages, 'message')} stored, ${counted(visible, 'row')} in the view`
   const what = full ? 'everything stored' : 'the view'
   const head = [
     ...paragraph(safeLine(name), out).map((line) => style.bold(line)),

@@ -32,20 +32,20 @@ export async function showStats(
     if (stats !== null) models.push(requestFigures(stats, settings))
   }
   const session = await store.getSession(id)
+  const counts = await store.countMessages(id)
   const usage = await store.getUsage(id)
   if (context.json) {
-    const { messageCount, visibleCount, hidden, activeCompactions } = session
+    const { hidden, activeCompactions } = session
     context.printJson({
       session: id,
-      messages: messageCount,
-      visible: visibleCount,
+      ...counts,
       hidden,
       compactionsInForce: activeCompactions,
       models: models.map(jsonOf),
       usage,
     })
   } else {
-    context.out.write(`${statsLines(context, session, models, usage).join('\n')}\n`)
+    context.out.write(`${statsLines(context, session, counts, models, usage).join('\n')}\n`)
   }
   return EXIT.done
 }

@@ -3,7 +3,7 @@ import { SETTING_NAMES, type Settings } from '../../config/settings.ts'
 import { openStore } from '../../open.ts'
 import type { Context } from '../command.ts'
 import { failureOf } from '../failure.ts'
-import { type FileFacts, fileFacts, sessionsIn } from './store-file.ts'
+import { type FileFacts, fileFacts, storedIn } from './store-file.ts'
 import { type Versions, versions } from './versions.ts'
 
 /** Variables beside the settings' own that a run looks at. None of them is a secret. */
@@ -45,12 +45,18 @@ export async function examine(context: Context, version: string, deep: boolean):
   const found = await versions(version)
   const file = await fileFacts(location.path, deep)
   const opens = file.exists && (await isOpened(context).catch(tell)) === true
-  const sessions = opens ? await sessionsIn(location.path) : undefined
+  const stored = opens ? await storedIn(location.path) : undefined
   if (file.error !== undefined && problems.length === 0)
     problems.push({
       code: 'STORE_UNAVAILABLE',
       message: `The file could not be looked at (${file.error}).`,
       hint: 'Try again: another program may have held it for a moment.',
+    })
+  if (stored?.filesCleared === false)
+    problems.push({
+      code: 'FILES_NOT_CLEARED',
+      message: 'Rows that were removed may still be readable in the files.',
+      hint: 'They are cleared when the store is opened for writing and no other program prevents it: undertext doctor --upgrade',
     })
   const settings = await settingsIn(env).catch(tell)
   const integrity = file.database?.integrity ?? ['ok']
@@ -65,7 +71,7 @@ export async function examine(context: Context, version: string, deep: boolean):
   return {
     location,
     file,
-    sessions: sessions ?? null,
+    sessions: stored?.sessions ?? null,
     versions: found,
     settings: settings ?? [],
     variables: variablesIn(env),

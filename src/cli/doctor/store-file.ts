@@ -51,18 +51,24 @@ export async function fileFacts(path: string, deep: boolean): Promise<FileFacts>
   }
 }
 
-/** How many sessions a store of this version holds. Both counts read an index, not the sessions. */
-export async function sessionsIn(path: string): Promise<number> {
+/**
+ * How many sessions a store of this version holds, by counts that read an index and not the sessions, and whether rows that were
+ * removed may still be readable in its files.
+ */
+export async function storedIn(
+  path: string,
+): Promise<{ readonly sessions: number; readonly filesCleared: boolean }> {
   const Driver = await loadDriver()
   const database = new Driver(path, { readonly: true, fileMustExist: true })
   try {
     const row = database
       .prepare(
         `select (select count(*) from undertext_sessions)
-           - (select count(*) from undertext_sessions where staged_by is not null) as sessions`,
+           - (select count(*) from undertext_sessions where staged_by is not null) as sessions,
+           not exists (select 1 from undertext_meta where key = 'residue') as cleared`,
       )
-      .get() as { readonly sessions: number }
-    return row.sessions
+      .get() as { readonly sessions: number; readonly cleared: number }
+    return { sessions: row.sessions, filesCleared: row.cleared === 1 }
   } finally {
     database.close()
   }

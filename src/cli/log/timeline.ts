@@ -1,3 +1,4 @@
+import { listIn } from '../../core/lists.ts'
 import { dependsOn } from '../../core/nesting.ts'
 import type { SqliteStore } from '../../open.ts'
 import type { AuditEntry, Compaction } from '../../storage/storage.ts'
@@ -60,7 +61,7 @@ export function timelineOf(compactions: readonly Compaction[], audit: readonly A
       continue
     }
     if (MAKING.has(event)) continue
-    transitions.set(compactionId, [...(transitions.get(compactionId) ?? []), transitionOf(entry)])
+    listIn(transitions, compactionId).push(transitionOf(entry))
   }
   const nested = compactions.map((one, rank) => ({ ...one, no: rank, rank }))
   const active = nested.filter(({ status }) => status === 'active')
@@ -73,13 +74,14 @@ export function timelineOf(compactions: readonly Compaction[], audit: readonly A
   const depths = new Map<string, number>()
   // The outermost came last, so whoever is built on is met after those that build on it.
   for (const { id } of nested.toReversed())
-    depths.set(id, Math.max(0, ...above.get(id)!.map((outer) => (depths.get(outer.id) ?? 0) + 1)))
+    depths.set(
+      id,
+      above.get(id)!.reduce((depth, outer) => Math.max(depth, (depths.get(outer.id) ?? 0) + 1), 0),
+    )
   const runs = new Map<string, LoggedCompaction[]>()
   for (const compaction of compactions) {
     const { id, runId } = compaction
-    const members = runs.get(runId) ?? []
-    runs.set(runId, members)
-    members.push({
+    listIn(runs, runId).push({
       compaction,
       transitions: transitions.get(id) ?? [],
       dependents: above.get(id)!.map((outer) => outer.id),
@@ -88,7 +90,10 @@ export function timelineOf(compactions: readonly Compaction[], audit: readonly A
   }
   const inOrder = [...runs].map(([runId, members]) => ({
     runId,
-    at: Math.min(...members.map(({ compaction }) => compaction.createdAt)),
+    at: members.reduce(
+      (first, { compaction }) => Math.min(first, compaction.createdAt),
+      Number.POSITIVE_INFINITY,
+    ),
     compactions: members,
   }))
   return { runs: inOrder.reverse(), events: events.reverse() }

@@ -5,7 +5,26 @@ import { safeText } from './safe-text.ts'
 
 /** Columns a text takes on a terminal. Stored text must be made safe first. */
 export function widthOf(text: string): number {
-  return PRINTABLE.test(text) ? text.length : stringWidth(text)
+  return PRINTABLE.test(text)
+    ? text.length
+    : piecesOf(text).reduce((sum, piece) => sum + stringWidth(piece), 0)
+}
+
+/** Units of a piece of text. What splits a text into graphemes takes the square of its length. */
+const PIECE = 1_000
+const SEGMENTER = new Intl.Segmenter()
+
+/** A text in short pieces that end where a grapheme does, unless one is longer than a piece. */
+function piecesOf(text: string): string[] {
+  const pieces: string[] = []
+  for (let from = 0; from < text.length; from += pieces.at(-1)!.length) {
+    const piece = text.slice(from, from + PIECE)
+    const isLast = from + PIECE >= text.length
+    // The last grapheme may go on.
+    const end = isLast ? 0 : SEGMENTER.segment(piece).containing(piece.length - 1)!.index
+    pieces.push(end === 0 ? piece : piece.slice(0, end))
+  }
+  return pieces
 }
 
 /** Each of these takes a column. */
@@ -28,9 +47,21 @@ function wrappedLine(line: string, width: number): string[] {
   if (widthOf(line) <= width) return [line.trimEnd()]
   const own = /^ */.exec(line)![0]
   const indent = own.length * 2 > width ? '' : own
-  return wrapAnsi(line.trim(), width - indent.length, { hard: true })
-    .split('\n')
-    .map((one) => (indent + one).trimEnd())
+  return hardWrapped(line.trim(), width - indent.length).map((one) => (indent + one).trimEnd())
+}
+
+/** Wraps piece by piece: the last line of one is wrapped again with the next, with no more blanks between than fill a line. */
+function hardWrapped(text: string, width: number): string[] {
+  const lines: string[] = []
+  let rest = ''
+  for (const piece of piecesOf(text)) {
+    const taken = rest + piece
+    const words = taken.trimEnd()
+    const found = wrapAnsi(words, width, { hard: true }).split('\n')
+    rest = found.pop()! + taken.slice(words.length, words.length + width)
+    for (const line of found) lines.push(line)
+  }
+  return [...lines, rest]
 }
 
 /** Lines of a text for a sink: wrapped on a terminal, as they are elsewhere. `indent` stands before each. */
@@ -43,13 +74,33 @@ export function paragraph(text: string, sink: Sink, indent = ''): string[] {
 
 /** The beginning of a text that takes no more than `width` columns, `…` where something is left out. */
 export function clipped(text: string, width: number): string {
+  return widthOf(text) <= width
+    ? text
+    : `${fitting(segmentsOf(text), width - 1)
+        .join('')
+        .trimEnd()}…`
+}
+
+/** The beginning and the end of a text, `…` for what is left out between them. */
+export function clippedInside(text: string, width: number): string {
   if (widthOf(text) <= width) return text
-  let taken = ''
-  let columns = 1
-  for (const { segment } of new Intl.Segmenter().segment(text)) {
+  const head = clipped(text, Math.ceil(width / 2))
+  const end = fitting([...segmentsOf(text)].reverse(), width - widthOf(head))
+  return head + end.reverse().join('')
+}
+
+function* segmentsOf(text: string): Generator<string> {
+  for (const piece of piecesOf(text)) for (const { segment } of SEGMENTER.segment(piece)) yield segment
+}
+
+/** As many of the segments, from the first one on, as fit into so many columns. */
+function fitting(segments: Iterable<string>, width: number): string[] {
+  const taken: string[] = []
+  let columns = 0
+  for (const segment of segments) {
     columns += widthOf(segment)
     if (columns > width) break
-    taken += segment
+    taken.push(segment)
   }
-  return `${taken.trimEnd()}…`
+  return taken
 }

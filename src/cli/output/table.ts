@@ -1,6 +1,6 @@
 import Table from 'cli-table3'
 import type { Sink, Style } from '../command.ts'
-import { clipped, padEnd, widthOf, wrapped } from './layout.ts'
+import { clipped, clippedInside, padEnd, widthOf, wrapped } from './layout.ts'
 import { safeLine } from './safe-text.ts'
 
 export type Column = {
@@ -8,7 +8,7 @@ export type Column = {
   readonly align?: 'left' | 'right'
   /** What becomes of its texts where there is no room: they are broken into lines (`wrap`), or their ends are left out (`clip`). */
   readonly flexible?: 'wrap' | 'clip'
-  /** Names what a row is of: it stays whole in a pipe, where programs read it. */
+  /** Names what a row is of: it stays whole in a pipe, where programs read it, and is clipped so that names which begin alike differ. */
   readonly isName?: boolean
   /** Whether the column is left out where there is no room for all; of several the last one goes first. */
   readonly isExtra?: boolean
@@ -52,11 +52,12 @@ export function table(
     const width = widths[at]
     return width === undefined ? [] : [{ column, at, width }]
   })
+  const clips = shown.map(({ column, at, width }) => clipOf(column, texts, at, width))
   const titles = shown.map(({ column: { title } }) => [style.bold(title)])
   const body = rows.map((row, at) =>
-    shown.map(({ column: { flexible }, at: from, width }) => {
+    shown.map(({ column: { flexible }, at: from, width }, no) => {
       const text = texts[at]![from]!
-      const lines = flexible === 'clip' ? [clipped(text, width)] : wrapped(text, width)
+      const lines = flexible === 'clip' ? [clips[no]!(text, width)] : wrapped(text, width)
       const cell = row[from]!
       return typeof cell === 'string' ? lines : lines.map(cell.style)
     }),
@@ -66,6 +67,14 @@ export function table(
     shown.map(({ width }) => width),
     [titles, ...body],
   )
+}
+
+/** Names whose beginnings do not tell them apart keep their ends as well. */
+function clipOf({ isName }: Column, texts: readonly string[][], at: number, width: number): typeof clipped {
+  if (isName !== true) return clipped
+  const names = new Set(texts.map((row) => row[at]!))
+  const beginnings = new Set([...names].map((name) => clipped(name, width)))
+  return beginnings.size < names.size ? clippedInside : clipped
 }
 
 /** The widths of the columns, `undefined` for one that is left out, and by how much the table is still too wide. */

@@ -1,4 +1,4 @@
-import type { Session } from '../../storage/storage.ts'
+import type { MessageCounts, Session } from '../../storage/storage.ts'
 import type { SessionUsage } from '../../usage-totals.ts'
 import type { Context } from '../command.ts'
 import { count, counted, money, percent } from '../output/figures.ts'
@@ -19,18 +19,25 @@ type Shown = Pick<Context, 'out' | 'style'>
 export function statsLines(
   context: Shown,
   session: Session,
+  counts: MessageCounts,
   models: readonly RequestFigures[],
   usage: SessionUsage,
 ): string[] {
   const { style, out } = context
   const name = safeLine(session.title === undefined ? session.id : `${session.id} · ${session.title}`)
-  const head = [...paragraph(name, out).map((line) => style.bold(line)), ...paragraph(countsOf(session), out)]
+  const head = [
+    ...paragraph(name, out).map((line) => style.bold(line)),
+    ...paragraph(countsOf(session, counts), out),
+  ]
   if (models.length === 0) return [...head, '', 'It holds no message, so there is nothing to send yet.']
   const body = models.length === 1 ? oneModel(context, models[0]!) : sideBySide(context, models)
   return [...head, '', ...body, ...billed(context, usage)]
 }
 
-function countsOf({ messageCount, visibleCount, hidden, activeCompactions }: Session): string {
+function countsOf(
+  { hidden, activeCompactions }: Session,
+  { messages, bookkeeping, visible }: MessageCounts,
+): string {
   const kinds = [
     [hidden.condensed, 'behind summaries'],
     [hidden.truncated, 'truncated'],
@@ -39,7 +46,8 @@ function countsOf({ messageCount, visibleCount, hidden, activeCompactions }: Ses
   const all = kinds.reduce((sum, [rows]) => sum + rows, 0)
   const by = kinds.filter(([rows]) => rows > 0).map(([rows, how]) => `${count(rows)} ${how}`)
   const hiddenText = all === 0 ? 'none hidden' : `${count(all)} hidden (${by.join(', ')})`
-  return `${counted(messageCount, 'message')}, ${counted(visibleCount, 'row')} in the view, ${hiddenText}; ${counted(activeCompactions, 'compaction')} in force`
+  const besides = bookkeeping === 0 ? '' : `${counted(bookkeeping, 'line')} of bookkeeping, `
+  return `${counted(messages, 'message')}, ${besides}${counted(visible, 'row')} in the view, ${hiddenText}; ${counted(activeCompactions, 'compaction')} in force`
 }
 
 function modelName({ stats: { provider, model } }: RequestFigures): string {

@@ -1,4 +1,6 @@
 /** Where a file stands in a text that `buildFileContextSection` made, marks included. */
+import { listIn } from '../lists.ts'
+
 export type FileBlock = {
   /** UTF-16 units: from the first unit of its mark to behind its end mark. */
   readonly from: number
@@ -49,10 +51,7 @@ function closingsOf(text: string): ReadonlyMap<string, number[]> {
     const fenceEnd = at + CLOSING.length + FENCE_UNITS
     const behind = text.charAt(fenceEnd + 1)
     if (text.charAt(fenceEnd) !== ']' || (behind !== '' && behind !== '\n')) continue
-    const fence = `data-${text.slice(at + CLOSING.length, fenceEnd)}`
-    const known = ends.get(fence)
-    if (known === undefined) ends.set(fence, [at])
-    else known.push(at)
+    listIn(ends, `data-${text.slice(at + CLOSING.length, fenceEnd)}`).push(at)
   }
   return ends
 }

@@ -32,6 +32,7 @@ export const MESSAGE_KEYS = [
   'originalMessage',
   'OriginalMessage',
   'upstream_error',
+  'external_model_message',
   'exception',
 ]
 /** Keys of objects and lists that lead further. */
@@ -56,6 +57,8 @@ export const INNER_KEYS = [
   'failures',
   'choices',
   '$response',
+  'validationException',
+  'modelStreamErrorException',
 ]
 /** What a chat message may say about its own failure; its content is a conversation's. */
 export const KEYS_OF_CHAT_MESSAGES = ['errorMessage', 'error']

@@ -13,6 +13,10 @@ function figure(source: string): RegExp {
   return new RegExp(source.replace('#', () => `(${NUMBER})`))
 }
 
+/* Two numbers behind the verdict, what was sent first: `exceeded (9000/8192)`, `exceeded: 9000 > 8192`, `exceeded: 9000 tokens (limit 8192)`. */
+const VERDICT = '(?:exceed(?:s|ed|ing)?|overflow(?:s|ed)?|too (?:long|large))[^0-9.;]{0,30}'
+const OUT_OF = ' ?(?:tokens? )?(?:used )?(?:/|of|>|\\((?:limit|max(?:imum)?)(?: is| of|:)?) ?'
+
 /** By how much a limit was missed. */
 export const EXCESS = figure(
   '(?:exceeded (?:max |maximum )?context length by|limit exceeded by|(?:exceed(?:s|ed)?|over)[^.;]{0,60} by) # tokens',
@@ -41,6 +45,7 @@ export const INPUT = [
 
 /** What was sent. */
 export const ACTUAL = [
+  figure(`${VERDICT}#${OUT_OF}[0-9]`),
   figure(
     '\\b(?:context|input|prompt|request|sequence) (?:length|size)(?: of| is|:)? ?\\(?#\\)?(?: tokens\\)?)? exceeds?',
   ),
@@ -64,6 +69,7 @@ export const ACTUAL = [
     '(?:prompt|input|total|request|requested|number of(?: input| prompt)?|number of input and maximum output)[ _]tokens?(?: is| was| of|:|=)* ?\\(?#',
   ),
   figure('prompt_tokens \\(#'),
+  figure("prompt's length is #"),
   figure('n_(?:keep|prompt_tokens)\\W{1,4}#'),
   figure('keep the first # tokens'),
   figure('tokens? \\(#\\)'),
@@ -85,6 +91,7 @@ type Limit = { readonly pattern: RegExp; readonly kind?: 'window' | 'input' }
 
 /** What is allowed, the plainest first. */
 export const LIMITS: readonly Limit[] = [
+  { pattern: figure(`${VERDICT}[0-9,._]{1,15}${OUT_OF}#`), kind: 'window' },
   { pattern: figure('exceed context limit: [0-9,._]{1,15} \\+ [0-9,._]{1,15} > #'), kind: 'window' },
   {
     pattern: figure(
@@ -100,7 +107,7 @@ export const LIMITS: readonly Limit[] = [
   },
   { pattern: figure('# (?:tokens? )?(?:maximum )?context (?:length|window|size|limit)'), kind: 'window' },
   { pattern: figure('# token (?:context|window)'), kind: 'window' },
-  { pattern: figure(String.raw`n_ctx\W{1,4}#`), kind: 'window' },
+  { pattern: figure(String.raw`n(?:um)?_ctx\W{1,4}#`), kind: 'window' },
   { pattern: figure(String.raw`max_(?:seq|model)_len\W{1,4}#`), kind: 'window' },
   { pattern: figure('maximum model length (?:of|is|:)? ?\\(?#'), kind: 'window' },
   { pattern: figure('model (?:token limit|maximum|max)(?::| is| of)? ?\\(?#'), kind: 'window' },

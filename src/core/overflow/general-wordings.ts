@@ -43,7 +43,7 @@ export const GENERAL_WORDINGS: readonly Wording[] = [
     'maximum input length … exceeded',
   ),
   general(
-    `${WINDOW}${near(60)}\\d[^;{}]{0,60}\\b(?:requested|sent|got|received|given|contains?|resulted|has|have|was|were|provided|passed)\\b${near(30)}\\d`,
+    `\\d tokens?\\b${near(30)}\\bbut\\b${near(30)}${WINDOW}${near(20)}\\d|${WINDOW}${near(60)}\\d[^;{}]{0,60}\\b(?:requested|sent|got|received|given|contains?|resulted|has|have|was|were|provided|passed)\\b${near(30)}\\d`,
     'context window is N tokens, you requested M tokens',
   ),
   general(

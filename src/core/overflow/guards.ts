@@ -5,7 +5,7 @@
 
 /** Rate limits and load. */
 const RATE =
-  /rate[ _-]?limit|too many requests|\b(?:tpm|rpm|tpd|rpd|itpm|otpm)\b|tokens? per (?:min|day|hour|sec|week|month)|\b(?:per|a|each)[ _-](?:minute|min\b|day|hour|second|month|week)|\/min\b|throttl|please wait|wait before|try again in|retry(?:[ _-](?:in|after)|-?after)\b|slow down|quota|overloaded|at capacity|capacity (?:is )?(?:available|exhausted)|usage limit|(?:daily|monthly|weekly|hourly)\b|too frequent|too many tokens (?:were |have been )?(?:processed|used|consumed|generated)|used too many tokens|number of request tokens|per-model limit|\b(?:this|current) (?:minute|hour|day|month)\b|concurren|频率|限流|配额|额度|每分钟|每日|每天|稍后|并发|速率|429 (?:too|rate)/
+  /rate[ _-]?limit|too many requests|\b(?:tpm|rpm|tpd|rpd|itpm|otpm)\b|tokens? per (?:min|day|hour|sec|week|month)|\b(?:per|a|each)[ _-](?:minute|min\b|day|hour|second|month|week)|\/min\b|throttl|please wait|wait before|try again in|retry(?:[ _-](?:in|after)|-?after)\b|slow down|quota|overloaded|at capacity|capacity (?:is )?(?:available|exhausted)|usage limit|(?:daily|monthly|weekly|hourly)\b|too frequent|too many tokens (?:were |have been )?(?:processed|used|consumed|generated)|used too many tokens|number of request tokens|per-model limit|enqueued|\b(?:this|current) (?:minute|hour|day|month)\b|concurren|频率|限流|配额|额度|每分钟|每日|每天|稍后|并发|速率|429 (?:too|rate)/
 /** Bills. */
 const BILL =
   /billing|\b(?:free|paid|your|dev|pro) (?:plan|tier)\b|insufficient[ _](?:quota|balance|credit|fund)|\bcredits?\b|can only afford|payment|\bsubscription|prepaid|余额|欠费|upgrade to a paid/
@@ -46,9 +46,9 @@ export function speaksAgainst(near: string): boolean {
   )
 }
 
-/** Words before a wording that somebody else said it: a message, a tool or a test. */
+/** Words before a wording that somebody else said it: a message, a tool, a test, or advice about such errors. */
 const MENTIONS =
-  /\b(?:mention(?:s|ed|ing)?|quot(?:es?|ed|ing)|(?:the|a) phrases?|the words|wrote|writes|asked|asks|asking)\b[^.;{}]{0,80}$/
+  /\b(?:what to do|how to (?:fix|solve|handle|avoid|prevent)|when(?:ever)? (?:you|we|i|users?) (?:see|get)|mention(?:s|ed|ing)?|quot(?:es?|ed|ing)|(?:the|a) phrases?|the words|wrote|writes|asked|asks|asking)\b[^.;{}]{0,80}$/
 
 /** Whether a wording stands in a sentence that tells of it, such as `the file mentions that the prompt is too long`. */
 export function isMentioned(text: string, at: number): boolean {

@@ -94,7 +94,23 @@ export function parseProviderOverflowDetails(
   options?: OverflowOptions,
 ): ProviderOverflowDetails | null {
   const overflow = findOverflow(error, options)
-  if (overflow === undefined) return null
+  return overflow === undefined ? null : detailsOf(overflow)
+}
+
+/** What an error says, read now: whose it is and its figures by options that may become known later. `undefined`: no overflow. */
+export function overflowReader(
+  error: unknown,
+): (
+  options: OverflowOptions,
+) => { readonly provider: string | null; readonly details: ProviderOverflowDetails | null } | undefined {
+  const nodes = readError(error)
+  return (options) => {
+    const overflow = overflowAmong(nodes, options)
+    return overflow && { provider: overflow.provider, details: detailsOf(overflow) }
+  }
+}
+
+function detailsOf(overflow: Overflow): ProviderOverflowDetails | null {
   let best: OverflowFigures | undefined
   for (const { node, text, at } of overflow.places) {
     const figures = { ...fieldsOf(node), ...figuresNear(text, at) }
@@ -123,13 +139,17 @@ export function extractErrorMessage(error: unknown): string | null {
 type Place = { readonly node: ErrorNode; readonly text: string; readonly at: number }
 type Overflow = { readonly provider: string | null; readonly places: readonly Place[] }
 
-function findOverflow(error: unknown, options: OverflowOptions = {}): Overflow | undefined {
+function findOverflow(error: unknown, options?: OverflowOptions): Overflow | undefined {
+  return overflowAmong(readError(error), options)
+}
+
+function overflowAmong(read: readonly ErrorNode[], options: OverflowOptions = {}): Overflow | undefined {
   const {
     provider,
     strict = true,
     patterns = [],
   } = check(optionsSchema, options, 'options of an overflow error')
-  const nodes = readError(error).filter((node) => !node.isOurs)
+  const nodes = read.filter((node) => !node.isOurs)
   const places: Place[] = []
   const custom = firstCustom(nodes, patterns)
   let rank = Number.POSITIVE_INFINITY

@@ -34,7 +34,7 @@ export const OWN_WORDINGS: readonly Wording[] = [
   ),
   own(
     'cohere',
-    /too many tokens: (?:the )?(?:total|size limit)|total number of tokens (?:in the prompt|\(prompt and prediction\)) cannot exceed/,
+    /too many tokens: (?:the )?(?:total|(?:input )?size limit)|total number of tokens (?:in the prompt|\(prompt and prediction\)) cannot exceed/,
     'too many tokens: total number of tokens in the prompt cannot exceed N - received M',
   ),
   own(
@@ -169,6 +169,11 @@ export const OWN_WORDINGS: readonly Wording[] = [
     ),
     also: ['vertex'],
   },
+  own(
+    'sambanova',
+    /provided prompt's length is [\d,]+, but the maximum sequence length is/,
+    "The provided prompt's length is N, but the maximum sequence length is M",
+  ),
   own('google', /cannot truncate to \d+, required \d/, 'Cannot truncate to N, required M'),
   own(
     'bedrock',

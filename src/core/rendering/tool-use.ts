@@ -50,14 +50,14 @@ function ownParts({ drafts, answers, note }: ToolWork, row: number): OwnParts {
     const place = { row, part: index }
     if (part.type === 'tool-call') {
       own.push(named(part, place, answers))
-      own.push(...resultInside({ drafts, answers, note }, place))
+      for (const one of resultInside({ drafts, answers, note }, place)) own.push(one)
     } else if (part.type === 'tool-result') {
       const { toolCallId } = part
       const fate = answers.fateOf.get(keyOf(place))
       if (fate === undefined) {
         note({ kind: 'result-as-text', messageId, toolCallId })
         const said = message.role === 'assistant' ? aside : own
-        said.push(...resultAsParts(part))
+        for (const one of resultAsParts(part)) said.push(one)
       } else if (fate.kind === 'duplicate') {
         note({ kind: 'duplicate-dropped', messageId, toolCallId })
       } else if (fate.kind === 'inside' && fate.call.row === row) {

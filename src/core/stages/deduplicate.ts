@@ -12,13 +12,14 @@ import {
   toldRange,
   UNKNOWN_LINES,
 } from '../line-range.ts'
+import { listIn } from '../lists.ts'
 import { outputText } from '../message.ts'
 import { type Plan, type PlannedReplacement, type RequiredPart, replaceResult } from '../plan.ts'
 import type { Sizes } from '../tokens.ts'
 import { isReadTool, isWriteTool, PATH_ARGUMENTS } from '../tool-names.ts'
 import { beginsAsError } from '../tool-output/error-text.ts'
 import type { LineRange, ResultEntry, View, ViewRow } from '../view.ts'
-import { attachedAgain, attachmentRows } from './attached-again.ts'
+import { attachedAgain, attachmentRows, mediaAgain } from './attached-again.ts'
 import type { PlanningStage, StageContext } from './stage.ts'
 
 /** Share of the re-read files' size that must be saved. Source: seed 003. */
@@ -109,7 +110,7 @@ export const deduplicate: PlanningStage<Plan | undefined> = {
     ]
     const writes = writesIn(view)
     const replace: PlannedReplacement[] = []
-    const survivors = new Map<string, RequiredPart>()
+    const survivors = new Survivors()
     let candidateUnits = 0
     let savedUnits = 0
     const files = new Set<string>()
@@ -123,23 +124,19 @@ export const deduplicate: PlanningStage<Plan | undefined> = {
         const text = deduplicatedText(read.path)
         const units = view.estimator.measureText(text, 'toolResult')
         replace.push(replaceResult(read.row, read.result, text, units, read.preview))
-        const survivor = `${by.row.key}:${by.result.part}`
-        const pointing = [...(survivors.get(survivor)?.by ?? []), read.row.key]
-        survivors.set(survivor, { row: by.row, part: by.result.part, by: pointing })
+        survivors.add(by.row, by.result.part, read.row.key)
         savedUnits += shownUnits(read) - units
       }
     }
 
-    const attached = attachedAgain(view, context.contentOf)
-    candidateUnits += attached.candidateUnits
-    savedUnits += attached.savedUnits
-    for (const path of attached.paths) files.add(`${path}\n`)
-    for (const { replacement, to } of attached.pointing) {
-      replace.push(replacement)
-      for (const { row, part } of to) {
-        const survivor = `${row.key}:${part}`
-        const pointing = [...(survivors.get(survivor)?.by ?? []), replacement.row.key]
-        survivors.set(survivor, { row, part, by: pointing })
+    for (const again of [attachedAgain, mediaAgain]) {
+      const attached = again(view, context.contentOf)
+      candidateUnits += attached.candidateUnits
+      savedUnits += attached.savedUnits
+      for (const path of attached.paths) files.add(`${path}\n`)
+      for (const { replacement, to } of attached.pointing) {
+        replace.push(replacement)
+        for (const { row, part } of to) survivors.add(row, part, replacement.row.key)
       }
     }
 
@@ -149,7 +146,7 @@ export const deduplicate: PlanningStage<Plan | undefined> = {
       kind: 'deduplicate',
       hide: [],
       replace: replace.sort((a, b) => a.row.anchor - b.row.anchor || a.part - b.part),
-      requires: [...survivors.values()],
+      requires: survivors.all(),
       params: {
         minimumSavings: settings.deduplicateMinimumSavings,
         byText: settings.deduplicateByText,
@@ -202,6 +199,22 @@ function isSameFile(later: FileRead, read: FileRead, writes: Writes): boolean {
   return lines.filter((line) => known.has(line)).length * 2 >= lines.length
 }
 
+/** The parts that others point to, with the keys of the rows of these. */
+class Survivors {
+  readonly #parts = new Map<string, RequiredPart & { readonly by: number[] }>()
+
+  add(row: ViewRow, part: number, pointing: number): void {
+    const key = `${row.key}:${part}`
+    const known = this.#parts.get(key) ?? { row, part, by: [] }
+    this.#parts.set(key, known)
+    known.by.push(pointing)
+  }
+
+  all(): RequiredPart[] {
+    return [...this.#parts.values()]
+  }
+}
+
 /** Where calls write a file, by its path: indexes of rows. */
 type Writes = ReadonlyMap<string, readonly number[]>
 
@@ -209,10 +222,7 @@ function writesIn({ rows }: View): Writes {
   const writes = new Map<string, number[]>()
   rows.forEach(({ calls }, index) => {
     for (const { name, path } of calls) {
-      if (path === undefined || !isWriteTool(name)) continue
-      const known = writes.get(normalizePath(path))
-      if (known === undefined) writes.set(normalizePath(path), [index])
-      else known.push(index)
+      if (path !== undefined && isWriteTool(name)) listIn(writes, normalizePath(path)).push(index)
     }
   })
   return writes
@@ -383,11 +393,6 @@ function resultText(row: ViewRow, result: ResultEntry, contentOf: StageContext['
 
 function groupBy<T>(items: readonly T[], keyOf: (item: T) => string): Map<string, T[]> {
   const groups = new Map<string, T[]>()
-  for (const item of items) {
-    const key = keyOf(item)
-    const group = groups.get(key)
-    if (group === undefined) groups.set(key, [item])
-    else group.push(item)
-  }
+  for (const item of items) listIn(groups, keyOf(item)).push(item)
   return groups
 }

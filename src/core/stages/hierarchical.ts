@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { check } from '../check.ts'
+import { listIn } from '../lists.ts'
 import type { View, ViewRow } from '../view.ts'
 import { findCut } from './cut-point.ts'
 import type { BareContext, StageContext, SummarizingStage, SummaryTaskDraft } from './stage.ts'
@@ -105,10 +106,11 @@ function mergeTasks(view: View, { metadataOf }: StageContext, { fanOut }: Option
     if (own === -1) continue
     run.push(row)
     if (run.length < fanOut) continue
-    found.set(own, [...(found.get(own) ?? []), run])
+    listIn(found, own).push(run)
     run = []
   }
-  const lowest = Math.min(...found.keys())
+  let lowest = Number.POSITIVE_INFINITY
+  for (const one of found.keys()) lowest = Math.min(lowest, one)
   return (found.get(lowest) ?? []).map((rows) => ({ rows, level: lowest + 1 }))
 }
 

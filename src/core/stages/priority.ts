@@ -8,6 +8,7 @@ import {
   usesSignals,
   weightsSchema,
 } from '../importance/weights.ts'
+import { listIn } from '../lists.ts'
 import type { Plan } from '../plan.ts'
 import { SizesSum, tokensOf } from '../tokens.ts'
 import { isRequest } from '../turns.ts'
@@ -215,10 +216,7 @@ class Chosen {
       if (survivor === undefined) continue
       for (const pointing of by) {
         const index = view.indexOf(pointing)
-        if (index === undefined) continue
-        const known = this.#survivors.get(index)
-        if (known === undefined) this.#survivors.set(index, [survivor])
-        else known.push(survivor)
+        if (index !== undefined) listIn(this.#survivors, index).push(survivor)
       }
     }
   }

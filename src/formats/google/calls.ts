@@ -1,3 +1,4 @@
+import { listIn } from '../../core/lists.ts'
 import { isObject } from '../wire.ts'
 
 /*
@@ -5,14 +6,19 @@ import { isObject } from '../wire.ts'
  * function, the same whenever the same contents are read, also in several batches.
  */
 
-type OpenCall = { readonly id: string; readonly name: string; readonly turn: number }
+type OpenCall = { readonly id: string; isOpen: boolean }
+/** Calls of one function in one content, first call first; those before `next` are closed. */
+type OpenCalls = { readonly turn: number; readonly calls: OpenCall[]; next: number }
 
 /** What is known of the calls of a list. */
 export class Calls {
   readonly #given: ReadonlySet<string>
   readonly #names = new Map<string, string>()
   readonly #counts = new Map<string, number>()
-  #open: OpenCall[] = []
+  /** By id, newest last. */
+  readonly #byId = new Map<string, OpenCall[]>()
+  /** By the name of the function, newest content last. */
+  readonly #byName = new Map<string, OpenCalls[]>()
   #turn = 0
 
   /** `contents` are looked at for ids only, so that a made-up one is none of them. */
@@ -29,8 +35,17 @@ export class Calls {
   call(name: string, id: string | undefined): string {
     const own = id === undefined || id === '' ? this.#madeUp(name, 'call') : id
     this.#names.set(own, name)
-    this.#open.push({ id: own, name, turn: this.#turn })
+    this.#open(own, name)
     return own
+  }
+
+  #open(id: string, name: string): void {
+    const call = { id, isOpen: true }
+    listIn(this.#byId, id).push(call)
+    const contents = listIn(this.#byName, name)
+    const last = contents.at(-1)
+    if (last?.turn === this.#turn) last.calls.push(call)
+    else contents.push({ turn: this.#turn, calls: [call], next: 0 })
   }
 
   /**
@@ -48,16 +63,30 @@ export class Calls {
       const own = id === undefined || id === '' ? this.#madeUp(name ?? '', 'answer') : id
       return { id: own, name }
     }
-    if (!goesOn) {
-      const place = this.#open.findLastIndex((call) => call.id === found)
-      if (place !== -1) this.#open.splice(place, 1)
-    }
+    if (!goesOn) this.#close(found)
     return { id: found, name: this.#names.get(found) }
   }
 
+  /** Closes the newest open call of an id. */
+  #close(id: string): void {
+    const calls = this.#byId.get(id) ?? []
+    for (let call = calls.pop(); call !== undefined; call = calls.pop()) {
+      if (!call.isOpen) continue
+      call.isOpen = false
+      return
+    }
+  }
+
+  /** The first open call of a function in the newest content that has one. */
   #openCall(name: string | undefined): OpenCall | undefined {
-    const fitting = this.#open.filter((call) => call.name === name)
-    return fitting.find((call) => call.turn === fitting.at(-1)?.turn)
+    const contents = (name === undefined ? undefined : this.#byName.get(name)) ?? []
+    for (let last = contents.at(-1); last !== undefined; last = contents.at(-1)) {
+      while (last.calls[last.next]?.isOpen === false) last.next += 1
+      const call = last.calls[last.next]
+      if (call !== undefined) return call
+      contents.pop()
+    }
+    return undefined
   }
 
   #madeUp(name: string, kind: 'call' | 'answer'): string {
@@ -90,9 +119,8 @@ function givenIds(contents: readonly unknown[]): Set<string> {
  * go last; the order of others stays.
  */
 export function orderOf(answers: readonly string[], calls: readonly string[]): number[] {
-  const placeOf = (index: number): number => {
-    const place = calls.indexOf(answers[index] ?? '')
-    return place === -1 ? calls.length : place
-  }
+  const places = new Map<string, number>()
+  for (const [place, id] of calls.entries()) if (!places.has(id)) places.set(id, place)
+  const placeOf = (index: number): number => places.get(answers[index] ?? '') ?? calls.length
   return answers.map((_, index) => index).sort((a, b) => placeOf(a) - placeOf(b))
 }

@@ -100,7 +100,7 @@ function writeInstruction(
   const sent = messages.flatMap((message, i) => {
     conversion.at(i)
     const parts = partsOf(message)
-    return writeParts(parts, 'system', parts, `[${i}].content`, writingAt)
+    return writeParts(parts, 'system', indexesOf(parts), `[${i}].content`, writingAt)
   })
   const isOwnNothing = others.length === 0 && own !== undefined && first.content.length === 0
   if (sent.length === 0 && !isOwnNothing) return undefined
@@ -133,11 +133,12 @@ function writeMessage(message: Message, index: number, course: Course): Draft[] 
   const isMixed = message.role === 'tool' && own === undefined
   const arranged = isMixed ? [...all.filter(isResult), ...all.filter((part) => !isResult(part))] : all
   const runs = message.role === 'assistant' ? runsOfAnswers(all) : [arranged]
+  const indexes = indexesOf(all)
   if (runs.length > 1)
     conversion.note('changed', path, 'results within an assistant message become contents of the user')
   return (runs.length === 0 ? [[]] : runs).flatMap((run, i): Draft[] => {
     const isModel = message.role === 'assistant' && !isApplicationResult(run[0])
-    const sent = writeParts(run, isModel ? 'model' : 'user', all, path, writingAt)
+    const sent = writeParts(run, isModel ? 'model' : 'user', indexes, path, writingAt)
     if (sent.length === 0 && !(own !== undefined && all.length === 0)) return []
     const { role, parts: noParts, ...extra } = (i === 0 ? own : undefined) ?? {}
     const said = typeof role === 'string' ? role : isModel ? 'model' : 'user'
@@ -164,15 +165,19 @@ function isApplicationResult(part: Part | undefined): boolean {
   return isResult(part) && partOptions(part.providerOptions)?.serverTool === undefined
 }
 
+function indexesOf(parts: readonly Part[]): ReadonlyMap<Part, number> {
+  return new Map(parts.map((part, index) => [part, index] as const))
+}
+
 function writeParts(
   parts: readonly Part[],
   place: 'system' | 'user' | 'model',
-  all: readonly Part[],
+  indexes: ReadonlyMap<Part, number>,
   path: string,
   writingAt: (path: string) => Writing,
 ): Sent[] {
   return parts.flatMap((source): Sent[] => {
-    const part = writePart(source, place, writingAt(`${path}[${all.indexOf(source)}]`))
+    const part = writePart(source, place, writingAt(`${path}[${indexes.get(source)}]`))
     return part === undefined ? [] : [{ part, source }]
   })
 }
@@ -196,32 +201,37 @@ function withSignature(sent: readonly Sent[], path: string, conversion: Conversi
 
 /** The answers to one content of calls, in one content, in the order of the calls. */
 function withAnswersTogether(drafts: readonly Draft[]): GeminiContent[] {
-  const together: Draft[] = []
+  const together: Draft[][] = []
+  let last: Draft[] = []
+  let isOpen = false
   for (const draft of drafts) {
-    const last = together.at(-1)
-    const goesOn =
-      last !== undefined &&
-      isOfAnswers(last) &&
+    const goesOn: boolean =
+      isOpen &&
       !draft.isOwn &&
       (isResult(draft.parts?.[0]?.source) ||
-        (last.isWithin && !draft.isWithin && draft.fields.role === 'user'))
-    if (goesOn)
-      together[together.length - 1] = { ...last, parts: [...(last.parts ?? []), ...(draft.parts ?? [])] }
-    else together.push(draft)
+        (last[0]!.isWithin && !draft.isWithin && draft.fields.role === 'user'))
+    if (goesOn) last.push(draft)
+    else together.push([draft])
+    last = together.at(-1)!
+    isOpen = (goesOn || isSaid(draft)) && isOfAnswers(draft)
   }
   let calls: readonly string[] = []
-  return together.map((draft) => {
-    const made = (draft.parts ?? []).flatMap(({ source }) =>
-      source.type === 'tool-call' ? [source.toolCallId] : [],
-    )
+  return together.map((group) => {
+    const { fields, isOwn, parts: first } = group[0]!
+    const sent = group.flatMap(({ parts }) => parts ?? [])
+    const made = sent.flatMap(({ source }) => (source.type === 'tool-call' ? [source.toolCallId] : []))
     if (made.length > 0) calls = made
-    const parts = draft.isOwn ? draft.parts : inOrder(draft.parts ?? [], calls)
-    return { ...draft.fields, ...(parts !== undefined && { parts: parts.map(({ part }) => part) }) }
+    const parts = isOwn ? first : inOrder(sent, calls)
+    return { ...fields, ...(parts !== undefined && { parts: parts.map(({ part }) => part) }) }
   })
 }
 
+function isSaid({ parts }: Draft): boolean {
+  return parts !== undefined && parts.length > 0
+}
+
 function isOfAnswers({ parts, isOwn }: Draft): boolean {
-  return !isOwn && parts !== undefined && parts.length > 0 && parts.every(({ source }) => isResult(source))
+  return !isOwn && (parts ?? []).every(({ source }) => isResult(source))
 }
 
 /** The answers among parts change places until they follow their calls; other parts stay where they are. */

@@ -87,7 +87,7 @@ export class CallReader {
         this.#readEntry(entry),
       ),
     )
-    if (this.#entries.length === 0) parts.push(...this.#raw())
+    if (this.#entries.length === 0) for (const part of this.#raw()) parts.push(part)
     const unread =
       invalid_tool_calls === undefined ? [] : listAt(invalid_tool_calls, `${this.#path}.invalid_tool_calls`)
     for (const [i, call] of unread.entries())

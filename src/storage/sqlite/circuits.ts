@@ -7,7 +7,7 @@ import { requireHead } from './sessions.ts'
 const COLUMNS = 'c.failures, c.view_epoch, c.model, c.error, c.open_until, c.changed_at'
 
 export function readCircuit(connection: Connection, id: string): Circuit | undefined {
-  return connection.readOne('compactSession', () => circuitOf(connection, id))
+  return connection.outside('compactSession', () => circuitOf(connection, id))
 }
 
 function circuitOf(connection: Connection, id: string): Circuit | undefined {
@@ -75,7 +75,7 @@ export function readSpending(
   since: number,
   summarizer: string,
 ): Spending {
-  return connection.readOne('compactSession', () => {
+  return connection.outside('compactSession', () => {
     const asked = `summarizer is not null and created_at > ? and created_at <= ? and (summarizer = ? or model is not null or usage is not null
       or cost is not null or status in ('running', 'failed', 'rejected', 'aborted', 'expired'))`
     const tokens = (name: string): string => `coalesce(json_extract(usage, '$.${name}'), 0)`

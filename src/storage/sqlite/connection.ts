@@ -134,12 +134,7 @@ export class Connection {
     return this.#inTransaction('begin', verb, work)
   }
 
-  /** A reading verb of a single statement, which is of one moment by itself. */
-  readOne<T>(verb: string, work: () => T): T {
-    return this.outside(verb, work)
-  }
-
-  /** A part of a verb that needs no transaction of its own. */
+  /** Work that needs no transaction of its own: reading by a single statement, which is of one moment by itself, or what surrounds a transaction. */
   outside<T>(verb: string, work: () => T): T {
     this.#enter(verb)
     try {

@@ -105,11 +105,14 @@ function notInstalled(): string {
 function nativeProblem(error: unknown, file: string): string {
   const message = error instanceof Error ? error.message : ''
   const isPnpm = /[\\/]\.pnpm[\\/]/.test(file)
+  const rebuild = `${isPnpm ? 'pnpm' : 'npm'} rebuild better-sqlite3`
   const other = /NODE_MODULE_VERSION (\d+)/.exec(message)?.[1]
   if (other !== undefined || message.includes('did not self-register'))
-    return `it was compiled for another version of Node${other === undefined ? '' : ` (module version ${other}; Node ${process.versions.node} has ${process.versions.modules})`}. Compile it for this one: ${isPnpm ? 'pnpm' : 'npm'} rebuild better-sqlite3`
+    return `it was compiled for another version of Node${other === undefined ? '' : ` (module version ${other}; Node ${process.versions.node} has ${process.versions.modules})`}. Compile it for this one: ${rebuild}`
   if (message.includes('bindings file') || (isNotFound(error) && message.includes('.node')))
     return `its native part was not built, because install scripts did not run. ${isPnpm ? 'Allow them: pnpm approve-builds, and choose better-sqlite3' : 'Run them: npm rebuild better-sqlite3 --ignore-scripts=false'}`
+  if (/\bGLIBC(?:XX)?_[\d.]+\W{1,3}not found/.test(message))
+    return `its native part needs a newer C library than this system has. Compile it here: npm_config_build_from_source=true ${rebuild}`
   return brokenBy(error)
 }
 

@@ -82,7 +82,7 @@ export function claimJob(
   mostAttempts: number,
 ): ClaimedJob | undefined {
   // Most often there is none: that is seen without the write lock.
-  const seen = connection.readOne('compactInBackground', () => openOfId(connection, id))
+  const seen = connection.outside('compactInBackground', () => openOfId(connection, id))
   if (seen === undefined) return undefined
   if (!isDue(seen)) return shorten(connection, seen)
   return connection.write('compactInBackground', () => {
@@ -202,14 +202,14 @@ export function cancelJob(connection: Connection, jobId: string): Job | undefine
 }
 
 export function readJob(connection: Connection, jobId: string): Job | undefined {
-  return connection.readOne('getJob', () => byId(connection, jobId)?.job)
+  return connection.outside('getJob', () => byId(connection, jobId)?.job)
 }
 
 export function readOpenJob(
   connection: Connection,
   id: string,
 ): { readonly job: Job; readonly isHeld: boolean } | undefined {
-  const open = connection.readOne('whenIdle', () => openOfId(connection, id))
+  const open = connection.outside('whenIdle', () => openOfId(connection, id))
   if (open === undefined) return undefined
   if (!isHeld(open.job, open.holder, open.expires)) return { job: open.job, isHeld: false }
   if (!connection.readonly) shorten(connection, open)
@@ -225,7 +225,7 @@ export function readJobs(connection: Connection, id: string, limit: number): Job
 }
 
 export function readWaiting(connection: Connection, limit: number): string[] {
-  return connection.readOne('whenIdle', () => {
+  return connection.outside('whenIdle', () => {
     const sql = `select s.id from undertext_jobs j join undertext_sessions s on s.no = j.session where j.${OPEN} order by j.no limit ?`
     return connection.all(sql, limit).map((row) => row[0] as string)
   })

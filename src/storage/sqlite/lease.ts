@@ -32,7 +32,7 @@ export function expireDead(connection: Connection, session: number): void {
 
 /** The same in a transaction of its own, when there are any. */
 export function endDead(connection: Connection, verb: string, id: string): void {
-  const no = connection.readOne(verb, () => {
+  const no = connection.outside(verb, () => {
     const session = readSession(connection, id)
     return session !== undefined && hasRunning(connection, session.no) ? session.no : undefined
   })
@@ -41,7 +41,7 @@ export function endDead(connection: Connection, verb: string, id: string): void 
 
 /** The same in all sessions, when a store is opened. */
 export function expireAllDead(connection: Connection): void {
-  if (!connection.readOne('openStore', () => hasRunning(connection))) return
+  if (!connection.outside('openStore', () => hasRunning(connection))) return
   try {
     connection.write('openStore', () => {
       const sql = "select distinct session from undertext_compactions where status = 'running'"
@@ -55,7 +55,7 @@ export function expireAllDead(connection: Connection): void {
 
 /** The lease on a session that still counts. Without one, attempts of the session are expired. */
 export function leaseInTheWay(connection: Connection, id: string): Lease | undefined {
-  const lease = connection.readOne('compactSession', () => leaseWhere(connection, 'id', id))
+  const lease = connection.outside('compactSession', () => leaseWhere(connection, 'id', id))
   if (lease === undefined || !isAlive(lease)) {
     endDead(connection, 'compactSession', id)
     return undefined

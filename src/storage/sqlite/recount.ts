@@ -1,4 +1,5 @@
 import { indexMessage, type MessageIndex } from '../../core/index-message.ts'
+import { listIn } from '../../core/lists.ts'
 import { type Part, partsOf } from '../../core/message.ts'
 import { savedBy } from '../../core/plan.ts'
 import {
@@ -89,11 +90,7 @@ function replacementsOf(connection: Connection, keys: string): ReadonlyMap<numbe
     keys,
   )
   const byRow = new Map<number, Row[]>()
-  for (const row of found) {
-    const known = byRow.get(row[0] as number)
-    if (known === undefined) byRow.set(row[0] as number, [row])
-    else known.push(row)
-  }
+  for (const row of found) listIn(byRow, row[0] as number).push(row)
   return byRow
 }
 

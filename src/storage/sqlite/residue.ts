@@ -18,7 +18,7 @@ type Residue = { readonly stage: Stage; readonly token: string }
 const KEY = 'residue'
 /** While clearing fails, writes try again after this time, milliseconds. */
 const RETRY_AFTER_MS = 100
-/** Removals that may wait are cleared when the last rewriting took at most this part of the time since it ended. */
+/** What may wait, removals of a series and attempts that fail, takes at most this part of the time. */
 const MOST_OF_TIME = 0.05
 
 /** Runs a writing verb that removes rows: what it deletes is overwritten, and the files are marked as not cleared. */
@@ -49,10 +49,12 @@ function forgetStatistics(connection: Connection): void {
  */
 export function clearFiles(connection: Connection, { waits = true } = {}): boolean {
   connection.residue.retry = undefined
+  const began = performance.now()
   const isCleared = attempt(() =>
     waits ? clear(connection) : withPragmas(connection, [['busy_timeout', '0']], () => clear(connection)),
   )
-  if (!isCleared) retryLater(connection)
+  // On a full disk an attempt fails late.
+  if (!isCleared) retryLater(connection, waits ? 0 : performance.now() - began)
   return isCleared
 }
 
@@ -73,8 +75,8 @@ export function clearFilesInTurn(connection: Connection): boolean {
   return clearFiles(connection)
 }
 
-function retryLater(connection: Connection): void {
-  const notBefore = performance.now() + RETRY_AFTER_MS
+function retryLater(connection: Connection, tookMs: number): void {
+  const notBefore = performance.now() + Math.max(RETRY_AFTER_MS, tookMs / MOST_OF_TIME)
   connection.residue.retry = () => {
     if (performance.now() >= notBefore) clearFiles(connection, { waits: false })
   }

@@ -23,7 +23,7 @@ import { requireStaged } from './staging.ts'
 
 /** Those of some ids that compactions or runs have. */
 export function takenIds(connection: Connection, ids: readonly string[]): string[] {
-  return connection.readOne('restoreSession', () =>
+  return connection.outside('restoreSession', () =>
     connection
       .all(
         `select value from json_each(?) k where exists (select 1 from undertext_compactions c where c.id = k.value)

@@ -157,15 +157,14 @@ function pointAt(connection: Connection, session: StoredSession, position: numbe
 function firstReplaced(connection: Connection, session: StoredSession, compaction: number): number {
   const [stored] = compactionsNumbered(connection, session.no, [compaction])
   const { positions, inserted } = stored!.coverage.hidden
-  const inner = inserted.map(({ ordinal }) => {
+  return inserted.reduce((lowest, { ordinal }) => {
     const row = connection.get(
       'select inserted_by from undertext_messages where session = ? and position is null and ordinal = ?',
       session.no,
       ordinal,
     )
-    return firstReplaced(connection, session, row![0] as number)
-  })
-  return Math.min(...positions.slice(0, 1).map(([first]) => first), ...inner)
+    return Math.min(lowest, firstReplaced(connection, session, row![0] as number))
+  }, positions[0]?.[0] ?? Number.POSITIVE_INFINITY)
 }
 
 /** The index of the first row of a view that a rewind hides. */

@@ -1,10 +1,18 @@
 import { randomBytes } from 'node:crypto'
 import { type JsonObject, stringifyJson } from '../../core/json.ts'
 import { UndertextError } from '../../errors.ts'
-import type { Session, SessionFields, SessionFigures, SessionQuery, SessionSaid } from '../storage.ts'
+import type {
+  MessageCounts,
+  Session,
+  SessionFields,
+  SessionFigures,
+  SessionQuery,
+  SessionSaid,
+} from '../storage.ts'
 import { writeAudit } from './audit.ts'
 import type { Connection, Row } from './connection.ts'
 import { parseStoredObject, storedNumber, storedText } from './content-codec.ts'
+import { encodeKind, encodeRole } from './row-codec.ts'
 
 /** A session together with its number inside the database. */
 export type StoredSession = Session & {
@@ -198,6 +206,23 @@ function holds(text: unknown, lowerCase: string): boolean {
   return typeof text === 'string' && text.toLowerCase().includes(lowerCase)
 }
 
+/** SQL for a row that keeps something and is sent nowhere: a tool's, with no part that a model is sent. */
+const IS_SILENT = `kind = ${encodeKind('message')} and role = ${encodeRole('tool')} and flags = 0 and tools is null`
+const IS_VISIBLE = 'condense_parent is null and truncation_parent is null and retired_by is null'
+
+/** What rows there are; reads all rows of the session, without their contents. */
+export function countMessages(connection: Connection, id: string): MessageCounts {
+  return connection.outside('countMessages', () => {
+    const { no, messageCount } = requireSession(connection, id)
+    const [bookkeeping, visible] = connection.get(
+      `select ifnull(sum(${IS_SILENT}), 0), ifnull(sum(${IS_VISIBLE} and not (${IS_SILENT})), 0)
+       from undertext_messages where session = ?`,
+      no,
+    ) as [number, number]
+    return { messages: messageCount - bookkeeping, bookkeeping, visible }
+  })
+}
+
 /** Sessions that are looked at first, and how many times as many each time after. */
 const CHANGED_LAST = 100
 const MORE = 10
@@ -207,7 +232,7 @@ const MORE = 10
  * a message is newer than the changes of all that are left.
  */
 export function newestSession(connection: Connection, archived: boolean): string | undefined {
-  return connection.readOne('listSessions', () => {
+  return connection.outside('listSessions', () => {
     for (let limit = CHANGED_LAST; ; limit *= MORE) {
       const rows = connection.all(
         `select s.id, s.updated_at, ifnull(min(s.updated_at, (select m.created_at from undertext_messages m

@@ -83,7 +83,7 @@ function refuseTaken(connection: Connection, id: string): void {
 /** Takes out some rows of a staged session, newest first; answers whether nothing of it is left. Does nothing for one that is published. */
 export function discardStaged(connection: Connection, id: string, rows: number): boolean {
   // Without rows to remove there is nothing to clear from the files.
-  if (connection.readOne('discardStaged', () => stagedNo(connection, id)) === undefined) return true
+  if (connection.outside('discardStaged', () => stagedNo(connection, id)) === undefined) return true
   const isGone = erase(connection, 'discardStaged', () => {
     const no = stagedNo(connection, id)
     if (no === undefined) return true
@@ -112,7 +112,7 @@ function discardRows(connection: Connection, keys: readonly number[]): void {
 
 /** The sessions that are on their way. */
 export function stagedSessions(connection: Connection): Staged[] {
-  return connection.readOne('stagedSessions', () =>
+  return connection.outside('stagedSessions', () =>
     connection
       .all(
         'select id, staged_by, ifnull(lease_expires, updated_at) from undertext_sessions where staged_by is not null',

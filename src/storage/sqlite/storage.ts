@@ -40,6 +40,7 @@ import { restoreRows } from './restore-rows.ts'
 import { rewind, rewound } from './rewind.ts'
 import {
   archiveSession,
+  countMessages,
   createSession,
   listSessions,
   newestSession,
@@ -65,8 +66,9 @@ export function sqliteStorage(connection: Connection, estimators: Estimators) {
   }
   return {
     createSession: (id, fields, estimator) => createSession(connection, id, fields, estimator),
-    session: (id) => connection.readOne('getSession', () => readSession(connection, id)),
-    figures: (id) => connection.readOne('getContextStats', () => readFigures(connection, id)),
+    session: (id) => connection.outside('getSession', () => readSession(connection, id)),
+    figures: (id) => connection.outside('getContextStats', () => readFigures(connection, id)),
+    countMessages: (id) => countMessages(connection, id),
     listSessions: (query) => listSessions(connection, query),
     newestSession: (archived) => newestSession(connection, archived),
     updateSession: (id, fields) => updateSession(connection, id, fields),
@@ -123,11 +125,11 @@ export function sqliteStorage(connection: Connection, estimators: Estimators) {
       return verifySession(connection, id, estimatorOf, repair)
     },
     readings: (id, provider, model) =>
-      connection.readOne('getContextStats', () => readReadings(connection, id, provider, model)),
+      connection.outside('getContextStats', () => readReadings(connection, id, provider, model)),
     recordUsage: (id, usage) => recordUsage(connection, id, usage, estimatorOf),
     usage: (id) => readUsage(connection, id),
     cachedTokens: (id, provider, model) =>
-      connection.readOne('compactSession', () => readCachedTokens(connection, id, provider, model)),
+      connection.outside('compactSession', () => readCachedTokens(connection, id, provider, model)),
     learnLimit: (provider, model, limit) => learnLimit(connection, provider, model, limit),
     forgetLimit: (provider, model) => forgetLimit(connection, provider, model),
     limits: () => readLimits(connection),

@@ -27,13 +27,20 @@ export function undoWhile(
     const nesting = storedNesting(connection, session.no)
     const turning = new Turning(connection, session, { ...authorship, cascade: false, both: false })
     const wanted = new Set<string>(kinds)
+    const turnedWith = new Set<string>()
+    const takeBack = (): void => {
+      connection.run('rollback to undertext_step')
+      connection.run('release undertext_step')
+      turning.turnedWith.length = turnedWith.size
+    }
     const taken = new Set<StoredCompaction>()
     const blocked: string[] = []
     let after = before
     let refused: UndoWhileOutcome['refused']
     // What does not fit now fits no better with more in it.
     for (const compaction of passes(before, readings) ? standing : []) {
-      if (!wanted.has(compaction.kind)) continue
+      // A rewind that was undone here has turned some of those that stood.
+      if (!wanted.has(compaction.kind) || turnedWith.has(compaction.id)) continue
       if (!isFree(() => planUndo(id, nesting, [compaction], false))) {
         blocked.push(compaction.id)
         continue
@@ -41,23 +48,30 @@ export function undoWhile(
       connection.run('savepoint undertext_step')
       turning.undo(compaction, undefined)
       if (!isFree(() => refuseMoved(connection, session, [compaction]))) {
-        connection.run('rollback to undertext_step')
-        connection.run('release undertext_step')
+        takeBack()
         blocked.push(compaction.id)
         continue
       }
       const figures = figuresNow()
       if (!passes(figures, readings)) {
-        connection.run('rollback to undertext_step')
-        connection.run('release undertext_step')
+        takeBack()
         refused = { compactionId: compaction.id, figures }
         break
       }
       connection.run('release undertext_step')
       taken.add(compaction)
+      for (const turned of turning.turnedWith.slice(turnedWith.size)) turnedWith.add(turned)
       after = figures
     }
-    return { ...outcome([...taken]), changed: taken.size > 0, readings, before, after, refused, blocked }
+    return {
+      ...outcome([...taken], turning.turnedWith),
+      changed: taken.size > 0,
+      readings,
+      before,
+      after,
+      refused,
+      blocked,
+    }
   })
 }
 

@@ -122,8 +122,10 @@ export class Turning {
       // What a rewind lifted is in force again after it, and may build on the rest.
       const rewind = plan.findIndex(({ coverage }) => coverage.rewinds === true)
       const step = rewind === -1 ? plan : plan.slice(0, rewind + 1)
-      for (const compaction of step) this.undo(compaction, withRun)
-      taken.push(...step)
+      for (const compaction of step) {
+        this.undo(compaction, withRun)
+        taken.push(compaction)
+      }
       if (step.length === plan.length) break
       rest = rest.filter(({ no }) => !step.some((done) => done.no === no))
       plan = planUndo(this.#session.id, this.#nesting, rest, cascade)

@@ -262,7 +262,7 @@ export function forgetLimit(connection: Connection, provider: string, model: str
 
 /** All limits that were learnt, by provider and model. */
 export function readLimits(connection: Connection): LearnedLimit[] {
-  return connection.readOne('listLimits', () =>
+  return connection.outside('listLimits', () =>
     connection
       .all('select provider, model, kind, tokens, at from undertext_limits order by provider, model, kind')
       .map((row) => {

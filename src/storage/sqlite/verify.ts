@@ -193,9 +193,15 @@ class Check {
     )
     const damaged = (id: string, detail: string): void =>
       this.#found('COMPACTION_DAMAGED', detail, false, undefined, id)
-    for (const { no, id, status, coverage, rowsHidden, partsReplaced } of this.#compactions) {
+    const ranks = new Map(this.#compactions.map(({ no, rank }) => [no, rank] as const))
+    for (const { no, id, status, rank, coverage, turned, rowsHidden, partsReplaced } of this.#compactions) {
       if (!COMPACTION_STATUSES.includes(status)) damaged(id, 'its status is none')
       if (status !== 'active' && status !== 'undone') continue
+      // What its undo turns back came into force before it.
+      const others = [...turned.lifted, ...turned.restored]
+      const isEarlier = (other: number): boolean => (ranks.get(other) ?? rank) < rank
+      if (others.length > 0 && (coverage.rewinds !== true || !others.every(isEarlier)))
+        damaged(id, 'it turned compactions that no rewind here can have turned')
       const parts = replaced.get(no) ?? 0
       if (parts !== partsReplaced)
         damaged(id, `it replaces ${partsReplaced} parts, and ${parts} texts are there`)

@@ -1,3 +1,4 @@
+import { listIn } from '../../core/lists.ts'
 import type { PositionRange, StoredMessage } from '../../core/message.ts'
 import { isUndertextError } from '../../errors.ts'
 import type { ContextStats } from '../../stats.ts'
@@ -104,9 +105,7 @@ async function changesOf(
     const entries = await store.getAuditLog(sessionId, { after, limit: AUDIT_PAGE })
     for (const { event, at, actor, compactionId } of entries) {
       if (compactionId === undefined || event === 'created' || event === 'started') continue
-      const known = changes.get(compactionId)
-      if (known === undefined) changes.set(compactionId, [{ event, at, actor }])
-      else known.push({ event, at, actor })
+      listIn(changes, compactionId).push({ event, at, actor })
     }
     if (entries.length < AUDIT_PAGE) return changes
     after = entries.at(-1)!.no

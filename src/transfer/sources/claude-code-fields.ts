@@ -9,12 +9,17 @@ const TITLES = { 'custom-title': 'customTitle', 'ai-title': 'aiTitle' } as const
 /** Fields of entries that describe the session: the last word counts. */
 const KEPT = ['cwd', 'gitBranch', 'version', 'sessionId', 'agentId'] as const
 
+/** Most titles that are remembered. */
+const MOST_TITLES = 1_000
+
 /** Gathers what the entries of a session of Claude Code say of the session itself. */
 export class SessionFields {
   readonly #titles = new Map<string, string>()
   /** Titles by the uuid of the entry they were made for. Claude Code used to write those of other sessions too. */
   readonly #summaries = new Map<string, string>()
   readonly #metadata = new Map<string, string>()
+  /** Custom and generated titles, the last ones of many. */
+  readonly #seenTitles = new Set<string>()
   #createdAt: number | undefined
   /** Made of the first words somebody typed. */
   #prompted: string | undefined
@@ -26,7 +31,7 @@ export class SessionFields {
     this.#createdAt ??= timeOf(timestamp)
     for (const [name, field] of Object.entries(TITLES)) {
       const title = type === name ? titleOf(entry[field]) : undefined
-      if (title !== undefined) this.#titles.set(name, title)
+      if (title !== undefined) this.#titles.set(name, this.#seen(title))
     }
     const title = type === 'summary' ? titleOf(summary) : undefined
     if (title !== undefined && typeof leafUuid === 'string') this.#summaries.set(leafUuid, title)
@@ -44,6 +49,12 @@ export class SessionFields {
     if (model !== undefined && model !== '<synthetic>') this.#model = model
   }
 
+  #seen(title: string): string {
+    this.#seenTitles.add(title)
+    if (this.#seenTitles.size > MOST_TITLES) this.#seenTitles.delete(this.#seenTitles.values().next().value!)
+    return title
+  }
+
   /** The time of the first entry that has one. */
   get createdAt(): number | undefined {
     return this.#createdAt
@@ -56,17 +67,20 @@ export class SessionFields {
 
   /** What is known so far. `isKnown` says whether an entry is in the file. */
   event(isKnown: (uuid: string) => boolean): FieldsEvent {
-    const summary = [...this.#summaries].findLast(([uuid]) => isKnown(uuid))?.[1]
+    const summaries = [...this.#summaries].filter(([uuid]) => isKnown(uuid)).map(([, summary]) => summary)
     const title =
       Object.keys(TITLES)
         .map((name) => this.#titles.get(name))
         .find((found) => found !== undefined) ??
-      summary ??
+      summaries.at(-1) ??
       this.#prompted
+    const prompted = this.#prompted === undefined ? [] : [this.#prompted]
+    const formerTitles = [...prompted, ...summaries, ...this.#seenTitles].filter((one) => one !== title)
     return {
       type: 'fields',
       provider: 'anthropic',
       ...(title !== undefined && { title }),
+      ...(formerTitles.length > 0 && { formerTitles }),
       ...(this.#model !== undefined && { model: this.#model }),
       ...(this.#createdAt !== undefined && { createdAt: this.#createdAt }),
       ...(this.#metadata.size > 0 && { metadata: Object.fromEntries(this.#metadata) }),

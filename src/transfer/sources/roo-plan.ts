@@ -3,6 +3,7 @@
  * summaries hide what carries their tag. So the last summary covers all before it, an earlier one what is tagged as its, a marker what is
  * tagged as its and still visible. What the tags of a file cannot mean is mended, and noted.
  */
+import { listIn } from '../../core/lists.ts'
 import type { PositionRange } from '../../core/message.ts'
 import { pairToolUse } from '../../core/pairing.ts'
 import { rangesOf } from './ranges.ts'
@@ -34,6 +35,12 @@ class Planner {
   readonly #elements: readonly RooElement[]
   readonly #partners: ReadonlyMap<number, readonly number[]>
   readonly #lastSummary: number
+  /** The elements that carry the tag of a summary or a marker, by its id. */
+  readonly #condensed = new Map<string, number[]>()
+  readonly #truncated = new Map<string, number[]>()
+  readonly #summaries = new Set<string | undefined>()
+  /** The last element that goes with what a compaction so far covers. */
+  #coveredTo = -1
   readonly #ordinals = new Map<number, number>()
   /** Where each element stands in the view's order: its ordinal, or the last one its row stands for. */
   readonly #anchors = new Map<number, number>()
@@ -45,6 +52,11 @@ class Planner {
     this.#elements = elements
     this.#partners = partnersOf(elements)
     this.#lastSummary = elements.findLastIndex(({ kind }) => kind === 'summary')
+    for (const [index, { kind, id, condenseParent, truncationParent }] of elements.entries()) {
+      if (kind === 'summary') this.#summaries.add(id)
+      if (condenseParent !== undefined) listIn(this.#condensed, condenseParent).push(index)
+      if (truncationParent !== undefined) listIn(this.#truncated, truncationParent).push(index)
+    }
   }
 
   plan(): RooPlan {
@@ -54,7 +66,7 @@ class Planner {
       else if (kind === 'summary') this.#summary(index)
       else {
         const due = this.#markerDue(index)
-        markersDue.set(due, [...(markersDue.get(due) ?? []), index])
+        listIn(markersDue, due).push(index)
       }
       for (const marker of markersDue.get(index) ?? []) this.#marker(marker)
     }
@@ -68,15 +80,14 @@ class Planner {
     this.#ordinals.set(index, ordinal)
     this.#anchors.set(index, ordinal)
     // A result that the last summary took along with its call.
-    if (!this.#compactions.some(({ after, owner }) => owner < index && index <= after))
-      this.#visible.add(index)
+    if (index > this.#coveredTo) this.#visible.add(index)
   }
 
   #summary(index: number): void {
     const { id } = this.#elements[index]!
     const isLast = index === this.#lastSummary
-    const before = [...this.#visible]
-    const own = isLast || id === undefined ? before : this.#span(before, id)
+    const tagged = taggedIn(this.#condensed, id)
+    const own = isLast || id === undefined ? [...this.#visible] : this.#span(tagged)
     if (isLast && own.some((at) => this.#elements[at]!.condenseParent !== id))
       this.#note(
         index,
@@ -88,14 +99,20 @@ class Planner {
     if (covered.length < own.length)
       this.#note(index, 'mended', 'a summary that parted calls of tools from their results covers less')
     if (covered.length > 0) this.#make(index, 'condense', covered, after)
-    else this.#coversNothing(index, (other) => id !== undefined && other.condenseParent === id)
+    else this.#coversNothing(index, tagged)
   }
 
   /** What carries a summary's tag, and what stands between: a summary stands for messages that follow each other. */
-  #span(before: readonly number[], id: string): number[] {
-    const ordered = before.toSorted((a, b) => this.#anchors.get(a)! - this.#anchors.get(b)! || a - b)
-    const isTagged = (at: number): boolean => this.#elements[at]!.condenseParent === id
+  #span(tagged: readonly number[]): number[] {
+    const own = new Set(tagged.filter((at) => this.#visible.has(at)))
+    if (own.size === 0) return []
+    const ordered = this.#inOrder(this.#visible)
+    const isTagged = (at: number): boolean => own.has(at)
     return ordered.slice(ordered.findIndex(isTagged), ordered.findLastIndex(isTagged) + 1)
+  }
+
+  #inOrder(rows: Iterable<number>): number[] {
+    return [...rows].sort((a, b) => this.#anchors.get(a)! - this.#anchors.get(b)! || a - b)
   }
 
   /**
@@ -116,7 +133,7 @@ class Planner {
 
   /** Of rows that a summary is to cover those up to where no call is parted from a result behind it. */
   #wholeRun(rows: readonly number[], after: number): number[] {
-    let covered = rows.toSorted((a, b) => this.#anchors.get(a)! - this.#anchors.get(b)! || a - b)
+    let covered = this.#inOrder(rows)
     for (;;) {
       const given = new Set(covered)
       const isParted = (at: number): boolean =>
@@ -136,22 +153,15 @@ class Planner {
 
   /** Behind which element a marker's messages have all been told. */
   #markerDue(index: number): number {
-    const { id } = this.#elements[index]!
-    const behind = this.#elements.findLastIndex(
-      ({ truncationParent }) => id !== undefined && truncationParent === id,
-    )
+    const behind = taggedIn(this.#truncated, this.#elements[index]!.id).at(-1) ?? -1
     return index < this.#lastSummary ? index : Math.max(index, behind)
   }
 
   #marker(index: number): void {
     const { id, condenseParent } = this.#elements[index]!
-    const isOwn = ({ truncationParent }: RooElement): boolean => id !== undefined && truncationParent === id
-    const isKnown = this.#elements.some((other) => other.kind === 'summary' && other.id === condenseParent)
-    if (
-      index < this.#lastSummary &&
-      !(condenseParent !== undefined && isKnown) &&
-      this.#elements.some(isOwn)
-    ) {
+    const own = taggedIn(this.#truncated, id)
+    const isKnown = condenseParent !== undefined && this.#summaries.has(condenseParent)
+    if (index < this.#lastSummary && !isKnown && own.length > 0) {
       this.#note(
         index,
         'mended',
@@ -159,7 +169,7 @@ class Planner {
       )
       return
     }
-    const tagged = [...this.#visible].filter((at) => isOwn(this.#elements[at]!))
+    const tagged = own.filter((at) => this.#visible.has(at))
     const lawful = tagged.filter((at) => this.#elements[at]!.kind !== 'summary')
     if (lawful.length < tagged.length)
       this.#note(index, 'mended', 'a truncation that hid a summary leaves it visible')
@@ -167,7 +177,7 @@ class Planner {
     if (covered.length < lawful.length)
       this.#note(index, 'mended', 'a truncation that parted calls of tools from their results covers less')
     if (covered.length > 0) this.#make(index, 'truncate', covered, this.#markerDue(index))
-    else this.#coversNothing(index, isOwn)
+    else this.#coversNothing(index, own)
   }
 
   #withoutHalves(rows: readonly number[]): number[] {
@@ -195,12 +205,13 @@ class Planner {
     this.#anchors.set(owner, covers.at(-1)![1])
     this.#visible.add(owner)
     this.#compactions.push({ owner, after, kind, covers })
+    this.#coveredTo = Math.max(this.#coveredTo, after)
   }
 
   /** A summary or a marker that has nothing to hide: a message, but for a marker whose messages are in the file, which is dropped. */
-  #coversNothing(index: number, isOwn: (other: RooElement) => boolean): void {
+  #coversNothing(index: number, tagged: readonly number[]): void {
     const { kind } = this.#elements[index]!
-    const isThere = this.#elements.some((other, at) => at !== index && isOwn(other))
+    const isThere = tagged.some((at) => at !== index)
     if (isThere && kind === 'marker') {
       this.#note(index, 'mended', 'a marker that could hide nothing: dropped')
       return
@@ -215,16 +226,17 @@ class Planner {
   }
 }
 
+function taggedIn(tags: ReadonlyMap<string, readonly number[]>, id: string | undefined): readonly number[] {
+  return (id === undefined ? undefined : tags.get(id)) ?? []
+}
+
 /** The elements that hold the calls and results of each element's results and calls. */
 function partnersOf(elements: readonly RooElement[]): Map<number, number[]> {
   const partners = new Map<number, number[]>()
-  const add = (of: number, partner: number): void => {
-    partners.set(of, [...(partners.get(of) ?? []), partner])
-  }
   const { pairs } = pairToolUse(elements.map(({ kind, use }) => (kind === 'message' ? use : undefined)))
   for (const { call, result } of pairs) {
-    add(call.row, result.row)
-    add(result.row, call.row)
+    listIn(partners, call.row).push(result.row)
+    listIn(partners, result.row).push(call.row)
   }
   return partners
 }

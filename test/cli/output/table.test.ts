@@ -49,6 +49,27 @@ describe('table', () => {
     ])
   })
 
+  it('clips names so that those which begin alike still differ', () => {
+    const columns = [{ title: 'ID', flexible: 'clip', isName: true }, { title: 'N' }] as const
+    const of = (...ids: string[]): string[] =>
+      table(
+        columns,
+        ids.map((id) => [id, '1']),
+        sinkOf(15),
+        plain,
+      ).slice(1)
+    expect(of('imported-session-1', 'imported-session-2', 'やかん')).toEqual([
+      'impor…sion-1  1',
+      'impor…sion-2  1',
+      'やかん        1',
+    ])
+    // A beginning stands for an id in a command, so it is what is shown where it is enough.
+    expect(of('first-of-all-sessions', 'second-of-all-sessions')).toEqual([
+      'first-of-al…  1',
+      'second-of-a…  1',
+    ])
+  })
+
   it('makes blocks where nothing fits', () => {
     const rows = [
       ['one', '1', 'some words that are too many'],

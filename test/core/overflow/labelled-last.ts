@@ -3,6 +3,44 @@ import type { Overflow } from './labelled.ts'
 /* Collected last, after everything else stood, mostly from the tests of other programs that tell these errors apart. */
 
 export const LAST_OVERFLOWS: readonly Overflow[] = [
+  [
+    'Failed to start sampling: [input_too_large] Current message (1149677 tokens) exceeds budget (975424 tokens)',
+    null,
+    1149677,
+    975424,
+  ],
+  [
+    {
+      status: 400,
+      error_code: 'BAD_REQUEST',
+      message:
+        '{"external_model_message":{"error":{"message":"prompt is too long: 230000 tokens > 200000 maximum"}}}',
+    },
+    'anthropic',
+    230000,
+    200000,
+  ],
+  [
+    "Requested generation length 100 is not possible! The provided prompt's length is 9000, but the maximum sequence length is 8192.",
+    'sambanova',
+    9000,
+    8192,
+  ],
+  [
+    'too many tokens: the input size limit exceeded by 3000 tokens. Try using shorter or fewer inputs. The limit for this model is 128000 tokens.',
+    'cohere',
+    undefined,
+    128000,
+  ],
+  ['Request has 9000 tokens but the context window is 8192', null, 9000, 8192],
+  // An event of a stream of Bedrock.
+  [{ validationException: { message: 'Input is too long for requested model.' } }, 'bedrock'],
+  ['input (5000 tokens) exceeds num_ctx (4096)', null, 5000, 4096],
+  // What was sent comes first, and is not the limit.
+  ['Context window exceeded (9000/8192)', null, 9000, 8192],
+  ['context length exceeded: 9000 tokens (limit 8192)', 'mistral', 9000, 8192],
+  ['Context window exceeded: 9,000 tokens used of 8,192 available', null, 9000, 8192],
+  ['Conversation exceeds context window (9000 / 8192 tokens)', null, 9000, 8192],
   ['agent.agent:Number of input tokens (79090) exceeds max', null, 79090],
   ['token exceed 4000 error', null, undefined, 4000],
   ['Maximum context length', null],
@@ -149,6 +187,14 @@ export const LAST_OVERFLOWS: readonly Overflow[] = [
 ]
 
 export const LAST_OTHERS: readonly unknown[] = [
+  'Blog post: what to do when you see the error prompt is too long',
+  'How to avoid prompt is too long: 5 tips for your model',
+  {
+    status: 400,
+    code: 'token_limit_exceeded',
+    message:
+      'Enqueued token limit reached for gpt-4o in organization org-x. Limit: 90,000 enqueued tokens. Please try again once some in_progress batches have been completed.',
+  },
   'Number of request tokens has exceeded your per-model limit',
   'FailoverError: Number of request tokens has exceeded your per-model limit',
   'input token limit exceeded for this minute',

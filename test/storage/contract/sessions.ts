@@ -84,6 +84,19 @@ export function describeSessions({ open, openBoth, keeps }: Contract): void {
       expect(await ids({ search: '5', after: 's5' })).toEqual([])
     })
 
+    test('have their messages counted by what they say', async () => {
+      const store = await open()
+      const silent = { role: 'tool', content: [] } as const
+      await store.append('a', [silent, ...chat(2), silent, say('user', 'x')])
+      expect(await store.countMessages('a')).toEqual({ messages: 5, bookkeeping: 2, visible: 5 })
+      // Positions 1 to 5: a silent row and four messages; the summary stands for them.
+      await store.compactSession('a', { range: { from: 1, to: 5 }, summary: 'x' })
+      expect(await store.countMessages('a')).toEqual({ messages: 5, bookkeeping: 2, visible: 2 })
+      await store.createSession({ id: 'empty' })
+      expect(await store.countMessages('empty')).toEqual({ messages: 0, bookkeeping: 0, visible: 0 })
+      await refusal(store.countMessages('nobody'), 'SESSION_NOT_FOUND')
+    })
+
     test('archived ones are listed apart; archiving twice is once', async () => {
       const store = await open()
       await store.createSession({ id: 'a' })

@@ -239,9 +239,11 @@ it('knows title, model, time and place', async () => {
   const known = { type: 'fields', provider: 'anthropic', model: 'claude-sonnet-4-5', createdAt, metadata }
   const ours = { type: 'summary', summary: 'Ours', leafUuid: 'a1' }
   const others = { type: 'summary', summary: 'Of another session', leafUuid: 'not-here' }
-  expect(await fields([ours, others, ...LINE])).toEqual([{ ...known, title: 'Ours' }])
+  expect(await fields([ours, others, ...LINE])).toEqual([{ ...known, title: 'Ours', formerTitles: ['u1'] }])
   const ai = { type: 'ai-title', aiTitle: 'Made up', sessionId: metadata.sessionId }
-  expect(await fields([ours, ...LINE, ai])).toEqual([{ ...known, title: 'Made up' }])
+  expect(await fields([ours, ...LINE, ai])).toEqual([
+    { ...known, title: 'Made up', formerTitles: ['u1', 'Ours'] },
+  ])
   expect(await fields([beside.title, ...LINE, ai])).toMatchObject([{ title: 'Reading' }])
   const synthetic = answers({ type: 'text', text: 'x' })
   const last = { ...synthetic, message: { ...(synthetic.message as object), model: '<synthetic>' } }
