@@ -131,7 +131,13 @@ async function shorter(
   // A provider that refuses what we think it has room for has less than it takes.
   const room = Math.max(1, Math.min(stats.availableInputTokens, size))
   const steps = stepsOf(recovering, room)
-  let best: PreparedRequest | undefined
+  const target = Math.floor(OVERFLOW_TARGET * room)
+  const again = (): Promise<PreparedRequest | undefined> =>
+    unlessOurs(() => port.prepare(sessionId, options, prompt, true))
+  // Another call of the session may have made the history shorter meanwhile.
+  const isShorter = stats.estimated < request.stats.estimated
+  let best = isShorter ? ifSmaller(await again(), request) : undefined
+  if (best !== undefined && best.stats.estimatedInputTokens <= target) return best
   while (recovering.step < steps.length) {
     const step = steps[recovering.step]!
     recovering.step += 1
@@ -139,12 +145,18 @@ async function shorter(
     if (options.signal?.aborted) return undefined
     if (run?.compacted !== true) continue
     stagesUsed.push(...run.stagesUsed)
-    const next = await unlessOurs(() => port.prepare(sessionId, options, prompt, true))
-    if (next === undefined || next.stats.estimated >= (best ?? request).stats.estimated) continue
+    const next = ifSmaller(await again(), best ?? request)
+    if (next === undefined) continue
     best = next
-    if (next.stats.estimatedInputTokens <= Math.floor(OVERFLOW_TARGET * room)) return next
+    if (next.stats.estimatedInputTokens <= target) return next
   }
   return best
+}
+
+/** A request of another view, when it is smaller than the one before. */
+function ifSmaller(next: PreparedRequest | undefined, before: PreparedRequest): PreparedRequest | undefined {
+  const isOther = next?.viewEpoch !== before.viewEpoch
+  return isOther && next !== undefined && next.stats.estimated < before.stats.estimated ? next : undefined
 }
 
 /** What each step tells a run. The last one cuts contents even when the window would have room for them. */

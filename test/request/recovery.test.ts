@@ -54,6 +54,31 @@ const failing = async (act: () => Promise<unknown>): Promise<unknown> =>
 const LONG = chat(100, 100)
 
 describe('an overflow', () => {
+  it('of a call that was sent before another call made the history shorter shortens it no further', async () => {
+    await store.append('s', LONG)
+    const options = { provider: 'anthropic', prompt: 'Go on.' }
+    const unnamed = () => Object.assign(new Error('prompt is too long'), { statusCode: 400 })
+    const first = provider(16_000, unnamed)
+    const second = provider(16_000, unnamed)
+    let made: unknown[] = []
+    await store.withOverflowRecovery(
+      's',
+      async (request, attempt) => {
+        if (attempt === 1) {
+          await store.withOverflowRecovery('s', first.call, options)
+          made = await store.listCompactions('s')
+        }
+        return second.call(request, attempt)
+      },
+      options,
+    )
+    expect(await store.listCompactions('s')).toEqual(made)
+    expect(second.calls.map(({ tokens }) => tokens)).toEqual([
+      first.calls[0]!.tokens,
+      first.calls.at(-1)!.tokens,
+    ])
+  })
+
   it('S2-020 S3-010 S3-277 S3-278: is recognised, the history made shorter, and the call made once more', async () => {
     await store.append('s', LONG)
     const { calls, call } = provider(12_000)
