@@ -5,7 +5,7 @@ import type { SummaryRecord } from '../storage/storage.ts'
 import type { Summarizer } from '../summarizers/summarizer.ts'
 import { Bill } from './bill.ts'
 import { SUMMARY_TIMEOUT_MS } from './config.ts'
-import type { SummarySource } from './summary-chunks.ts'
+import type { SummaryMaterial } from './summary-material.ts'
 import { unlessAborted } from './waiting.ts'
 import { type WrittenSummary, writeSummary } from './write-summary.ts'
 
@@ -25,7 +25,7 @@ export type AskOptions = {
  */
 export async function askForSummary(
   summarizer: Summarizer,
-  sources: readonly SummarySource[],
+  material: SummaryMaterial,
   request: Parameters<typeof writeSummary>[2],
   { timeoutMs = SUMMARY_TIMEOUT_MS, signal: own, view, answered }: AskOptions,
 ): Promise<
@@ -43,7 +43,7 @@ export async function askForSummary(
   try {
     const work = writeSummary(
       summarizer,
-      sources,
+      material,
       { ...request, signal },
       view.estimator,
       view.provider,

@@ -116,7 +116,7 @@ export class Compactor {
       throw error
     }
     await attempts.close(planned)
-    const view = await this.#storage.view(sessionId, false)
+    const view = await this.#storage.view(sessionId, false, hiddenBy(planned))
     const { incarnation, version } = snapshot.session
     const now = await this.#storage.session(sessionId)
     const isSame = now?.incarnation === incarnation
@@ -388,6 +388,11 @@ export class Compactor {
     const { runId } = start
     return withLease(this.#storage, sessionId, config, { runId, deadline }, (lease) => work(start, lease))
   }
+}
+
+/** Keys of the stored rows that a plan hides: what it leaves is shown without reading them. */
+function hiddenBy({ steps }: PlannedRun): number[] {
+  return steps.flatMap(({ plan }) => plan.hide.flatMap(({ key }) => (key > 0 ? [key] : [])))
 }
 
 /** Whether a run is told to do without the model its summarizer is. */

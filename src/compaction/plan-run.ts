@@ -1,7 +1,7 @@
 import { v7 as uuidv7 } from 'uuid'
 import type { JsonObject } from '../core/json.ts'
 import { checkLaws } from '../core/laws.ts'
-import { type Message, type Part, partsOf } from '../core/message.ts'
+import { type Part, partsOf } from '../core/message.ts'
 import { COMPACTION_STAGES, type Plan } from '../core/plan.ts'
 import { cut } from '../core/stages/cut.ts'
 import type {
@@ -14,6 +14,7 @@ import type {
   SummarizingStage,
 } from '../core/stages/stage.ts'
 import { bareCondensePlan } from '../core/stages/summarize.ts'
+import type { ViewRow } from '../core/view.ts'
 import { errorName, isUndertextError, standingFor, UndertextError } from '../errors.ts'
 import type { CommitStep, Snapshot } from '../storage/storage.ts'
 import type { CheckedConfig, RunSettings } from './config.ts'
@@ -31,7 +32,8 @@ import {
 import { type SummaryMode, SummaryPlanner } from './plan-summaries.ts'
 import type { PlannedRun } from './planned-run.ts'
 import { type ContentReader, RunDraft } from './run-draft.ts'
-import { givenSummary } from './write-summary.ts'
+import { SummaryMaterial } from './summary-material.ts'
+import { givenSummary, type WrittenSummary } from './write-summary.ts'
 
 /**
  * Plans a run over a snapshot: the stages in order, each on what the one before left, until the target is met.
@@ -101,8 +103,14 @@ class RunPlanner {
       if (await this.#summaries.condense(task)) this.#draft.used('summarize')
       return
     }
-    const written = givenSummary(summary, await this.#draft.sourcesOf(rows))
+    const written = await this.#given(summary, rows)
     if (this.#summaries.accept(task, written, 'given')) this.#draft.used('summarize')
+  }
+
+  async #given(text: string, rows: readonly ViewRow[]): Promise<WrittenSummary> {
+    const material = new SummaryMaterial(undefined)
+    await this.#draft.readSources(rows, (source) => material.add(source))
+    return givenSummary(text, material)
   }
 
   async #runPlanning(stage: PlanningStage | SlowPlanningStage, budget: number): Promise<void> {
@@ -125,18 +133,24 @@ class RunPlanner {
     const named = (await this.#own(stage, () => stage.reads?.(this.#draft.view, bare))) ?? []
     this.#refuse(stage, readsProblem(named))
     const needed = named.map((row) => rowOf(this.#draft.view, row))
-    const sources = needed.length === 0 ? [] : await this.#draft.sourcesOf(needed)
-    const byKey = new Map(needed.map(({ key }, at) => [key, sources[at]!] as const))
+    const originals = new Map<number, readonly Part[]>()
+    const shown = new Map<number, readonly Part[]>()
+    const metadata = new Map<number, JsonObject>()
+    await this.#draft.readSources(needed, (source, { key }) => {
+      originals.set(key, partsOf(source.original))
+      if (source.shown !== source.original) shown.set(key, partsOf(source.shown))
+      if (source.metadata !== undefined) metadata.set(key, source.metadata)
+    })
     return {
       ...bare,
       contentOf: ({ key }) => {
         // The commonest mistake in a stage of one's own, and a silent one: the row would just be empty.
         if (stage.reads === undefined)
           throw this.#stageFailed(stage, 'contentOf needs the rows named by reads')
-        return partsIn(byKey.get(key)?.original)
+        return originals.get(key) ?? []
       },
-      shownOf: ({ key }) => partsIn(byKey.get(key)?.shown),
-      metadataOf: ({ key }) => byKey.get(key)?.metadata,
+      shownOf: ({ key }) => shown.get(key) ?? originals.get(key) ?? [],
+      metadataOf: ({ key }) => metadata.get(key),
     }
   }
 
@@ -196,7 +210,7 @@ class RunPlanner {
     const tokens = this.#draft.view.tokensOfRows(plan.hide)
     const task = { rows: plan.hide, tokens, maxTokens: tokens }
     const { text, metadata } = plan.insert!
-    const written = givenSummary(text, await this.#draft.sourcesOf(plan.hide))
+    const written = await this.#given(text, plan.hide)
     const whole = { ...written, metadata: { ...metadata, ...written.metadata } }
     if (this.#summaries.accept(task, whole, stage.name, plan)) this.#draft.used(stage.name)
   }
@@ -216,10 +230,6 @@ class RunPlanner {
       else return
     }
   }
-}
-
-function partsIn(message: Message | undefined): readonly Part[] {
-  return message === undefined ? [] : partsOf(message)
 }
 
 /** For the audit: which stage planned it, where the kind alone does not say. */

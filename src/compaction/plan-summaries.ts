@@ -10,7 +10,7 @@ import { extractiveSummarizer } from '../summarizers/extractive.ts'
 import type { AnswerProblem, Summarizer } from '../summarizers/summarizer.ts'
 import { askForSummary } from './ask-for-summary.ts'
 import type { RunDraft } from './run-draft.ts'
-import type { SummarySource } from './summary-chunks.ts'
+import { SummaryMaterial } from './summary-material.ts'
 import type { WrittenSummary } from './write-summary.ts'
 
 /** How a run comes by its summaries. */
@@ -38,7 +38,6 @@ export type StartedAttempt = {
 /** One summary that is asked for. */
 type Question = {
   readonly task: SummaryTask
-  readonly sources: readonly SummarySource[]
   readonly summarizer: Summarizer
   /** What was wrong with the answer before. */
   readonly retryOf?: AnswerProblem
@@ -65,20 +64,17 @@ export class SummaryPlanner {
    */
   async condense(task: SummaryTask): Promise<boolean> {
     const summarizer = this.#draft.config.summarizer ?? extractiveSummarizer
-    const sources = await this.#draft.sourcesOf(task.rows)
-    if (this.#mode.kind === 'estimate' && summarizer.usesModel)
-      return this.#estimate(task, sources, summarizer)
+    if (this.#mode.kind === 'estimate' && summarizer.usesModel) return this.#estimate(task, summarizer)
     const { insteadOf } = this.#draft.config
-    const first = await this.#ask({ task, sources, summarizer, insteadOf })
+    const first = await this.#ask({ task, summarizer, insteadOf })
     if (first === 'accepted') return true
     if (first !== 'failed' && summarizer.asksAgain === true) {
-      const second = await this.#ask({ task, sources, summarizer, retryOf: first })
+      const second = await this.#ask({ task, summarizer, retryOf: first })
       if (second === 'accepted') return true
     }
     if (this.#draft.config.offlineFallback !== true || summarizer === extractiveSummarizer) return false
     const last = await this.#ask({
       task,
-      sources,
       summarizer: extractiveSummarizer,
       insteadOf: summarizer.name,
     })
@@ -86,13 +82,15 @@ export class SummaryPlanner {
   }
 
   /** Asks one summarizer; answers whether its text was accepted, or what was wrong with it. Whatever it did is noted. */
-  async #ask({ task, sources, summarizer, retryOf, insteadOf }: Question): Promise<Outcome> {
+  async #ask({ task, summarizer, retryOf, insteadOf }: Question): Promise<Outcome> {
     const id = uuidv7()
     this.#draft.throwIfAborted()
     const mode = this.#mode
     const noting = this.#noting(id, task, summarizer)
     const request = { ...this.#requestFor(task, retryOf), calling: noting.begin }
-    const asked = await askForSummary(summarizer, sources, request, {
+    const material = new SummaryMaterial(summarizer, request.level)
+    await this.#draft.readSources(task.rows, (source) => material.add(source))
+    const asked = await askForSummary(summarizer, material, request, {
       timeoutMs: this.#draft.config.summaryTimeoutMs,
       signal: this.#draft.config.signal,
       view: this.#draft.view,
@@ -206,7 +204,8 @@ export class SummaryPlanner {
     }
   }
 
-  #estimate(task: SummaryTask, sources: readonly SummarySource[], summarizer: Summarizer): true {
+  async #estimate(task: SummaryTask, summarizer: Summarizer): Promise<true> {
+    const sources = await this.#draft.sourcesOf(task.rows)
     this.#draft.wouldAsk({
       summarizer: summarizer.name,
       messages: sources.map(({ shown }) => shown),

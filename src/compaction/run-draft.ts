@@ -1,7 +1,14 @@
 import { checkLaws } from '../core/laws.ts'
+import { listIn } from '../core/lists.ts'
 import { type Part, partsOf } from '../core/message.ts'
 import { overlaid } from '../core/overlay.ts'
-import { applyPlan, type CompactionStage, type Plan, type PlannedInsert } from '../core/plan.ts'
+import {
+  applyPlan,
+  type CompactionStage,
+  type Plan,
+  type PlannedInsert,
+  type PlannedReplacement,
+} from '../core/plan.ts'
 import type { SummaryTask } from '../core/stages/stage.ts'
 import type { View, ViewRow } from '../core/view.ts'
 import { UndertextError } from '../errors.ts'
@@ -12,6 +19,9 @@ import type { SummarySource } from './summary-chunks.ts'
 
 /** What planning reads of a storage, besides the snapshot. */
 export type ContentReader = Pick<Storage, 'contents' | 'metadata' | 'shownTexts'>
+
+/** Rows whose contents are read at once. */
+const SOURCES_AT_ONCE = 500
 
 /** A run while it is planned: the view as the steps so far leave it, and what came of each. */
 export class RunDraft {
@@ -118,26 +128,50 @@ export class RunDraft {
 
   /** The rows as the view shows them, steps planned before included, and as they are stored. */
   async sourcesOf(rows: readonly ViewRow[]): Promise<SummarySource[]> {
+    const sources: SummarySource[] = []
+    await this.readSources(rows, (source) => sources.push(source))
+    return sources
+  }
+
+  /** The same one after another, read in pages: a caller that keeps none of them needs no more memory for more rows. */
+  async readSources(
+    rows: readonly ViewRow[],
+    use: (source: SummarySource, row: ViewRow) => unknown,
+  ): Promise<void> {
+    const planned = new Map<number, PlannedReplacement[]>()
+    for (const { plan } of this.#steps) {
+      for (const replacement of plan.replace) listIn(planned, replacement.row.key).push(replacement)
+    }
+    for (let from = 0; from < rows.length; from += SOURCES_AT_ONCE) {
+      this.throwIfAborted()
+      const page = rows.slice(from, from + SOURCES_AT_ONCE)
+      for (const [i, source] of (await this.#pageOf(page, planned)).entries()) use(source, page[i]!)
+    }
+  }
+
+  async #pageOf(
+    rows: readonly ViewRow[],
+    planned: ReadonlyMap<number, readonly PlannedReplacement[]>,
+  ): Promise<readonly SummarySource[]> {
     const stored = rows.filter(({ key }) => key > 0)
     const [contents, metadata, shownTexts] = await Promise.all([
       this.#storage.contents(stored.map(({ key }) => key)),
       this.#storage.metadata(stored.filter(({ kind }) => kind === 'summary').map(({ key }) => key)),
       this.#storage.shownTexts(rows.filter(({ shown }) => shown.length > 0).map(({ key }) => key)),
     ])
-    const planned = new Map<string, string>()
-    for (const { plan } of this.#steps) {
-      for (const { row, part, text } of plan.replace) planned.set(`${row.key}:${part}`, text)
-    }
     return rows.map((row) => {
-      const original = contents.get(row.key) ?? this.#plannedContent(row.key) ?? []
-      const shown = original.map((part, index) => {
-        const text = planned.get(`${row.key}:${index}`) ?? shownTexts.get(row.key)?.get(index)
+      const content = contents.get(row.key) ?? this.#plannedContent(row.key) ?? []
+      const original = { role: row.role, content }
+      const texts = new Map(shownTexts.get(row.key))
+      for (const { part, text } of planned.get(row.key) ?? []) texts.set(part, text)
+      const show = (part: Part, index: number): Part => {
+        const text = texts.get(index)
         return text === undefined ? part : overlaid(part, text)
-      })
+      }
       return {
         kind: row.kind,
-        shown: { role: row.role, content: shown },
-        original: { role: row.role, content: original },
+        shown: texts.size === 0 ? original : { role: row.role, content: content.map(show) },
+        original,
         metadata: metadata.get(row.key) ?? this.#plannedInsert(row.key)?.metadata,
       }
     })

@@ -1,20 +1,12 @@
-import { withReadableBlocks } from '../core/compaction-block.ts'
 import type { JsonObject } from '../core/json.ts'
-import { type Message, partsOf } from '../core/message.ts'
 import { type Estimator, estimateTokens } from '../core/tokens.ts'
-import {
-  boundDigest,
-  type Digest,
-  digestToolCalls,
-  filesOf,
-  mergeDigests,
-  renderDigest,
-} from '../summarizers/digest.ts'
+import { boundDigest, type Digest, filesOf, renderDigest } from '../summarizers/digest.ts'
 import { judgeAnswer } from '../summarizers/judge-answer.ts'
 import type { AnswerProblem, Summarizer, SummaryAnswer, SummaryRequest } from '../summarizers/summarizer.ts'
 import { Bill } from './bill.ts'
 import { shortenSummary } from './shorten-summary.ts'
-import { Scale, type SummarySource, takeChunk } from './summary-chunks.ts'
+import { Scale, takeChunk } from './summary-chunks.ts'
+import { readableSource, type SummaryMaterial } from './summary-material.ts'
 
 /** Share of a summary's tokens that its digest of tool calls may take. Source: checklist F3. */
 const DIGEST_SHARE = 0.25
@@ -33,9 +25,6 @@ export type WrittenSummary = {
   readonly problem?: AnswerProblem
 }
 
-/** What a summary row remembers, so that the next summary can build on it. */
-type SummaryMemory = { readonly textLength: number; readonly digest: Digest }
-
 /**
  * Asks a summarizer for the text that is to stand for some rows, in chunks that fit it, each with the summary so
  * far, and adds the digest of the tool calls. Answers an empty text and the `problem` when an answer is no summary.
@@ -49,24 +38,18 @@ type SummaryMemory = { readonly textLength: number; readonly digest: Digest }
  */
 export async function writeSummary(
   summarizer: Summarizer,
-  sources: readonly SummarySource[],
+  material: SummaryMaterial,
   { calling, ...request }: Omit<SummaryRequest, 'messages' | 'previousSummary' | 'files'>,
   estimator: Estimator,
   provider?: string,
   bill = new Bill(),
 ): Promise<WrittenSummary> {
-  // Summaries of one level are merged side by side, none of them into the next.
-  const earlier = request.level === undefined ? leadingSummaries(sources) : []
-  const rest = sources.slice(earlier.length)
-  const originals = rest.filter(({ kind }) => kind === 'message').map(({ original }) => original)
-  const digest = [...earlier, ...rest.filter(({ kind }) => kind === 'summary')]
-    .flatMap((source) => memoryOf(source)?.digest ?? [])
-    .concat(digestToolCalls(originals))
-    .reduce(mergeDigests)
+  const { rest, reader } = material
+  const digest = material.digest()
   const rendered = renderForSummary(digest, request.maxTokens)
   const textTokens = request.maxTokens - (rendered === '' ? 0 : estimateTokens(rendered))
 
-  let previousSummary = earlier.map(ownText).join('\n\n')
+  let previousSummary = material.earlier.join('\n\n')
   let answer: SummaryAnswer = { text: previousSummary }
   const scale = new Scale(estimator, request.provider ?? provider, summarizer.tokensPerMessage ?? 0)
   const asked = { ...request, maxTokens: Math.max(1, textTokens) }
@@ -74,8 +57,18 @@ export async function writeSummary(
   const most = limit ?? Number.POSITIVE_INFINITY
   // Whoever calls no model reads everything for nothing, what was cleared in the view too.
   const readsAll = !summarizer.usesModel && limit === undefined
-  const read = (source: SummarySource): Message =>
-    withReadableBlocks(readsAll && source.kind !== 'summary' ? source.original : withoutDigest(source))
+  if (reader !== undefined && material.count > 0) {
+    request.signal?.throwIfAborted()
+    answer = reader.answer({
+      ...asked,
+      files: material.files(),
+      ...(previousSummary !== '' && { previousSummary }),
+    })
+    await bill.add(answer)
+    const judged = judge(summarizer, answer)
+    if ('problem' in judged) return noSummary(bill.total(''), judged.problem)
+    answer = { ...answer, text: judged.text }
+  }
   for (let from = 0; from < rest.length; ) {
     previousSummary = shortenSummary(
       previousSummary,
@@ -89,7 +82,7 @@ export async function writeSummary(
     answer = await summarizer.summarize({
       ...asked,
       ...(summarizer.announcesCalls === true && calling !== undefined && { calling }),
-      messages: chunk.map((source) => ({ ...read(source), kind: source.kind })),
+      messages: chunk.map((source) => ({ ...readableSource(source, readsAll), kind: source.kind })),
       files: filesOf(chunk.map(({ original }) => original)),
       ...(previousSummary !== '' && { previousSummary }),
     })
@@ -134,51 +127,14 @@ function renderForSummary(digest: Digest, maxTokens: number): string {
 }
 
 /** A summary whose text the caller gave: the digest is added all the same, and says what was done. */
-export function givenSummary(text: string, sources: readonly SummarySource[]): WrittenSummary {
-  const digest = digestToolCalls(
-    sources.filter(({ kind }) => kind === 'message').map(({ original }) => original),
-  )
-  const merged = sources
-    .flatMap((source) => memoryOf(source)?.digest ?? [])
-    .concat(digest)
-    .reduce(mergeDigests)
+export function givenSummary(text: string, material: SummaryMaterial): WrittenSummary {
   return {
     text,
     metadata: {
       isSummary: true,
       textLength: text.length,
-      digest: boundDigest(merged) as unknown as JsonObject,
+      digest: boundDigest(material.digest()) as unknown as JsonObject,
     },
     answer: { text },
   }
-}
-
-function leadingSummaries(sources: readonly SummarySource[]): readonly SummarySource[] {
-  const end = sources.findIndex(({ kind }) => kind !== 'summary')
-  return end === -1 ? sources : sources.slice(0, end)
-}
-
-function memoryOf({ kind, metadata }: SummarySource): SummaryMemory | undefined {
-  if (kind !== 'summary' || metadata === undefined) return undefined
-  const { textLength, digest } = metadata
-  if (typeof textLength !== 'number' || typeof digest !== 'object' || digest === null) return undefined
-  return { textLength, digest: digest as unknown as Digest }
-}
-
-/** As it is shown; a summary without its digest, which is merged apart. */
-function withoutDigest(source: SummarySource): Message {
-  return source.kind === 'summary' ? { ...source.shown, content: ownText(source) } : source.shown
-}
-
-/** A summary's text without its digest. */
-function ownText(source: SummarySource): string {
-  const text = textOf(source.shown)
-  const length = memoryOf(source)?.textLength
-  return length === undefined ? text : text.slice(0, length)
-}
-
-function textOf(message: Message): string {
-  return partsOf(withReadableBlocks(message))
-    .map((part) => (part.type === 'text' ? part.text : ''))
-    .join('')
 }

@@ -1,5 +1,6 @@
 import { failureCode } from '../compaction/ask-for-summary.ts'
 import type { SummarySource } from '../compaction/summary-chunks.ts'
+import { SummaryMaterial } from '../compaction/summary-material.ts'
 import { unlessAborted } from '../compaction/waiting.ts'
 import { type WrittenSummary, writeSummary } from '../compaction/write-summary.ts'
 import { MAX_TIMER_MS } from '../core/timer.ts'
@@ -34,7 +35,8 @@ export async function askSummarizer(
   const request = { sessionId: '', sections, maxTokens, signal, ...(level !== undefined && { level }) }
   let written: WrittenSummary
   try {
-    written = await unlessAborted(writeSummary(summarizer, sources, request, estimator, provider), signal)
+    const material = SummaryMaterial.of(sources, summarizer, level)
+    written = await unlessAborted(writeSummary(summarizer, material, request, estimator, provider), signal)
   } catch (error) {
     if (signal.aborted) throw summarizerFailed(summarizer, 'SUMMARY_TIMEOUT')
     throw standingFor(summarizerFailed(summarizer, failureCode(error)), error)

@@ -560,8 +560,8 @@ export interface Storage {
   rewound(id: string, operation: RewindOperation): Awaitable<Rewound | undefined>
   /** Stored rows with their tags. Throws `SESSION_NOT_FOUND`. */
   messages(id: string, query: MessageQuery): Awaitable<StoredMessage[]>
-  /** The effective history. Throws `SESSION_NOT_FOUND`. */
-  view(id: string, provenance: boolean): Awaitable<ViewMessage[]>
+  /** The effective history, without the rows of these keys. Throws `SESSION_NOT_FOUND`. */
+  view(id: string, provenance: boolean, without?: readonly number[]): Awaitable<ViewMessage[]>
   /** A call by its id, at a position or the newest; `undefined` for an unknown one. Throws `SESSION_NOT_FOUND`, `ESTIMATOR_UNKNOWN`. */
   toolOutput(id: string, callId: string, position: number | undefined): Awaitable<ToolOutput | undefined>
   /** Calls in the order of the log. Throws `SESSION_NOT_FOUND`, `ESTIMATOR_UNKNOWN`. */

@@ -1,7 +1,13 @@
 import { headOf, tailOf } from '../core/characters.ts'
 import type { Json } from '../core/json.ts'
 import { listIn } from '../core/lists.ts'
-import { isFailed, type Message, partsOf, type ToolResultOutput } from '../core/message.ts'
+import {
+  isFailed,
+  type Message,
+  type ToolCallPart,
+  type ToolResultOutput,
+  type ToolResultPart,
+} from '../core/message.ts'
 import {
   type Effect,
   effectOf,
@@ -22,33 +28,63 @@ export type Call = {
   readonly paths: readonly string[]
   /** Index of its message. */
   readonly at: number
+  /** Its place among the calls. */
+  readonly number: number
   result?: { readonly output: ToolResultOutput; readonly failed: boolean; readonly at: number }
 }
 
+/** An output with nothing in it. */
+export const NO_OUTPUT: ToolResultOutput = { type: 'text', value: '' }
+
 /**
- * The calls of a conversation in order, with their results. A result belongs to the nearest earlier call with
- * its id that has none yet, because ids repeat; a result without such a call is passed over.
+ * Reads the calls of a conversation, one message after another. A result belongs to the nearest earlier call with its
+ * id that has none yet, because ids repeat; a result without such a call is passed over.
  */
-export function callsOf(messages: readonly Message[], names: ToolNames = {}): Call[] {
-  const calls: Call[] = []
-  const open = new Map<string, Call[]>()
-  for (const [at, message] of messages.entries()) {
-    if (typeof message.content === 'string') continue
-    for (const part of partsOf(message)) {
-      if (part.type === 'tool-call') {
-        const effect = effectOf(part.toolName, part.input, names)
-        const paths = effect === 'other' ? [] : filesIn(part.input)
-        const call: Call = { id: part.toolCallId, name: part.toolName, input: part.input, effect, paths, at }
-        calls.push(call)
-        listIn(open, call.id).push(call)
-      } else if (part.type === 'tool-result') {
-        const call = open.get(part.toolCallId)?.pop()
-        if (call !== undefined) call.result = { output: part.output, failed: isFailed(part.output), at }
+export class CallReader {
+  readonly #names: ToolNames
+  readonly #open = new Map<string, Call[]>()
+  #at = 0
+  #count = 0
+
+  constructor(names: ToolNames = {}) {
+    this.#names = names
+  }
+
+  /** Reads one more message; returns the calls in it, and the calls whose results are in it. */
+  add(message: Message): { readonly made: readonly Call[]; readonly ended: readonly Call[] } {
+    const at = this.#at++
+    if (typeof message.content === 'string') return NO_CALLS
+    const made: Call[] = []
+    const ended: Call[] = []
+    for (const part of message.content) {
+      if (part.type === 'tool-call') made.push(this.#begin(part, at))
+      else if (part.type === 'tool-result') {
+        const call = this.#end(part, at)
+        if (call !== undefined) ended.push(call)
       }
     }
+    return { made, ended }
   }
-  return calls
+
+  #begin({ toolCallId: id, toolName: name, input }: ToolCallPart, at: number): Call {
+    const effect = effectOf(name, input, this.#names)
+    const paths = effect === 'other' ? [] : filesIn(input)
+    const call: Call = { id, name, input, effect, paths, at, number: this.#count++ }
+    listIn(this.#open, id).push(call)
+    return call
+  }
+
+  #end({ toolCallId, output }: ToolResultPart, at: number): Call | undefined {
+    const waiting = this.#open.get(toolCallId)
+    const call = waiting?.pop()
+    if (call === undefined) return undefined
+    if (waiting?.length === 0) this.#open.delete(toolCallId)
+    call.result = { output, failed: isFailed(output), at }
+    return call
+  }
 }
+
+const NO_CALLS = { made: [], ended: [] } as const
 
 function field(input: Json, name: string): Json | undefined {
   return isObject(input) && Object.hasOwn(input, name) ? input[name] : undefined

@@ -1,8 +1,9 @@
+import { detached } from '../core/characters.ts'
 import type { Message, ToolResultOutput } from '../core/message.ts'
 import { measureOutput, neurolinkEstimator } from '../core/tokens.ts'
 import type { Effect, ToolNames } from '../core/tool-names.ts'
 import { unitsWithin } from './budget.ts'
-import { type Call, callsOf, outputHead, targetOf } from './calls.ts'
+import { type Call, CallReader, outputHead, targetOf } from './calls.ts'
 import { firstLine } from './text.ts'
 
 /** One call of a tool, or several equal ones. */
@@ -41,7 +42,69 @@ const HEADING = '## Tool Calls'
  * with a count, at the place of the first of them.
  */
 export function digestToolCalls(messages: readonly Message[], options: ToolNames = {}): Digest {
-  return { entries: merged(callsOf(messages, options).map(entryOf)), omitted: 0 }
+  return toolCallsIn(messages, options).digest()
+}
+
+/** Reads what a summary keeps of tool calls, one message after another, without keeping inputs and outputs. */
+export class ToolCallReader {
+  readonly #calls: CallReader
+  readonly #entries = new Map<string, DigestEntry>()
+  readonly #files = { read: new Set<string>(), write: new Set<string>() }
+  /** Calls that wait for their result, and what is known of those behind them. */
+  readonly #waiting = new Map<number, Call | ReadCall>()
+
+  constructor(options: ToolNames = {}) {
+    this.#calls = new CallReader(options)
+  }
+
+  add(message: Message): void {
+    const { made, ended } = this.#calls.add(message)
+    for (const call of made) this.#waiting.set(call.number, call)
+    for (const call of ended) this.#waiting.set(call.number, readCall(call))
+    // In the order of the calls, whichever order their results come in.
+    for (const [number, call] of this.#waiting) {
+      if (!('entry' in call)) break
+      this.#waiting.delete(number)
+      this.#take(call)
+    }
+  }
+
+  #take({ entry, paths }: ReadCall): void {
+    addEntry(this.#entries, entry)
+    if (entry.effect === 'other' || entry.status === 'error') return
+    for (const path of paths) this.#files[entry.effect].add(path)
+  }
+
+  /** What was read so far, calls without a result included; nothing is to be added after it. */
+  #finish(): void {
+    for (const call of this.#waiting.values()) this.#take('entry' in call ? call : readCall(call))
+    this.#waiting.clear()
+  }
+
+  /** The digest of all messages. Call it after the last of them. */
+  digest(): Digest {
+    this.#finish()
+    return { entries: [...this.#entries.values()], omitted: 0 }
+  }
+
+  /** Paths that tools read and changed, each once, in order of first use. Calls that failed do not count. */
+  files(): { read: string[]; modified: string[] } {
+    this.#finish()
+    return { read: [...this.#files.read], modified: [...this.#files.write] }
+  }
+}
+
+/** What is kept of a call. */
+type ReadCall = { readonly entry: DigestEntry; readonly paths: readonly string[] }
+
+function readCall(call: Call): ReadCall {
+  return { entry: entryOf(call), paths: call.paths }
+}
+
+function toolCallsIn(messages: readonly Message[], options: ToolNames): ToolCallReader {
+  const reader = new ToolCallReader(options)
+  for (const message of messages) reader.add(message)
+  return reader
 }
 
 /** Two digests as one, `earlier` before `later`. Associative: digests of parts add up to that of the whole. */
@@ -98,12 +161,7 @@ export function filesOf(
   messages: readonly Message[],
   options: ToolNames = {},
 ): { read: string[]; modified: string[] } {
-  const files = { read: new Set<string>(), write: new Set<string>() }
-  for (const { effect, paths, result } of callsOf(messages, options)) {
-    if (effect === 'other' || result?.failed === true) continue
-    for (const path of paths) files[effect].add(path)
-  }
-  return { read: [...files.read], modified: [...files.write] }
+  return toolCallsIn(messages, options).files()
 }
 
 function entryOf(call: Call): DigestEntry {
@@ -112,10 +170,10 @@ function entryOf(call: Call): DigestEntry {
   const first = result === undefined ? '' : firstLine(outputHead(result.output, 2_000), FIRST_LINE_UNITS)
   return {
     name,
-    ...(target !== undefined && { target: target.toWellFormed() }),
+    ...(target !== undefined && { target: detached(target.toWellFormed()) }),
     status: result === undefined ? 'pending' : result.failed ? 'error' : 'ok',
     count: 1,
-    ...(first !== '' && { first: first.toWellFormed() }),
+    ...(first !== '' && { first: detached(first.toWellFormed()) }),
     tokens: result === undefined ? 0 : tokensOfOutput(result.output),
     callIds: [id],
     effect,
@@ -129,12 +187,14 @@ function tokensOfOutput(output: ToolResultOutput): number {
 
 function merged(entries: readonly DigestEntry[]): DigestEntry[] {
   const byKey = new Map<string, DigestEntry>()
-  for (const entry of entries) {
-    const key = JSON.stringify([entry.name, entry.target ?? null, entry.status, entry.effect])
-    const known = byKey.get(key)
-    byKey.set(key, known === undefined ? entry : joined(known, entry))
-  }
+  for (const entry of entries) addEntry(byKey, entry)
   return [...byKey.values()]
+}
+
+function addEntry(byKey: Map<string, DigestEntry>, entry: DigestEntry): void {
+  const key = JSON.stringify([entry.name, entry.target ?? null, entry.status, entry.effect])
+  const known = byKey.get(key)
+  byKey.set(key, known === undefined ? entry : joined(known, entry))
 }
 
 function joined(earlier: DigestEntry, later: DigestEntry): DigestEntry {

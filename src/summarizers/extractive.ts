@@ -1,11 +1,12 @@
-import { partsOf, type ToolResultOutput } from '../core/message.ts'
+import { type Message, partsOf, type ToolResultOutput } from '../core/message.ts'
 import { unitsWithin } from './budget.ts'
-import { readConversation } from './extractive/conversation.ts'
+import type { Conversation } from './extractive/conversation.ts'
+import { ConversationReader } from './extractive/conversation-reader.ts'
 import { type Bullet, fitSections, type Section } from './extractive/fit.ts'
 import { EARLIER, type Previous, readPrevious } from './extractive/previous.ts'
 import { bulletsByTopic } from './extractive/sections.ts'
 import { type Topic, topicsOf } from './extractive/titles.ts'
-import { SUMMARY_SECTIONS, type Summarizer, type SummaryRequest } from './summarizer.ts'
+import { SUMMARY_SECTIONS, type Summarizer, type SummaryAnswer, type SummaryRequest } from './summarizer.ts'
 import { oneLine, shorten } from './text.ts'
 
 /** Part of the room each topic may take while others are waiting. */
@@ -41,28 +42,63 @@ export const extractiveSummarizer: Summarizer = {
   name: 'extractive',
   usesModel: false,
 
-  summarize(request) {
-    request.signal?.throwIfAborted()
-    return { text: summaryText(request).toWellFormed() }
-  },
+  summarize: summarizeMessages,
 }
 
-function summaryText(request: SummaryRequest): string {
-  const { messages, previousSummary = '' } = request
-  const most = unitsWithin(request.maxTokens)
-  if (messages.length === 0 && previousSummary.length <= most) return previousSummary
-  const max = Math.min(most, unitsWorth(request, most))
+function summarizeMessages(request: SummaryRequest): SummaryAnswer {
+  request.signal?.throwIfAborted()
+  const reader = new ExtractiveReader()
+  for (const message of request.messages) reader.add(message)
+  return reader.answer(request)
+}
 
-  const conversation = readConversation(messages)
+/** A reader for a summarizer that extracts and has no limit; `undefined` for any other. */
+export function extractiveReader(summarizer: Summarizer): ExtractiveReader | undefined {
+  const { summarize, maxInputTokens, inputTokensFor } = summarizer
+  const hasLimit = maxInputTokens !== undefined || inputTokensFor !== undefined
+  return summarize === summarizeMessages && !hasLimit ? new ExtractiveReader() : undefined
+}
+
+/** Extracts from messages that are added one after another, and keeps only what it may need of them. */
+export class ExtractiveReader {
+  readonly #conversation = new ConversationReader()
+  #count = 0
+  #units = 0
+
+  add(message: SummaryRequest['messages'][number]): void {
+    this.#count += 1
+    this.#units += unitsOf(message)
+    this.#conversation.add(message)
+  }
+
+  /** The summary of all messages added. Call it after the last of them. */
+  answer(request: Omit<SummaryRequest, 'messages'>): SummaryAnswer {
+    const text = summaryText(request, this.#conversation.conversation(), this.#count, this.#units)
+    return { text: text.toWellFormed() }
+  }
+}
+
+/** `count` and `units`: those of the messages. */
+function summaryText(
+  request: Omit<SummaryRequest, 'messages'>,
+  conversation: Conversation,
+  count: number,
+  units: number,
+): string {
+  const { previousSummary = '' } = request
+  const most = unitsWithin(request.maxTokens)
+  if (count === 0 && previousSummary.length <= most) return previousSummary
+  const max = Math.min(most, previousSummary.length + unitsWorth(units))
+
   const earlierTexts = [previousSummary, ...conversation.summaries].filter((text) => text.trim() !== '')
   const titles = titlesOf(request.sections)
   const previous = readPrevious(earlierTexts, titles)
   const sections = arrange(titles, bulletsByTopic(conversation, previous, request.files, max), previous)
   const text = fitSections(sections, max)
-  if (text !== '' || messages.length === 0) return text
+  if (text !== '' || count === 0) return text
   // Nothing was said that could replace what was current before.
   if (previousSummary.trim() !== '' && previousSummary.length <= most) return previousSummary
-  return shorten(`${messages.length} ${messages.length === 1 ? 'message' : 'messages'} without text.`, most)
+  return shorten(`${count} ${count === 1 ? 'message' : 'messages'} without text.`, most)
 }
 
 /** The titles wanted; the default ones where none of them can be answered. */
@@ -120,23 +156,19 @@ const HOMELESS: readonly (readonly [Topic, readonly Topic[]])[] = [
   ['decisions', ['rules', 'request', 'pending']],
 ]
 
-/**
- * Units a summary may take so that it is worth having: what the earlier one took and half of the messages, or
- * most of messages that are few. Looks no further than needed.
- */
-function unitsWorth({ messages, previousSummary = '' }: SummaryRequest, enough: number): number {
+/** Units a summary of messages of so many units may add so that it is worth having: half of them, or most when they are few. */
+function unitsWorth(units: number): number {
+  return Math.floor(Math.max(units / 2, Math.min(0.8 * units, FEW_UNITS), LEAST_UNITS))
+}
+
+function unitsOf(message: Message): number {
   let units = 0
-  for (const message of messages) {
-    if (previousSummary.length + units / 2 >= enough) return enough
-    for (const part of partsOf(message)) {
-      if (part.type === 'text' || part.type === 'reasoning') units += part.text.length
-      else if (part.type === 'tool-call') units += JSON.stringify(part.input).length
-      else if (part.type === 'tool-result') units += outputLength(part.output)
-    }
+  for (const part of partsOf(message)) {
+    if (part.type === 'text' || part.type === 'reasoning') units += part.text.length
+    else if (part.type === 'tool-call') units += JSON.stringify(part.input).length
+    else if (part.type === 'tool-result') units += outputLength(part.output)
   }
-  return (
-    previousSummary.length + Math.floor(Math.max(units / 2, Math.min(0.8 * units, FEW_UNITS), LEAST_UNITS))
-  )
+  return units
 }
 
 function outputLength(output: ToolResultOutput): number {

@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest'
 import type { SummarySource } from '../../src/compaction/summary-chunks.ts'
-import { writeSummary } from '../../src/compaction/write-summary.ts'
+import { SummaryMaterial } from '../../src/compaction/summary-material.ts'
+import { writeSummary as writeFrom } from '../../src/compaction/write-summary.ts'
 import type { Part, Role, RowKind } from '../../src/core/message.ts'
 import { estimateMessagesTokens, estimateTokens, neurolinkEstimator } from '../../src/core/tokens.ts'
 import type { Summarizer, SummaryRequest } from '../../src/summarizers/summarizer.ts'
@@ -11,6 +12,16 @@ function source(role: Role, content: string | readonly Part[], kind: RowKind = '
   const message = { role, content }
   return { kind, shown: message, original: message, metadata: undefined }
 }
+
+function writeSummary(
+  summarizer: Summarizer,
+  sources: readonly SummarySource[],
+  ...rest: Tail<Tail<Parameters<typeof writeFrom>>>
+): ReturnType<typeof writeFrom> {
+  return writeFrom(summarizer, SummaryMaterial.of(sources, summarizer), ...rest)
+}
+
+type Tail<T extends readonly unknown[]> = T extends readonly [unknown, ...infer R] ? R : never
 
 function asking(maxInputTokens: number, answer: string): Summarizer & { asked: SummaryRequest[] } {
   const asked: SummaryRequest[] = []

@@ -224,7 +224,17 @@ it.each([
   ['# Heading of it', 'Heading of it'],
 ])('what a file says of itself: %s', (content, about) => {
   const files = filesIn(
-    [{ id: 'c', name: 'write', input: { path: 'a', content }, effect: 'write', paths: ['a'], at: 0 }],
+    [
+      {
+        id: 'c',
+        name: 'write',
+        input: { path: 'a', content },
+        effect: 'write',
+        paths: ['a'],
+        number: 0,
+        at: 0,
+      },
+    ],
     { read: [], modified: [] },
   )
   expect(files.get('a')?.about).toBe(about)

@@ -35,9 +35,14 @@ export const M_VISIBLE = 'm.condense_parent is null and m.truncation_parent is n
  * The effective history: the visible rows in order, replacements applied. One indexed query; hidden rows are
  * not touched (a test asserts the query plan).
  */
-export function readView(connection: Connection, id: string, withProvenance: boolean): ViewMessage[] {
+export function readView(
+  connection: Connection,
+  id: string,
+  withProvenance: boolean,
+  without: readonly number[] = [],
+): ViewMessage[] {
   return connection.read('getEffectiveHistory', () => {
-    return viewOf(connection, requireHead(connection, id), withProvenance)
+    return viewOf(connection, requireHead(connection, id), withProvenance, without)
   })
 }
 
@@ -52,6 +57,12 @@ export const VIEW_QUERY = `select ${PACKED_KIND}, m.anchor, m.created_at, c.cont
       json_array(m.key, m.ordinal, m.inserted_by, cast(m.shown as text), cast(c.blobs as text)))
   from undertext_messages m indexed by undertext_visible join undertext_contents c on c.key = m.key
   where m.session = ? and ${M_VISIBLE} order by m.anchor, m.ordinal`
+
+/** The same without the rows of some keys. */
+const VIEW_WITHOUT = VIEW_QUERY.replace(
+  ' order by',
+  ' and m.key not in (select value from json_each(?)) order by',
+)
 
 /** A row of it. */
 type ViewColumns = readonly [
@@ -73,8 +84,15 @@ type Rare = readonly [
 ]
 
 /** The view of a session, within the caller's transaction. */
-function viewOf(connection: Connection, session: SessionHead, withProvenance: boolean): ViewMessage[] {
-  const rows = connection.all(VIEW_QUERY, session.no) as unknown as ViewColumns[]
+function viewOf(
+  connection: Connection,
+  session: SessionHead,
+  withProvenance: boolean,
+  without: readonly number[],
+): ViewMessage[] {
+  const rows = (without.length === 0
+    ? connection.all(VIEW_QUERY, session.no)
+    : connection.all(VIEW_WITHOUT, session.no, JSON.stringify(without))) as unknown as ViewColumns[]
   const context: ViewContext = {
     connection,
     session,

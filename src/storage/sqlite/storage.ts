@@ -84,7 +84,7 @@ export function sqliteStorage(connection: Connection, estimators: Estimators) {
     rewind: (id, request, previewing) => rewind(connection, id, request, estimators, previewing),
     rewound: (id, operation) => rewound(connection, id, operation),
     messages: (id, query) => readMessages(connection, id, query),
-    view: (id, provenance) => readView(connection, id, provenance),
+    view: (id, provenance, without) => readView(connection, id, provenance, without),
     toolOutput: (id, callId, position) => readToolOutput(connection, id, callId, position, estimatorOf),
     toolCalls: (id, query) => readToolCalls(connection, id, query, estimatorOf),
     expand: (id, summaryId, depth) => expandSummary(connection, id, summaryId, depth, estimatorOf),

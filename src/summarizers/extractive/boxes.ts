@@ -19,7 +19,7 @@ const ALL_BOX_UNITS = 400_000
 const MAX_BOXES = 500
 
 /** A text with boxes, what it stands in for, and where. */
-type Writing = {
+export type Writing = {
   readonly text: string
   readonly old: string
   readonly at: number
@@ -35,9 +35,7 @@ export function checkBoxes({ said, calls }: Conversation, keyOf: (text: string) 
   const writings: Writing[] = []
   for (const { text, at } of said) if (hasBox(text)) writings.push({ text, old: '', at, isWhole: false })
   for (const call of calls) {
-    if (call.effect === 'write' && call.result?.failed !== true) {
-      for (const writing of writingsOf(call)) writings.push(writing)
-    }
+    for (const writing of call.kept?.writings ?? writingsOf(call)) writings.push(writing)
   }
   writings.sort((a, b) => a.at - b.at)
   let room = ALL_BOX_UNITS
@@ -62,6 +60,8 @@ export function checkBoxes({ said, calls }: Conversation, keyOf: (text: string) 
   return boxes.map(({ box }) => box)
 }
 
+const NO_WRITINGS: readonly Writing[] = []
+
 /** Names of arguments that hold what is replaced and what by. */
 const REPLACEMENTS = [
   ['oldText', 'newText'],
@@ -71,8 +71,9 @@ const REPLACEMENTS = [
   ['search', 'replace'],
 ] as const
 
-function writingsOf({ input, at, paths }: Call): Writing[] {
-  if (!isObject(input)) return []
+/** Texts with boxes that a call wrote. */
+export function writingsOf({ input, at, paths, effect, result }: Call): readonly Writing[] {
+  if (effect !== 'write' || result?.failed === true || !isObject(input)) return NO_WRITINGS
   const where = paths[0] === undefined ? {} : { where: oneLine(paths[0]) }
   for (const [from, to] of REPLACEMENTS) {
     const old = input[from]

@@ -1,10 +1,10 @@
 import { headOf } from '../../core/characters.ts'
-import { type Message, partsOf, type RowKind } from '../../core/message.ts'
-import { type Call, callsOf, outputHead, outputTail, targetOf } from '../calls.ts'
-import { cleanLine, ends, oneLine, shorten, shortenPath } from '../text.ts'
+import { type Call, outputHead, outputTail, targetOf } from '../calls.ts'
+import { cleanLine, oneLine, shorten, shortenPath } from '../text.ts'
+import type { Writing } from './boxes.ts'
 import { tellingLine } from './error-lines.ts'
-import { ownWords } from './own-words.ts'
 import { shellCommand, shellGist } from './shell.ts'
+import type { TodoItem } from './tasks.ts'
 
 /** Something the user or the assistant said, on its place; of a long text the beginning and the end. */
 export type Said = {
@@ -15,11 +15,27 @@ export type Said = {
   readonly own: string
 }
 
+/** What is kept of an old call, so that its input and output need not be. */
+export type KeptOfCall = {
+  readonly label: string
+  /** The line of its result that tells what went wrong, and its name beside that. */
+  readonly problem: { readonly line: string; readonly label: string } | undefined
+  readonly isCommand: boolean
+  readonly commit: string | undefined
+  /** What a file says of itself that the call wrote as a whole. */
+  readonly about: string | undefined
+  readonly writings: readonly Writing[]
+  readonly todo: readonly TodoItem[]
+}
+
+/** A call with its input and output, or with what is kept of them. */
+export type SeenCall = Call & { readonly kept?: KeptOfCall }
+
 /** A request of the user's and everything up to the next one. */
 export type Exchange = {
   readonly request: Said
   readonly replies: readonly Said[]
-  readonly calls: readonly Call[]
+  readonly calls: readonly SeenCall[]
 }
 
 /** What the extractor looks at, read from the messages once. */
@@ -27,91 +43,14 @@ export type Conversation = {
   readonly said: readonly Said[]
   readonly replies: readonly Said[]
   readonly exchanges: readonly Exchange[]
-  readonly calls: readonly Call[]
+  readonly calls: readonly SeenCall[]
   /** Texts of summaries that stand among the messages, oldest first. */
   readonly summaries: readonly string[]
 }
 
-/** How much is looked at of one text: units of its beginning and of its end. Rules and results stand there. */
-const USER_ENDS = [6_000, 2_000] as const
-const ASSISTANT_ENDS = [2_500, 1_500] as const
-
-/** Reads a conversation for extraction. Markers of truncations say nothing and are passed over. */
-export function readConversation(messages: readonly (Message & { readonly kind?: RowKind })[]): Conversation {
-  const said: Said[] = []
-  const summaries: string[] = []
-  for (const [at, message] of messages.entries()) {
-    if (message.kind === 'marker' || message.role === 'system' || message.role === 'tool') continue
-    const text = textOf(message)
-    if (text.trim() === '') continue
-    if (message.kind === 'summary') summaries.push(text)
-    else if (message.role === 'assistant') {
-      const shown = ends(text, ...ASSISTANT_ENDS)
-      said.push({ by: 'assistant', text: shown, at, own: shown })
-    } else {
-      const written = withoutInserts(text)
-      const shown = ends(written, ...USER_ENDS)
-      // Of the whole: a block that is cut off would be open at one end.
-      if (shown.trim() !== '')
-        said.push({ by: 'user', text: shown, at, own: ends(ownWords(written), ...USER_ENDS) })
-    }
-  }
-  const calls = callsOf(messages)
-  const replies = said.filter(({ by }) => by === 'assistant')
-  return { said, replies, calls, summaries, exchanges: exchangesOf(said, calls) }
-}
-
-function textOf(message: Message): string {
-  if (typeof message.content === 'string') return message.content
-  const texts: string[] = []
-  for (const part of partsOf(message)) if (part.type === 'text') texts.push(part.text)
-  return texts.join('\n')
-}
-
-/** Blocks that programs put into a user's message: not the user's words. */
-const INSERTS = [
-  'system-reminder',
-  'environment_details',
-  'local-command-stdout',
-  'command-message',
-  'file_content',
-] as const
-
-function withoutInserts(text: string): string {
-  if (!text.includes('</')) return text
-  let own = text
-  for (const name of INSERTS) {
-    const kept: string[] = []
-    let from = 0
-    for (let open = own.indexOf(`<${name}`); open >= 0; open = own.indexOf(`<${name}`, from)) {
-      const close = own.indexOf(`</${name}>`, open)
-      if (close < 0) break
-      kept.push(own.slice(from, open))
-      from = close + name.length + 3
-    }
-    own = kept.join('') + own.slice(from)
-  }
-  return own
-}
-
-function exchangesOf(said: readonly Said[], calls: readonly Call[]): Exchange[] {
-  const exchanges: { request: Said; replies: Said[]; calls: Call[] }[] = []
-  let nextCall = 0
-  const takeCalls = (before: number) => {
-    const last = exchanges.at(-1)
-    for (; nextCall < calls.length && calls[nextCall]!.at < before; nextCall++)
-      last?.calls.push(calls[nextCall]!)
-  }
-  for (const item of said) {
-    if (item.by === 'assistant') exchanges.at(-1)?.replies.push(item)
-    else {
-      takeCalls(item.at)
-      exchanges.push({ request: item, replies: [], calls: [] })
-    }
-  }
-  takeCalls(Number.POSITIVE_INFINITY)
-  return exchanges
-}
+/** Most units of a call's label, and beside what went wrong. */
+export const LABEL_UNITS = 80
+export const PROBLEM_LABEL_UNITS = 70
 
 /** A call as a reader wants to see it: name and target. */
 export function callLabel(call: Call, max: number): string {

@@ -2,14 +2,14 @@ import { withoutTrailing } from '../../core/characters.ts'
 import type { Json } from '../../core/json.ts'
 import { type Call, isObject, outputHead } from '../calls.ts'
 import { oneLine } from '../text.ts'
-import type { Conversation } from './conversation.ts'
+import type { Conversation, SeenCall } from './conversation.ts'
 
 /** A number, an id, a day, an amount: what one cannot guess, with what it was called. */
 export type Fact = { readonly name: string; readonly value: string; readonly weight: number }
 
 /** Units of one result or of one call's arguments that are read, and of all of them. */
 const ONE_UNITS = 12_000
-const ALL_UNITS = 600_000
+export const ALL_FACT_UNITS = 600_000
 /** Units of texts that are searched for mentions: of one, and of all. */
 const TEXT_UNITS = 3_000
 const ALL_TEXT_UNITS = 400_000
@@ -34,11 +34,12 @@ export function factsIn({ calls, said }: Conversation, earlier: readonly Fact[])
   const known = new Map<string, Known>()
   const end = Math.max(calls.at(-1)?.result?.at ?? calls.at(-1)?.at ?? 0, said.at(-1)?.at ?? 0) + 1
   for (const { name, value } of earlier) known.set(value, { name, mentions: 1, last: 0 })
-  let room = ALL_UNITS
+  let room = ALL_FACT_UNITS
   for (let i = calls.length - 1; i >= 0 && room > 0; i--) {
     const call = calls[i]!
     if (call.effect !== 'other') continue
-    room -= addCall(call, known)
+    room -= factUnits(call)
+    if (!isCommandLine(call)) addCall(call, known)
   }
   let textRoom = ALL_TEXT_UNITS
   for (let i = said.length - 1; i >= 0 && textRoom > 0; i--) {
@@ -97,8 +98,18 @@ function mention(fact: Known, at: number, times: number): void {
   fact.last = Math.max(fact.last, at)
 }
 
-/** Notes the values of a call's arguments and of its result; answers the units it read. */
-function addCall(call: Call, known: Map<string, Known>): number {
+/** Whether a call runs a command line: that is no data. */
+export function isCommandLine({ input, kept }: SeenCall): boolean {
+  return kept?.isCommand ?? (isObject(input) && (input.command !== undefined || input.cmd !== undefined))
+}
+
+/** The room a call takes of that for all facts. */
+export function factUnits(call: SeenCall): number {
+  return call.result === undefined || isCommandLine(call) ? 100 : ONE_UNITS / 4
+}
+
+/** Notes the values of a call's arguments and of its result. */
+function addCall(call: SeenCall, known: Map<string, Known>): void {
   const note = (at: number, times: number) => (name: string, value: string) => {
     const fact = known.get(value)
     if (fact === undefined) known.set(value, { name, mentions: times, last: at })
@@ -107,13 +118,9 @@ function addCall(call: Call, known: Map<string, Known>): number {
       mention(fact, at, times)
     }
   }
-  // A command line is no data.
-  const isCommand = isObject(call.input) && (call.input.command !== undefined || call.input.cmd !== undefined)
-  if (!isCommand) leaves(call.input, note(call.at, 2))
-  if (call.result === undefined || isCommand) return 100
+  leaves(call.input, note(call.at, 2))
   const data = dataOf(call)
-  if (data !== undefined) leaves(data, note(call.result.at, 1))
-  return ONE_UNITS / 4
+  if (data !== undefined) leaves(data, note(call.result!.at, 1))
 }
 
 /** The data a result consists of, if it is data. */

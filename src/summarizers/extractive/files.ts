@@ -2,6 +2,7 @@ import { headOf } from '../../core/characters.ts'
 import type { Json } from '../../core/json.ts'
 import { type Call, isObject, outputHead } from '../calls.ts'
 import { cleanLine, oneLine, shorten } from '../text.ts'
+import type { SeenCall } from './conversation.ts'
 import { countNames, countPaths } from './names.ts'
 import { mergeOutlines, noOutline, type Outline, readOutline } from './outline.ts'
 
@@ -23,7 +24,7 @@ export type FileFacts = {
 
 /** Files of a conversation by path, in order of first use. */
 export function filesIn(
-  calls: readonly Call[],
+  calls: readonly SeenCall[],
   listed: { readonly read: readonly string[]; readonly modified: readonly string[] },
 ): Map<string, FileFacts> {
   const files = new Map<string, FileFacts>()
@@ -38,10 +39,12 @@ export function filesIn(
         file.reads++
         continue
       }
-      if (isWhole(call)) {
+      const about = call.kept === undefined ? aboutWhole(call) : call.kept.about
+      if (about === undefined) file.edits++
+      else {
         file.created = true
-        file.about = aboutOf(headOf(writtenText(call.input), ABOUT_UNITS))
-      } else file.edits++
+        file.about = about
+      }
     }
   }
   outlineFiles(files, calls)
@@ -113,6 +116,12 @@ function writtenText(input: Json): string {
 /** Units at a file's beginning in which it may say what it is. */
 const ABOUT_UNITS = 600
 
+/** What a file says of itself that a call writes as a whole; `undefined` for every other call. */
+export function aboutWhole(call: Call): string | undefined {
+  const isWritten = call.effect === 'write' && isWhole(call)
+  return isWritten ? aboutOf(headOf(writtenText(call.input), ABOUT_UNITS)) : undefined
+}
+
 /** Whether a call writes a file as a whole. */
 function isWhole({ name, input }: Call): boolean {
   if (!isObject(input)) return false
@@ -128,25 +137,35 @@ const TEXT_UNITS = 120_000
 const ALL_UNITS = 2_000_000
 
 /** What the newest texts of each file tell, those that tools showed and those they were told to write. */
-function outlineFiles(files: ReadonlyMap<string, FileFacts>, calls: readonly Call[]): void {
+function outlineFiles(files: ReadonlyMap<string, FileFacts>, calls: readonly SeenCall[]): void {
+  for (const { key, code } of textsToOutline(calls)) {
+    const { outline } = files.get(key)!
+    if (isProse(key)) {
+      countPaths(code, outline.uses)
+      countNames(code, outline.uses)
+    } else readOutline(code, outline)
+  }
+}
+
+/** The texts that outlines are read from, newest first, as far as the rooms go. */
+export function* textsToOutline(
+  calls: readonly SeenCall[],
+): Generator<{ readonly call: Call; readonly key: string; readonly code: string }> {
   let room = ALL_UNITS
   const looked = new Map<string, number>()
   for (let i = calls.length - 1; i >= 0 && room > 0; i--) {
     const call = calls[i]!
-    if (call.effect === 'other' || call.result?.failed === true) continue
+    if (call.kept !== undefined || call.effect === 'other' || call.result?.failed === true) continue
     // A text of several files is none of one of them.
     if (call.paths.length !== 1) continue
-    const file = files.get(keyOf(call.paths[0]!))
-    if (file === undefined || !isCode(file.path)) continue
+    const key = keyOf(call.paths[0]!)
+    if (!isCode(key)) continue
     for (const text of textsOf(call)) {
-      const left = Math.min(room, TEXT_UNITS, FILE_UNITS - (looked.get(file.path) ?? 0))
+      const left = Math.min(room, TEXT_UNITS, FILE_UNITS - (looked.get(key) ?? 0))
       if (left <= 0) break
       const code = headOf(text, left)
-      if (isProse(file.path)) {
-        countPaths(code, file.outline.uses)
-        countNames(code, file.outline.uses)
-      } else readOutline(code, file.outline)
-      looked.set(file.path, (looked.get(file.path) ?? 0) + code.length)
+      yield { call, key, code }
+      looked.set(key, (looked.get(key) ?? 0) + code.length)
       room -= code.length
     }
   }

@@ -1,7 +1,14 @@
 import { headOf } from '../../core/characters.ts'
-import type { Call } from '../calls.ts'
 import { sentencesOf, shorten, withoutFences } from '../text.ts'
-import { type Conversation, callLabel, errorLine, type Said } from './conversation.ts'
+import {
+  type Conversation,
+  callLabel,
+  errorLine,
+  LABEL_UNITS,
+  PROBLEM_LABEL_UNITS,
+  type Said,
+  type SeenCall,
+} from './conversation.ts'
 import { gist, informative } from './requests.ts'
 
 /** Something that went wrong, and what came of it. */
@@ -13,7 +20,7 @@ export type Problem = {
 }
 
 /** Newest failed calls and complaints that are looked into. */
-const MAX_FAILURES = 60
+export const MAX_FAILURES = 60
 const MAX_COMPLAINTS = 20
 
 /** Problems of a conversation, oldest first: failed calls with what followed, and what the user complained of. */
@@ -22,20 +29,20 @@ export function problemsIn(conversation: Conversation): Problem[] {
 }
 
 function failures({ calls, replies }: Conversation): Problem[] {
-  const failed: { call: Call; line: string; at: number }[] = []
+  const failed: { call: SeenCall; line: string; at: number }[] = []
   const lastGood = new Map<string, number>()
   for (let i = calls.length - 1; i >= 0; i--) {
     const call = calls[i]!
     if (call.result === undefined) continue
-    const line = failed.length < MAX_FAILURES ? errorLine(call) : undefined
+    const line = failed.length < MAX_FAILURES ? problemLine(call) : undefined
     if (line !== undefined) failed.push({ call, line, at: call.result.at })
     else if (!call.result.failed) {
-      const key = `${call.name} ${callLabel(call, 80)}`
+      const key = keyOf(call)
       if (!lastGood.has(key)) lastGood.set(key, call.result.at)
     }
   }
 
-  const problems = new Map<string, { call: Call; line: string; at: number; count: number }>()
+  const problems = new Map<string, { call: SeenCall; line: string; at: number; count: number }>()
   for (const { call, line, at } of failed.reverse()) {
     const key = `${call.name} ${line}`
     const known = problems.get(key)
@@ -43,13 +50,23 @@ function failures({ calls, replies }: Conversation): Problem[] {
     problems.set(key, { call, line, at, count: (known?.count ?? 0) + 1 })
   }
   return [...problems.values()].map(({ call, line, at, count }) => {
-    const isOpen = (lastGood.get(`${call.name} ${callLabel(call, 80)}`) ?? -1) < at
+    const isOpen = (lastGood.get(keyOf(call)) ?? -1) < at
     const answer = firstAfter(replies, at)
     const then = answer === undefined ? '' : ` → ${firstSentence(answer.text)}`
     const times = count === 1 ? '' : ` (${count} times)`
-    const text = `${callLabel(call, 70)} failed${times}: ${line}${then}${isOpen ? '' : ' [later succeeded]'}`
+    const label = call.kept?.problem?.label ?? callLabel(call, PROBLEM_LABEL_UNITS)
+    const text = `${label} failed${times}: ${line}${then}${isOpen ? '' : ' [later succeeded]'}`
     return { text, kind: isOpen ? 'failed' : 'overcome', at }
   })
+}
+
+function problemLine(call: SeenCall): string | undefined {
+  return call.kept === undefined ? errorLine(call) : call.kept.problem?.line
+}
+
+/** What makes two calls the same: a later one that went well overcomes one that failed. */
+function keyOf(call: SeenCall): string {
+  return `${call.name} ${call.kept?.label ?? callLabel(call, LABEL_UNITS)}`
 }
 
 /** The first reply after a place; replies are in order. */

@@ -1,9 +1,10 @@
 import { headOf } from '../../core/characters.ts'
 import { type Call, isObject, mainArgument } from '../calls.ts'
 import { oneLine, shorten } from '../text.ts'
+import type { SeenCall } from './conversation.ts'
 
 /** Newest calls that are asked what their commands tell. */
-const MAX_CALLS = 2_000
+export const NEWEST_CALLS = 2_000
 
 /** The shell command a call runs, if it is that kind of call; no more than its first 2,000 units. */
 export function shellCommand(call: Call): string | undefined {
@@ -27,7 +28,7 @@ export function shellGist(command: string): string {
 /** Shell commands that move, copy, make or remove files: changes that no editing tool shows. */
 export function shellChanges(calls: readonly Call[]): string[] {
   const changes = new Set<string>()
-  for (const call of calls.slice(-MAX_CALLS)) {
+  for (const call of calls.slice(-NEWEST_CALLS)) {
     if (call.result?.failed === true) continue
     const command = shellCommand(call)
     if (command === undefined) continue
@@ -40,26 +41,31 @@ export function shellChanges(calls: readonly Call[]): string[] {
 }
 
 /** Subjects of the commits that calls made. */
-export function commits(calls: readonly Call[]): string[] {
+export function commits(calls: readonly SeenCall[]): string[] {
   const subjects: string[] = []
   for (const call of calls) {
-    if (call.result?.failed === true) continue
-    const command = shellCommand(call)
-    if (command === undefined || !command.includes('git commit')) continue
-    const subject = /git commit\b[^\n]{0,200}?-[a-z]*m\s*(?:"([^"]+)|'([^']+))/.exec(command)
-    const text = subject?.[1] ?? subject?.[2]
-    if (text !== undefined && !text.startsWith('$(')) {
-      subjects.push(shorten(oneLine(text.split('\n')[0] ?? ''), 140))
-    }
+    const subject = call.kept === undefined ? commitSubject(call) : call.kept.commit
+    if (subject !== undefined) subjects.push(subject)
   }
   return subjects.slice(-40)
+}
+
+/** The subject of the commit that a call made; `undefined` for every other call. */
+export function commitSubject(call: Call): string | undefined {
+  if (call.result?.failed === true) return undefined
+  const command = shellCommand(call)
+  if (command === undefined || !command.includes('git commit')) return undefined
+  const subject = /git commit\b[^\n]{0,200}?-[a-z]*m\s*(?:"([^"]+)|'([^']+))/.exec(command)
+  const text = subject?.[1] ?? subject?.[2]
+  if (text === undefined || text.startsWith('$(')) return undefined
+  return shorten(oneLine(text.split('\n')[0] ?? ''), 140)
 }
 
 /** The directory that commands change to most, when they name it in full. */
 export function workingDirectory(calls: readonly Call[]): string | undefined {
   const counts = new Map<string, number>()
   let most: string | undefined
-  for (const call of calls.slice(-MAX_CALLS)) {
+  for (const call of calls.slice(-NEWEST_CALLS)) {
     const path = /^\s*cd ((?:\/|~|[A-Za-z]:\\)[^\s&;|`]{1,200})/.exec(shellCommand(call) ?? '')?.[1]
     if (path === undefined) continue
     counts.set(path, (counts.get(path) ?? 0) + 1)
@@ -70,7 +76,7 @@ export function workingDirectory(calls: readonly Call[]): string | undefined {
 
 /** The branch that commands went to last. */
 export function branch(calls: readonly Call[]): string | undefined {
-  for (const call of calls.slice(-MAX_CALLS).reverse()) {
+  for (const call of calls.slice(-NEWEST_CALLS).reverse()) {
     const command = shellCommand(call) ?? ''
     const name = /\bgit (?:checkout -[bB]|switch(?: -c)?) ([\w./-]{1,100})/.exec(command)?.[1]
     if (name !== undefined && call.result?.failed !== true) return name

@@ -3,7 +3,7 @@ import type { Json } from '../../core/json.ts'
 import { type Call, isObject } from '../calls.ts'
 import { cleanLine, oneLine, sentencesOf, shorten, withoutFences } from '../text.ts'
 import { checkBoxes, openBoxes } from './boxes.ts'
-import type { Conversation } from './conversation.ts'
+import type { Conversation, SeenCall } from './conversation.ts'
 import { informative, isSmallTalk } from './requests.ts'
 
 /** What is still to be done, and what is known to be done. */
@@ -65,29 +65,39 @@ export function taskKey(text: string): string {
     .trim()
 }
 
-type Item = {
+/** An item of a list of tasks that a tool keeps. */
+export type TodoItem = {
   readonly text: string
   readonly isDone: boolean
   readonly isActive: boolean
 }
 
 /** The last list of tasks that was given to a tool for keeping one: objects with a status. */
-function todoList(calls: readonly Call[]): Item[] {
+function todoList(calls: readonly SeenCall[]): readonly TodoItem[] {
   for (let i = calls.length - 1; i >= 0; i--) {
-    const { name, input } = calls[i]!
-    if (!/todo|plan|task/i.test(name) || !isObject(input)) continue
-    for (const value of Object.values(input)) {
-      if (!Array.isArray(value)) continue
-      const items = (value as readonly Json[]).slice(0, 100).flatMap(itemOf)
-      if (items.length > 0) return items
-    }
+    const call = calls[i]!
+    const items = call.kept?.todo ?? todoItems(call)
+    if (items.length > 0) return items
   }
-  return []
+  return NO_ITEMS
+}
+
+const NO_ITEMS: readonly TodoItem[] = []
+
+/** The list of tasks that a call gives to a tool for keeping one; empty for every other call. */
+export function todoItems({ name, input }: Call): readonly TodoItem[] {
+  if (!/todo|plan|task/i.test(name) || !isObject(input)) return NO_ITEMS
+  for (const value of Object.values(input)) {
+    if (!Array.isArray(value)) continue
+    const items = (value as readonly Json[]).slice(0, 100).flatMap(itemOf)
+    if (items.length > 0) return items
+  }
+  return NO_ITEMS
 }
 
 const ITEM_TEXTS = ['content', 'step', 'title', 'task', 'text', 'description', 'name']
 
-function itemOf(value: Json): Item[] {
+function itemOf(value: Json): TodoItem[] {
   if (!isObject(value)) return []
   const status = value.status ?? value.state ?? value.completed ?? value.done
   const text = ITEM_TEXTS.map((name) => value[name]).find((found) => typeof found === 'string')

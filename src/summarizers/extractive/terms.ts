@@ -2,7 +2,7 @@ import { headOf } from '../../core/characters.ts'
 import type { Call } from '../calls.ts'
 import { oneLine, shorten } from '../text.ts'
 import type { Conversation } from './conversation.ts'
-import { branch, shellCommand, shellGist, workingDirectory } from './shell.ts'
+import { branch, NEWEST_CALLS, shellCommand, shellGist, workingDirectory } from './shell.ts'
 
 /** The words a reader needs: lists by label, most telling first. */
 export type Terms = ReadonlyMap<string, readonly string[]>
@@ -139,7 +139,7 @@ function tools(calls: readonly Call[]): string[] {
 /** Command lines run more than once, without what differs from run to run. */
 function commands(calls: readonly Call[]): string[] {
   const counts = new Map<string, number>()
-  for (const call of calls.slice(-2_000)) {
+  for (const call of calls.slice(-NEWEST_CALLS)) {
     const command = shellCommand(call)
     if (command === undefined) continue
     const line = shorten(oneLine(headOf(shellGist(command), 300)), 80).replaceAll('`', "'")
