@@ -11,7 +11,7 @@ import { live, standing, turned } from './story.ts'
  *
  *   npx tsx test/storage/written/make.ts NAME
  *
- * makes NAME.db.gz and NAME.json beside this script. Run it at the commit a change of the schema starts from; NAME is the number of
+ * makes NAME.db.gz and NAME.json beside this script (`npm run fix` formats it). Run it at the commit a change of the schema starts from; NAME is the number of
  * the schema and the commit. A file once made is never made again.
  */
 
