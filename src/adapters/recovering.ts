@@ -2,7 +2,7 @@ import { checkMessages } from '../core/check-messages.ts'
 import type { NewMessage } from '../core/message.ts'
 import { taken } from '../core/taken.ts'
 import { errorName, isUndertextError } from '../errors.ts'
-import type { PreparedRequest } from '../request/prepared.ts'
+import { describedBy, type PreparedRequest } from '../request/prepared.ts'
 import type { ReportedUsage } from '../request/provider-usage.ts'
 import type { AppendResult } from '../store/log-verbs.ts'
 import { unlessUnknown } from '../store/unless-unknown.ts'
@@ -33,39 +33,44 @@ export type SessionNames = {
 export async function noteSession(
   store: Pick<Store, 'getSession' | 'updateSession'>,
   sessionId: string,
+  names: SessionNames,
+): Promise<void> {
+  if (names.provider === undefined && names.owner === undefined) return
+  const session = await unlessUnknown(store.getSession(sessionId))
+  if (session !== undefined) await complete(store, session, names)
+}
+
+/** Gives a session the names that it does not have. */
+async function complete(
+  store: Pick<Store, 'updateSession'>,
+  session: Awaited<ReturnType<Store['getSession']>>,
   { provider, model, owner }: SessionNames,
 ): Promise<void> {
-  if (provider === undefined && owner === undefined) return
-  const session = await unlessUnknown(store.getSession(sessionId))
-  if (session === undefined) return
   const isNewModel = provider !== undefined && session.provider === undefined
   const change = {
     ...(isNewModel && { provider, ...(model !== undefined && { model }) }),
     ...(owner !== undefined && session.owner === undefined && { owner }),
   }
-  if (Object.keys(change).length > 0) await store.updateSession(sessionId, change)
+  if (Object.keys(change).length > 0) await store.updateSession(session.id, change)
 }
 
 /**
  * Records the usage of one call of a model. The answer was given and paid for: a report that cannot be recorded becomes a warning of the
- * process, and one of no tokens at all is none.
+ * process, and a report of no tokens at all is ignored.
  */
 export async function recordCall(
   store: Pick<Store, 'recordUsage'>,
-  { sessionId, provider, model, position, viewEpoch, system, tools, pendingTokens }: PreparedRequest,
+  request: PreparedRequest,
   usage: ReportedUsage | undefined,
 ): Promise<void> {
+  const { sessionId, provider, model } = request
   if (usage === undefined || Object.values(usage).every((tokens) => tokens === 0)) return
   try {
     await store.recordUsage(sessionId, {
       ...usage,
+      ...describedBy(request),
       provider,
       ...(model !== undefined && { model }),
-      position,
-      viewEpoch,
-      pendingTokens,
-      ...(system !== undefined && { systemPrompt: system }),
-      ...(tools !== undefined && { toolDefinitions: [...tools] }),
     })
   } catch (error) {
     process.emitWarning(`The usage of a model call was not recorded: ${errorName(error)}`)
@@ -78,15 +83,16 @@ export async function nameSession(
   id: string,
   { provider, model, owner }: SessionNames,
 ): Promise<void> {
-  if ((await unlessUnknown(store.getSession(id))) === undefined)
-    try {
-      const asked = provider !== undefined && { provider, ...(model !== undefined && { model }) }
-      await store.createSession({ id, ...asked, ...(owner !== undefined && { owner }) })
-      return
-    } catch (error) {
-      if (!isUndertextError(error, 'SESSION_EXISTS')) throw error
-    }
-  await noteSession(store, id, { provider, model, owner })
+  const names = { provider, model, owner }
+  const session = await unlessUnknown(store.getSession(id))
+  if (session !== undefined) return complete(store, session, names)
+  try {
+    const asked = provider !== undefined && { provider, ...(model !== undefined && { model }) }
+    await store.createSession({ id, ...asked, ...(owner !== undefined && { owner }) })
+  } catch (error) {
+    if (!isUndertextError(error, 'SESSION_EXISTS')) throw error
+    await noteSession(store, id, names)
+  }
 }
 
 /** Appends to a session after its names were recorded. Messages that cannot be stored create no session. */

@@ -55,7 +55,7 @@ export async function writeSummary(
   const asked = { ...request, maxTokens: Math.max(1, textTokens) }
   const limit = summarizer.inputTokensFor?.(asked) ?? summarizer.maxInputTokens
   const most = limit ?? Number.POSITIVE_INFINITY
-  // Whoever calls no model reads everything for nothing, what was cleared in the view too.
+  // A summarizer without a model reads everything at no cost, also what was cleared in the view.
   const readsAll = !summarizer.usesModel && limit === undefined
   if (reader !== undefined && material.count > 0) {
     request.signal?.throwIfAborted()

@@ -97,7 +97,7 @@ function flatCall(message: ChatMessage): ToolCallPart {
 
 /**
  * The call of a result that brings it along: `tool_name` and `tool_input`, and no id. With an id the call is a message of its own.
- * Source: seed 002, `deduplicateFileReads`.
+ * Source: row S2-049 of docs/seeds.md.
  */
 function callBeside(message: ChatMessage): ToolCallPart[] {
   const { tool_input: input } = message as LooseFields

@@ -68,6 +68,26 @@ export type PreparedRequest = {
   readonly contextManagement?: JsonObject | readonly Json[]
 }
 
+/** What a request holds and where it stands, as the verbs that record its usage or its overflow receive it. */
+export function describedBy({
+  position,
+  viewEpoch,
+  pendingTokens,
+  system,
+  tools,
+}: Pick<PreparedRequest, 'position' | 'viewEpoch' | 'pendingTokens'> & {
+  readonly system?: string | undefined
+  readonly tools?: readonly unknown[] | undefined
+}) {
+  return {
+    position,
+    viewEpoch,
+    pendingTokens,
+    ...(system !== undefined && { systemPrompt: system }),
+    ...(tools !== undefined && { toolDefinitions: [...tools] }),
+  }
+}
+
 /** The refusal of a request that does not fit. */
 export function exceeded(
   stats: ContextStats,

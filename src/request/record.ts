@@ -8,7 +8,7 @@ import { type StatsOptions, type UsageInput, usageSchema } from '../store-option
 import type { AppendedTurn } from '../turn/turn-hooks.ts'
 import type { UsageResult } from '../usage-result.ts'
 import type { Prompt } from './options.ts'
-import type { PreparedRequest } from './prepared.ts'
+import { describedBy, type PreparedRequest } from './prepared.ts'
 import { readUsage } from './provider-usage.ts'
 
 const { inputTokens, cacheReadTokens, cacheCreationTokens, outputTokens } = usageSchema.shape
@@ -97,16 +97,7 @@ export function usageOfResponse(
 ): UsageInput {
   if (request === undefined)
     return { ...usage, ...(provider !== undefined && { provider }), ...(model !== undefined && { model }) }
-  const { system, tools, position, viewEpoch, pendingTokens } = request
-  return {
-    ...usage,
-    ...modelOfResponse({ request, provider, model }),
-    position,
-    viewEpoch,
-    pendingTokens,
-    ...(system !== undefined && { systemPrompt: system }),
-    ...(tools !== undefined && { toolDefinitions: [...tools] }),
-  }
+  return { ...usage, ...modelOfResponse({ request, provider, model }), ...describedBy(request) }
 }
 
 /** Whose figures count: what is said, else the request's. */

@@ -9,7 +9,7 @@ import type { CompactOptions, OverflowInput, StatsOptions } from '../store-optio
 import { type OverflowResult, sizeNamed } from '../usage-result.ts'
 import type { CheckedPrepare } from './options.ts'
 import { Patience } from './patience.ts'
-import { exceeded, type PreparedRequest } from './prepared.ts'
+import { describedBy, exceeded, type PreparedRequest } from './prepared.ts'
 import { lastResort, ownRun, WITHOUT_WAITING } from './room.ts'
 
 /** Share of what a provider has room for that a request is brought down to after an overflow. Source: checklist S3-281. */
@@ -97,19 +97,16 @@ export async function recovered<T>(
 async function told(
   port: RecoveryPort,
   { sessionId, options }: Recovering,
-  { provider, model, system, tools, position, viewEpoch, pendingTokens }: PreparedRequest,
+  request: PreparedRequest,
   error: unknown,
 ): Promise<number | undefined> {
+  const { provider, model } = request
   const outcome = await unlessOurs(() =>
     port.recordOverflow(sessionId, error, {
+      ...describedBy(request),
       provider,
-      ...(options.overflow !== undefined && { overflow: options.overflow }),
       ...(model !== undefined && { model }),
-      position,
-      viewEpoch,
-      pendingTokens,
-      ...(system !== undefined && { systemPrompt: system }),
-      ...(tools !== undefined && { toolDefinitions: [...tools] }),
+      ...(options.overflow !== undefined && { overflow: options.overflow }),
     }),
   )
   return outcome?.isOverflow ? sizeNamed(outcome.details) : undefined

@@ -11,7 +11,7 @@ import type { StageContext } from './stage.ts'
 /*
  * Files that a user attached more than once: as `buildFileContextSection` puts them into a message, by their path, or as parts of type
  * `file` or `image`, by their bytes. Of each the newest whole copy stays, and an earlier one points to it; the user's own words around it
- * stay as they are. Source: seed 002, checklist S2-050.
+ * stay as they are. Source: row S2-050 of docs/seeds.md.
  */
 
 /** What stands for an earlier copy of an attached file. */

@@ -73,7 +73,7 @@ function reachedIn(calls: readonly Call[]): ReadonlySet<Call> {
   return reached
 }
 
-/** `mayTell`: fewer newer calls failed than are told of. */
+/** `mayTell`: fewer newer calls failed than are reported. */
 function shrunk(call: Call, { failed, at }: NonNullable<Call['result']>, mayTell: boolean): SeenCall {
   return { ...call, input: null, result: { output: NO_OUTPUT, failed, at }, kept: keptOf(call, mayTell) }
 }
