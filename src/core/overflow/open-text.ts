@@ -42,7 +42,8 @@ export function eventsOf(text: string): readonly string[] | undefined {
   const payloads = text
     .split(/\r?\n|\r/)
     .filter((line) => line.startsWith('data:'))
-    .map((line) => line.slice('data:'.length).trim())
+    // Every prefix at once: a payload that was opened as a stream again would be read once for each of its prefixes.
+    .map((line) => line.replace(/^(?:data:\s*)+/, '').trimEnd())
   if (payloads.length === 0) return undefined
   return payloads.length <= 2 * MAX_ENTRIES
     ? payloads

@@ -24,6 +24,7 @@ const ADVERSARIES = [
   '\\u0041',
   "'input': '",
   'data: {"a":1}\n',
+  'data:',
   '\t\n',
 ]
 
