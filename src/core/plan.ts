@@ -148,14 +148,20 @@ function isAscending(replace: readonly PlannedReplacement[]): boolean {
 
 /** A row that shows further replacements, in addition to those it shows or instead of some of them. */
 function withReplacements(row: ViewRow, own: readonly PlannedReplacement[], compaction: number): ViewRow {
-  const entries = own.flatMap(({ part, original }) => (original === true ? [] : [{ part, compaction }]))
-  const parts = new Set(own.map(({ part }) => part))
-  const shown =
-    row.shown.length === 0 ? entries : [...row.shown.filter(({ part }) => !parts.has(part)), ...entries]
   let { sizes } = row
   for (const { instead, saved } of own)
     sizes = subtractSizes(instead === undefined ? sizes : addSizes(sizes, instead), saved)
-  return new ReplacedRow(row, sizes, shown)
+  return new ReplacedRow(row, sizes, shownWith(row, own, compaction))
+}
+
+function shownWith(row: ViewRow, own: readonly PlannedReplacement[], compaction: number): ViewRow['shown'] {
+  const [first] = own
+  // Most rows: a list of its own length, which a filtered one is not.
+  if (first !== undefined && own.length === 1 && row.shown.length === 0 && first.original !== true)
+    return [{ part: first.part, compaction }]
+  const entries = own.flatMap(({ part, original }) => (original === true ? [] : [{ part, compaction }]))
+  const parts = new Set(own.map(({ part }) => part))
+  return [...row.shown.filter(({ part }) => !parts.has(part)), ...entries]
 }
 
 /** A row with other figures; everything else is as in the row it was made of. */

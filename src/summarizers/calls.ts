@@ -68,7 +68,7 @@ export class CallReader {
 
   #begin({ toolCallId: id, toolName: name, input }: ToolCallPart, at: number): Call {
     const effect = effectOf(name, input, this.#names)
-    const paths = effect === 'other' ? [] : filesIn(input)
+    const paths = effect === 'other' ? NO_PATHS : filesIn(input)
     const call: Call = { id, name, input, effect, paths, at, number: this.#count++ }
     listIn(this.#open, id).push(call)
     return call
@@ -84,6 +84,7 @@ export class CallReader {
   }
 }
 
+const NO_PATHS: readonly string[] = []
 const NO_CALLS = { made: [], ended: [] } as const
 
 function field(input: Json, name: string): Json | undefined {
@@ -107,7 +108,8 @@ function mayBePath(text: string): boolean {
 
 function filesIn(input: Json): readonly string[] {
   const named = pathsArgument(input).filter(mayBePath)
-  if (named.length > 0) return named
+  // A filtered list has room for 16 more.
+  if (named.length > 0) return [...named]
   const texts = isObject(input) ? Object.values(input) : [input]
   const files = new Set<string>()
   for (const text of texts.flat()) {

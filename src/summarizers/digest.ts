@@ -45,13 +45,24 @@ export function digestToolCalls(messages: readonly Message[], options: ToolNames
   return toolCallsIn(messages, options).digest()
 }
 
-/** Reads what a summary keeps of tool calls, one message after another, without keeping inputs and outputs. */
+/** Entries that are held while calls are read, and how many remain when there are more: a session may have a million calls. */
+const MOST_HELD = 8_000
+const HELD_AFTER = 4_000
+
+/** Entries by what makes calls equal, in any order, and of each the numbers of its first and its last call. */
+type Held = { readonly entry: DigestEntry; readonly from: number; readonly to: number }
+
+/**
+ * Reads what a summary keeps of tool calls, one message after another, without keeping inputs and outputs. Of more than
+ * 8,000 different calls it counts the least important only.
+ */
 export class ToolCallReader {
   readonly #calls: CallReader
-  readonly #entries = new Map<string, DigestEntry>()
-  readonly #files = { read: new Set<string>(), write: new Set<string>() }
-  /** Calls that wait for their result, and what is known of those behind them. */
-  readonly #waiting = new Map<number, Call | ReadCall>()
+  readonly #held = new Map<string, Held>()
+  /** Each path with the number of the first call that used it. */
+  readonly #files = { read: new Map<string, number>(), write: new Map<string, number>() }
+  readonly #waiting = new Set<Call>()
+  #omitted = 0
 
   constructor(options: ToolNames = {}) {
     this.#calls = new CallReader(options)
@@ -59,46 +70,62 @@ export class ToolCallReader {
 
   add(message: Message): void {
     const { made, ended } = this.#calls.add(message)
-    for (const call of made) this.#waiting.set(call.number, call)
-    for (const call of ended) this.#waiting.set(call.number, readCall(call))
-    // In the order of the calls, whichever order their results come in.
-    for (const [number, call] of this.#waiting) {
-      if (!('entry' in call)) break
-      this.#waiting.delete(number)
-      this.#take(call)
+    for (const call of made) this.#waiting.add(call)
+    for (const call of ended) if (this.#waiting.delete(call)) this.#take(call)
+  }
+
+  #take(call: Call): void {
+    const { number, effect, paths } = call
+    const entry = entryOf(call)
+    const key = keyOf(entry)
+    this.#held.set(key, heldWith(this.#held.get(key), entry, number))
+    if (this.#held.size > MOST_HELD) this.#release()
+    if (effect === 'other' || entry.status === 'error') return
+    const files = this.#files[effect]
+    for (const path of paths) files.set(path, Math.min(number, files.get(path) ?? number))
+  }
+
+  #release(): void {
+    const kept = mostImportant(this.#entries(), HELD_AFTER)
+    for (const [key, { entry }] of this.#held) {
+      if (kept.has(entry)) continue
+      this.#held.delete(key)
+      this.#omitted += entry.count
     }
   }
 
-  #take({ entry, paths }: ReadCall): void {
-    addEntry(this.#entries, entry)
-    if (entry.effect === 'other' || entry.status === 'error') return
-    for (const path of paths) this.#files[entry.effect].add(path)
+  /** In the order of the calls, whichever order their results came in. */
+  #entries(): DigestEntry[] {
+    return [...this.#held.values()].sort((a, b) => a.from - b.from).map(({ entry }) => entry)
   }
 
   /** What was read so far, calls without a result included; nothing is to be added after it. */
   #finish(): void {
-    for (const call of this.#waiting.values()) this.#take('entry' in call ? call : readCall(call))
+    for (const call of this.#waiting) this.#take(call)
     this.#waiting.clear()
   }
 
   /** The digest of all messages. Call it after the last of them. */
   digest(): Digest {
     this.#finish()
-    return { entries: [...this.#entries.values()], omitted: 0 }
+    return { entries: this.#entries(), omitted: this.#omitted }
   }
 
   /** Paths that tools read and changed, each once, in order of first use. Calls that failed do not count. */
   files(): { read: string[]; modified: string[] } {
     this.#finish()
-    return { read: [...this.#files.read], modified: [...this.#files.write] }
+    return { read: inOrder(this.#files.read), modified: inOrder(this.#files.write) }
   }
 }
 
-/** What is kept of a call. */
-type ReadCall = { readonly entry: DigestEntry; readonly paths: readonly string[] }
+function heldWith(held: Held | undefined, entry: DigestEntry, number: number): Held {
+  if (held === undefined) return { entry, from: number, to: number }
+  if (number > held.to) return { entry: joined(held.entry, entry), from: held.from, to: number }
+  return { entry: joined(entry, held.entry), from: Math.min(held.from, number), to: held.to }
+}
 
-function readCall(call: Call): ReadCall {
-  return { entry: entryOf(call), paths: call.paths }
+function inOrder(paths: ReadonlyMap<string, number>): string[] {
+  return [...paths].sort((a, b) => a[1] - b[1]).map(([path]) => path)
 }
 
 function toolCallsIn(messages: readonly Message[], options: ToolNames): ToolCallReader {
@@ -145,15 +172,21 @@ const MAX_ENTRIES = 300
 /** A digest as a summary remembers it: whole, unless it has too many entries; then the least important are counted. */
 export function boundDigest({ entries, omitted }: Digest): Digest {
   if (entries.length <= MAX_ENTRIES) return { entries, omitted }
-  const kept = new Set(
-    entries
-      .map((entry, age) => ({ entry, age, rank: importance(entry) }))
-      .sort((a, b) => b.rank - a.rank || b.age - a.age)
-      .slice(0, MAX_ENTRIES)
-      .map(({ entry }) => entry),
-  )
+  const kept = mostImportant(entries, MAX_ENTRIES)
   const gone = entries.reduce((sum, entry) => (kept.has(entry) ? sum : sum + entry.count), omitted)
   return { entries: entries.filter((entry) => kept.has(entry)), omitted: gone }
+}
+
+function mostImportant(entries: readonly DigestEntry[], most: number): ReadonlySet<DigestEntry> {
+  return new Set(byImportance(entries).slice(0, most))
+}
+
+/** The most important first, of equal ones the newest. */
+function byImportance(entries: readonly DigestEntry[]): DigestEntry[] {
+  return entries
+    .map((entry, age) => ({ entry, age, rank: importance(entry) }))
+    .sort((a, b) => b.rank - a.rank || b.age - a.age)
+    .map(({ entry }) => entry)
 }
 
 /** Paths that tools read and changed, each once, in order of first use. Calls that failed do not count. */
@@ -192,9 +225,14 @@ function merged(entries: readonly DigestEntry[]): DigestEntry[] {
 }
 
 function addEntry(byKey: Map<string, DigestEntry>, entry: DigestEntry): void {
-  const key = JSON.stringify([entry.name, entry.target ?? null, entry.status, entry.effect])
+  const key = keyOf(entry)
   const known = byKey.get(key)
   byKey.set(key, known === undefined ? entry : joined(known, entry))
+}
+
+/** What equal calls have in common. */
+function keyOf({ name, target, status, effect }: DigestEntry): string {
+  return JSON.stringify([name, target ?? null, status, effect])
 }
 
 function joined(earlier: DigestEntry, later: DigestEntry): DigestEntry {
@@ -242,10 +280,7 @@ function keepMostImportant(digest: Digest, max: number): ReadonlySet<DigestEntry
   const kept = new Set<DigestEntry>()
   let room = max - reserve
   let hasReads = false
-  const ranked = digest.entries
-    .map((entry, age) => ({ entry, age, rank: importance(entry) }))
-    .sort((a, b) => b.rank - a.rank || b.age - a.age)
-  for (const { entry } of ranked) {
+  for (const entry of byImportance(digest.entries)) {
     const cost = isListed(entry)
       ? listItem(entry).length + (hasReads ? 2 : READS.length + 1)
       : lineOf(entry).length + 1
