@@ -133,13 +133,17 @@ class RunPlanner {
     const named = (await this.#own(stage, () => stage.reads?.(this.#draft.view, bare))) ?? []
     this.#refuse(stage, readsProblem(named))
     const needed = named.map((row) => rowOf(this.#draft.view, row))
+    const keeps = await this.#own(stage, () => stage.keeps?.(this.#draft.view, bare))
     const originals = new Map<number, readonly Part[]>()
     const shown = new Map<number, readonly Part[]>()
     const metadata = new Map<number, JsonObject>()
-    await this.#draft.readSources(needed, (source, { key }) => {
-      originals.set(key, partsOf(source.original))
-      if (source.shown !== source.original) shown.set(key, partsOf(source.shown))
+    await this.#draft.readSources(needed, (source, row) => {
+      const { key } = row
       if (source.metadata !== undefined) metadata.set(key, source.metadata)
+      const parts = partsOf(source.original)
+      if (keeps?.(row, parts) === false) return
+      originals.set(key, parts)
+      if (source.shown !== source.original) shown.set(key, partsOf(source.shown))
     })
     return {
       ...bare,

@@ -7,12 +7,14 @@ import type { CallEntry, ViewRow } from './view.ts'
  * stands on both sides of it.
  */
 
+/** Calls of a row that are looked through one after another. */
+const FEW_CALLS = 8
+
 /** The structure of a list of rows: groups, legal cuts, starts of turns, pending rows. */
 export class Turns {
   readonly #groups: Groups
   readonly #depths: Int32Array
   readonly #pairs: Pairing['pairs']
-  #callPlaces: ReadonlyMap<string, CallPlace> | undefined
   readonly #waiting: readonly number[]
   #callsInWait: ReadonlySet<number> | undefined
   readonly #calls = new Map<number, ReadonlyMap<number, CallEntry>>()
@@ -56,16 +58,31 @@ export class Turns {
 
   /** The call that the result in part `part` of row `index` answers, if it answers one. */
   callOf(index: number, part: number): (CallEntry & { readonly row: number }) | undefined {
-    this.#callPlaces ??= new Map(
-      this.#pairs.map(({ call, result }) => [`${result.row}:${result.part}`, call] as const),
-    )
-    const place = this.#callPlaces.get(`${index}:${part}`)
+    const place = this.#pairOf(index, part)?.call
     if (place === undefined) return undefined
-    const call = this.#callsOf(place.row).get(place.part)
+    const { calls } = this.rows[place.row]!
+    const call =
+      calls.length <= FEW_CALLS
+        ? calls.find((one) => one.part === place.part)
+        : this.#callsOf(place.row).get(place.part)
     return call && { ...call, row: place.row }
   }
 
-  /** The calls of a row by part: a row may hold thousands, each asked for. */
+  /** Pairs are in the order of the results. */
+  #pairOf(index: number, part: number): Pairing['pairs'][number] | undefined {
+    let from = 0
+    let to = this.#pairs.length
+    while (from < to) {
+      const middle = (from + to) >> 1
+      const { result } = this.#pairs[middle]!
+      if (result.row < index || (result.row === index && result.part < part)) from = middle + 1
+      else to = middle
+    }
+    const pair = this.#pairs[from]
+    return pair?.result.row === index && pair.result.part === part ? pair : undefined
+  }
+
+  /** The calls of a row by part, where it holds thousands and each is asked for. */
   #callsOf(index: number): ReadonlyMap<number, CallEntry> {
     let calls = this.#calls.get(index)
     if (calls === undefined) {
@@ -168,8 +185,6 @@ export function openLoopBefore(rows: readonly ViewRow[], end: number): number {
 export function isRequest(row: ViewRow): boolean {
   return row.kind === 'message' && row.role === 'user' && row.speaks
 }
-
-type CallPlace = { readonly row: number; readonly part: number }
 
 function pairRows(rows: readonly ViewRow[]): Pairing {
   return pairToolUse(

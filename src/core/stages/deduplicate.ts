@@ -91,12 +91,31 @@ export const deduplicate: PlanningStage<Plan | undefined> = {
   reads(view, { settings }) {
     const rows = new Set(attachmentRows(view))
     if (settings.pathArguments !== PATH_ARGUMENTS || settings.deduplicateByText) {
-      for (const row of view.rows) if (row.calls.length > 0 || row.results.length > 0) rows.add(row)
+      // The results first: what they say decides whether their calls are needed.
+      for (const row of view.rows) if (row.results.length > 0) rows.add(row)
+      for (const row of view.rows) if (row.calls.length > 0) rows.add(row)
     } else {
       const reads = structuredReads(view, indexedTarget, settings).filter(hasRivals)
       for (const { row } of reads) rows.add(row)
     }
     return [...rows]
+  },
+
+  keeps(view, { settings }) {
+    if (settings.pathArguments !== PATH_ARGUMENTS || !settings.deduplicateByText) return () => true
+    const needed = new Set(attachmentRows(view))
+    for (const { row } of structuredReads(view, indexedTarget, settings).filter(hasRivals)) needed.add(row)
+    return (row, parts) => {
+      let isNeeded = needed.has(row) || (row.results.length > 0 && row.calls.length > 0)
+      for (const { part } of row.results) {
+        const content = parts[part]
+        if (content?.type !== 'tool-result' || headedPath(outputText(content.output)) === undefined) continue
+        isNeeded = true
+        const call = view.turns.callOf(view.indexOf(row.key)!, part)
+        if (call !== undefined) needed.add(view.rows[call.row]!)
+      }
+      return isNeeded
+    }
   },
 
   plan(view, context) {
@@ -346,8 +365,8 @@ function wordedReads(view: View, targetOf: TargetFinder, { settings, contentOf }
     const call = view.turns.callOf(index, result.part)
     if (call && isReadTool(call.name, settings.readTools) && targetOf(call) !== undefined) continue
     const text = resultText(row, result, contentOf)
-    const path = withoutTrailing(READ_HEADING.exec(text.slice(0, 500))?.[1] ?? '', '.,:;)]…')
-    if (path === '' || !looksLikePath(path) || !showsFile(text)) continue
+    const path = headedPath(text)
+    if (path === undefined || !showsFile(text)) continue
     const input = call && inputOf(view, call, contentOf)
     const variant = input === undefined ? '' : (readVariant(input, undefined) ?? '')
     const file = normalizePath(path)
@@ -357,6 +376,12 @@ function wordedReads(view: View, targetOf: TargetFinder, { settings, contentOf }
     reads.push({ ...place, path, file, group, range, lines, text, isWorded: true })
   }
   return reads
+}
+
+/** The path that the heading of a result names. */
+function headedPath(text: string): string | undefined {
+  const path = withoutTrailing(READ_HEADING.exec(text.slice(0, 500))?.[1] ?? '', '.,:;)]…')
+  return path !== '' && looksLikePath(path) ? path : undefined
 }
 
 /** The heading's word counts before what was asked for; a result that tells lines and is cut shows nobody knows which. */

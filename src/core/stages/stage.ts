@@ -87,14 +87,22 @@ type Named = {
   readonly name: string
 }
 
+interface Reading extends Named {
+  /** The rows whose content planning needs. Default: none, and that is what makes planning fast. */
+  reads?(view: View, context: BareContext): readonly ViewRow[]
+  /**
+   * Returns a function that says of each row named by `reads`, in that order, whether its content is needed after all, now that its
+   * original parts are known: `contentOf` returns no parts of the others, which saves their memory. Default: all are needed.
+   */
+  keeps?(view: View, context: BareContext): (row: ViewRow, parts: readonly Part[]) => boolean
+}
+
 type Planned = PlanDraft | undefined
 
 /** One way of making room: a pure function from a view to a plan. It answers `undefined` when it has nothing to do. */
-export interface PlanningStage<A = Planned> extends Named {
+export interface PlanningStage<A = Planned> extends Reading {
   /** Runs only while the history takes more than this: the run's target, or what the window has room for. Default `target`. */
   readonly until?: 'target' | 'limit'
-  /** The rows whose content planning needs. Default: none, and that is what makes planning fast. */
-  reads?(view: View, context: BareContext): readonly ViewRow[]
   plan(view: View, context: StageContext): A
 }
 
@@ -102,8 +110,7 @@ export interface PlanningStage<A = Planned> extends Named {
  * A planning stage that takes its time: what `stageFrom` makes of a strategy over arrays. Nothing is locked meanwhile; its
  * plan is held to the view as it is at the commit.
  */
-export interface SlowPlanningStage extends Named {
-  reads?(view: View, context: BareContext): readonly ViewRow[]
+export interface SlowPlanningStage extends Reading {
   plan(view: View, context: StageContext): Promise<Planned>
 }
 
@@ -111,8 +118,7 @@ export interface SlowPlanningStage extends Named {
  * A stage that says what is to be summarized; who writes the text is not its business. It is asked again after its
  * summaries were written, until it names nothing or none was accepted.
  */
-export interface SummarizingStage extends Named {
-  reads?(view: View, context: BareContext): readonly ViewRow[]
+export interface SummarizingStage extends Reading {
   summaries(view: View, context: StageContext): readonly SummaryTaskDraft[]
   /** How often it is asked at most in one run. Default 1. */
   readonly rounds?: number
