@@ -35,6 +35,22 @@ export type CompactorOptions = {
   readonly guard?: RunGuard | undefined
 }
 
+/** A run that a call was made in, and the run that this one was made in. */
+type EnclosingRun = {
+  readonly of: Compactor
+  readonly sessionId: string
+  readonly outer: EnclosingRun | undefined
+}
+
+/** One for all stores: up to Node 22 every instance makes every promise of the process slower, also after its store was closed. */
+const currentRun = new AsyncLocalStorage<EnclosingRun | undefined>()
+
+function withoutRunsOf(compactor: Compactor, run: EnclosingRun | undefined): EnclosingRun | undefined {
+  if (run === undefined) return undefined
+  const outer = withoutRunsOf(compactor, run.outer)
+  return run.of === compactor ? outer : { ...run, outer }
+}
+
 /** Carries compactions out: reads, plans, asks for summaries, commits. The walk of design 3.5. */
 export class Compactor {
   readonly #storage: Storage
@@ -42,8 +58,6 @@ export class Compactor {
   readonly #world: PlanningWorld
   readonly #guard: RunGuard | undefined
   readonly #running = new Map<string, Running>()
-  /** The sessions whose compaction the current call was made in. */
-  readonly #inside = new AsyncLocalStorage<ReadonlyMap<string, true>>()
 
   constructor(storage: Storage, options: CompactorOptions) {
     this.#storage = storage
@@ -168,8 +182,8 @@ export class Compactor {
 
   /** A summarizer that compacts the session it is asked to summarize would wait for itself. Throws `COMPACTION_IN_PROGRESS`. */
   refuseReentry(sessionId: string): void {
-    const outer = this.#inside.getStore()?.get(sessionId)
-    if (outer !== undefined) {
+    for (let run = currentRun.getStore(); run !== undefined; run = run.outer) {
+      if (run.of !== this || run.sessionId !== sessionId) continue
       throw new UndertextError('COMPACTION_IN_PROGRESS', {
         sessionId,
         runId: 'the run this call was made in',
@@ -183,8 +197,7 @@ export class Compactor {
     config: CheckedConfig,
     work: () => Promise<T>,
   ): Promise<T> {
-    const inside = new Map([...(this.#inside.getStore() ?? []), [sessionId, true] as const])
-    const result = this.#inside.run(inside, work)
+    const result = currentRun.run({ of: this, sessionId, outer: currentRun.getStore() }, work)
     const entry = { config, result }
     // One that does not wait for the run there is, and whatever it does is planned anew, does not take its place.
     if (!this.#running.has(sessionId)) this.#running.set(sessionId, entry)
@@ -320,7 +333,7 @@ export class Compactor {
   /** Listeners are outside of the run: what they call later is not part of it. */
   #telling(sessionId: string, start: RunStart, lease: Lease | undefined): RunTelling {
     const emit = (event: CompactionEvent): void =>
-      this.#inside.run(new Map(), () => this.#events.emit('compaction', event))
+      currentRun.run(withoutRunsOf(this, currentRun.getStore()), () => this.#events.emit('compaction', event))
     return new RunTelling(emit, sessionId, start, { isLive: lease !== undefined })
   }
 

@@ -75,7 +75,10 @@ function reachedIn(calls: readonly Call[]): ReadonlySet<Call> {
 
 /** `mayTell`: fewer newer calls failed than are reported. */
 function shrunk(call: Call, { failed, at }: NonNullable<Call['result']>, mayTell: boolean): SeenCall {
-  return { ...call, input: null, result: { output: NO_OUTPUT, failed, at }, kept: keptOf(call, mayTell) }
+  const { id, name, effect, paths, at: calledAt, number } = call
+  const result = { output: NO_OUTPUT, failed, at }
+  // Spelled out: of a spread object V8 makes a hidden class for each.
+  return { id, name, input: null, effect, paths, at: calledAt, number, result, kept: keptOf(call, mayTell) }
 }
 
 function keptOf(call: Call, mayTell: boolean): KeptOfCall {
