@@ -71,23 +71,30 @@ function patternsFor({ name }: Face, at: number): readonly Pattern[] {
   return PATTERNS.filter((_, i) => i % step === at % step)
 }
 
+/** What cannot be accepted is refused, which ends it as well. */
+async function unlessRefused<T>(work: () => Promise<T>, refused: T): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    if (isUndertextError(error)) return refused
+    throw error
+  }
+}
+
 async function problemsOf(face: Face, at: number): Promise<string[]> {
-  await timeOf(face, PATTERNS[0]!, MEGABYTE / 10)
-  const fixed = await timeOf(face, PATTERNS[0]!, 100)
+  await unlessRefused(() => timeOf(face, PATTERNS[0]!, MEGABYTE / 10), 0)
+  const fixed = await unlessRefused(() => timeOf(face, PATTERNS[0]!, 100), 0)
   const patterns = patternsFor(face, at)
   const problems: string[] = []
   for (const [i, pattern] of patterns.entries()) {
     const isWhole = EVERY || i === at % patterns.length
-    try {
-      if (!isWhole && (await isEvenAlready(face, pattern, fixed))) continue
-      const problem = await problemOf(face, pattern)
-      if (problem === undefined) continue
-      console.log(`${face.name}: ${problem}`)
-      problems.push(problem)
-    } catch (error) {
-      // What cannot be accepted is refused, which ends it as well.
-      if (!isUndertextError(error)) problems.push(`${pattern.name}: ${String(error)}`)
-    }
+    const problem = await unlessRefused(async () => {
+      if (!isWhole && (await isEvenAlready(face, pattern, fixed))) return undefined
+      return await problemOf(face, pattern)
+    }, undefined)
+    if (problem === undefined) continue
+    console.log(`${face.name}: ${problem}`)
+    problems.push(problem)
   }
   return problems
 }

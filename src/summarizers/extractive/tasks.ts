@@ -56,9 +56,9 @@ export function isCommitted(task: string, subjects: readonly string[]): boolean 
 /** Most unchecked boxes shown. */
 const MAX_BOXES = 10
 
-/** What makes two tasks the same: their words. */
+/** What makes two tasks the same: their first words. */
 export function taskKey(text: string): string {
-  return text
+  return headOf(text, 1_000)
     .toLowerCase()
     .replace(/\((?:in progress|earlier)\)/g, '')
     .replaceAll(/[^\p{L}\p{N}]+/gu, ' ')
