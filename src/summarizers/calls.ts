@@ -1,6 +1,5 @@
 import { headOf, tailOf } from '../core/characters.ts'
 import type { Json } from '../core/json.ts'
-import { listIn } from '../core/lists.ts'
 import {
   isFailed,
   type Message,
@@ -42,7 +41,8 @@ export const NO_OUTPUT: ToolResultOutput = { type: 'text', value: '' }
  */
 export class CallReader {
   readonly #names: ToolNames
-  readonly #open = new Map<string, Call[]>()
+  /** The nearest call of each id that has no result yet, and the one before it. */
+  readonly #open = new Map<string, OpenCall>()
   #at = 0
   #count = 0
 
@@ -54,34 +54,46 @@ export class CallReader {
   add(message: Message): { readonly made: readonly Call[]; readonly ended: readonly Call[] } {
     const at = this.#at++
     if (typeof message.content === 'string') return NO_CALLS
-    const made: Call[] = []
-    const ended: Call[] = []
+    let made: Call[] | undefined
+    let ended: Call[] | undefined
     for (const part of message.content) {
-      if (part.type === 'tool-call') made.push(this.#begin(part, at))
+      if (part.type === 'tool-call') made = withOneMore(made, this.#begin(part, at))
       else if (part.type === 'tool-result') {
         const call = this.#end(part, at)
-        if (call !== undefined) ended.push(call)
+        if (call !== undefined) ended = withOneMore(ended, call)
       }
     }
-    return { made, ended }
+    return made === undefined && ended === undefined
+      ? NO_CALLS
+      : { made: made ?? NO_CALLS.made, ended: ended ?? NO_CALLS.ended }
   }
 
   #begin({ toolCallId: id, toolName: name, input }: ToolCallPart, at: number): Call {
     const effect = effectOf(name, input, this.#names)
     const paths = effect === 'other' ? NO_PATHS : filesIn(input)
     const call: Call = { id, name, input, effect, paths, at, number: this.#count++ }
-    listIn(this.#open, id).push(call)
+    this.#open.set(id, { call, earlier: this.#open.get(id) })
     return call
   }
 
   #end({ toolCallId, output }: ToolResultPart, at: number): Call | undefined {
-    const waiting = this.#open.get(toolCallId)
-    const call = waiting?.pop()
-    if (call === undefined) return undefined
-    if (waiting?.length === 0) this.#open.delete(toolCallId)
+    const open = this.#open.get(toolCallId)
+    if (open === undefined) return undefined
+    const { call, earlier } = open
+    if (earlier === undefined) this.#open.delete(toolCallId)
+    else this.#open.set(toolCallId, earlier)
     call.result = { output, failed: isFailed(output), at }
     return call
   }
+}
+
+type OpenCall = { readonly call: Call; readonly earlier: OpenCall | undefined }
+
+/** A list of one has no room for more, as one that grew would: most messages have one call or one result. */
+function withOneMore(calls: Call[] | undefined, call: Call): Call[] {
+  if (calls === undefined) return [call]
+  calls.push(call)
+  return calls
 }
 
 const NO_PATHS: readonly string[] = []

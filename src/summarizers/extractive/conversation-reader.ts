@@ -1,5 +1,5 @@
 import { detached } from '../../core/characters.ts'
-import { type Message, partsOf, type RowKind } from '../../core/message.ts'
+import type { Message, RowKind } from '../../core/message.ts'
 import { CallReader } from '../calls.ts'
 import { ends } from '../text.ts'
 import type { Conversation, Exchange, Said, SeenCall } from './conversation.ts'
@@ -55,9 +55,8 @@ function endsOf(text: string, [first, last]: readonly [number, number]): string 
 
 function textOf(message: Message): string {
   if (typeof message.content === 'string') return message.content
-  const texts: string[] = []
-  for (const part of partsOf(message)) if (part.type === 'text') texts.push(part.text)
-  return texts.join('\n')
+  const texts = message.content.filter((part) => part.type === 'text')
+  return texts.length === 1 ? texts[0]!.text : texts.map(({ text }) => text).join('\n')
 }
 
 /** Blocks that programs put into a user's message: not the user's words. */

@@ -15,7 +15,7 @@ import { MAX_FAILURES } from './problems.ts'
 import { commitSubject, NEWEST_CALLS } from './shell.ts'
 import { todoItems } from './tasks.ts'
 
-/** Calls that are added before old ones are looked through again. */
+/** Calls that are added at least before those that have their input and output are looked through again. */
 const CALLS_BETWEEN = 2_000
 
 /**
@@ -27,13 +27,15 @@ export class SeenCalls {
   readonly all: SeenCall[] = []
   /** Calls that have their input and output. */
   #whole: Call[] = []
-  /** Of those that were looked at, whether something went wrong. */
-  readonly #isProblem = new WeakMap<Call, boolean>()
+  /** How many those may become: twice as many as were left, so that the work stays linear. */
+  #most = CALLS_BETWEEN
+  /** Of those that were looked at, the line that tells what went wrong. */
+  readonly #problems = new WeakMap<Call, string | undefined>()
 
   add(call: Call): void {
     this.all.push(call)
     this.#whole.push(call)
-    if (this.all.length % CALLS_BETWEEN === 0) this.#shrink()
+    if (this.#whole.length >= this.#most) this.#shrink()
   }
 
   #shrink(): void {
@@ -43,19 +45,21 @@ export class SeenCalls {
     let failures = 0
     for (const call of this.#whole.reverse()) {
       if (call.number >= oldest || call.result === undefined || reached.has(call)) whole.push(call)
-      else this.all[call.number] = shrunk(call, call.result, failures < MAX_FAILURES)
-      if (failures < MAX_FAILURES && this.#failed(call)) failures += 1
+      else
+        this.all[call.number] = shrunk(
+          call,
+          call.result,
+          failures < MAX_FAILURES ? this.#problemOf(call) : undefined,
+        )
+      if (failures < MAX_FAILURES && this.#problemOf(call) !== undefined) failures += 1
     }
     this.#whole = whole.reverse()
+    this.#most = Math.max(2 * whole.length, whole.length + CALLS_BETWEEN)
   }
 
-  #failed(call: Call): boolean {
-    if (call.result === undefined) return false
-    const known = this.#isProblem.get(call)
-    if (known !== undefined) return known
-    const isProblem = errorLine(call) !== undefined
-    this.#isProblem.set(call, isProblem)
-    return isProblem
+  #problemOf(call: Call): string | undefined {
+    if (!this.#problems.has(call)) this.#problems.set(call, errorLine(call))
+    return this.#problems.get(call)
   }
 }
 
@@ -73,16 +77,19 @@ function reachedIn(calls: readonly Call[]): ReadonlySet<Call> {
   return reached
 }
 
-/** `mayTell`: fewer newer calls failed than are reported. */
-function shrunk(call: Call, { failed, at }: NonNullable<Call['result']>, mayTell: boolean): SeenCall {
+/** `problem`: the line that tells what went wrong, where fewer newer calls failed than are reported. */
+function shrunk(
+  call: Call,
+  { failed, at }: NonNullable<Call['result']>,
+  problem: string | undefined,
+): SeenCall {
   const { id, name, effect, paths, at: calledAt, number } = call
   const result = { output: NO_OUTPUT, failed, at }
-  // Spelled out: of a spread object V8 makes a hidden class for each.
-  return { id, name, input: null, effect, paths, at: calledAt, number, result, kept: keptOf(call, mayTell) }
+  // Each field by name: V8 makes a hidden class for every object that is spread.
+  return { id, name, input: null, effect, paths, at: calledAt, number, result, kept: keptOf(call, problem) }
 }
 
-function keptOf(call: Call, mayTell: boolean): KeptOfCall {
-  const line = mayTell ? errorLine(call) : undefined
+function keptOf(call: Call, line: string | undefined): KeptOfCall {
   return {
     label: detached(callLabel(call, LABEL_UNITS)),
     problem:
