@@ -11,7 +11,7 @@ import {
   openStore,
   Store,
 } from '../../src/index.ts'
-import { VIEW_QUERY } from '../../src/storage/sqlite/history.ts'
+import { SHOWN_QUERY, VIEW_QUERY } from '../../src/storage/sqlite/history.ts'
 import { SOURCE_QUERIES } from '../../src/storage/sqlite/sources.ts'
 import { chat } from '../support/conversation.ts'
 import { ModelStorage } from '../support/model-storage.ts'
@@ -270,7 +270,7 @@ test('F1-09 with 100,000 stored messages the view reads no hidden row, and a sum
   await store.compactSession('s', { range: { from: 1, to: 50_000 }, summary: 'The first half.' })
   await store.compactSession('s', { range: { from: 1, to: 99_950 }, summary: 'Nearly all.' })
   const beside = new BetterSqlite3(file)
-  const planOf = (sql: string, parameters: number[]): string =>
+  const planOf = (sql: string, parameters: readonly (number | string)[]): string =>
     (beside.prepare(`explain query plan ${sql}`).all(...parameters) as { detail: string }[])
       .map(({ detail }) => detail)
       .join('\n')
@@ -282,6 +282,13 @@ test('F1-09 with 100,000 stored messages the view reads no hidden row, and a sum
       /SEARCH (?:m|undertext_messages) USING (?:COVERING )?INDEX undertext_log \(session=\? AND position/,
     )
     expect(plan, name).not.toMatch(/SCAN (?:m|c|r|undertext)/)
+  }
+  for (const [name, plan] of [
+    ['saved', planOf(SOURCE_QUERIES.saved, [1, 1, 2])],
+    ['shown', planOf(SHOWN_QUERY, ['[1]'])],
+  ] as const) {
+    // A message may show thousands of parts differently: each of them is one step.
+    expect(plan, name).toMatch(/s VIRTUAL TABLE[^\n]*\nSEARCH r [^\n]*\((?:\w+=\?(?: AND )?){3}\)/)
   }
   const triggers = beside
     .prepare("select name from sqlite_master where type = 'trigger' and tbl_name = 'undertext_contents'")

@@ -404,16 +404,16 @@ export function readMetadata(connection: Connection, keys: readonly number[]): M
   })
 }
 
+/** `cross join`: one step for each shown part, not one for each pair of them. Exported for the test of its plan. */
+export const SHOWN_QUERY = `select m.key, r.part, r.text from json_each(?) k join undertext_messages m on m.key = k.value,
+    json_each(m.shown) s cross join undertext_replacements r
+    on r.message = m.key and r.part = s.value ->> 0 and r.compaction = s.value ->> 1
+  where m.shown is not null`
+
 /** The texts that rows show in place of parts now, by key and part. */
 export function readShown(connection: Connection, keys: readonly number[]): Map<number, Map<number, string>> {
   return connection.read('compactSession', () => {
-    const rows = connection.all(
-      `select m.key, r.part, r.text from json_each(?) k join undertext_messages m on m.key = k.value,
-         json_each(m.shown) s join undertext_replacements r
-         on r.message = m.key and r.part = s.value ->> 0 and r.compaction = s.value ->> 1
-       where m.shown is not null`,
-      JSON.stringify(keys),
-    )
+    const rows = connection.all(SHOWN_QUERY, JSON.stringify(keys))
     const texts = new Map<number, Map<number, string>>()
     for (const [key, part, text] of rows) {
       const parts = texts.get(key as number) ?? new Map<number, string>()

@@ -38,7 +38,7 @@ export const SOURCE_QUERIES = {
   own: `select count(*), min(created_at), max(created_at), ${SIZE_TOTALS} from undertext_messages
     where session = ? and position between ? and ?`,
   saved: `select ifnull(sum(r.saved_text), 0), ifnull(sum(r.saved_results), 0), ifnull(sum(r.saved_media), 0)
-    from undertext_messages m, json_each(m.shown) s join undertext_replacements r
+    from undertext_messages m, json_each(m.shown) s cross join undertext_replacements r
       on r.message = m.key and r.part = s.value ->> 0 and r.compaction = s.value ->> 1
     where m.session = ? and m.position between ? and ? and m.shown is not null`,
   inserted: `select inserted_by from undertext_messages where session = ? and position is null and ordinal = ?`,

@@ -431,16 +431,16 @@ function checkReplaced(connection: Connection, session: StoredSession, compactio
   }
   if (compaction.requires.length === 0) return
   if (connection.get(`select 1 ${visible} limit 1`, compaction.no) === undefined) return
-  const gone = compaction.requires.filter(([key, part]) => {
-    const row = connection.get(
-      `select 1 from undertext_messages m where m.key = ? and ${M_VISIBLE}
-         and not exists (select 1 from json_each(m.shown) s join undertext_compactions c on c.no = s.value ->> 1
-           where s.value ->> 0 = ? and c.kind <> 'preview')`,
-      key,
-      part,
-    )
-    return row === undefined
-  })
+  const keys = JSON.stringify([...new Set(compaction.requires.map(([key]) => key))])
+  const rows = 'from json_each(?) k join undertext_messages m on m.key = k.value'
+  const seen = new Set(connection.all(`select m.key ${rows} where ${M_VISIBLE}`, keys).map(([key]) => key))
+  const replaced = connection.all(
+    `select m.key, s.value ->> 0 ${rows}, json_each(m.shown) s cross join undertext_compactions c on c.no = s.value ->> 1
+     where m.shown is not null and c.kind <> 'preview'`,
+    keys,
+  )
+  const isReplaced = new Set(replaced.map(([key, part]) => `${key}:${part}`))
+  const gone = compaction.requires.filter(([key, part]) => !seen.has(key) || isReplaced.has(`${key}:${part}`))
   if (gone.length === 0) return
   const ids = gone.map(([key]) => idOfKey(connection, session, key))
   throw notVisible(session, compaction, 'it leans on these, and they are hidden or replaced', ids)
