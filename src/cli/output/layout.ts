@@ -1,5 +1,4 @@
 import stringWidth from 'string-width'
-import wrapAnsi from 'wrap-ansi'
 import type { Sink } from '../command.ts'
 import { safeText } from './safe-text.ts'
 
@@ -50,18 +49,39 @@ function wrappedLine(line: string, width: number): string[] {
   return hardWrapped(line.trim(), width - indent.length).map((one) => (indent + one).trimEnd())
 }
 
-/** Wraps piece by piece: the last line of one is wrapped again with the next, with no more blanks between than fill a line. */
+/** Breaks between words, and inside a word that is wider than a line. Each character is measured once. */
 function hardWrapped(text: string, width: number): string[] {
   const lines: string[] = []
-  let rest = ''
-  for (const piece of piecesOf(text)) {
-    const taken = rest + piece
-    const words = taken.trimEnd()
-    const found = wrapAnsi(words, width, { hard: true }).split('\n')
-    rest = found.pop()! + taken.slice(words.length, words.length + width)
-    for (const line of found) lines.push(line)
+  const widths = new Map<string, number>()
+  let line = ''
+  let columns = 0
+  const add = (piece: string, wide: number): void => {
+    if (columns > 0 && wide > 0 && columns + wide > width) {
+      lines.push(line)
+      line = ''
+      columns = 0
+    }
+    line += piece
+    columns += wide
   }
-  return [...lines, rest]
+  for (const word of text.split(' ')) {
+    if (columns > 0) {
+      line += ' '
+      columns++
+    }
+    const wide = widthOf(word)
+    if (wide <= width) add(word, wide)
+    else for (const character of segmentsOf(word)) add(character, knownWidth(character, widths))
+  }
+  return [...lines, line]
+}
+
+function knownWidth(character: string, widths: Map<string, number>): number {
+  const known = widths.get(character)
+  if (known !== undefined) return known
+  const width = widthOf(character)
+  widths.set(character, width)
+  return width
 }
 
 /** Lines of a text for a sink: wrapped on a terminal, as they are elsewhere. `indent` stands before each. */
