@@ -110,7 +110,9 @@ export function clippedInside(text: string, width: number): string {
 }
 
 function* segmentsOf(text: string): Generator<string> {
-  for (const piece of piecesOf(text)) for (const { segment } of SEGMENTER.segment(piece)) yield segment
+  for (const piece of piecesOf(text))
+    if (PRINTABLE.test(piece)) yield* piece
+    else for (const { segment } of SEGMENTER.segment(piece)) yield segment
 }
 
 /** As many of the segments, from the first one on, as fit into so many columns. */
