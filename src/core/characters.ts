@@ -43,6 +43,37 @@ export function withoutTrailing(text: string, characters: string): string {
   return text.slice(0, end)
 }
 
+/** The length of a text from which `indexOf` may take the square of it. */
+const LONG_NEEDLE = 256
+
+/** What `text.indexOf(sought, from)` returns, in linear time also for a long text that repeats itself (Knuth, Morris and Pratt). */
+export function indexOfText(text: string, sought: string, from = 0): number {
+  if (sought.length < LONG_NEEDLE) return text.indexOf(sought, from)
+  if (sought.length > text.length - from) return -1
+  const borders = bordersOf(sought)
+  let matched = 0
+  for (let at = from; at < text.length; at++) {
+    const unit = text.charCodeAt(at)
+    while (matched > 0 && sought.charCodeAt(matched) !== unit) matched = borders[matched - 1]!
+    if (sought.charCodeAt(matched) === unit) matched++
+    if (matched === sought.length) return at + 1 - matched
+  }
+  return -1
+}
+
+/** Of each beginning of a text, the length of the longest shorter one that it ends with. */
+function bordersOf(text: string): Uint32Array {
+  const borders = new Uint32Array(text.length)
+  let length = 0
+  for (let at = 1; at < text.length; at++) {
+    const unit = text.charCodeAt(at)
+    while (length > 0 && text.charCodeAt(length) !== unit) length = borders[length - 1]!
+    if (text.charCodeAt(length) === unit) length++
+    borders[at] = length
+  }
+  return borders
+}
+
 /**
  * The same text in memory of its own. What is cut from a text otherwise keeps all of it in memory: a few kept
  * beginnings of outputs of 100 MB were a gigabyte.

@@ -1,3 +1,4 @@
+import { indexOfText } from '../../core/characters.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
 import { titleOf } from './entry-fields.ts'
 
@@ -48,7 +49,7 @@ function withoutPutBefore(text: string): string {
     if (!PUT_BEFORE.some((start) => text.startsWith(start, from))) return text.slice(from)
     const nameEnds = text.indexOf('>', from)
     const closing = nameEnds === -1 ? '' : `</${text.slice(from + 1, nameEnds)}>`
-    const end = closing === '' ? -1 : text.indexOf(closing, nameEnds)
+    const end = closing === '' ? -1 : indexOfText(text, closing, nameEnds)
     if (end === -1) return ''
     from = end + closing.length
   }

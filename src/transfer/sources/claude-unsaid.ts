@@ -1,3 +1,5 @@
+import { indexOfText } from '../../core/characters.ts'
+
 /** What Claude's page writes where an old reader of a message cannot show a block of it. */
 const STAND_IN =
   /```\s*(?:This block is not supported on your current device yet\.[^\S\n]*|Viewing artifacts created via [^\n`]*)(?:\n\s*)?```/g
@@ -12,7 +14,7 @@ export function unsaidOf(text: string, words: readonly string[]): string | undef
   let rest = ''
   for (const each of words) {
     const said = each.trim()
-    const found = shown.indexOf(said, at)
+    const found = indexOfText(shown, said, at)
     if (found < 0) continue
     rest += shown.slice(at, found)
     at = found + said.length
