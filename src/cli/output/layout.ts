@@ -4,9 +4,24 @@ import { safeText } from './safe-text.ts'
 
 /** Columns a text takes on a terminal. Stored text must be made safe first. */
 export function widthOf(text: string): number {
-  return PRINTABLE.test(text)
-    ? text.length
-    : piecesOf(text).reduce((sum, piece) => sum + stringWidth(piece), 0)
+  if (PRINTABLE.test(text)) return text.length
+  let width = 0
+  for (const character of segmentsOf(text)) width += widthOfCharacter(character)
+  return width
+}
+
+/** Widths of the first characters that were measured, for measuring takes longer than all the rest. */
+const WIDTHS = new Map<string, number>()
+const MOST_WIDTHS = 10_000
+/** Units of a character that is remembered: a longer one would keep the text in memory that it is cut from. */
+const LONGEST_REMEMBERED = 12
+
+function widthOfCharacter(character: string): number {
+  const known = WIDTHS.get(character)
+  if (known !== undefined) return known
+  const width = stringWidth(character)
+  if (WIDTHS.size < MOST_WIDTHS && character.length <= LONGEST_REMEMBERED) WIDTHS.set(character, width)
+  return width
 }
 
 /** Units of a piece of text. What splits a text into graphemes takes the square of its length. */
@@ -49,10 +64,9 @@ function wrappedLine(line: string, width: number): string[] {
   return hardWrapped(line.trim(), width - indent.length).map((one) => (indent + one).trimEnd())
 }
 
-/** Breaks between words, and inside a word that is wider than a line. Each character is measured once. */
+/** Breaks between words, and inside a word that is wider than a line. */
 function hardWrapped(text: string, width: number): string[] {
   const lines: string[] = []
-  const widths = new Map<string, number>()
   let line = ''
   let columns = 0
   const add = (piece: string, wide: number): void => {
@@ -71,17 +85,9 @@ function hardWrapped(text: string, width: number): string[] {
     }
     const wide = widthOf(word)
     if (wide <= width) add(word, wide)
-    else for (const character of segmentsOf(word)) add(character, knownWidth(character, widths))
+    else for (const character of segmentsOf(word)) add(character, widthOfCharacter(character))
   }
   return [...lines, line]
-}
-
-function knownWidth(character: string, widths: Map<string, number>): number {
-  const known = widths.get(character)
-  if (known !== undefined) return known
-  const width = widthOf(character)
-  widths.set(character, width)
-  return width
 }
 
 /** Lines of a text for a sink: wrapped on a terminal, as they are elsewhere. `indent` stands before each. */
