@@ -6,7 +6,7 @@ import { chooseBackend } from '../chat/choose-backend.ts'
 import { summarizerBy } from '../chat/model-summaries.ts'
 import { CliError } from '../cli-error.ts'
 import type { Context } from '../command.ts'
-import { makePlan } from '../compact/make-plan.ts'
+import { makePlan, planRows } from '../compact/make-plan.ts'
 import { planJson } from '../compact/plan-json.ts'
 import { planText, type ShownPlan, shortPlanText } from '../compact/plan-text.ts'
 import { WHY_NOTHING, type WhyNothing } from '../compact/why-nothing.ts'
@@ -47,20 +47,23 @@ export async function compact(
   const shown = await makePlan(store, id, config)
   if (shown === undefined) return tellNothing(context, options, id, 'NO_MESSAGES')
   const { preview } = shown
+  // A plan of each row is read only where it is shown: a long session takes as long to read as to compact.
+  const plan = context.json || options.dryRun === true ? await planRows(store, shown) : undefined
+  const json = context.json && plan !== undefined ? planJson(shown, plan) : undefined
   if (!preview.compacted)
-    return tellNothing(context, options, id, preview.reason ?? 'NOTHING_TO_COMPACT', shown)
+    return tellNothing(context, options, id, preview.reason ?? 'NOTHING_TO_COMPACT', shown, json)
   if (options.dryRun === true) {
-    if (context.json) context.printJson({ ...planJson(shown), dryRun: true, compacted: false, run: null })
-    else await context.page(planText(shown, context, options.full === true))
+    if (json !== undefined) context.printJson({ ...json, dryRun: true, compacted: false, run: null })
+    else if (plan !== undefined) await context.page(planText(shown, plan, context, options.full === true))
     return EXIT.done
   }
-  if (!context.json) context.out.write(shortPlanText(shown, context))
+  if (json === undefined) context.out.write(shortPlanText(shown, context))
   if (!context.yes && !(await context.confirm('Do it? It can be undone.')))
     throw new CliError('DECLINED', 'Nothing was written.')
   if (preview.summaryPending !== undefined) tellOfAsking(context)
   const result = await store.compactSession(id, preview)
   if (result === null) return tellNothing(context, options, id, 'NO_MESSAGES')
-  tell(context, shown, result, await undoName(context, store, id, result.runId))
+  tell(context, id, result, await undoName(context, store, id, result.runId), json)
   return result.compacted ? EXIT.done : EXIT.no
 }
 
@@ -111,10 +114,10 @@ function tellNothing(
   sessionId: string,
   reason: WhyNothing,
   shown?: ShownPlan,
+  json: object = { session: sessionId },
 ): number {
   if (context.json) {
-    const plan = shown === undefined ? { session: sessionId, reason } : { ...planJson(shown), reason }
-    context.printJson({ ...plan, dryRun, compacted: false, run: null })
+    context.printJson({ ...json, reason, dryRun, compacted: false, run: null })
     return EXIT.no
   }
   const figures =
@@ -138,10 +141,16 @@ async function undoName(
   return shortIds([runId, ...compactions.flatMap((one) => [one.id, one.runId])]).get(runId) ?? runId
 }
 
-function tell(context: Context, shown: ShownPlan, result: CompactionResult, undoName: string): void {
+function tell(
+  context: Context,
+  sessionId: string,
+  result: CompactionResult,
+  undoName: string,
+  json: object | undefined,
+): void {
   const { out, style } = context
   const { runId, tokensBefore, tokensAfter, compacted, failed } = result
-  if (context.json) {
+  if (json !== undefined) {
     const { fits, reachedTarget, tokensSaved } = result
     const done = {
       tokensBefore,
@@ -151,7 +160,7 @@ function tell(context: Context, shown: ShownPlan, result: CompactionResult, undo
       fits,
       reason: result.reason ?? null,
     }
-    context.printJson({ ...planJson(shown), ...done, dryRun: false, compacted, run: runId, failed })
+    context.printJson({ ...json, ...done, dryRun: false, compacted, run: runId, failed })
     return
   }
   for (const { summarizer, error } of failed)
@@ -164,5 +173,5 @@ function tell(context: Context, shown: ShownPlan, result: CompactionResult, undo
   out.write(
     `${style.green('Done.')} History ${count(tokensBefore)} → ${count(tokensAfter)} tokens, as run ${undoName}.\n`,
   )
-  out.write(style.dim(`Take it back: ${commandLine('undo', shown.sessionId, undoName)}\n`))
+  out.write(style.dim(`Take it back: ${commandLine('undo', sessionId, undoName)}\n`))
 }

@@ -1,5 +1,5 @@
 import { CliError } from '../cli-error.ts'
-import { makePlan } from '../compact/make-plan.ts'
+import { makePlan, planRows } from '../compact/make-plan.ts'
 import { planJson } from '../compact/plan-json.ts'
 import { shortPlanText } from '../compact/plan-text.ts'
 import { WHY_NOTHING } from '../compact/why-nothing.ts'
@@ -142,14 +142,13 @@ async function compact(
     reason: 'asked for in the chat',
     signal,
   })
+  const json = shown !== undefined && context.json ? planJson(shown, await planRows(store, shown)) : null
   if (shown === undefined || !shown.preview.compacted) {
     const reason = shown === undefined ? 'NO_MESSAGES' : (shown.preview.reason ?? 'NOTHING_TO_COMPACT')
-    reporter.result('/compact', shown === undefined ? null : planJson(shown), [
-      `Nothing to compact: ${WHY_NOTHING[reason]}.`,
-    ])
+    reporter.result('/compact', json, [`Nothing to compact: ${WHY_NOTHING[reason]}.`])
     return
   }
-  reporter.result('/compact', planJson(shown), shortPlanText(shown, context).trimEnd().split('\n'))
+  reporter.result('/compact', json, shortPlanText(shown, context).trimEnd().split('\n'))
   await store.compactSession(sessionId, shown.preview)
 }
 

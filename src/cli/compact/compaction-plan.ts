@@ -137,25 +137,33 @@ function touchedRows(
   let { content } = message
   let tokens = measure(message)
   return touched.flatMap(({ at, texts, isHidden }) => {
-    const { stage, kind, inserts } = compactions[at]!
+    const { stage, kind } = compactions[at]!
     const drafts: [number, Draft][] = []
     const why = REASONS[stage] ?? REASONS[kind] ?? stage
     if (texts.size > 0) {
       const tokensBefore = tokens
       content = withReplacements(content, (part) => texts.get(part))
       tokens = measure({ content })
-      const action = kind === 'prune' ? ('pruned' as const) : ('shortened' as const)
+      const action = replacingAction(compactions[at]!)
       drafts.push([at, { ...place, action, why, tokensBefore, tokensAfter: tokens }])
     }
     if (isHidden) {
-      const isSummarized = inserts?.kind === 'summary'
-      const what = isSummarized
-        ? ({ action: 'summarized', why: 'stands in the summary' } as const)
-        : ({ action: 'hidden', why } as const)
-      drafts.push([at, { ...place, ...what, tokensBefore: tokens, tokensAfter: 0 }])
+      const action = hidingAction(compactions[at]!)
+      const whyHidden = action === 'summarized' ? 'stands in the summary' : why
+      drafts.push([at, { ...place, action, why: whyHidden, tokensBefore: tokens, tokensAfter: 0 }])
     }
     return drafts
   })
+}
+
+/** What becomes of rows that a compaction shows differently. */
+export function replacingAction({ kind }: PlannedCompaction): RowAction {
+  return kind === 'prune' ? 'pruned' : 'shortened'
+}
+
+/** What becomes of rows that a compaction hides. */
+export function hidingAction({ inserts }: PlannedCompaction): RowAction {
+  return inserts?.kind === 'summary' ? 'summarized' : 'hidden'
 }
 
 const REASONS: { readonly [stageOrKind: string]: string } = {

@@ -5,10 +5,10 @@ import type { PreviewOptions } from '../../store-options.ts'
 import { sessionRows } from '../../transfer/session-rows.ts'
 import { tokenCounter } from '../token-counter.ts'
 import { viewContent } from '../transcript/view-content.ts'
-import { compactionPlan } from './compaction-plan.ts'
+import { type CompactionPlan, compactionPlan } from './compaction-plan.ts'
 import type { ShownPlan } from './plan-text.ts'
 
-/** A preview of a compaction, and what it means row by row; `undefined` for a session without messages. */
+/** A preview of a compaction; `undefined` for a session without messages. */
 export async function makePlan(
   store: SqliteStore,
   sessionId: string,
@@ -17,20 +17,19 @@ export async function makePlan(
   const preview = await store.previewCompaction(sessionId, config)
   const stats = await store.getContextStats(sessionId, config.provider, config.model)
   if (preview === null || stats === null) return undefined
+  const { provider, model, estimator } = stats
+  return { sessionId, provider, model, estimator, preview }
+}
+
+/** What a preview means row by row. Reads the whole view. */
+export async function planRows(
+  store: SqliteStore,
+  { sessionId, provider, estimator, preview }: ShownPlan,
+): Promise<CompactionPlan> {
   // The store has counted by it, so it is one of ours.
-  const tokens = (await tokenCounter(stats.estimator, stats.provider))!
-  return {
-    sessionId,
-    provider: stats.provider,
-    model: stats.model,
-    preview,
-    plan: await compactionPlan(
-      preview.compactions,
-      await viewOf(store, sessionId),
-      tokens.own,
-      isPending(preview),
-    ),
-  }
+  const tokens = (await tokenCounter(estimator, provider))!
+  const view = await viewOf(store, sessionId)
+  return await compactionPlan(preview.compactions, view, tokens.own, isPending(preview))
 }
 
 /** The view as it is, a page at a time: of a long one its texts are much more than its plan. */

@@ -1,8 +1,8 @@
-import type { PlannedRow } from './compaction-plan.ts'
+import type { CompactionPlan, PlannedRow } from './compaction-plan.ts'
 import type { ShownPlan } from './plan-text.ts'
 
 /** A plan for programs: docs/cli-compact.md has the shape. */
-export function planJson({ sessionId, provider, model, preview, plan }: ShownPlan) {
+export function planJson({ sessionId, provider, model, preview }: ShownPlan, plan: CompactionPlan) {
   const { firstChanged: first, summaryPending = [] } = preview
   return {
     session: sessionId,

@@ -1,11 +1,18 @@
-import type { CompactionPreview } from '../../compaction/preview.ts'
+import type { CompactionPreview, PlannedCompaction } from '../../compaction/preview.ts'
 import { positionWords } from '../../transfer/document/positions.ts'
 import type { Context, Sink, Style } from '../command.ts'
 import { count, counted, percent } from '../output/figures.ts'
 import { paragraph } from '../output/layout.ts'
 import { mixedLine } from '../output/mixed-line.ts'
 import { type Column, table } from '../output/table.ts'
-import type { CompactionPlan, PlannedRow, PlannedStage, RowAction } from './compaction-plan.ts'
+import {
+  type CompactionPlan,
+  hidingAction,
+  type PlannedRow,
+  type PlannedStage,
+  type RowAction,
+  replacingAction,
+} from './compaction-plan.ts'
 
 /** What there is to show of a compaction that is not made yet. */
 export type ShownPlan = {
@@ -13,8 +20,9 @@ export type ShownPlan = {
   /** Whose window it is made for. */
   readonly provider: string
   readonly model: string | undefined
+  /** Counts the tokens of the session. */
+  readonly estimator: string
   readonly preview: CompactionPreview
-  readonly plan: CompactionPlan
 }
 
 const COLUMNS: readonly Column[] = [
@@ -33,12 +41,17 @@ const SUMMARY_LINES = 12
 /** The whole plan, row by row, grouped by stage, and what stays. With `isFull` a terminal shows a summary's whole text too. */
 export function planText(
   shown: ShownPlan,
+  plan: CompactionPlan,
   { out, style }: Pick<Context, 'out' | 'style'>,
   isFull: boolean,
 ): string {
-  const { preview, plan } = shown
+  const { preview } = shown
   const most = isFull || !out.isTerminal ? Number.POSITIVE_INFINITY : SUMMARY_LINES
-  const stages = plan.stages.flatMap((stage) => ['', ...stageLines(stage, preview, out, style, most)])
+  const stages = preview.compactions.flatMap((compaction, at) => [
+    '',
+    ...titleLines(compaction, out, style),
+    ...stageLines(plan.stages[at]!, preview, out, style, most),
+  ])
   return [
     ...headLines(shown, out, style),
     ...stages,
@@ -52,8 +65,8 @@ export function planText(
 
 /** A line a stage, and the totals: what is shown before the question. */
 export function shortPlanText(shown: ShownPlan, { out, style }: Pick<Context, 'out' | 'style'>): string {
-  const { preview, plan } = shown
-  const lines = plan.stages.flatMap((stage) => titleLines(stage, out, style, '  '))
+  const { preview } = shown
+  const lines = preview.compactions.flatMap((compaction) => titleLines(compaction, out, style, '  '))
   return [...headLines(shown, out, style), ...lines, ...totalLines(preview, out, style)]
     .map((line) => `${line}\n`)
     .join('')
@@ -65,18 +78,22 @@ function headLines({ sessionId, provider, model }: ShownPlan, out: Sink, { bold,
   return mixedLine([...pieces, `, for the window of ${window}`], out)
 }
 
-function titleLines(stage: PlannedStage, out: Sink, { bold, green }: Style, indent = ''): string[] {
-  const { stage: name, rows, tokensBefore, tokensAfter } = stage
-  const figures = `  ${actionsOf(rows)}  ${count(tokensBefore)} → ${count(tokensAfter)} tokens, `
+function titleLines(compaction: PlannedCompaction, out: Sink, { bold, green }: Style, indent = ''): string[] {
+  const { stage: name, tokensBefore, tokensAfter } = compaction
+  const figures = `  ${actionsOf(compaction)}  ${count(tokensBefore)} → ${count(tokensAfter)} tokens, `
   const saved = `saves ${count(tokensBefore - tokensAfter)}`
   return mixedLine([{ text: name, style: bold }, figures, { text: saved, style: green }], out, indent)
 }
 
 /** `12 rows pruned`, `40 rows summarized`. */
-function actionsOf(rows: readonly PlannedRow[]): string {
-  const counts = new Map<RowAction, number>()
-  for (const { action } of rows) counts.set(action, (counts.get(action) ?? 0) + 1)
-  return [...counts].map(([action, times]) => `${counted(times, 'row')} ${WORDS[action]}`).join(', ')
+function actionsOf(compaction: PlannedCompaction): string {
+  const replaced = new Set(compaction.replaces.map(({ messageId }) => messageId)).size
+  return [
+    ...(replaced > 0 ? [`${counted(replaced, 'row')} ${WORDS[replacingAction(compaction)]}`] : []),
+    ...(compaction.rowsHidden > 0
+      ? [`${counted(compaction.rowsHidden, 'row')} ${WORDS[hidingAction(compaction)]}`]
+      : []),
+  ].join(', ')
 }
 
 const WORDS: { readonly [action in RowAction]: string } = {
@@ -103,11 +120,7 @@ function stageLines(
     count(row.tokensAfter),
     count(row.tokensBefore - row.tokensAfter),
   ])
-  return [
-    ...titleLines(stage, out, style),
-    ...table(COLUMNS, rows, out, style),
-    ...insertLines(stage, preview, out, style, most),
-  ]
+  return [...table(COLUMNS, rows, out, style), ...insertLines(stage, preview, out, style, most)]
 }
 
 const LOOKS: { readonly [action in RowAction]: (style: Style) => (text: string) => string } = {
