@@ -1,11 +1,11 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { STAGES } from '../../../src/cli/commands/compact.ts'
 import { stagesSchema } from '../../../src/config/stages.ts'
 import { STAGE_NAMES } from '../../../src/core/stages/registry.ts'
-import { openStore, type SqliteStore } from '../../../src/index.ts'
+import { openStore, type SqliteStore, Store } from '../../../src/index.ts'
 import { runCli } from '../../support/cli-run.ts'
 import { type ModelServer, startModelServer } from '../../support/model-server.ts'
 
@@ -47,6 +47,19 @@ describe('undertext compact', () => {
 
   const compact = (...args: string[]) => runCli(['--db', db, 'compact', ...args])
   const view = () => inStore((store) => store.getEffectiveHistory('talk'))
+
+  it('reads the rows of a plan only where it lists them', async () => {
+    const read = vi.spyOn(Store.prototype, 'getMessages')
+    try {
+      const { out } = await compact('talk', '--target-tokens', '500', '--yes')
+      expect(out).toContain('rows summarized')
+      expect(read).not.toHaveBeenCalled()
+      await compact('talk', '--target-tokens', '300', '--dry-run')
+      expect(read).toHaveBeenCalled()
+    } finally {
+      read.mockRestore()
+    }
+  })
 
   it('shows in a dry run exactly what is done then, and writes nothing', async () => {
     const before = await view()
