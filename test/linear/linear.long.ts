@@ -57,9 +57,13 @@ async function problemOf(face: Face, pattern: Pattern): Promise<string | undefin
     halved = Math.min(halved, await timeOf(face, pattern, MEGABYTE / 2))
     if (whole <= 3 * halved && whole < MOST) return undefined
   }
-  // Many small objects cost more once they outlive a collection of garbage: that is a step, and twice as much does not repeat it.
-  for (let tries = 0; whole < MOST && tries < TRIES; tries++)
-    if ((await timeOf(face, pattern, 2 * MEGABYTE)) <= 3 * whole) return undefined
+  // A step (a collection of garbage, a session that becomes long enough to compact) does not repeat itself as the text grows on.
+  let shorter = whole
+  for (let units = 2 * MEGABYTE; shorter < MOST && units <= 8 * MEGABYTE; units *= 2) {
+    const longer = Math.min(await timeOf(face, pattern, units), await timeOf(face, pattern, units))
+    if (longer <= 3 * shorter) return undefined
+    shorter = longer
+  }
   return `${pattern.name}: ${Math.round(whole)} ms for a megabyte, ${Math.round(halved)} ms for half of it`
 }
 
