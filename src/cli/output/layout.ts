@@ -1,12 +1,14 @@
 import stringWidth from 'string-width'
 import type { Sink } from '../command.ts'
 import { safeText } from './safe-text.ts'
+import { TRUSTED } from './trusted-codes.ts'
 
-/** Columns a text takes on a terminal. Stored text must be made safe first. */
+/** Columns a text takes on a terminal, its colours aside. Stored text must be made safe first. */
 export function widthOf(text: string): number {
-  if (PRINTABLE.test(text)) return text.length
+  const unstyled = text.includes('\u001b') ? text.replace(TRUSTED, '') : text
+  if (PRINTABLE.test(unstyled)) return unstyled.length
   let width = 0
-  for (const character of segmentsOf(text)) width += widthOfCharacter(character)
+  for (const character of segmentsOf(unstyled)) width += widthOfCharacter(character)
   return width
 }
 

@@ -2,6 +2,7 @@ import stringWidth from 'string-width'
 import { expect, it } from 'vitest'
 import wrapAnsi from 'wrap-ansi'
 import { clipped, widthOf, wrapped } from '../../../src/cli/output/layout.ts'
+import { markStyles } from '../../../src/cli/output/trusted-codes.ts'
 
 /** The libraries take the square of a line's length. One composes characters, which what is shown does not. */
 it.each([
@@ -23,4 +24,8 @@ it.each([
 it('clips a long line between characters as people see them', () => {
   expect(clipped('👨‍👩‍👧'.repeat(9_000), 6)).toBe('👨‍👩‍👧👨‍👩‍👧…')
   expect(clipped('\u200b'.repeat(9_000).concat('abcdef'), 4)).toBe(`${'\u200b'.repeat(9_000)}abc…`)
+})
+
+it('measures what is styled without its codes', () => {
+  expect(widthOf(markStyles('\u001b[1mab\u001b[22m \u001b[31m文\u001b[39m'))).toBe(5)
 })
