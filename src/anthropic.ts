@@ -12,7 +12,7 @@ export type {
   AnthropicMessage,
   AnthropicResultBlock,
   AnthropicTextBlock,
-} from './formats/anthropic-types.ts'
-export type { ConversionNote, ConversionNoteKind, ConversionOptions } from './formats/conversion.ts'
-export { fromAnthropic } from './formats/from-anthropic.ts'
-export { type AnthropicOptions, toAnthropic } from './formats/to-anthropic.ts'
+} from './ecosystems/anthropic/anthropic-types.ts'
+export { fromAnthropic } from './ecosystems/anthropic/from-anthropic.ts'
+export { type AnthropicOptions, toAnthropic } from './ecosystems/anthropic/to-anthropic.ts'
+export type { ConversionNote, ConversionNoteKind, ConversionOptions } from './ecosystems/conversion.ts'

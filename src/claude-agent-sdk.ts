@@ -3,12 +3,12 @@
  * `undertext/claude-agent-sdk`.
  */
 
-export { decodeName, encodeName, keyOfSession } from './claude-agent-sdk/key.ts'
+export { decodeName, encodeName, keyOfSession } from './ecosystems/claude-agent-sdk/key.ts'
 export {
   type SessionStoreOptions,
   UndertextSessionStore,
   undertextSessionStore,
-} from './claude-agent-sdk/session-store.ts'
+} from './ecosystems/claude-agent-sdk/session-store.ts'
 export type {
   FoldSessionSummary,
   ListedSession,
@@ -16,4 +16,4 @@ export type {
   SessionStoreEntry,
   SessionSummaryEntry,
   TranscriptStore,
-} from './claude-agent-sdk/types.ts'
+} from './ecosystems/claude-agent-sdk/types.ts'

@@ -1,6 +1,6 @@
-import { invalid } from './core/check.ts'
+import type { UsageWarning } from './compaction/usage-result.ts'
 import { errorName } from './errors.ts'
-import type { UsageWarning } from './usage-result.ts'
+import { invalid } from './messages/check.ts'
 
 /*
  * What a store tells those who listen. Events carry ids and numbers, never text of a conversation. They are told when the

@@ -2,9 +2,9 @@
  * Contents of Gemini's: the entry `undertext/google`.
  */
 
-export type { ConversionNote, ConversionNoteKind, ConversionOptions } from './formats/conversion.ts'
-export { fromGemini } from './formats/google/from-gemini.ts'
-export { DUMMY_SIGNATURE, type GeminiOptions, toGemini } from './formats/google/to-gemini.ts'
+export type { ConversionNote, ConversionNoteKind, ConversionOptions } from './ecosystems/conversion.ts'
+export { fromGemini } from './ecosystems/google/from-gemini.ts'
+export { DUMMY_SIGNATURE, type GeminiOptions, toGemini } from './ecosystems/google/to-gemini.ts'
 export type {
   GeminiBlob,
   GeminiContent,
@@ -15,4 +15,4 @@ export type {
   GeminiInstruction,
   GeminiPart,
   GeminiResponsePart,
-} from './formats/google/types.ts'
+} from './ecosystems/google/types.ts'

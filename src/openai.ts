@@ -2,8 +2,9 @@
  * Messages of OpenAI's: the entry `undertext/openai`.
  */
 
-export type { ConversionNote, ConversionNoteKind, ConversionOptions } from './formats/conversion.ts'
-export { fromOpenAI } from './formats/from-openai.ts'
+export type { ConversionNote, ConversionNoteKind, ConversionOptions } from './ecosystems/conversion.ts'
+export { fromOpenAI } from './ecosystems/openai/from-openai.ts'
+export { fromOpenAIResponses } from './ecosystems/openai/from-responses.ts'
 export type {
   OpenAIAudioPart,
   OpenAICompaction,
@@ -14,13 +15,12 @@ export type {
   OpenAIRefusalPart,
   OpenAITextPart,
   OpenAIToolCall,
-} from './formats/openai-types.ts'
-export { fromOpenAIResponses } from './formats/responses/from-responses.ts'
-export { toOpenAIResponses } from './formats/responses/to-responses.ts'
+} from './ecosystems/openai/openai-types.ts'
+export { toOpenAI } from './ecosystems/openai/to-openai.ts'
+export { toOpenAIResponses } from './ecosystems/openai/to-responses.ts'
 export type {
   ResponsesInput,
   ResponsesInputPart,
   ResponsesItem,
   ResponsesOutputPart,
-} from './formats/responses/types.ts'
-export { toOpenAI } from './formats/to-openai.ts'
+} from './ecosystems/openai/types.ts'

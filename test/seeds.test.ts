@@ -24,10 +24,10 @@ const COUNTS = [
 
 /** The verbs of the store whose options are named, and the files that declare those. */
 const VERB_FILES = [
-  'src/store-options.ts',
-  'src/request/options.ts',
+  'src/store/store-options.ts',
+  'src/requests/options.ts',
   'src/compaction/config.ts',
-  'src/core/budget.ts',
+  'src/tokens/budget.ts',
   'src/config/settings.ts',
 ]
 
@@ -196,7 +196,7 @@ describe('docs/seeds.md', () => {
     expect(problemWith('store.getContextStats')).toBeUndefined()
     expect(problemWith('store.constructo')).toBe('no method of the store')
     expect(problemWith('repairToolPairs')).toBeUndefined()
-    expect(problemWith('repairToolPairs.orphan')).toBe('not in src/plain/repair-tool-pairs.ts')
+    expect(problemWith('repairToolPairs.orphan')).toBe('not in src/arrays/repair-tool-pairs.ts')
     expect(problemWith('RepairResult.repaired')).toBeUndefined()
     expect(problemWith('compactSession.enablePruning')).toMatch(/^not in/)
     expect(problemWith('RepairResults')).toBe('no export')

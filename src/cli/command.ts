@@ -1,5 +1,5 @@
 import type { Command as Commander } from 'commander'
-import type { OpenOptions, SqliteStore } from '../open.ts'
+import type { OpenOptions, SqliteStore } from '../store/open.ts'
 
 /*
  * What a command is and what it may touch. A command is registered on the program with its options and examples; when it is run it gets

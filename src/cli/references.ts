@@ -1,7 +1,7 @@
-import { headOf } from '../core/characters.ts'
 import { UndertextError } from '../errors.ts'
-import type { SqliteStore } from '../open.ts'
+import { headOf } from '../messages/characters.ts'
 import type { Session } from '../storage/storage.ts'
+import type { SqliteStore } from '../store/open.ts'
 import { CliError } from './cli-error.ts'
 
 const PAGE = 1_000

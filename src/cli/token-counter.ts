@@ -1,8 +1,8 @@
-import { estimatorNamed } from '../core/estimators/built-in.ts'
-import type { Message } from '../core/message.ts'
-import { addSizes, measureMessage, NO_SIZES, tokensOf } from '../core/tokens.ts'
 import { isUndertextError } from '../errors.ts'
-import { isTokenizerName, tokenizerEstimator } from '../tokenizers/tokenizer.ts'
+import type { Message } from '../messages/message.ts'
+import { estimatorNamed } from '../tokens/estimators/built-in.ts'
+import { isTokenizerName, tokenizerEstimator } from '../tokens/tokenizer.ts'
+import { addSizes, measureMessage, NO_SIZES, tokensOf } from '../tokens/tokens.ts'
 
 type Content = Pick<Message, 'content'>
 

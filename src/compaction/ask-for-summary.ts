@@ -1,6 +1,6 @@
-import { MAX_TIMER_MS } from '../core/timer.ts'
-import type { View } from '../core/view.ts'
 import { errorName, isUndertextError } from '../errors.ts'
+import { MAX_TIMER_MS } from '../messages/timer.ts'
+import type { View } from '../model/view.ts'
 import type { SummaryRecord } from '../storage/storage.ts'
 import type { Summarizer } from '../summarizers/summarizer.ts'
 import { Bill } from './bill.ts'

@@ -1,5 +1,5 @@
-import { headOf } from '../core/characters.ts'
-import { isStorableText, MAX_NAME_LENGTH } from '../core/check.ts'
+import { headOf } from '../messages/characters.ts'
+import { isStorableText, MAX_NAME_LENGTH } from '../messages/check.ts'
 import type { SummaryRecord } from '../storage/storage.ts'
 import type { SummaryAnswer, SummaryUsage } from '../summarizers/summarizer.ts'
 

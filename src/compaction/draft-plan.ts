@@ -1,14 +1,15 @@
-import { jsonProblem } from '../core/json.ts'
-import { outputText, type Part } from '../core/message.ts'
-import { mayShow } from '../core/overlay.ts'
+import { jsonProblem } from '../messages/json.ts'
+import { outputText, type Part } from '../messages/message.ts'
+import { mayShow } from '../messages/overlay.ts'
 import {
   type Plan,
   type PlannedInsert,
   type PlannedReplacement,
   type RequiredPart,
   savedBy,
-} from '../core/plan.ts'
-import { isOurs } from '../core/stages/ours.ts'
+} from '../model/plan.ts'
+import type { View, ViewRow } from '../model/view.ts'
+import { isOurs } from '../stages/ours.ts'
 import type {
   InsertDraft,
   PlanDraft,
@@ -16,9 +17,8 @@ import type {
   Stage,
   SummaryTask,
   SummaryTaskDraft,
-} from '../core/stages/stage.ts'
-import { measureMessage, measurePart } from '../core/tokens.ts'
-import type { View, ViewRow } from '../core/view.ts'
+} from '../stages/stage.ts'
+import { measureMessage, measurePart } from '../tokens/tokens.ts'
 
 /** A row as it is stored and as it is shown. */
 export type RowContents = { readonly original: readonly Part[]; readonly shown: readonly Part[] }

@@ -1,14 +1,14 @@
-import { DEFAULT_PROVIDER } from '../core/budget.ts'
-import type { JsonObject } from '../core/json.ts'
-import { canonicalProvider } from '../core/providers.ts'
+import type { JsonObject } from '../messages/json.ts'
+import type { Session } from '../storage/storage.ts'
+import { DEFAULT_PROVIDER } from '../tokens/budget.ts'
+import { canonicalProvider } from '../tokens/providers.ts'
 import {
   type ContextWindow,
   type ContextWindows,
   resolveContextWindow,
   type WindowRegistry,
   windowsProblem,
-} from '../core/windows.ts'
-import type { Session } from '../storage/storage.ts'
+} from '../tokens/windows.ts'
 
 /** Whose figures count. */
 export type ChosenModel = {

@@ -1,9 +1,11 @@
 import { v7 as uuidv7 } from 'uuid'
-import type { JsonObject } from '../core/json.ts'
-import { checkLaws } from '../core/laws.ts'
-import { type Part, partsOf } from '../core/message.ts'
-import { COMPACTION_STAGES, type Plan } from '../core/plan.ts'
-import { cut } from '../core/stages/cut.ts'
+import { errorName, isUndertextError, standingFor, UndertextError } from '../errors.ts'
+import type { JsonObject } from '../messages/json.ts'
+import { type Part, partsOf } from '../messages/message.ts'
+import { checkLaws } from '../model/laws.ts'
+import { COMPACTION_STAGES, type Plan } from '../model/plan.ts'
+import type { ViewRow } from '../model/view.ts'
+import { cut } from '../stages/cut.ts'
 import type {
   CompositeStage,
   PlanDraft,
@@ -12,10 +14,8 @@ import type {
   Stage,
   StageContext,
   SummarizingStage,
-} from '../core/stages/stage.ts'
-import { bareCondensePlan } from '../core/stages/summarize.ts'
-import type { ViewRow } from '../core/view.ts'
-import { errorName, isUndertextError, standingFor, UndertextError } from '../errors.ts'
+} from '../stages/stage.ts'
+import { bareCondensePlan } from '../stages/summarize.ts'
 import type { CommitStep, Snapshot } from '../storage/storage.ts'
 import type { CheckedConfig, RunSettings } from './config.ts'
 import {

@@ -1,5 +1,5 @@
-import type { ContextWindows } from '../core/windows.ts'
 import type { CommitStep, Session, Snapshot, Storage } from '../storage/storage.ts'
+import type { ContextWindows } from '../tokens/windows.ts'
 import { type CheckedConfig, mayAskModel, type RunSettings, resolveSettings } from './config.ts'
 import { type ChosenModel, resolveModel, windowOf } from './model.ts'
 import { planRun } from './plan-run.ts'

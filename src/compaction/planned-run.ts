@@ -1,6 +1,6 @@
-import type { Message } from '../core/message.ts'
-import type { CompactionStage } from '../core/plan.ts'
-import type { View } from '../core/view.ts'
+import type { Message } from '../messages/message.ts'
+import type { CompactionStage } from '../model/plan.ts'
+import type { View } from '../model/view.ts'
 import type { CommitStep, FailedAttempt, Snapshot } from '../storage/storage.ts'
 import type { RunSettings } from './config.ts'
 

@@ -1,8 +1,9 @@
 import { v7 as uuidv7 } from 'uuid'
-import { lastBlockOf } from '../core/compaction-block.ts'
-import { checkLaws } from '../core/laws.ts'
-import type { Part } from '../core/message.ts'
-import { applyPlan, type Plan, type PlannedStep } from '../core/plan.ts'
+import { UndertextError } from '../errors.ts'
+import type { Part } from '../messages/message.ts'
+import { lastBlockOf } from '../model/compaction-block.ts'
+import { checkLaws } from '../model/laws.ts'
+import { applyPlan, type Plan, type PlannedStep } from '../model/plan.ts'
 import {
   type AppliedEdit,
   type BlockPlace,
@@ -11,9 +12,8 @@ import {
   planClearedReasoning,
   planClearedResults,
   rowsOfOldestReasoning,
-} from '../core/provider-compaction.ts'
-import type { View } from '../core/view.ts'
-import { UndertextError } from '../errors.ts'
+} from '../model/provider-compaction.ts'
+import type { View } from '../model/view.ts'
 import type { Authorship, Compaction, Snapshot, Storage } from '../storage/storage.ts'
 import { resolveModel } from './model.ts'
 import { replanned } from './replan.ts'

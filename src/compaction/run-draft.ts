@@ -1,17 +1,17 @@
-import { checkLaws } from '../core/laws.ts'
-import { listIn } from '../core/lists.ts'
-import { type Part, partsOf } from '../core/message.ts'
-import { overlaid } from '../core/overlay.ts'
+import { UndertextError } from '../errors.ts'
+import { listIn } from '../messages/lists.ts'
+import { type Part, partsOf } from '../messages/message.ts'
+import { overlaid } from '../messages/overlay.ts'
+import { checkLaws } from '../model/laws.ts'
 import {
   applyPlan,
   type CompactionStage,
   type Plan,
   type PlannedInsert,
   type PlannedReplacement,
-} from '../core/plan.ts'
-import type { SummaryTask } from '../core/stages/stage.ts'
-import type { View, ViewRow } from '../core/view.ts'
-import { UndertextError } from '../errors.ts'
+} from '../model/plan.ts'
+import type { View, ViewRow } from '../model/view.ts'
+import type { SummaryTask } from '../stages/stage.ts'
 import type { CommitStep, FailedAttempt, Snapshot, Storage, SummaryRecord } from '../storage/storage.ts'
 import type { CheckedConfig, RunSettings } from './config.ts'
 import type { PendingSummary, PlannedRun } from './planned-run.ts'

@@ -1,5 +1,5 @@
-import { stageOf } from '../core/plan.ts'
 import { type BeforeCompaction, type CompactionEvent, percentOf } from '../events.ts'
+import { stageOf } from '../model/plan.ts'
 import type { CommitStep, RunStart, Snapshot } from '../storage/storage.ts'
 import type { RunSettings } from './config.ts'
 import type { PlannedRun } from './planned-run.ts'

@@ -1,5 +1,5 @@
-import { canonicalJson } from '../core/json.ts'
-import { isStage } from '../core/stages/registry.ts'
+import { canonicalJson } from '../messages/json.ts'
+import { isStage } from '../stages/registry.ts'
 import type { CheckedConfig } from './config.ts'
 
 /** Whether two requests are the same. One that carries a signal, tools or a function is like no other. */

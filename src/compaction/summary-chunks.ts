@@ -1,5 +1,6 @@
-import { type JsonObject, stringifyJson } from '../core/json.ts'
-import { type Message, type Part, partsOf, type RowKind, withOutputText } from '../core/message.ts'
+import { type JsonObject, stringifyJson } from '../messages/json.ts'
+import { type Message, type Part, partsOf, type RowKind, withOutputText } from '../messages/message.ts'
+import { shortenMiddle } from '../summarizers/shorten-middle.ts'
 import {
   addSizes,
   type Estimator,
@@ -8,8 +9,7 @@ import {
   type Sizes,
   tokensOf,
   tokensOfText,
-} from '../core/tokens.ts'
-import { shortenMiddle } from '../summarizers/shorten-middle.ts'
+} from '../tokens/tokens.ts'
 import { fitText } from './shorten-summary.ts'
 
 /** What is kept of each end of a text that alone is too long for a summarizer, as a share of its room. */

@@ -1,4 +1,4 @@
-import { firstChangedOf, isWorthIt } from '../core/prompt-cache.ts'
+import { firstChangedOf, isWorthIt } from '../model/prompt-cache.ts'
 import type { CheckedConfig } from './config.ts'
 import type { PlannedRun } from './planned-run.ts'
 

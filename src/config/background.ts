@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { shareSchema } from '../core/check.ts'
+import { shareSchema } from '../messages/check.ts'
 
 /** Usage from which the history is compacted in the background: over the target, so that runs are rare and large. Source: design 3.6. */
 export const DEFAULT_BACKGROUND_THRESHOLD = 0.7

@@ -1,5 +1,5 @@
-import type { JsonObject } from '../core/json.ts'
-import { canonicalProvider } from '../core/providers.ts'
+import type { JsonObject } from '../messages/json.ts'
+import { canonicalProvider } from '../tokens/providers.ts'
 import { storedSessionSettings } from './layers.ts'
 import { type ResolvedConfig, resolveLayers } from './resolve.ts'
 import type { Layer, LayerValues } from './settings.ts'

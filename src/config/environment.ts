@@ -1,4 +1,4 @@
-import { check, invalid } from '../core/check.ts'
+import { check, invalid } from '../messages/check.ts'
 import { kept } from './layers.ts'
 import { type LayerValues, SETTING_NAMES, type SettingName, settingsSchema } from './settings.ts'
 

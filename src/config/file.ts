@@ -1,6 +1,6 @@
 import { readFile, stat } from 'node:fs/promises'
-import { invalid } from '../core/check.ts'
-import { isObject } from '../core/json.ts'
+import { invalid } from '../messages/check.ts'
+import { isObject } from '../messages/json.ts'
 import { readSettings } from './layers.ts'
 import type { LayerValues } from './settings.ts'
 

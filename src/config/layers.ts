@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { check } from '../core/check.ts'
-import { isObject, type JsonObject, jsonProblem } from '../core/json.ts'
 import { isUndertextError } from '../errors.ts'
+import { check } from '../messages/check.ts'
+import { isObject, type JsonObject, jsonProblem } from '../messages/json.ts'
 import {
   type CheckedCall,
   callSchema,

@@ -1,9 +1,9 @@
-import { DEFAULT_COMPACTION_THRESHOLD } from '../core/budget.ts'
-import { CLEARED_PLACEHOLDER } from '../core/stages/clear-tool-results.ts'
-import { PRUNE_MINIMUM_SAVINGS, PRUNE_PLACEHOLDER, PRUNE_PROTECT_TOKENS } from '../core/stages/prune.ts'
-import { KEEP_RECENT_RATIO } from '../core/stages/summarize.ts'
-import { TRUNCATION_FRACTION } from '../core/stages/truncate.ts'
+import { CLEARED_PLACEHOLDER } from '../stages/clear-tool-results.ts'
+import { PRUNE_MINIMUM_SAVINGS, PRUNE_PLACEHOLDER, PRUNE_PROTECT_TOKENS } from '../stages/prune.ts'
+import { KEEP_RECENT_RATIO } from '../stages/summarize.ts'
+import { TRUNCATION_FRACTION } from '../stages/truncate.ts'
 import { NINE_SECTIONS } from '../summarizers/summarizer.ts'
+import { DEFAULT_COMPACTION_THRESHOLD } from '../tokens/budget.ts'
 import type { LayerValues, PresetName } from './settings.ts'
 import { MAX_RETAINED_MESSAGES } from './stages.ts'
 
@@ -27,7 +27,7 @@ export const NEURON_SECTIONS: readonly string[] = ['Key information', 'Decisions
 
 /**
  * The layer of settings beneath all that is said, one a system: stages, estimator, thresholds, texts. How a summary is
- * shown (role, header, place) goes by the preset's name too: `src/core/rendering/rows.ts`.
+ * shown (role, header, place) goes by the preset's name too: `src/rendering/rows.ts`.
  *
  * Every composition ends with `cut`, which acts only when a request would not fit its window whatever the others did.
  */

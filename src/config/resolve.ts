@@ -1,13 +1,17 @@
 import { SUMMARY_TIMEOUT_MS } from '../compaction/config.ts'
-import { DEFAULT_COMPACTION_TARGET, DEFAULT_COMPACTION_THRESHOLD, DEFAULT_PROVIDER } from '../core/budget.ts'
-import { FILE_READ_BUDGET_PERCENT } from '../core/files/file-budget.ts'
-import { DEDUP_THRESHOLD } from '../core/stages/deduplicate.ts'
-import { PRUNE_PLACEHOLDER, PRUNE_PROTECTED_TOOLS } from '../core/stages/prune.ts'
-import { TRUNCATION_MARKER } from '../core/stages/truncate.ts'
-import { PATH_ARGUMENTS, READ_TOOLS } from '../core/tool-names.ts'
-import { MAX_TOOL_OUTPUT_BYTES, MAX_TOOL_OUTPUT_LINES } from '../core/tool-output/cut-output.ts'
-import type { ContextWindows } from '../core/windows.ts'
+import { FILE_READ_BUDGET_PERCENT } from '../files/file-budget.ts'
+import { MAX_TOOL_OUTPUT_BYTES, MAX_TOOL_OUTPUT_LINES } from '../files/tool-output/cut-output.ts'
+import { PATH_ARGUMENTS, READ_TOOLS } from '../messages/tool-names.ts'
+import { DEDUP_THRESHOLD } from '../stages/deduplicate.ts'
+import { PRUNE_PLACEHOLDER, PRUNE_PROTECTED_TOOLS } from '../stages/prune.ts'
+import { TRUNCATION_MARKER } from '../stages/truncate.ts'
 import { SUMMARY_SECTIONS } from '../summarizers/summarizer.ts'
+import {
+  DEFAULT_COMPACTION_TARGET,
+  DEFAULT_COMPACTION_THRESHOLD,
+  DEFAULT_PROVIDER,
+} from '../tokens/budget.ts'
+import type { ContextWindows } from '../tokens/windows.ts'
 import { BACKGROUND_DEFAULTS } from './background.ts'
 import { kept } from './layers.ts'
 import { PRESETS } from './presets.ts'

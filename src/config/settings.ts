@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { compactionConfigSchema } from '../compaction/config.ts'
-import { nameSchema, shareSchema } from '../core/check.ts'
-import { type Json, type JsonObject, jsonProblem } from '../core/json.ts'
-import { SUMMARY_PLACES } from '../core/rendering/places.ts'
-import { contextWindowsSchema } from '../core/windows.ts'
+import { nameSchema, shareSchema } from '../messages/check.ts'
+import { type Json, type JsonObject, jsonProblem } from '../messages/json.ts'
+import { SUMMARY_PLACES } from '../rendering/places.ts'
+import { contextWindowsSchema } from '../tokens/windows.ts'
 import { backgroundShape } from './background.ts'
 import { stagesSchema } from './stages.ts'
 

@@ -1,5 +1,5 @@
-import { invalid } from '../core/check.ts'
-import { canonicalJson, isObject } from '../core/json.ts'
+import { invalid } from '../messages/check.ts'
+import { canonicalJson, isObject } from '../messages/json.ts'
 import type { Settings } from './settings.ts'
 
 /*

@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { canonicalJson, jsonProblem } from '../core/json.ts'
-import { createStage, isStage, isStageSpec, type StageSpec, specProblem } from '../core/stages/registry.ts'
-import { plainWindowOf } from '../core/stages/sliding-window.ts'
-import type { CompositeStage, Stage } from '../core/stages/stage.ts'
+import { canonicalJson, jsonProblem } from '../messages/json.ts'
+import { createStage, isStage, isStageSpec, type StageSpec, specProblem } from '../stages/registry.ts'
+import { plainWindowOf } from '../stages/sliding-window.ts'
+import type { CompositeStage, Stage } from '../stages/stage.ts'
 
 /** A stage as a setting says it: a name, a name with options, or in code a stage itself. */
 export type StageSetting = StageSpec | Stage

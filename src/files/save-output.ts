@@ -11,8 +11,8 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
-import { codePointStart } from '../core/characters.ts'
 import { UndertextError } from '../errors.ts'
+import { codePointStart } from '../messages/characters.ts'
 
 /** How much of an output is encoded and written at once, UTF-16 units. */
 const STEP = 1_048_576

@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { check, invalid, isStorableText } from '../core/check.ts'
-import { cutOutput, outputLimitsSchema, withNotice } from '../core/tool-output/cut-output.ts'
+import { check, invalid, isStorableText } from '../messages/check.ts'
 import { saveOutput } from './save-output.ts'
+import { cutOutput, outputLimitsSchema, withNotice } from './tool-output/cut-output.ts'
 
 const optionsSchema = outputLimitsSchema
   .extend({

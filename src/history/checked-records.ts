@@ -1,6 +1,6 @@
-import { HistoryCheck } from '../core/history/history-check.ts'
-import type { HistoryHead, HistoryRecord, ReplacementRecord, RowRecord } from '../core/history/records.ts'
 import { UndertextError } from '../errors.ts'
+import { HistoryCheck } from '../storage/records/history-check.ts'
+import type { HistoryHead, HistoryRecord, ReplacementRecord, RowRecord } from '../storage/records/records.ts'
 
 /** Records to be restored: those of one history, from its header to its end. */
 export type HistoryRecords = AsyncIterable<HistoryRecord> | Iterable<HistoryRecord>

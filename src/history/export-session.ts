@@ -1,6 +1,11 @@
-import { HistoryCheck } from '../core/history/history-check.ts'
-import { HISTORY_FORMAT, HISTORY_VERSION, type HistoryRecord, headRecords } from '../core/history/records.ts'
 import { UndertextError } from '../errors.ts'
+import { HistoryCheck } from '../storage/records/history-check.ts'
+import {
+  HISTORY_FORMAT,
+  HISTORY_VERSION,
+  type HistoryRecord,
+  headRecords,
+} from '../storage/records/records.ts'
 import type { Storage } from '../storage/storage.ts'
 import { PACKAGE_VERSION } from '../version.ts'
 

@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto'
 import { v5 as uuidv5 } from 'uuid'
+import type { Json, JsonObject } from '../messages/json.ts'
 import type {
   CompactionRecord,
   HistoryHead,
   ReplacementRecord,
   RequiredRecord,
   RowRecord,
-} from '../core/history/records.ts'
-import type { Json, JsonObject } from '../core/json.ts'
+} from '../storage/records/records.ts'
 
 /** The namespace of the namespaces of sessions. */
 const NAMESPACE = '6f0c2c5e-6f0b-4f6e-9f39-0d8a3c1b7e52'

@@ -1,17 +1,15 @@
 import { z } from 'zod'
-import { labelSchema, nameSchema } from '../core/check.ts'
+import { isUndertextError, UndertextError } from '../errors.ts'
+import { labelSchema, nameSchema } from '../messages/check.ts'
+import { canonicalJson } from '../messages/json.ts'
+import type { Finding } from '../model/verify.ts'
 import {
   type HistoryHead,
   headRecords,
   type ReplacementRecord,
   recordId,
   type SessionRecord,
-} from '../core/history/records.ts'
-import { canonicalJson } from '../core/json.ts'
-import type { Finding } from '../core/verify.ts'
-import { isUndertextError, UndertextError } from '../errors.ts'
-import { Batch, MOST_TOGETHER } from '../import/batch.ts'
-import { discardDead, othersFirst, staged, underName } from '../import/staging.ts'
+} from '../storage/records/records.ts'
 import type {
   RestoredRow,
   Restoring,
@@ -22,6 +20,8 @@ import type {
 } from '../storage/storage.ts'
 import { CheckedRecords, type HistoryRecords, type NumberedRecord, refused } from './checked-records.ts'
 import { exportSession } from './export-session.ts'
+import { Batch, MOST_TOGETHER } from './import/batch.ts'
+import { discardDead, othersFirst, staged, underName } from './import/staging.ts'
 import { type Names, namesWithin, ownNames, Renaming } from './renamed.ts'
 
 export const restoreSchema = z.strictObject({

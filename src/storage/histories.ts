@@ -4,7 +4,7 @@ import type {
   HistoryHead,
   ReplacementRecord,
   RowRecord,
-} from '../core/history/records.ts'
+} from './records/records.ts'
 import type { Awaitable } from './storage.ts'
 
 /** What was read of a session to export it. */

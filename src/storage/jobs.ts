@@ -1,4 +1,4 @@
-import type { JsonObject } from '../core/json.ts'
+import type { JsonObject } from '../messages/json.ts'
 import type { Awaitable } from './storage.ts'
 
 /* The part of the port that work in the background stands on: jobs, circuits, and what summaries have cost. */

@@ -1,10 +1,13 @@
-import { Background } from '../background/background.ts'
+import { Background } from '../compaction/background/background.ts'
 import type { CompactionResult } from '../compaction/result.ts'
+import type { ContextStats } from '../compaction/stats.ts'
 import { readCall } from '../config/layers.ts'
-import { check, invalid } from '../core/check.ts'
 import { UndertextError } from '../errors.ts'
-import type { ContextStats } from '../stats.ts'
+import { check, invalid } from '../messages/check.ts'
 import type { Job, JobState, Storage } from '../storage/storage.ts'
+import type { StoreSettings } from './base.ts'
+import { checkId } from './check-arguments.ts'
+import { RewindVerbs } from './rewind-verbs.ts'
 import {
   type CloseOptions,
   type CompactOptions,
@@ -13,10 +16,7 @@ import {
   idleSchema,
   type ListJobsOptions,
   listJobsSchema,
-} from '../store-options.ts'
-import type { StoreSettings } from './base.ts'
-import { checkId } from './check-arguments.ts'
-import { RewindVerbs } from './rewind-verbs.ts'
+} from './store-options.ts'
 
 /** Compaction behind the conversation's back. */
 export class BackgroundVerbs<S extends Storage> extends RewindVerbs<S> {

@@ -1,13 +1,13 @@
 import { resolveModel } from '../compaction/model.ts'
+import { type ContextStats, contextStats } from '../compaction/stats.ts'
 import { type Configuration, configurationOf } from '../config/configuration.ts'
 import type { Layer } from '../config/settings.ts'
-import type { Readings } from '../core/calibration.ts'
-import type { Estimator } from '../core/tokens.ts'
 import { UndertextError } from '../errors.ts'
 import { Events } from '../events.ts'
-import { type ContextStats, contextStats } from '../stats.ts'
 import type { Awaitable, Estimators, Session, SessionFigures, Storage } from '../storage/storage.ts'
-import type { StatsOptions } from '../store-options.ts'
+import type { Readings } from '../tokens/calibration.ts'
+import type { Estimator } from '../tokens/tokens.ts'
+import type { StatsOptions } from './store-options.ts'
 
 /** What `openStore` was told that concerns all sessions. */
 export type StoreSettings = {

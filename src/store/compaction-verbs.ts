@@ -1,18 +1,22 @@
-import { Guard } from '../background/guard.ts'
+import { Guard } from '../compaction/background/guard.ts'
 import { Compactor, type FillConfig } from '../compaction/compactor.ts'
 import { resolveModel } from '../compaction/model.ts'
 import { CompactionPreview } from '../compaction/preview.ts'
 import { type ProviderCompactionResult, recordProvider } from '../compaction/record-provider.ts'
 import type { CompactionResult } from '../compaction/result.ts'
+import type { ContextStats } from '../compaction/stats.ts'
+import { type UndoIfFitsResult, undoIfFits } from '../compaction/undo-if-fits.ts'
 import { readCall, readPreview } from '../config/layers.ts'
 import { runConfig } from '../config/run-config.ts'
-import { check, invalid } from '../core/check.ts'
-import type { AppliedEdit } from '../core/provider-compaction.ts'
-import { taken } from '../core/taken.ts'
 import { UndertextError } from '../errors.ts'
 import { percentOf } from '../events.ts'
-import type { ContextStats } from '../stats.ts'
+import { check, invalid } from '../messages/check.ts'
+import { taken } from '../messages/taken.ts'
+import type { AppliedEdit } from '../model/provider-compaction.ts'
+import { toldTurned } from '../requests/told-turned.ts'
 import type { AuditEntry, Compaction, Storage, UndoOutcome } from '../storage/storage.ts'
+import type { StoreSettings } from './base.ts'
+import { checkId } from './check-arguments.ts'
 import {
   type AuditLogOptions,
   type AuthorshipOptions,
@@ -31,11 +35,7 @@ import {
   type UndoOptions,
   undoIfFitsSchema,
   undoSchema,
-} from '../store-options.ts'
-import { toldTurned } from '../turn/told-turned.ts'
-import { type UndoIfFitsResult, undoIfFits } from '../undo-if-fits.ts'
-import type { StoreSettings } from './base.ts'
-import { checkId } from './check-arguments.ts'
+} from './store-options.ts'
 import { UsageVerbs } from './usage-verbs.ts'
 
 /** Making room, taking it back, and the audit of both. */

@@ -3,22 +3,24 @@ import { resolveModel } from '../compaction/model.ts'
 import type { ProviderCompactionResult } from '../compaction/record-provider.ts'
 import { saidOf } from '../config/resolve.ts'
 import { RENDERING_KEYS } from '../config/settings.ts'
-import { headOf } from '../core/characters.ts'
-import { check, invalid } from '../core/check.ts'
-import { checkMessages } from '../core/check-messages.ts'
-import { lastBlockOf } from '../core/compaction-block.ts'
-import type { ExpandedSummary } from '../core/expansion.ts'
+import { isUndertextError, UndertextError } from '../errors.ts'
+import { headOf } from '../messages/characters.ts'
+import { check, invalid } from '../messages/check.ts'
+import { checkMessages } from '../messages/check-messages.ts'
+import type { NewMessage, StoredMessage, ViewMessage } from '../messages/message.ts'
+import type { ToolCall, ToolOutput } from '../messages/tool-calls.ts'
+import { lastBlockOf } from '../model/compaction-block.ts'
+import type { ExpandedSummary } from '../model/expansion.ts'
+import { type Rendering, type RenderOptions, renderView } from '../rendering/render.ts'
 import {
   type ImportanceOptions,
   importanceSchema,
   type SessionImportance,
   scoreSession,
-} from '../core/importance/session.ts'
-import type { NewMessage, StoredMessage, ViewMessage } from '../core/message.ts'
-import { type Rendering, type RenderOptions, renderView } from '../core/render.ts'
-import type { ToolCall, ToolOutput } from '../core/tool-calls.ts'
-import { isUndertextError, UndertextError } from '../errors.ts'
+} from '../stages/importance/session.ts'
 import type { Appended, AppendedMessage, AppendPreview, Previewing, Storage } from '../storage/storage.ts'
+import { checkId, isEmptyObject } from './check-arguments.ts'
+import { CompactionVerbs } from './compaction-verbs.ts'
 import {
   type AppendOptions,
   type AuthorshipOptions,
@@ -39,9 +41,7 @@ import {
   type ToolOutputOptions,
   toolCallsSchema,
   toolOutputSchema,
-} from '../store-options.ts'
-import { checkId, isEmptyObject } from './check-arguments.ts'
-import { CompactionVerbs } from './compaction-verbs.ts'
+} from './store-options.ts'
 
 /** What an append answers. */
 export type AppendResult = {

@@ -1,17 +1,16 @@
 import { resolveModel } from '../compaction/model.ts'
 import { saidOf } from '../config/resolve.ts'
 import { RENDERING_KEYS } from '../config/settings.ts'
-import { check, invalid } from '../core/check.ts'
-import { checkMessages } from '../core/check-messages.ts'
-import type { NewMessage } from '../core/message.ts'
-import type { RenderOptions } from '../core/render.ts'
-import { nextStep } from '../core/stop-reason.ts'
-import { NO_SIZES } from '../core/tokens.ts'
 import { isUndertextError, UndertextError } from '../errors.ts'
-import { type PrepareRequestOptions, type Prompt, prepareSchema } from '../request/options.ts'
-import { RequestPreparer } from '../request/prepare.ts'
-import type { PreparedRequest } from '../request/prepared.ts'
-import { promptMessages } from '../request/prompt.ts'
+import { check, invalid } from '../messages/check.ts'
+import { checkMessages } from '../messages/check-messages.ts'
+import type { NewMessage } from '../messages/message.ts'
+import { nextStep } from '../messages/stop-reason.ts'
+import type { RenderOptions } from '../rendering/render.ts'
+import { type PrepareRequestOptions, type Prompt, prepareSchema } from '../requests/options.ts'
+import { RequestPreparer } from '../requests/prepare.ts'
+import type { PreparedRequest } from '../requests/prepared.ts'
+import { promptMessages } from '../requests/prompt.ts'
 import {
   figuresOf,
   modelOfResponse,
@@ -20,10 +19,11 @@ import {
   recordSchema,
   standingOf,
   usageOfResponse,
-} from '../request/record.ts'
-import { recovered } from '../request/recovery.ts'
-import type { World } from '../request/world.ts'
+} from '../requests/record.ts'
+import { recovered } from '../requests/recovery.ts'
+import type { World } from '../requests/world.ts'
 import type { Session, SessionFigures, Storage } from '../storage/storage.ts'
+import { NO_SIZES } from '../tokens/tokens.ts'
 import type { StoreSettings } from './base.ts'
 import { checkId } from './check-arguments.ts'
 import { TurnVerbs } from './turn-verbs.ts'

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto'
 import { v7 as uuidv7 } from 'uuid'
 import { resolveModel } from '../compaction/model.ts'
-import { check, invalid } from '../core/check.ts'
-import { checkMessages } from '../core/check-messages.ts'
-import { canonicalJson, type Json } from '../core/json.ts'
-import type { NewMessage, ViewMessage } from '../core/message.ts'
-import { taken } from '../core/taken.ts'
 import { isUndertextError, UndertextError } from '../errors.ts'
+import { check, invalid } from '../messages/check.ts'
+import { checkMessages } from '../messages/check-messages.ts'
+import { canonicalJson, type Json } from '../messages/json.ts'
+import type { NewMessage, ViewMessage } from '../messages/message.ts'
+import { taken } from '../messages/taken.ts'
 import type {
   AppendedMessage,
   RewindPoint,
@@ -15,9 +15,9 @@ import type {
   Session,
   Storage,
 } from '../storage/storage.ts'
-import { rewindPointSchema, rewindSchema } from '../store-options.ts'
 import { checkId } from './check-arguments.ts'
 import { LogVerbs } from './log-verbs.ts'
+import { rewindPointSchema, rewindSchema } from './store-options.ts'
 
 /** What is taken back, and what is said instead. */
 export type RewindOptions = {

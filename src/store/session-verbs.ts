@@ -1,11 +1,13 @@
 import { v7 as uuidv7 } from 'uuid'
 import { z } from 'zod'
 import type { ResolvedConfig } from '../config/resolve.ts'
-import { headOf } from '../core/characters.ts'
-import { check, invalid } from '../core/check.ts'
-import type { Finding } from '../core/verify.ts'
 import { UndertextError } from '../errors.ts'
+import { headOf } from '../messages/characters.ts'
+import { check, invalid } from '../messages/check.ts'
+import type { Finding } from '../model/verify.ts'
 import type { MessageCounts, Purged, Session, Storage } from '../storage/storage.ts'
+import { checkId } from './check-arguments.ts'
+import { RequestVerbs } from './request-verbs.ts'
 import {
   createSchema,
   type ListSessionsOptions,
@@ -18,9 +20,7 @@ import {
   updateSchema,
   type VerifyOptions,
   verifySchema,
-} from '../store-options.ts'
-import { checkId } from './check-arguments.ts'
-import { RequestVerbs } from './request-verbs.ts'
+} from './store-options.ts'
 
 /** Sessions themselves: made, found, changed, checked and removed. */
 export class SessionVerbs<S extends Storage> extends RequestVerbs<S> {

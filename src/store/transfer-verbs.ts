@@ -1,14 +1,14 @@
-import { check, invalid, isIterable } from '../core/check.ts'
-import type { HistoryRecord } from '../core/history/records.ts'
-import { taken } from '../core/taken.ts'
 import type { HistoryRecords } from '../history/checked-records.ts'
+import type { ImportEvents } from '../history/import/import-event.ts'
+import type { ImportOptions, SessionImport } from '../history/import/import-types.ts'
 import type { RestoreOptions, SessionRestore } from '../history/restore-session.ts'
-import type { ImportEvents } from '../import/import-event.ts'
-import type { ImportOptions, SessionImport } from '../import/import-types.ts'
+import { check, invalid, isIterable } from '../messages/check.ts'
+import { taken } from '../messages/taken.ts'
+import type { HistoryRecord } from '../storage/records/records.ts'
 import type { Storage } from '../storage/storage.ts'
-import { createSchema } from '../store-options.ts'
 import { checkId } from './check-arguments.ts'
 import { SessionVerbs } from './session-verbs.ts'
+import { createSchema } from './store-options.ts'
 
 /** Conversations that come from elsewhere, and sessions as a whole. What does it is loaded when it is needed: most stores never do. */
 export class TransferVerbs<S extends Storage> extends SessionVerbs<S> {
@@ -32,7 +32,7 @@ export class TransferVerbs<S extends Storage> extends SessionVerbs<S> {
   ): Promise<SessionImport> {
     // What the caller does with them while the code is loaded is not part of the import.
     const given = { events: Array.isArray(events) ? taken(events) : events, options: taken(options) }
-    const { importSession } = await import('../import/import-session.ts')
+    const { importSession } = await import('../history/import/import-session.ts')
     const host = {
       storage: this.storage,
       estimator: this.estimators.standard.name,

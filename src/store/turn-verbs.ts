@@ -1,13 +1,13 @@
-import { check } from '../core/check.ts'
 import type { CompactionHook, StoreEventName, StoreListener } from '../events.ts'
-import type { Storage } from '../storage/storage.ts'
-import { type AfterTurnResult, type BeforeTurnResult, TurnHooks } from '../turn/turn-hooks.ts'
+import { check } from '../messages/check.ts'
+import { type AfterTurnResult, type BeforeTurnResult, TurnHooks } from '../requests/turn-hooks.ts'
 import {
   type AfterTurnOptions,
   afterTurnSchema,
   type BeforeTurnOptions,
   beforeTurnSchema,
-} from '../turn/turn-options.ts'
+} from '../requests/turn-options.ts'
+import type { Storage } from '../storage/storage.ts'
 import { BackgroundVerbs } from './background-verbs.ts'
 import type { StoreSettings } from './base.ts'
 import { checkId } from './check-arguments.ts'

@@ -1,12 +1,23 @@
 import { resolveModel } from '../compaction/model.ts'
-import { estimateOf, estimateRequest } from '../core/budget.ts'
-import type { LearnedTokens } from '../core/calibration.ts'
-import { check, nameSchema } from '../core/check.ts'
-import { overflowReader } from '../core/overflow/overflow.ts'
-import { canonicalProvider } from '../core/providers.ts'
-import { listPrices } from '../prices.ts'
-import type { ContextStats } from '../stats.ts'
+import type { ContextStats } from '../compaction/stats.ts'
+import {
+  limitNamed,
+  type OverflowResult,
+  overflowResult,
+  sizeNamed,
+  type UsageResult,
+  usageResult,
+} from '../compaction/usage-result.ts'
+import { type SessionUsage, sessionUsage } from '../compaction/usage-totals.ts'
+import { check, nameSchema } from '../messages/check.ts'
+import { overflowReader } from '../overflow/overflow.ts'
 import type { Awaitable, LearnedLimit, Session, Storage, UsageReport } from '../storage/storage.ts'
+import { estimateOf, estimateRequest } from '../tokens/budget.ts'
+import type { LearnedTokens } from '../tokens/calibration.ts'
+import { listPrices } from '../tokens/prices.ts'
+import { canonicalProvider } from '../tokens/providers.ts'
+import { StoreBase, when } from './base.ts'
+import { checkId, checkStats } from './check-arguments.ts'
 import {
   type LimitInput,
   limitSchema,
@@ -15,18 +26,7 @@ import {
   type StatsOptions,
   type UsageInput,
   usageSchema,
-} from '../store-options.ts'
-import {
-  limitNamed,
-  type OverflowResult,
-  overflowResult,
-  sizeNamed,
-  type UsageResult,
-  usageResult,
-} from '../usage-result.ts'
-import { type SessionUsage, sessionUsage } from '../usage-totals.ts'
-import { StoreBase, when } from './base.ts'
-import { checkId, checkStats } from './check-arguments.ts'
+} from './store-options.ts'
 
 /** How full the context is, and what providers reported of it. */
 export class UsageVerbs<S extends Storage> extends StoreBase<S> {

@@ -1,4 +1,4 @@
-import { CHARS_PER_TOKEN, neurolinkEstimator } from '../core/tokens.ts'
+import { CHARS_PER_TOKEN, neurolinkEstimator } from '../tokens/tokens.ts'
 
 /** The longest text, in UTF-16 units, that `estimateTokens` counts as no more than `maxTokens`. */
 export function unitsWithin(maxTokens: number): number {

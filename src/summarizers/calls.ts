@@ -1,12 +1,12 @@
-import { headOf, tailOf } from '../core/characters.ts'
-import type { Json } from '../core/json.ts'
+import { headOf, tailOf } from '../messages/characters.ts'
+import type { Json } from '../messages/json.ts'
 import {
   isFailed,
   type Message,
   type ToolCallPart,
   type ToolResultOutput,
   type ToolResultPart,
-} from '../core/message.ts'
+} from '../messages/message.ts'
 import {
   type Effect,
   effectOf,
@@ -14,7 +14,7 @@ import {
   pathArgument,
   pathsArgument,
   type ToolNames,
-} from '../core/tool-names.ts'
+} from '../messages/tool-names.ts'
 import { oneLine, shorten, shortenPath } from './text.ts'
 
 /** A call of a tool and what came of it. */

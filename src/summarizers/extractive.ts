@@ -1,4 +1,4 @@
-import { type Message, partsOf, type ToolResultOutput } from '../core/message.ts'
+import { type Message, partsOf, type ToolResultOutput } from '../messages/message.ts'
 import { unitsWithin } from './budget.ts'
 import type { Conversation } from './extractive/conversation.ts'
 import { ConversationReader } from './extractive/conversation-reader.ts'

@@ -1,9 +1,9 @@
 import { z } from 'zod'
-import { headOf } from '../core/characters.ts'
-import { check } from '../core/check.ts'
-import { jsonProblem, stringifyJson } from '../core/json.ts'
-import { outputText, type ToolResultOutput } from '../core/message.ts'
-import { checkMessageList } from '../core/message-list.ts'
+import { headOf } from '../messages/characters.ts'
+import { check } from '../messages/check.ts'
+import { jsonProblem, stringifyJson } from '../messages/json.ts'
+import { outputText, type ToolResultOutput } from '../messages/message.ts'
+import { checkMessageList } from '../messages/message-list.ts'
 
 /*
  * What models are asked for a summary, in the manner of seed 004 (nca) and of seed 000 (neuron). Texts only: who calls the

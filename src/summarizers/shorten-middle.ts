@@ -1,4 +1,4 @@
-import { headOf, tailOf } from '../core/characters.ts'
+import { headOf, tailOf } from '../messages/characters.ts'
 
 /**
  * A text without its middle, when it is longer than `length` characters (UTF-16 units) and the note of what is left out is

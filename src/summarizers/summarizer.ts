@@ -1,4 +1,4 @@
-import type { Message, RowKind } from '../core/message.ts'
+import type { Message, RowKind } from '../messages/message.ts'
 
 /** Titles of the ten sections of a summary. Source: checklist C-01, the default there. */
 export const SUMMARY_SECTIONS: readonly string[] = [

@@ -1,4 +1,4 @@
-import { headOf, isInsidePair, tailOf } from '../core/characters.ts'
+import { headOf, isInsidePair, tailOf } from '../messages/characters.ts'
 
 /** A text of at most `max` units: the whole, or its beginning up to a space and an ellipsis. */
 export function shorten(text: string, max: number): string {

@@ -1,5 +1,5 @@
-import type { StoredMessage } from '../core/message.ts'
-import { taken } from '../core/taken.ts'
+import type { StoredMessage } from '../messages/message.ts'
+import { taken } from '../messages/taken.ts'
 import { blocksOf } from './document/blocks.ts'
 import { counted, time } from './document/figures.ts'
 import { type DocumentOptions, type DocumentSettings, documentSettings } from './document/options.ts'

@@ -1,4 +1,4 @@
-import { isObject } from '../core/json.ts'
+import { isObject } from '../messages/json.ts'
 import { readElements } from './elements.ts'
 import { jsonOf, readFilledLines } from './lines.ts'
 import { partialJson } from './partial-json.ts'

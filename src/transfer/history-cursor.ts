@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
-import type { EndRecord } from '../core/history/records.ts'
-import { isObject } from '../core/json.ts'
 import { isUndertextError, UndertextError } from '../errors.ts'
+import { isObject } from '../messages/json.ts'
+import type { EndRecord } from '../storage/records/records.ts'
 import { ENDS_WITHIN } from './lines.ts'
 
 /** A line without its end, or why there is none to be had. Numbers count from 1. */

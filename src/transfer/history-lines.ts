@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
-import { HistoryCheck } from '../core/history/history-check.ts'
-import { HISTORY_FORMAT, type HistoryCounts, type HistoryRecord } from '../core/history/records.ts'
-import { isObject, stringifyJson } from '../core/json.ts'
-import { taken } from '../core/taken.ts'
 import { isUndertextError } from '../errors.ts'
 import type { RestoreOptions, SessionRestore } from '../history/restore-session.ts'
-import type { Store } from '../store.ts'
+import { isObject, stringifyJson } from '../messages/json.ts'
+import { taken } from '../messages/taken.ts'
+import { HistoryCheck } from '../storage/records/history-check.ts'
+import { HISTORY_FORMAT, type HistoryCounts, type HistoryRecord } from '../storage/records/records.ts'
+import type { Store } from '../store/store.ts'
 import {
   HistoryCursor,
   type HistoryLines,

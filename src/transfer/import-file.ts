@@ -1,5 +1,5 @@
-import { check } from '../core/check.ts'
 import { isUndertextError, UndertextError } from '../errors.ts'
+import { check } from '../messages/check.ts'
 import { storeSchema } from '../store/store-schema.ts'
 import { type CheckedConversation, checkFile } from './check-file.ts'
 import { detectSource } from './detect.ts'

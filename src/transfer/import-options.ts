@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { labelSchema, nameSchema } from '../core/check.ts'
+import { labelSchema, nameSchema } from '../messages/check.ts'
 import { SOURCE_NAMES } from './source.ts'
 
 /** How far an import is. */

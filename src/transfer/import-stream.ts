@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream'
-import { check, invalid } from '../core/check.ts'
+import { check, invalid } from '../messages/check.ts'
 import { importInput } from './import-file.ts'
 import { type ImportFileOptions, importFileSchema } from './import-options.ts'
 import type { ImportReport } from './import-report.ts'

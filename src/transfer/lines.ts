@@ -1,5 +1,5 @@
 import { constants, isUtf8 } from 'node:buffer'
-import { MAX_JSON_DEPTH } from '../core/json.ts'
+import { MAX_JSON_DEPTH } from '../messages/json.ts'
 
 /**
  * One line of a file, without its end; or why there is none to be had.

@@ -1,5 +1,5 @@
 import type { ErrorCode } from '../errors.ts'
-import type { SessionImport } from '../import/import-types.ts'
+import type { SessionImport } from '../history/import/import-types.ts'
 import type { CheckedConversation } from './check-file.ts'
 import type { ImportedCompactions, ImportedConversation } from './import-report.ts'
 

@@ -1,4 +1,4 @@
-import { invalid, nameSchema } from '../core/check.ts'
+import { invalid, nameSchema } from '../messages/check.ts'
 import type { CheckedConversation } from './check-file.ts'
 import type { CheckedImportFile } from './import-options.ts'
 

@@ -1,6 +1,6 @@
-import type { StoredMessage } from '../core/message.ts'
+import type { StoredMessage } from '../messages/message.ts'
 import type { Session } from '../storage/storage.ts'
-import type { Store } from '../store.ts'
+import type { Store } from '../store/store.ts'
 
 /** Messages that are read at once. */
 const PAGE = 100

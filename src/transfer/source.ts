@@ -1,8 +1,8 @@
-import type { CompactionEvent, FieldsEvent, MessageEvent } from '../import/import-event.ts'
+import type { CompactionEvent, FieldsEvent, MessageEvent } from '../history/import/import-event.ts'
 
 /*
  * What reads a kind of foreign files. A source reads the bytes of one file and tells, in order, what stands in it: conversations, the
- * events an import takes of them (src/import/import-event.ts), each with its place, and what is wrong with a place. It writes nothing, holds no more than it must,
+ * events an import takes of them (src/history/import/import-event.ts), each with its place, and what is wrong with a place. It writes nothing, holds no more than it must,
  * and tells the same events each time it reads the same bytes: an import reads a file twice, once to check it and once to write.
  */
 

@@ -1,5 +1,5 @@
-import { messageProblem } from '../core/message-check.ts'
-import type { MessageEvent } from '../import/import-event.ts'
+import type { MessageEvent } from '../history/import/import-event.ts'
+import { messageProblem } from '../messages/message-check.ts'
 
 /** Why the store would refuse a message, or `undefined`. */
 export function storable({ message }: MessageEvent): string | undefined {

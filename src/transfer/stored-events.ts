@@ -1,5 +1,5 @@
-import type { PositionRange } from '../core/message.ts'
-import type { CompactionEvent, ImportEvent } from '../import/import-event.ts'
+import type { CompactionEvent, ImportEvent } from '../history/import/import-event.ts'
+import type { PositionRange } from '../messages/message.ts'
 import type { SourceEvent } from './source.ts'
 import { storable } from './storable.ts'
 

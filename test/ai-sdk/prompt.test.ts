@@ -1,10 +1,10 @@
 import type { LanguageModelV2Prompt, LanguageModelV3Message, LanguageModelV3Prompt } from '@ai-sdk/provider'
 import type { ModelMessage } from 'ai'
 import { describe, expect, it } from 'vitest'
-import { storedMessage } from '../../src/ai-sdk/prompt.ts'
-import { namesOf } from '../../src/ai-sdk/provider-names.ts'
-import { messageOfAnswer, stopReasonIn, usageIn } from '../../src/ai-sdk/response.ts'
 import { fromSdkPrompt, type SdkMessage, type SdkPart, toSdkPrompt } from '../../src/ai-sdk.ts'
+import { storedMessage } from '../../src/ecosystems/ai-sdk/prompt.ts'
+import { namesOf } from '../../src/ecosystems/ai-sdk/provider-names.ts'
+import { messageOfAnswer, stopReasonIn, usageIn } from '../../src/ecosystems/ai-sdk/response.ts'
 import { openStore, type Part } from '../../src/index.ts'
 
 /** Through the store, as JSON goes. */

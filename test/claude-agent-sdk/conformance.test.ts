@@ -2,8 +2,8 @@ import { InMemorySessionStore, type SessionStore } from '@anthropic-ai/claude-ag
 import fc from 'fast-check'
 import { afterAll, describe, expect, it } from 'vitest'
 import { type SessionKey, type SessionStoreEntry, undertextSessionStore } from '../../src/claude-agent-sdk.ts'
-import { canonicalJson } from '../../src/core/json.ts'
 import { openStore } from '../../src/index.ts'
+import { canonicalJson } from '../../src/messages/json.ts'
 import { anyEntry, beside, turn } from './entries.ts'
 
 /*

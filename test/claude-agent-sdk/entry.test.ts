@@ -1,13 +1,18 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { entryOf, messagesOf } from '../../src/claude-agent-sdk/entry.ts'
-import { decodeName, encodeName, keyOfSession, transcriptOf } from '../../src/claude-agent-sdk/key.ts'
 import type { SessionStoreEntry } from '../../src/claude-agent-sdk.ts'
-import { isStorableText } from '../../src/core/check.ts'
-import { canonicalJson, stringifyJson } from '../../src/core/json.ts'
-import type { Message, NewMessage } from '../../src/core/message.ts'
-import { messageProblem } from '../../src/core/message-check.ts'
+import { entryOf, messagesOf } from '../../src/ecosystems/claude-agent-sdk/entry.ts'
+import {
+  decodeName,
+  encodeName,
+  keyOfSession,
+  transcriptOf,
+} from '../../src/ecosystems/claude-agent-sdk/key.ts'
 import { isUndertextError } from '../../src/errors.ts'
+import { isStorableText } from '../../src/messages/check.ts'
+import { canonicalJson, stringifyJson } from '../../src/messages/json.ts'
+import type { Message, NewMessage } from '../../src/messages/message.ts'
+import { messageProblem } from '../../src/messages/message-check.ts'
 import { anyEntry, asks, beside, brings, calls, says, thinks, turn } from './entries.ts'
 
 const messageOf = (entry: SessionStoreEntry, isMain = true): NewMessage => messagesOf([entry], isMain)[0]!

@@ -3,14 +3,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { transcriptOf } from '../../src/claude-agent-sdk/key.ts'
 import {
   type SessionStoreEntry,
   type UndertextSessionStore,
   undertextSessionStore,
 } from '../../src/claude-agent-sdk.ts'
-import { canonicalJson } from '../../src/core/json.ts'
+import { transcriptOf } from '../../src/ecosystems/claude-agent-sdk/key.ts'
 import { openStore, type SqliteStore, validateHistory } from '../../src/index.ts'
+import { canonicalJson } from '../../src/messages/json.ts'
 import { anyEntry, asks, beside, nextUuid, says, turn } from './entries.ts'
 
 const MAIN = { projectKey: 'project', sessionId: 'one' }

@@ -2,9 +2,9 @@ import { expect, it } from 'vitest'
 import type { SummarySource } from '../../src/compaction/summary-chunks.ts'
 import { SummaryMaterial } from '../../src/compaction/summary-material.ts'
 import { writeSummary as writeFrom } from '../../src/compaction/write-summary.ts'
-import type { Part, Role, RowKind } from '../../src/core/message.ts'
-import { estimateMessagesTokens, estimateTokens, neurolinkEstimator } from '../../src/core/tokens.ts'
+import type { Part, Role, RowKind } from '../../src/messages/message.ts'
 import type { Summarizer, SummaryRequest } from '../../src/summarizers/summarizer.ts'
+import { estimateMessagesTokens, estimateTokens, neurolinkEstimator } from '../../src/tokens/tokens.ts'
 
 const request = { sessionId: 's', sections: [], maxTokens: 1_000 }
 

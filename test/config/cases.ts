@@ -1,8 +1,6 @@
 import { expect } from 'vitest'
 import { compactionConfigSchema } from '../../src/compaction/config.ts'
 import type { LayerValues, SettingName } from '../../src/config/settings.ts'
-import { partsOf } from '../../src/core/message.ts'
-import { STAGE_NAMES } from '../../src/core/stages/registry.ts'
 import {
   type BeforeTurnOptions,
   type CompactionResult,
@@ -17,6 +15,8 @@ import {
   type SummaryRequest,
   TRUNCATION_MARKER,
 } from '../../src/index.ts'
+import { partsOf } from '../../src/messages/message.ts'
+import { STAGE_NAMES } from '../../src/stages/registry.ts'
 import { chat, result, say, call as toolCall, units } from '../support/conversation.ts'
 
 /*

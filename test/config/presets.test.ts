@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest'
-import { STAGE_NAMES } from '../../src/core/stages/registry.ts'
 import {
   estimatorNamed,
   openStore,
@@ -10,6 +9,7 @@ import {
   type Summarizer,
   validateHistory,
 } from '../../src/index.ts'
+import { STAGE_NAMES } from '../../src/stages/registry.ts'
 import { chat, say } from '../support/conversation.ts'
 import { S } from './cases.ts'
 

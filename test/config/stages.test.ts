@@ -4,7 +4,6 @@ import { configurationOf } from '../../src/config/configuration.ts'
 import { runConfig } from '../../src/config/run-config.ts'
 import type { CheckedCall, Layer } from '../../src/config/settings.ts'
 import { stagesOf, withWindow } from '../../src/config/stages.ts'
-import { STAGE_NAMES } from '../../src/core/stages/registry.ts'
 import {
   clearToolResults,
   composite,
@@ -14,6 +13,7 @@ import {
   slidingWindow,
   summarizeOlder,
 } from '../../src/index.ts'
+import { STAGE_NAMES } from '../../src/stages/registry.ts'
 import { saying } from '../plain/support.ts'
 import { chat } from '../support/conversation.ts'
 import { S } from './cases.ts'

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { fileBlocks } from '../../src/core/files/file-blocks.ts'
+import type { ChatMessage } from '../../src/arrays/chat-message.ts'
+import { fileBlocks } from '../../src/files/file-blocks.ts'
 import {
   buildFileContextSection,
   deduplicateFileReads,
@@ -9,7 +10,6 @@ import {
   type Part,
   type SqliteStore,
 } from '../../src/index.ts'
-import type { ChatMessage } from '../../src/plain/chat-message.ts'
 import { say } from '../support/conversation.ts'
 
 /* Files that a user attached more than once. Both ways in are asked, the plain array and the store. */

@@ -8,7 +8,7 @@ import {
   type Readings,
   ratioOf,
   recordReport,
-} from '../../src/core/calibration.ts'
+} from '../../src/tokens/calibration.ts'
 
 type Known = Pick<Readings, 'measurement' | 'calibration'>
 

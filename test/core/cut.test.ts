@@ -1,14 +1,14 @@
 import { expect, it } from 'vitest'
-import { indexMessage } from '../../src/core/index-message.ts'
-import type { Part } from '../../src/core/message.ts'
-import { applyPlan, type PlannedStep } from '../../src/core/plan.ts'
-import { cut } from '../../src/core/stages/cut.ts'
-import { keepsGroups } from '../../src/core/stages/cut-point.ts'
-import type { StageContext } from '../../src/core/stages/stage.ts'
-import { truncate } from '../../src/core/stages/truncate.ts'
-import { neurolinkEstimator } from '../../src/core/tokens.ts'
-import { View, type ViewRow } from '../../src/core/view.ts'
 import { openStore } from '../../src/index.ts'
+import { indexMessage } from '../../src/messages/index-message.ts'
+import type { Part } from '../../src/messages/message.ts'
+import { applyPlan, type PlannedStep } from '../../src/model/plan.ts'
+import { View, type ViewRow } from '../../src/model/view.ts'
+import { cut } from '../../src/stages/cut.ts'
+import { keepsGroups } from '../../src/stages/cut-point.ts'
+import type { StageContext } from '../../src/stages/stage.ts'
+import { truncate } from '../../src/stages/truncate.ts'
+import { neurolinkEstimator } from '../../src/tokens/tokens.ts'
 
 const settings = { truncationFraction: undefined, truncationMarker: undefined } as StageContext['settings']
 

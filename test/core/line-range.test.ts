@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { indexMessage } from '../../src/core/index-message.ts'
+import { indexMessage } from '../../src/messages/index-message.ts'
 import {
   coversRange,
   readVariant,
@@ -7,9 +7,9 @@ import {
   shownRange,
   toldRange,
   UNKNOWN_LINES,
-} from '../../src/core/line-range.ts'
-import { neurolinkEstimator } from '../../src/core/tokens.ts'
+} from '../../src/messages/line-range.ts'
 import { decodeCalls, encodeTools, skipTools } from '../../src/storage/sqlite/tools-codec.ts'
+import { neurolinkEstimator } from '../../src/tokens/tokens.ts'
 
 describe('the lines a read asks for', () => {
   it.each([

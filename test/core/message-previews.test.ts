@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { indexMessage } from '../../src/core/index-message.ts'
-import type { Message, Part, ToolResultOutput } from '../../src/core/message.ts'
-import { neurolinkEstimator } from '../../src/core/tokens.ts'
-import { previewsOf } from '../../src/core/tool-output/message-previews.ts'
+import { previewsOf } from '../../src/files/tool-output/message-previews.ts'
 import { truncateToolOutput } from '../../src/index.ts'
+import { indexMessage } from '../../src/messages/index-message.ts'
+import type { Message, Part, ToolResultOutput } from '../../src/messages/message.ts'
+import { neurolinkEstimator } from '../../src/tokens/tokens.ts'
 
 /** A hundred lines of 9 characters: 999 bytes. */
 const LOG = Array.from({ length: 100 }, (_, at) => `line ${String(at + 1).padStart(3, '0')}.`).join('\n')

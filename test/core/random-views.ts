@@ -1,6 +1,6 @@
 import fc from 'fast-check'
-import type { Part, Role, ToolResultOutput, ViewMessage } from '../../src/core/message.ts'
-import { UNREAD } from '../../src/core/providers.ts'
+import type { Part, Role, ToolResultOutput, ViewMessage } from '../../src/messages/message.ts'
+import { UNREAD } from '../../src/tokens/providers.ts'
 
 /*
  * Random views, with everything that can go wrong in them: parallel calls, repeated ids, results that are missing,

@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { blockOfSummary, lastBlockOf } from '../../src/core/compaction-block.ts'
-import { type Message, outputText, type Part, partsOf, type ViewMessage } from '../../src/core/message.ts'
-import { pairToolUse, toolUseOf } from '../../src/core/pairing.ts'
-import { providerProfile, readsPartsOf } from '../../src/core/providers.ts'
-import { type RenderOptions, renderView } from '../../src/core/render.ts'
-import { validateHistory } from '../../src/core/validate.ts'
+import { type Message, outputText, type Part, partsOf, type ViewMessage } from '../../src/messages/message.ts'
+import { pairToolUse, toolUseOf } from '../../src/messages/pairing.ts'
+import { blockOfSummary, lastBlockOf } from '../../src/model/compaction-block.ts'
+import { type RenderOptions, renderView } from '../../src/rendering/render.ts'
+import { validateHistory } from '../../src/rendering/validate.ts'
+import { providerProfile, readsPartsOf } from '../../src/tokens/providers.ts'
 import { randomView } from './random-views.ts'
 
 const PROVIDERS = [

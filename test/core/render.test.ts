@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { Message, Part, ToolResultContent } from '../../src/core/message.ts'
-import { type RenderOptions, renderView } from '../../src/core/render.ts'
+import type { Message, Part, ToolResultContent } from '../../src/messages/message.ts'
+import { type RenderOptions, renderView } from '../../src/rendering/render.ts'
 import {
   assistant,
   call,

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { characterEnd, characterStart } from '../../src/core/characters.ts'
-import { neurolinkEstimator } from '../../src/core/tokens.ts'
 import { type Estimator, estimateTokens, isUndertextError, truncateToTokenBudget } from '../../src/index.ts'
+import { characterEnd, characterStart } from '../../src/messages/characters.ts'
+import { neurolinkEstimator } from '../../src/tokens/tokens.ts'
 import { characterEnds, hardText, solidText } from './texts.ts'
 
 function estimatorOf(name: string, measureText: (text: string) => number): Estimator {

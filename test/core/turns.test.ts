@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest'
-import { indexMessage } from '../../src/core/index-message.ts'
-import type { Part, Role } from '../../src/core/message.ts'
-import { neurolinkEstimator } from '../../src/core/tokens.ts'
-import { Turns } from '../../src/core/turns.ts'
-import type { ViewRow } from '../../src/core/view.ts'
+import { indexMessage } from '../../src/messages/index-message.ts'
+import type { Part, Role } from '../../src/messages/message.ts'
+import { Turns } from '../../src/model/turns.ts'
+import type { ViewRow } from '../../src/model/view.ts'
+import { neurolinkEstimator } from '../../src/tokens/tokens.ts'
 
 const call = (id: string): Part => ({ type: 'tool-call', toolCallId: id, toolName: 't', input: {} })
 const result = (id: string): Part => ({

@@ -1,4 +1,4 @@
-import type { Part, Role, ToolResultOutput, ToolResultPart, ViewMessage } from '../../src/core/message.ts'
+import type { Part, Role, ToolResultOutput, ToolResultPart, ViewMessage } from '../../src/messages/message.ts'
 
 export type Row = Omit<ViewMessage, 'id' | 'createdAt'>
 

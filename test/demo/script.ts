@@ -59,7 +59,7 @@ const getToKnow: Task = {
     }
     yield {
       words: 'The face leads to two files; I read them together with the errors.',
-      calls: [read('src/store.ts'), read('src/open.ts'), read('src/errors.ts')],
+      calls: [read('src/store/store.ts'), read('src/store/open.ts'), read('src/errors.ts')],
     }
     return `${filesListed(files)} source files. The public face is src/index.ts; I will not change it, nor add dependencies.`
   },

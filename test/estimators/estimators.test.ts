@@ -1,8 +1,5 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { indexMessage } from '../../src/core/index-message.ts'
-import type { Part } from '../../src/core/message.ts'
-import { addSizes, measureMessage, measurePart, NO_SIZES } from '../../src/core/tokens.ts'
 import {
   BUILT_IN_ESTIMATORS,
   calibratedEstimator,
@@ -23,6 +20,9 @@ import {
   providerFactor,
   truncateToTokenBudget,
 } from '../../src/index.ts'
+import { indexMessage } from '../../src/messages/index-message.ts'
+import type { Part } from '../../src/messages/message.ts'
+import { addSizes, measureMessage, measurePart, NO_SIZES } from '../../src/tokens/tokens.ts'
 
 const part: fc.Arbitrary<Part> = fc.oneof(
   fc.record({ type: fc.constant('text' as const), text: fc.string({ unit: 'grapheme' }) }),

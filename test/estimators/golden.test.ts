@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { estimateTokens, getProviderMultiplier } from '../../src/core/tokens.ts'
 import {
   contextBudget,
   createTokenCounter,
@@ -12,6 +11,7 @@ import {
   estimatePromptfleetTools,
   ncaContextStats,
 } from '../../src/index.ts'
+import { estimateTokens, getProviderMultiplier } from '../../src/tokens/tokens.ts'
 import { sharedPath } from '../support/shared.ts'
 
 type Case = {

@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs'
-import { measurePart, NO_SIZES, SizesSum, tokensOf } from '../../src/core/tokens.ts'
 import {
   BUILT_IN_ESTIMATORS,
   type Estimator,
@@ -9,6 +8,7 @@ import {
   type NewMessage,
   tokenizerEstimator,
 } from '../../src/index.ts'
+import { measurePart, NO_SIZES, SizesSum, tokensOf } from '../../src/tokens/tokens.ts'
 import { sharedPath } from '../support/shared.ts'
 import { samples } from './samples.ts'
 

@@ -1,6 +1,5 @@
 import fc from 'fast-check'
 import { describe, expect, it, vi } from 'vitest'
-import { neurolinkEstimator } from '../../src/core/tokens.ts'
 import {
   buildFileContextSection,
   buildFileSummarizationPrompt,
@@ -12,6 +11,7 @@ import {
   planFileSummarization,
   shouldSummarizeFiles,
 } from '../../src/index.ts'
+import { neurolinkEstimator } from '../../src/tokens/tokens.ts'
 import { hardText } from '../core/texts.ts'
 
 /** A token a character, so that figures can be read. */

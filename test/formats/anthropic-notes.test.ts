@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { messageOfAnswer } from '../../src/ai-sdk/response.ts'
-import type { Message, Part } from '../../src/core/message.ts'
-import type { ConversionNote } from '../../src/formats/conversion.ts'
-import { fromAnthropic } from '../../src/formats/from-anthropic.ts'
-import { toAnthropic } from '../../src/formats/to-anthropic.ts'
+import { messageOfAnswer } from '../../src/ecosystems/ai-sdk/response.ts'
+import { fromAnthropic } from '../../src/ecosystems/anthropic/from-anthropic.ts'
+import { toAnthropic } from '../../src/ecosystems/anthropic/to-anthropic.ts'
+import type { ConversionNote } from '../../src/ecosystems/conversion.ts'
+import type { Message, Part } from '../../src/messages/message.ts'
 import { failureOf } from './refusals.ts'
 
 const user = (...content: unknown[]) => ({ role: 'user', content })

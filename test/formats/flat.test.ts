@@ -1,14 +1,14 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { Message, NewMessage, Part } from '../../src/core/message.ts'
-import { messageProblem } from '../../src/core/message-check.ts'
+import type { ChatMessage } from '../../src/arrays/chat-message.ts'
+import type { ConversionNote } from '../../src/ecosystems/conversion.ts'
+import { detectFormat } from '../../src/ecosystems/detect.ts'
+import { fromChatMessages } from '../../src/ecosystems/flat/from-chat-messages.ts'
+import { toChatMessages } from '../../src/ecosystems/flat/to-chat-messages.ts'
 import { isUndertextError } from '../../src/errors.ts'
-import type { ConversionNote } from '../../src/formats/conversion.ts'
-import { detectFormat } from '../../src/formats/detect.ts'
-import { fromChatMessages } from '../../src/formats/flat/from-chat-messages.ts'
-import { toChatMessages } from '../../src/formats/flat/to-chat-messages.ts'
 import { openStore } from '../../src/index.ts'
-import type { ChatMessage } from '../../src/plain/chat-message.ts'
+import type { Message, NewMessage, Part } from '../../src/messages/message.ts'
+import { messageProblem } from '../../src/messages/message-check.ts'
 
 const RUNS = process.env.LONG === '1' ? 20_000 : 1_000
 

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { messageOfAnswer } from '../../src/ai-sdk/response.ts'
-import type { Message, Part } from '../../src/core/message.ts'
-import type { ConversionNote } from '../../src/formats/conversion.ts'
-import { fromGemini } from '../../src/formats/google/from-gemini.ts'
-import { toGemini } from '../../src/formats/google/to-gemini.ts'
+import { messageOfAnswer } from '../../src/ecosystems/ai-sdk/response.ts'
+import type { ConversionNote } from '../../src/ecosystems/conversion.ts'
+import { fromGemini } from '../../src/ecosystems/google/from-gemini.ts'
+import { toGemini } from '../../src/ecosystems/google/to-gemini.ts'
+import type { Message, Part } from '../../src/messages/message.ts'
 import { failureOf } from './refusals.ts'
 
 const HELD =

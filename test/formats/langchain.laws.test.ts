@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { stringifyJson } from '../../src/core/json.ts'
-import type { Message } from '../../src/core/message.ts'
-import { messageProblem } from '../../src/core/message-check.ts'
-import { fromLangChain } from '../../src/formats/langchain/from-langchain.ts'
-import { toLangChainStored } from '../../src/formats/langchain/to-langchain.ts'
+import { fromLangChain } from '../../src/ecosystems/langchain/from-langchain.ts'
+import { toLangChainStored } from '../../src/ecosystems/langchain/to-langchain.ts'
+import { stringifyJson } from '../../src/messages/json.ts'
+import type { Message } from '../../src/messages/message.ts'
+import { messageProblem } from '../../src/messages/message-check.ts'
 import { storedMessage } from './langchain-data.ts'
 
 const RUNS = process.env.LONG === '1' ? 20_000 : 600

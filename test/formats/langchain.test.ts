@@ -17,10 +17,10 @@ import {
   trimMessages,
 } from '@langchain/core/messages'
 import { describe, expect, it } from 'vitest'
-import type { Message, Part } from '../../src/core/message.ts'
+import type { ConversionNote } from '../../src/ecosystems/conversion.ts'
 import { isUndertextError } from '../../src/errors.ts'
-import type { ConversionNote } from '../../src/formats/conversion.ts'
 import { fromLangChain, toLangChain, toLangChainStored } from '../../src/langchain.ts'
+import type { Message, Part } from '../../src/messages/message.ts'
 
 const PNG = 'iVBORw0KGgoAAAANSUhEUg=='
 

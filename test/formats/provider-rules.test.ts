@@ -1,15 +1,21 @@
 import { describe, expect, it } from 'vitest'
-import type { Message, Part, ToolCallPart, ToolResultOutput, ViewMessage } from '../../src/core/message.ts'
-import { renderView } from '../../src/core/render.ts'
-import { validateHistory } from '../../src/core/validate.ts'
-import { detectFormat } from '../../src/formats/detect.ts'
-import { fromAnthropic } from '../../src/formats/from-anthropic.ts'
-import { fromOpenAI } from '../../src/formats/from-openai.ts'
-import { fromGemini } from '../../src/formats/google/from-gemini.ts'
-import { fromOpenAIResponses } from '../../src/formats/responses/from-responses.ts'
-import { toOpenAIResponses } from '../../src/formats/responses/to-responses.ts'
-import { toAnthropic } from '../../src/formats/to-anthropic.ts'
-import { toOpenAI } from '../../src/formats/to-openai.ts'
+import { fromAnthropic } from '../../src/ecosystems/anthropic/from-anthropic.ts'
+import { toAnthropic } from '../../src/ecosystems/anthropic/to-anthropic.ts'
+import { detectFormat } from '../../src/ecosystems/detect.ts'
+import { fromGemini } from '../../src/ecosystems/google/from-gemini.ts'
+import { fromOpenAI } from '../../src/ecosystems/openai/from-openai.ts'
+import { fromOpenAIResponses } from '../../src/ecosystems/openai/from-responses.ts'
+import { toOpenAI } from '../../src/ecosystems/openai/to-openai.ts'
+import { toOpenAIResponses } from '../../src/ecosystems/openai/to-responses.ts'
+import type {
+  Message,
+  Part,
+  ToolCallPart,
+  ToolResultOutput,
+  ViewMessage,
+} from '../../src/messages/message.ts'
+import { renderView } from '../../src/rendering/render.ts'
+import { validateHistory } from '../../src/rendering/validate.ts'
 
 /** What a provider is shown of messages that were all stored. */
 function rendered(messages: readonly Message[], provider: string): Message[] {

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type Message, partsOf } from '../../src/core/message.ts'
-import { providerProfile } from '../../src/core/providers.ts'
-import { renderView } from '../../src/core/render.ts'
+import { type Message, partsOf } from '../../src/messages/message.ts'
+import { renderView } from '../../src/rendering/render.ts'
+import { providerProfile } from '../../src/tokens/providers.ts'
 import { randomView } from '../core/random-views.ts'
 import { ofOneForm, problemsIn, SENT, sentAndRead } from '../support/formats.ts'
 

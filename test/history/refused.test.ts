@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { HistoryRecord } from '../../src/core/history/records.ts'
 import { isUndertextError, openStore, type SqliteStore } from '../../src/index.ts'
+import type { HistoryRecord } from '../../src/storage/records/records.ts'
 import { checkHistory } from '../../src/transfer/history-lines.ts'
 import { storageOf } from '../support/apply-stage.ts'
 import { call, chat, result, say, units } from '../support/conversation.ts'

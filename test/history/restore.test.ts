@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { afterEach, describe, expect, it } from 'vitest'
-import type { HistoryRecord } from '../../src/core/history/records.ts'
 import {
   estimatorNamed,
   type ImportEvent,
@@ -11,6 +10,7 @@ import {
   openStore,
   type SqliteStore,
 } from '../../src/index.ts'
+import type { HistoryRecord } from '../../src/storage/records/records.ts'
 import { storageOf } from '../support/apply-stage.ts'
 import { call, chat, result, say, units } from '../support/conversation.ts'
 import { everythingOf, linesFrom, linesOf, recordsOf, restoreLines } from './support.ts'

@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
-import type { HistoryRecord } from '../../src/core/history/records.ts'
 import type { Store } from '../../src/index.ts'
+import type { HistoryRecord } from '../../src/storage/records/records.ts'
 import { historyLines, type RestoredHistory, restoreFrom } from '../../src/transfer/history-lines.ts'
 
 /** The records of a session. */

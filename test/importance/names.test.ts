@@ -1,13 +1,13 @@
 import fc from 'fast-check'
 import { expect, it, test } from 'vitest'
-import { addNames } from '../../src/core/importance/names.ts'
+import { addNames } from '../../src/stages/importance/names.ts'
 import {
   asksQuestion,
   endsInFailure,
   excerpt,
   statesConstraint,
   statesDecision,
-} from '../../src/core/importance/words.ts'
+} from '../../src/stages/importance/words.ts'
 
 const namesIn = (text: string): string[] => {
   const names = new Set<string>()

@@ -1,6 +1,5 @@
 import { describe, expect, it, test } from 'vitest'
-import { checkLaws } from '../../src/core/laws.ts'
-import { priorityStage } from '../../src/core/stages/priority.ts'
+import { rowsOf } from '../../src/arrays/rows.ts'
 import {
   type ChatMessage,
   type CompactionConfig,
@@ -8,7 +7,8 @@ import {
   type Store,
   type ViewMessage,
 } from '../../src/index.ts'
-import { rowsOf } from '../../src/plain/rows.ts'
+import { checkLaws } from '../../src/model/laws.ts'
+import { priorityStage } from '../../src/stages/priority.ts'
 import { ONLY, refusal } from '../storage/contract/support.ts'
 import { call, calls, result, say, units } from '../support/conversation.ts'
 

@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { AIMessage, ToolMessage } from '@langchain/core/messages'
 import { describe, expect, it } from 'vitest'
-import { partsOf } from '../../src/core/message.ts'
 import { fromAnthropic, fromOpenAI, type Message, openStore, validateHistory } from '../../src/index.ts'
 import {
   fromLangChain,
@@ -9,6 +8,7 @@ import {
   toLangChainStored,
   UndertextChatMessageHistory,
 } from '../../src/langchain.ts'
+import { partsOf } from '../../src/messages/message.ts'
 import { sharedPath } from '../support/shared.ts'
 
 /*

@@ -1,5 +1,4 @@
 import { expect } from 'vitest'
-import { addSizes, measureMessage, NO_SIZES } from '../../src/core/tokens.ts'
 import {
   type Compaction,
   calibratedEstimator,
@@ -8,6 +7,7 @@ import {
   type StoredMessage,
   type ViewMessage,
 } from '../../src/index.ts'
+import { addSizes, measureMessage, NO_SIZES } from '../../src/tokens/tokens.ts'
 import { messagesOf } from './turn-script.ts'
 
 /* What must hold of the session, at every moment and in the end. */

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'vitest'
 import { identifiersOf, Words } from '../../bench/retention/identifiers.ts'
-import { partsOf } from '../../src/core/message.ts'
 import { type Message, type NewMessage, openStore, validateHistory } from '../../src/index.ts'
+import { partsOf } from '../../src/messages/message.ts'
 import { CONSTRAINTS, FIRST_REQUEST, type Step, stepsOf } from './long-script.ts'
 
 /*

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { ITEMS } from '../../src/openai-agents/item-shapes.ts'
-import { sessionSchema } from '../../src/openai-agents/session-options.ts'
+import { ITEMS } from '../../src/ecosystems/openai-agents/item-shapes.ts'
+import { sessionSchema } from '../../src/ecosystems/openai-agents/session-options.ts'
 import { UndertextSession } from '../../src/openai-agents.ts'
 import { examplesOf, runAsUser } from '../support/run-as-user.ts'
 

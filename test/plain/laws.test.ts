@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { rowsOf } from '../../src/arrays/rows.ts'
 import {
   type ChatMessage,
   ContextCompactor,
@@ -12,7 +13,6 @@ import {
   summarizeMessages,
   truncateWithSlidingWindow,
 } from '../../src/index.ts'
-import { rowsOf } from '../../src/plain/rows.ts'
 import { conversations, failing, partedPairs, saying } from './support.ts'
 
 /*

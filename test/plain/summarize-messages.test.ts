@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import type { ChatMessage } from '../../src/arrays/chat-message.ts'
 import {
   getEffectiveHistory,
   KEEP_RECENT_RATIO,
@@ -6,7 +7,6 @@ import {
   SUMMARY_SECTIONS,
   summarizeMessages,
 } from '../../src/index.ts'
-import type { ChatMessage } from '../../src/plain/chat-message.ts'
 import { call, deepFreeze, failing, places, result, saying, system, talk, user } from './support.ts'
 
 it.each([

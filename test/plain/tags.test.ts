@@ -1,13 +1,13 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import type { ChatMessage } from '../../src/plain/chat-message.ts'
-import { getEffectiveHistory } from '../../src/plain/effective-history.ts'
+import type { ChatMessage } from '../../src/arrays/chat-message.ts'
+import { getEffectiveHistory } from '../../src/arrays/effective-history.ts'
 import {
   removeCondensationTags,
   removeTruncationTags,
   tagForCondensation,
   tagForTruncation,
-} from '../../src/plain/tags.ts'
+} from '../../src/arrays/tags.ts'
 import { conversations, deepFreeze, talk } from './support.ts'
 
 const condensed = { condenseParent: 'c1' }

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest'
+import type { ChatMessage } from '../../src/arrays/chat-message.ts'
 import {
   getEffectiveHistory,
   removeTruncationTags,
@@ -6,7 +7,6 @@ import {
   TRUNCATION_MARKER,
   truncateWithSlidingWindow,
 } from '../../src/index.ts'
-import type { ChatMessage } from '../../src/plain/chat-message.ts'
 import { call, deepFreeze, places, result, system, talk, user } from './support.ts'
 
 it.each([

@@ -1,7 +1,7 @@
-import { indexMessage } from '../../src/core/index-message.ts'
-import { neurolinkEstimator } from '../../src/core/tokens.ts'
-import { View } from '../../src/core/view.ts'
 import type { Message, Part, ViewMessage } from '../../src/index.ts'
+import { indexMessage } from '../../src/messages/index-message.ts'
+import { View } from '../../src/model/view.ts'
+import { neurolinkEstimator } from '../../src/tokens/tokens.ts'
 
 /**
  * Recorded messages are a few letters long, and a summary must be smaller than what it stands for. So replays

@@ -1,6 +1,4 @@
 import { describe, expect, it } from 'vitest'
-import { partsOf } from '../../src/core/message.ts'
-import { findCut } from '../../src/core/stages/cut-point.ts'
 import {
   type Estimator,
   type Message,
@@ -11,6 +9,8 @@ import {
   type Summarizer,
   type ViewMessage,
 } from '../../src/index.ts'
+import { partsOf } from '../../src/messages/message.ts'
+import { findCut } from '../../src/stages/cut-point.ts'
 import { failureOf } from '../support/failures.ts'
 import { type GoldenCase, Replay } from './counting.ts'
 import { PADDING, planningView } from './messages.ts'

@@ -1,4 +1,3 @@
-import { partsOf } from '../../src/core/message.ts'
 import {
   type Compaction,
   type Message,
@@ -7,6 +6,7 @@ import {
   type ViewMessage,
   validateHistory,
 } from '../../src/index.ts'
+import { partsOf } from '../../src/messages/message.ts'
 
 /*
  * What must be true of a session whatever was done to it, worked out anew from what the verbs answer: nothing

@@ -1,8 +1,4 @@
 import { isDeepStrictEqual } from 'node:util'
-import { checkLaws } from '../../src/core/laws.ts'
-import { applyPlan, type Plan } from '../../src/core/plan.ts'
-import { measureMessage } from '../../src/core/tokens.ts'
-import type { View } from '../../src/core/view.ts'
 import {
   type Estimator,
   fromAnthropic,
@@ -14,7 +10,11 @@ import {
   toAnthropic,
   type ViewMessage,
 } from '../../src/index.ts'
+import { checkLaws } from '../../src/model/laws.ts'
+import { applyPlan, type Plan } from '../../src/model/plan.ts'
+import type { View } from '../../src/model/view.ts'
 import type { SqliteStorage } from '../../src/storage/sqlite/storage.ts'
+import { measureMessage } from '../../src/tokens/tokens.ts'
 import type { RooMessage } from './roo-data.ts'
 import { isInserted, isOwnedBy, isOwner, ownersInOrder, owns, textOf } from './roo-owners.ts'
 

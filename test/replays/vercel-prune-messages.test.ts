@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest'
-import { partsOf } from '../../src/core/message.ts'
 import {
   type CompactionConfig,
   estimateTokens,
@@ -12,6 +11,7 @@ import {
   type ToolResultPart,
   validateHistory,
 } from '../../src/index.ts'
+import { partsOf } from '../../src/messages/message.ts'
 import { Replay } from './counting.ts'
 import { PADDING } from './messages.ts'
 

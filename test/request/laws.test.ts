@@ -1,6 +1,5 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { tokensOfText } from '../../src/core/tokens.ts'
 import {
   ContextBudgetExceededError,
   estimateMessagesTokens,
@@ -9,6 +8,7 @@ import {
   openStore,
   validateHistory,
 } from '../../src/index.ts'
+import { tokensOfText } from '../../src/tokens/tokens.ts'
 import { call, result, say } from '../support/conversation.ts'
 
 const RUNS = process.env.LONG === '1' ? 1_500 : 50

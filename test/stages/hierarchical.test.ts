@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest'
-import { type Message, partsOf } from '../../src/core/message.ts'
 import {
   hierarchicalSummaries,
   openStore,
@@ -7,6 +6,7 @@ import {
   type Summarizer,
   type SummaryRequest,
 } from '../../src/index.ts'
+import { type Message, partsOf } from '../../src/messages/message.ts'
 import { chat, say } from '../support/conversation.ts'
 
 const S = 's'

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { isSummary } from '../../src/arrays/chat-message.ts'
 import {
   type ChatMessage,
   clearToolResults,
@@ -10,7 +11,6 @@ import {
   slidingWindow,
   summarizeOlder,
 } from '../../src/index.ts'
-import { isSummary } from '../../src/plain/chat-message.ts'
 import { conversations, partedPairs, saying } from '../plain/support.ts'
 
 /* What holds of any conversation under any strategy. The arrays are frozen to the bottom, so whoever writes into one throws. */

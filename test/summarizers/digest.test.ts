@@ -1,6 +1,5 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { estimateTokens } from '../../src/core/tokens.ts'
 import {
   type Digest,
   type DigestEntry,
@@ -9,6 +8,7 @@ import {
   mergeDigests,
   renderDigest,
 } from '../../src/summarizers/digest.ts'
+import { estimateTokens } from '../../src/tokens/tokens.ts'
 import { assistant, call, did, failure, type Row, result, user } from './support.ts'
 
 const EMPTY: Digest = { entries: [], omitted: 0 }

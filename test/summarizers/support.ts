@@ -1,5 +1,5 @@
-import type { Json } from '../../src/core/json.ts'
-import type { Message, Part, RowKind } from '../../src/core/message.ts'
+import type { Json } from '../../src/messages/json.ts'
+import type { Message, Part, RowKind } from '../../src/messages/message.ts'
 import { filesOf } from '../../src/summarizers/digest.ts'
 import { extractiveSummarizer } from '../../src/summarizers/extractive.ts'
 import { SUMMARY_SECTIONS, type SummaryRequest } from '../../src/summarizers/summarizer.ts'

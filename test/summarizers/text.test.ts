@@ -1,6 +1,5 @@
 import { expect, it } from 'vitest'
-import { headOf, tailOf } from '../../src/core/characters.ts'
-import { estimateTokens } from '../../src/core/tokens.ts'
+import { headOf, tailOf } from '../../src/messages/characters.ts'
 import { unitsWithin } from '../../src/summarizers/budget.ts'
 import {
   cleanLine,
@@ -12,6 +11,7 @@ import {
   shortenPath,
   withoutFences,
 } from '../../src/summarizers/text.ts'
+import { estimateTokens } from '../../src/tokens/tokens.ts'
 
 it('cuts no code point in two', () => {
   expect(headOf('a😀b', 2)).toBe('a')

@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest'
-import { estimateTokens } from '../../src/core/tokens.ts'
 import { openStore } from '../../src/index.ts'
 import {
   boundDigest,
@@ -9,6 +8,7 @@ import {
   renderDigest,
 } from '../../src/summarizers/digest.ts'
 import type { SummaryRequest } from '../../src/summarizers/summarizer.ts'
+import { estimateTokens } from '../../src/tokens/tokens.ts'
 import { assistant, call, failure, type Row, result, user } from './support.ts'
 
 /* What a summary remembers of tool calls: the rows F3 of the checklist. */

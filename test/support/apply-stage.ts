@@ -1,9 +1,9 @@
 import { v7 as uuidv7 } from 'uuid'
-import { checkLaws } from '../../src/core/laws.ts'
-import { applyPlan, type Plan } from '../../src/core/plan.ts'
-import type { Stage } from '../../src/core/stages/stage.ts'
-import type { View } from '../../src/core/view.ts'
 import type { Store } from '../../src/index.ts'
+import { checkLaws } from '../../src/model/laws.ts'
+import { applyPlan, type Plan } from '../../src/model/plan.ts'
+import type { View } from '../../src/model/view.ts'
+import type { Stage } from '../../src/stages/stage.ts'
 import type { Snapshot, Storage } from '../../src/storage/storage.ts'
 
 /** The storage beneath a store, of which the store says nothing. */

@@ -1,7 +1,5 @@
 import { readFileSync } from 'node:fs'
 import { fromModelMessages, fromUIMessages, toModelMessages, toUIMessages } from '../../src/ai-sdk.ts'
-import { type Part, partsOf, type Role, type ViewMessage } from '../../src/core/message.ts'
-import { providerProfile, readsPartsOf } from '../../src/core/providers.ts'
 import {
   type ConversionOptions,
   fromAnthropic,
@@ -19,7 +17,9 @@ import {
   validateHistory,
 } from '../../src/index.ts'
 import { fromLangChain, toLangChainStored } from '../../src/langchain.ts'
+import { type Part, partsOf, type Role, type ViewMessage } from '../../src/messages/message.ts'
 import { fromAgentItems, toAgentItems } from '../../src/openai-agents.ts'
+import { providerProfile, readsPartsOf } from '../../src/tokens/providers.ts'
 import { sharedPath } from './shared.ts'
 
 /** A form messages can have elsewhere: one line of the table that the tests of all formats go through. */

@@ -1,5 +1,5 @@
+import { claimName, isHeld } from '../../src/compaction/process.ts'
 import { UndertextError } from '../../src/errors.ts'
-import { claimName, isHeld } from '../../src/process.ts'
 import type {
   Circuit,
   Circuits,

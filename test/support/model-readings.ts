@@ -1,11 +1,4 @@
 import {
-  type Calibration,
-  type Measurement,
-  type Readings,
-  recordReport,
-} from '../../src/core/calibration.ts'
-import { type Estimator, estimateMessagesTokens } from '../../src/core/tokens.ts'
-import {
   type LearnedLimit,
   LIMIT_KINDS,
   type ModelUsage,
@@ -14,6 +7,13 @@ import {
   type UsageOutcome,
   type UsageReport,
 } from '../../src/storage/storage.ts'
+import {
+  type Calibration,
+  type Measurement,
+  type Readings,
+  recordReport,
+} from '../../src/tokens/calibration.ts'
+import { type Estimator, estimateMessagesTokens } from '../../src/tokens/tokens.ts'
 
 /** A visible row as far as the size of a request goes. */
 type Sent = Parameters<typeof estimateMessagesTokens>[0][number] & {

@@ -1,18 +1,29 @@
-import { NOTHING_LEARNED, type Readings } from '../../src/core/calibration.ts'
-import { coverageOf, holdsRow, NO_ROWS } from '../../src/core/coverage.ts'
-import type { ExpandedRow, ExpandedSummary } from '../../src/core/expansion.ts'
-import { indexMessage } from '../../src/core/index-message.ts'
-import { canonicalJson, type JsonObject } from '../../src/core/json.ts'
-import { checkLaws, checkStale, rebasePlan } from '../../src/core/laws.ts'
+import { UndertextError } from '../../src/errors.ts'
+import { previewsOf } from '../../src/files/tool-output/message-previews.ts'
+import { indexMessage } from '../../src/messages/index-message.ts'
+import { canonicalJson, type JsonObject } from '../../src/messages/json.ts'
 import {
   type NewMessage,
   type Part,
   partsOf,
   type StoredMessage,
   type ViewMessage,
-} from '../../src/core/message.ts'
-import { applyPlan, contentOf, isCondensing, type PlannedInsert, savedBy } from '../../src/core/plan.ts'
-import { planRewind, pointingBehind, restoredPart, thinkingAgain } from '../../src/core/rewind.ts'
+} from '../../src/messages/message.ts'
+import {
+  describeCall,
+  describePair,
+  findCall,
+  pairCalls,
+  type ToolCall,
+  type ToolOutput,
+  type ToolRow,
+  withoutOtherIds,
+} from '../../src/messages/tool-calls.ts'
+import { coverageOf, holdsRow, NO_ROWS } from '../../src/model/coverage.ts'
+import type { ExpandedRow, ExpandedSummary } from '../../src/model/expansion.ts'
+import { checkLaws, checkStale, rebasePlan } from '../../src/model/laws.ts'
+import { applyPlan, contentOf, isCondensing, type PlannedInsert, savedBy } from '../../src/model/plan.ts'
+import { planRewind, pointingBehind, restoredPart, thinkingAgain } from '../../src/model/rewind.ts'
 import {
   indexView,
   isVisible,
@@ -24,29 +35,8 @@ import {
   type SessionLog,
   tagsOf,
   undoIn,
-} from '../../src/core/session-log.ts'
-import {
-  addSizes,
-  type Estimator,
-  measureMessage,
-  measurePart,
-  neurolinkEstimator,
-  type Sizes,
-  tokensOf,
-} from '../../src/core/tokens.ts'
-import {
-  describeCall,
-  describePair,
-  findCall,
-  pairCalls,
-  type ToolCall,
-  type ToolOutput,
-  type ToolRow,
-  withoutOtherIds,
-} from '../../src/core/tool-calls.ts'
-import { previewsOf } from '../../src/core/tool-output/message-previews.ts'
-import { View, type ViewRow } from '../../src/core/view.ts'
-import { UndertextError } from '../../src/errors.ts'
+} from '../../src/model/session-log.ts'
+import { View, type ViewRow } from '../../src/model/view.ts'
 import type {
   Appended,
   AppendedMessage,
@@ -79,6 +69,16 @@ import type {
   UsageOutcome,
   UsageReport,
 } from '../../src/storage/storage.ts'
+import { NOTHING_LEARNED, type Readings } from '../../src/tokens/calibration.ts'
+import {
+  addSizes,
+  type Estimator,
+  measureMessage,
+  measurePart,
+  neurolinkEstimator,
+  type Sizes,
+  tokensOf,
+} from '../../src/tokens/tokens.ts'
 import { ModelJobs } from './model-jobs.ts'
 import { ModelReadings } from './model-readings.ts'
 

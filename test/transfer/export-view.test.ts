@@ -1,10 +1,12 @@
 import { describe, expect, it } from 'vitest'
-import { fromModelMessages } from '../../src/ai-sdk/from-model-messages.ts'
-import { fromUIMessages } from '../../src/ai-sdk/from-ui-messages.ts'
-import { toModelMessages } from '../../src/ai-sdk/to-model-messages.ts'
-import { toUIMessages } from '../../src/ai-sdk/to-ui-messages.ts'
-import { fromLangChain } from '../../src/formats/langchain/from-langchain.ts'
-import { toLangChainStored } from '../../src/formats/langchain/to-langchain.ts'
+import { fromModelMessages } from '../../src/ecosystems/ai-sdk/from-model-messages.ts'
+import { fromUIMessages } from '../../src/ecosystems/ai-sdk/from-ui-messages.ts'
+import { toModelMessages } from '../../src/ecosystems/ai-sdk/to-model-messages.ts'
+import { toUIMessages } from '../../src/ecosystems/ai-sdk/to-ui-messages.ts'
+import { fromLangChain } from '../../src/ecosystems/langchain/from-langchain.ts'
+import { toLangChainStored } from '../../src/ecosystems/langchain/to-langchain.ts'
+import { fromAgentItems } from '../../src/ecosystems/openai-agents/from-items.ts'
+import { toAgentItems } from '../../src/ecosystems/openai-agents/to-items.ts'
 import {
   fromAnthropic,
   fromChatMessages,
@@ -20,8 +22,6 @@ import {
   toOpenAIResponses,
   validateHistory,
 } from '../../src/index.ts'
-import { fromAgentItems } from '../../src/openai-agents/from-items.ts'
-import { toAgentItems } from '../../src/openai-agents/to-items.ts'
 import { exportView } from '../../src/transfer/export-view.ts'
 import { VIEW_FORMATS, type ViewFormat } from '../../src/transfer/view-formats.ts'
 import { BEGIN, EVERY_PART, PNG, storeWith, whole } from './sessions.ts'

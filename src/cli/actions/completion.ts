@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import type { Command as Commander } from 'commander'
-import type { SqliteStore } from '../../open.ts'
+import type { SqliteStore } from '../../store/open.ts'
 import { statusWords } from '../../transfer/document/reasons.ts'
 import type { Context } from '../command.ts'
 import {

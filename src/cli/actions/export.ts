@@ -1,5 +1,5 @@
 import { isUndertextError } from '../../errors.ts'
-import type { SqliteStore } from '../../open.ts'
+import type { SqliteStore } from '../../store/open.ts'
 import { exportHtml } from '../../transfer/export-html.ts'
 import { exportMarkdown } from '../../transfer/export-markdown.ts'
 import { type ExportViewOptions, exportView } from '../../transfer/export-view.ts'

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import { openStore, type SqliteStore } from '../../open.ts'
+import { openStore, type SqliteStore } from '../../store/open.ts'
 import { CliError } from '../cli-error.ts'
 import type { Context } from '../command.ts'
 import { isFolder } from '../import/folder-files.ts'

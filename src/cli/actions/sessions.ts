@@ -1,6 +1,6 @@
-import { isObject } from '../../core/json.ts'
-import type { SqliteStore } from '../../open.ts'
+import { isObject } from '../../messages/json.ts'
 import type { MessageCounts, Session } from '../../storage/storage.ts'
+import type { SqliteStore } from '../../store/open.ts'
 import type { Context } from '../command.ts'
 import { EXIT } from '../exit-codes.ts'
 import { count, counted, time } from '../output/figures.ts'

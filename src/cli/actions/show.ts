@@ -1,6 +1,6 @@
-import type { Role, StoredMessage } from '../../core/message.ts'
-import type { SqliteStore } from '../../open.ts'
+import type { Role, StoredMessage } from '../../messages/message.ts'
 import type { Compaction, MessageCounts, Session } from '../../storage/storage.ts'
+import type { SqliteStore } from '../../store/open.ts'
 import { sessionRows } from '../../transfer/session-rows.ts'
 import { standsFor } from '../../transfer/stands-for.ts'
 import { CliError } from '../cli-error.ts'

@@ -1,5 +1,5 @@
-import type { SqliteStore } from '../../open.ts'
 import type { Compaction, UndoOutcome } from '../../storage/storage.ts'
+import type { SqliteStore } from '../../store/open.ts'
 import type { Context } from '../command.ts'
 import { EXIT } from '../exit-codes.ts'
 import { kindName, workOf } from '../log/compaction-words.ts'

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
-import type { Finding } from '../../core/verify.ts'
-import type { SqliteStore } from '../../open.ts'
+import type { Finding } from '../../model/verify.ts'
+import type { SqliteStore } from '../../store/open.ts'
 import { CliError } from '../cli-error.ts'
 import type { Context } from '../command.ts'
 import { EXIT } from '../exit-codes.ts'

@@ -1,4 +1,4 @@
-import { type Message, mediaWord, outputText, type Part, partsOf } from '../../core/message.ts'
+import { type Message, mediaWord, outputText, type Part, partsOf } from '../../messages/message.ts'
 import type { Style } from '../command.ts'
 import { clipped } from '../output/layout.ts'
 import { safeLine } from '../output/safe-text.ts'

@@ -1,4 +1,4 @@
-import type { SqliteStore } from '../../open.ts'
+import type { SqliteStore } from '../../store/open.ts'
 import type { Context } from '../command.ts'
 import type { BackendChoice } from './choose-backend.ts'
 import type { Reporter } from './reporter.ts'

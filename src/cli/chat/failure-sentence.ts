@@ -1,4 +1,4 @@
-import { isContextOverflowError } from '../../core/overflow/overflow.ts'
+import { isContextOverflowError } from '../../overflow/overflow.ts'
 import { callFailure } from '../../summarizers/model/call-failure.ts'
 import { MOST_WORDS, ServerError, withoutKey } from './backends/server-error.ts'
 

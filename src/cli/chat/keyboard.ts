@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream'
 import { StringDecoder } from 'node:string_decoder'
-import { withoutTrailing } from '../../core/characters.ts'
+import { withoutTrailing } from '../../messages/characters.ts'
 
 /** What a terminal wraps around what is pasted, once it was asked to. Source: xterm's control sequences, bracketed paste. */
 const PASTE_BEGINS = '\x1b[200~'

@@ -1,5 +1,5 @@
+import type { ContextStats } from '../../compaction/stats.ts'
 import type { CompactionEvent } from '../../events.ts'
-import type { ContextStats } from '../../stats.ts'
 import type { UsageWarning } from './usage-warning.ts'
 
 /*

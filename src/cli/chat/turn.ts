@@ -1,8 +1,8 @@
 import { isUndertextError } from '../../errors.ts'
-import type { SqliteStore } from '../../open.ts'
-import type { PrepareRequestOptions } from '../../request/options.ts'
-import type { PreparedRequest } from '../../request/prepared.ts'
-import type { RecordedResponse } from '../../request/record.ts'
+import type { PrepareRequestOptions } from '../../requests/options.ts'
+import type { PreparedRequest } from '../../requests/prepared.ts'
+import type { RecordedResponse } from '../../requests/record.ts'
+import type { SqliteStore } from '../../store/open.ts'
 import { type Backend, type Reply, textReply } from './backends/backend.ts'
 
 /** What a chat knows besides its session. */

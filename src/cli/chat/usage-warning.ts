@@ -1,5 +1,5 @@
+import type { ContextStats } from '../../compaction/stats.ts'
 import { percentOf } from '../../events.ts'
-import type { ContextStats } from '../../stats.ts'
 import { count } from '../output/figures.ts'
 
 /** Usage above which it is told how full the context is. Source: seed 003's command line. */

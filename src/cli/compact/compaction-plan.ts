@@ -1,7 +1,7 @@
 import type { PlannedCompaction } from '../../compaction/preview.ts'
-import { type Message, partsOf, type Role, type ViewMessage } from '../../core/message.ts'
-import { withReplacements } from '../../core/overlay.ts'
-import type { CompactionKind } from '../../core/plan.ts'
+import { type Message, partsOf, type Role, type ViewMessage } from '../../messages/message.ts'
+import { withReplacements } from '../../messages/overlay.ts'
+import type { CompactionKind } from '../../model/plan.ts'
 
 /** What becomes of a row of the view. */
 export type RowAction = 'hidden' | 'summarized' | 'pruned' | 'shortened' | 'kept'

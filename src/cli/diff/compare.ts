@@ -1,5 +1,5 @@
-import type { SqliteStore } from '../../open.ts'
 import type { Compaction } from '../../storage/storage.ts'
+import type { SqliteStore } from '../../store/open.ts'
 import { CliError } from '../cli-error.ts'
 import type { TokenCounter } from '../token-counter.ts'
 import { type Difference, differences } from './differences.ts'

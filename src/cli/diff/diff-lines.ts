@@ -1,4 +1,4 @@
-import { partsOf } from '../../core/message.ts'
+import { partsOf } from '../../messages/message.ts'
 import { statusWords } from '../../transfer/document/reasons.ts'
 import type { Context } from '../command.ts'
 import { kindName } from '../log/compaction-words.ts'

@@ -1,5 +1,5 @@
-import type { Part } from '../../core/message.ts'
-import { outputText, partsOf } from '../../core/message.ts'
+import type { Part } from '../../messages/message.ts'
+import { outputText, partsOf } from '../../messages/message.ts'
 import type { SeenRow } from './view-at.ts'
 
 /** A part that is another text now. */

@@ -1,4 +1,4 @@
-import type { SqliteStore } from '../../open.ts'
+import type { SqliteStore } from '../../store/open.ts'
 import type { ReplacementText } from './view-at.ts'
 
 /** The texts of all replacements of a session, those out of force too: of the session's history, which alone tells them. */

@@ -1,6 +1,6 @@
-import type { Part, StoredMessage } from '../../core/message.ts'
-import { dependsOn } from '../../core/nesting.ts'
-import { withReplacements } from '../../core/overlay.ts'
+import type { Part, StoredMessage } from '../../messages/message.ts'
+import { withReplacements } from '../../messages/overlay.ts'
+import { dependsOn } from '../../model/nesting.ts'
 import type { Compaction } from '../../storage/storage.ts'
 
 /** What a compaction shows in place of a part; `null`: the original itself. */

@@ -1,6 +1,6 @@
 import { knownVariables, unknownVariables, VARIABLES } from '../../config/environment.ts'
 import { SETTING_NAMES, type Settings } from '../../config/settings.ts'
-import { openStore } from '../../open.ts'
+import { openStore } from '../../store/open.ts'
 import type { Context } from '../command.ts'
 import { failureOf } from '../failure.ts'
 import { type FileFacts, fileFacts, storedIn } from './store-file.ts'

@@ -1,7 +1,7 @@
-import { listIn } from '../../core/lists.ts'
-import { dependsOn } from '../../core/nesting.ts'
-import type { SqliteStore } from '../../open.ts'
+import { listIn } from '../../messages/lists.ts'
+import { dependsOn } from '../../model/nesting.ts'
 import type { AuditEntry, Compaction } from '../../storage/storage.ts'
+import type { SqliteStore } from '../../store/open.ts'
 
 /** A change of a compaction's status: undone, redone, failed … */
 export type Transition = {

@@ -1,4 +1,4 @@
-import { isAllSeen, onOneLine, UNSEEN, withUnseenShown } from '../../core/unseen.ts'
+import { isAllSeen, onOneLine, UNSEEN, withUnseenShown } from '../../messages/unseen.ts'
 import { TRUSTED } from './trusted-codes.ts'
 
 /*

@@ -1,4 +1,4 @@
-import type { ContextStats } from '../../stats.ts'
+import type { ContextStats } from '../../compaction/stats.ts'
 import { shares } from '../output/shares.ts'
 
 /** What a request is made of, in the order of the bar. */

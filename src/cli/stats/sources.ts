@@ -1,4 +1,4 @@
-import type { ContextStats } from '../../stats.ts'
+import type { ContextStats } from '../../compaction/stats.ts'
 import type { Sink } from '../command.ts'
 import { count, time } from '../output/figures.ts'
 

@@ -1,5 +1,5 @@
+import type { SessionUsage } from '../../compaction/usage-totals.ts'
 import type { MessageCounts, Session } from '../../storage/storage.ts'
-import type { SessionUsage } from '../../usage-totals.ts'
 import type { Context } from '../command.ts'
 import { count, counted, money, percent } from '../output/figures.ts'
 import { paragraph } from '../output/layout.ts'

@@ -1,4 +1,4 @@
-import { partsOf } from '../../core/message.ts'
+import { partsOf } from '../../messages/message.ts'
 import { positionWords } from '../../transfer/document/positions.ts'
 import type { Sink, Style } from '../command.ts'
 import { counted, time } from '../output/figures.ts'

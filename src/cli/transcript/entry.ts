@@ -1,4 +1,4 @@
-import type { Part, PositionRange, Role, RowKind } from '../../core/message.ts'
+import type { Part, PositionRange, Role, RowKind } from '../../messages/message.ts'
 import type { HiddenBy } from './hidden-by.ts'
 
 /** One row of a session, ready to be shown. */

@@ -1,5 +1,5 @@
-import type { StoredMessage } from '../../core/message.ts'
-import type { CompactionKind } from '../../core/plan.ts'
+import type { StoredMessage } from '../../messages/message.ts'
+import type { CompactionKind } from '../../model/plan.ts'
 import type { Compaction } from '../../storage/storage.ts'
 
 /** Why a stored row is not in the view. */

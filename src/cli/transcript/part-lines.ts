@@ -1,5 +1,5 @@
-import { withoutTrailing } from '../../core/characters.ts'
-import { stringifyJson } from '../../core/json.ts'
+import { withoutTrailing } from '../../messages/characters.ts'
+import { stringifyJson } from '../../messages/json.ts'
 import {
   type FilePart,
   type ImagePart,
@@ -9,7 +9,7 @@ import {
   type Part,
   type ToolResultContent,
   type ToolResultOutput,
-} from '../../core/message.ts'
+} from '../../messages/message.ts'
 import { bytes, counted } from '../output/figures.ts'
 import { safeText } from '../output/safe-text.ts'
 

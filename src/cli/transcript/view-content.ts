@@ -1,5 +1,5 @@
-import type { StoredMessage } from '../../core/message.ts'
-import { withReplacements } from '../../core/overlay.ts'
+import type { StoredMessage } from '../../messages/message.ts'
+import { withReplacements } from '../../messages/overlay.ts'
 
 /** What the view has of a row that was read with the texts it shows; of one that is hidden the original. */
 export function viewContent({ content, hidden, shown }: StoredMessage): StoredMessage['content'] {

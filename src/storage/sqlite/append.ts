@@ -1,15 +1,15 @@
-import { indexMessage } from '../../core/index-message.ts'
-import { canonicalJson, stringifyJson } from '../../core/json.ts'
-import type { NewMessage } from '../../core/message.ts'
-import { type Estimator, type Sizes, SizesSum } from '../../core/tokens.ts'
+import { UndertextError } from '../../errors.ts'
 import {
   type PartPreview,
   previewsOf,
   SHORTEST_PREVIEWED,
   type ToolOutputLimits,
-} from '../../core/tool-output/message-previews.ts'
-import type { ResultEntry } from '../../core/view.ts'
-import { UndertextError } from '../../errors.ts'
+} from '../../files/tool-output/message-previews.ts'
+import { indexMessage } from '../../messages/index-message.ts'
+import { canonicalJson, stringifyJson } from '../../messages/json.ts'
+import type { NewMessage } from '../../messages/message.ts'
+import type { ResultEntry } from '../../model/view.ts'
+import { type Estimator, type Sizes, SizesSum } from '../../tokens/tokens.ts'
 import type {
   Appended,
   AppendedMessage,

@@ -1,6 +1,6 @@
-import { coverageOf, encodeCoverage } from '../../core/coverage.ts'
-import { bareCondensePlan } from '../../core/stages/summarize.ts'
 import { UndertextError } from '../../errors.ts'
+import { coverageOf, encodeCoverage } from '../../model/coverage.ts'
+import { bareCondensePlan } from '../../stages/summarize.ts'
 import type { Attempt, FailedAttempt, RunStart, Snapshot, SummaryRecord } from '../storage.ts'
 import { writeAudit } from './audit.ts'
 import { recordColumns, writeCompaction } from './compaction-row.ts'

@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from '../../core/json.ts'
+import type { Json, JsonObject } from '../../messages/json.ts'
 import type { Connection } from './connection.ts'
 
 type NewEntry = {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
-import { type JsonObject, stringifyJson } from '../../core/json.ts'
-import type { Part } from '../../core/message.ts'
 import { UndertextError } from '../../errors.ts'
+import { type JsonObject, stringifyJson } from '../../messages/json.ts'
+import type { Part } from '../../messages/message.ts'
 
 /** Binary data longer than this, in characters or bytes, is stored apart, once for all messages that hold it. */
 export const BLOB_THRESHOLD = 4_096

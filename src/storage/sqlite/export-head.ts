@@ -1,4 +1,4 @@
-import { Hiding } from '../../core/history/hiding.ts'
+import { Hiding } from '../records/hiding.ts'
 import type {
   AuditRecord,
   HistoryHead,
@@ -6,7 +6,7 @@ import type {
   OperationRecord,
   SessionRecord,
   UsageRecord,
-} from '../../core/history/records.ts'
+} from '../records/records.ts'
 import type { ExportedHead } from '../storage.ts'
 import type { Connection } from './connection.ts'
 import { parseStored } from './content-codec.ts'

@@ -1,4 +1,5 @@
-import type { JsonObject } from '../../core/json.ts'
+import { UndertextError } from '../../errors.ts'
+import type { JsonObject } from '../../messages/json.ts'
 import {
   type Part,
   type PositionRange,
@@ -6,9 +7,8 @@ import {
   type ShownText,
   type StoredMessage,
   type ViewMessage,
-} from '../../core/message.ts'
-import { withReplacements } from '../../core/overlay.ts'
-import { UndertextError } from '../../errors.ts'
+} from '../../messages/message.ts'
+import { withReplacements } from '../../messages/overlay.ts'
 import type { MessageQuery } from '../storage.ts'
 import { blobReader } from './blobs.ts'
 import type { Connection, Row } from './connection.ts'

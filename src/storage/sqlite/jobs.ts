@@ -1,6 +1,6 @@
-import { isObject, stringifyJson } from '../../core/json.ts'
+import { claimName, isHeld as isHeldBy, LEASE_MS } from '../../compaction/process.ts'
 import { UndertextError } from '../../errors.ts'
-import { claimName, isHeld as isHeldBy, LEASE_MS } from '../../process.ts'
+import { isObject, stringifyJson } from '../../messages/json.ts'
 import type { ClaimedJob, Job, JobClaim, JobEnd, JobRequest, JobState, NewJob, RunOfJob } from '../jobs.ts'
 import type { Connection, Row } from './connection.ts'
 import { requireHead, requireSession } from './sessions.ts'

@@ -1,5 +1,5 @@
-import { View } from '../../core/view.ts'
 import { UndertextError } from '../../errors.ts'
+import { View } from '../../model/view.ts'
 import type { Estimators, Snapshot } from '../storage.ts'
 import { loadLeans, loadPreviews } from './compactions.ts'
 import type { Connection } from './connection.ts'

@@ -1,5 +1,5 @@
-import { mergeRanges } from '../../core/expansion.ts'
-import type { PositionRange } from '../../core/message.ts'
+import type { PositionRange } from '../../messages/message.ts'
+import { mergeRanges } from '../../model/expansion.ts'
 import { loadCompactions } from './compactions.ts'
 import type { Connection } from './connection.ts'
 

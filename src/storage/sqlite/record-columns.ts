@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../core/json.ts'
+import type { JsonObject } from '../../messages/json.ts'
 import type { Row } from './connection.ts'
 import { damaged, parseStoredObject, storedNumber, storedText } from './content-codec.ts'
 

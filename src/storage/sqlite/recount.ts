@@ -1,7 +1,8 @@
-import { indexMessage, type MessageIndex } from '../../core/index-message.ts'
-import { listIn } from '../../core/lists.ts'
-import { type Part, partsOf } from '../../core/message.ts'
-import { savedBy } from '../../core/plan.ts'
+import { isUndertextError, type UndertextError } from '../../errors.ts'
+import { indexMessage, type MessageIndex } from '../../messages/index-message.ts'
+import { listIn } from '../../messages/lists.ts'
+import { type Part, partsOf } from '../../messages/message.ts'
+import { savedBy } from '../../model/plan.ts'
 import {
   addSizes,
   type Estimator,
@@ -9,8 +10,7 @@ import {
   NO_SIZES,
   type Sizes,
   subtractSizes,
-} from '../../core/tokens.ts'
-import { isUndertextError, type UndertextError } from '../../errors.ts'
+} from '../../tokens/tokens.ts'
 import { blobReader } from './blobs.ts'
 import type { Connection, Row } from './connection.ts'
 import { decodeContent, parseReplacement, parseStoredObject } from './content-codec.ts'

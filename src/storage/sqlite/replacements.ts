@@ -1,5 +1,5 @@
-import type { PlannedReplacement } from '../../core/plan.ts'
-import { NO_SIZES, type Sizes, subtractSizes } from '../../core/tokens.ts'
+import type { PlannedReplacement } from '../../model/plan.ts'
+import { NO_SIZES, type Sizes, subtractSizes } from '../../tokens/tokens.ts'
 import type { Connection } from './connection.ts'
 import { ORIGINAL } from './content-codec.ts'
 import { M_VISIBLE } from './history.ts'

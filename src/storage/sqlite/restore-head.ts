@@ -1,13 +1,8 @@
-import { encodeCoverage, type RowSet } from '../../core/coverage.ts'
-import type {
-  AuditRecord,
-  CompactionRecord,
-  RequiredRecord,
-  RowSetRecord,
-} from '../../core/history/records.ts'
-import { stringifyJson } from '../../core/json.ts'
-import { compareRows } from '../../core/view.ts'
 import { UndertextError } from '../../errors.ts'
+import { stringifyJson } from '../../messages/json.ts'
+import { encodeCoverage, type RowSet } from '../../model/coverage.ts'
+import { compareRows } from '../../model/view.ts'
+import type { AuditRecord, CompactionRecord, RequiredRecord, RowSetRecord } from '../records/records.ts'
 import type { Restoring } from '../storage.ts'
 import type { Connection } from './connection.ts'
 import { requireKey } from './pins.ts'

@@ -1,6 +1,6 @@
-import type { MessageIndex } from '../../core/index-message.ts'
-import { ROLES, ROW_KINDS, type Role, type RowKind } from '../../core/message.ts'
-import type { ShownReplacement } from '../../core/view.ts'
+import type { MessageIndex } from '../../messages/index-message.ts'
+import { ROLES, ROW_KINDS, type Role, type RowKind } from '../../messages/message.ts'
+import type { ShownReplacement } from '../../model/view.ts'
 import { damaged, parseStoredLists } from './content-codec.ts'
 
 /** Bits of `flags`; two, as the index of the view packs them. */

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import { type JsonObject, stringifyJson } from '../../core/json.ts'
 import { UndertextError } from '../../errors.ts'
+import { type JsonObject, stringifyJson } from '../../messages/json.ts'
 import type {
   MessageCounts,
   Session,

@@ -1,6 +1,6 @@
-import { DEFAULT_PROVIDER } from '../../core/budget.ts'
-import { invalid } from '../../core/check.ts'
-import { decodeCoverage, type RowSet } from '../../core/coverage.ts'
+import { invalid } from '../../messages/check.ts'
+import { partsOf, type StoredMessage } from '../../messages/message.ts'
+import { decodeCoverage, type RowSet } from '../../model/coverage.ts'
 import {
   type Beneath,
   beneath,
@@ -11,8 +11,8 @@ import {
   levelOf,
   pageOfRanges,
   type Sources,
-} from '../../core/expansion.ts'
-import { partsOf, type StoredMessage } from '../../core/message.ts'
+} from '../../model/expansion.ts'
+import { DEFAULT_PROVIDER } from '../../tokens/budget.ts'
 import {
   addSizes,
   type Estimator,
@@ -20,7 +20,7 @@ import {
   NO_SIZES,
   type Sizes,
   tokensOf,
-} from '../../core/tokens.ts'
+} from '../../tokens/tokens.ts'
 import type { SourceQuery } from '../storage.ts'
 import { blobReader } from './blobs.ts'
 import type { Connection, Row } from './connection.ts'

@@ -1,6 +1,6 @@
-import { type Coverage, countRows, type RowSet } from '../../core/coverage.ts'
-import { type CompactionKind, isCondensing } from '../../core/plan.ts'
-import { type Sizes, SizesSum } from '../../core/tokens.ts'
+import { type Coverage, countRows, type RowSet } from '../../model/coverage.ts'
+import { type CompactionKind, isCondensing } from '../../model/plan.ts'
+import { type Sizes, SizesSum } from '../../tokens/tokens.ts'
 import type { Connection } from './connection.ts'
 import { VISIBLE } from './history.ts'
 

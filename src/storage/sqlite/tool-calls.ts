@@ -1,6 +1,4 @@
-import { DEFAULT_PROVIDER } from '../../core/budget.ts'
-import { type Part, partsOf } from '../../core/message.ts'
-import type { Estimator } from '../../core/tokens.ts'
+import { type Part, partsOf } from '../../messages/message.ts'
 import {
   type CalledPair,
   describeCall,
@@ -11,7 +9,9 @@ import {
   type ToolOutput,
   type ToolRow,
   withoutOtherIds,
-} from '../../core/tool-calls.ts'
+} from '../../messages/tool-calls.ts'
+import { DEFAULT_PROVIDER } from '../../tokens/budget.ts'
+import type { Estimator } from '../../tokens/tokens.ts'
 import type { ToolCallQuery } from '../storage.ts'
 import { blobReader } from './blobs.ts'
 import type { Connection, Row } from './connection.ts'

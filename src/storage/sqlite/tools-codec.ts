@@ -1,6 +1,6 @@
-import type { MessageIndex } from '../../core/index-message.ts'
-import type { IndexedCall } from '../../core/line-range.ts'
-import type { CallEntry, LineRange, ResultEntry } from '../../core/view.ts'
+import type { MessageIndex } from '../../messages/index-message.ts'
+import type { IndexedCall } from '../../messages/line-range.ts'
+import type { CallEntry, LineRange, ResultEntry } from '../../model/view.ts'
 
 /*
  * The `tools` column: the calls and results of a row, as a JSON array without its brackets, so that the columns of

@@ -1,5 +1,5 @@
-import { planUndo } from '../../core/nesting.ts'
 import { isUndertextError } from '../../errors.ts'
+import { planUndo } from '../../model/nesting.ts'
 import type { SessionFigures, SessionTest, UndoWhileOutcome, UndoWhileRequest } from '../storage.ts'
 import { type StoredCompaction, someCompactions, storedNesting } from './compactions.ts'
 import type { Connection } from './connection.ts'

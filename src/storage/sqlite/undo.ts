@@ -1,8 +1,8 @@
-import { countRows, holdsRow, spanPlaces } from '../../core/coverage.ts'
-import { checkLaws, partedReasoning } from '../../core/laws.ts'
-import { type Nesting, planLift, planRedo, planUndo } from '../../core/nesting.ts'
-import { addSizes, NO_SIZES, type Sizes, subtractSizes } from '../../core/tokens.ts'
 import { isUndertextError, UndertextError } from '../../errors.ts'
+import { countRows, holdsRow, spanPlaces } from '../../model/coverage.ts'
+import { checkLaws, partedReasoning } from '../../model/laws.ts'
+import { type Nesting, planLift, planRedo, planUndo } from '../../model/nesting.ts'
+import { addSizes, NO_SIZES, type Sizes, subtractSizes } from '../../tokens/tokens.ts'
 import type { Estimators, Trigger, UndoOutcome, UndoRequest } from '../storage.ts'
 import { writeAudit } from './audit.ts'
 import {

@@ -4,8 +4,8 @@ import {
   NOTHING_LEARNED,
   type Readings,
   recordReport,
-} from '../../core/calibration.ts'
-import { type Estimator, type Sizes, SizesSum, tokensOf } from '../../core/tokens.ts'
+} from '../../tokens/calibration.ts'
+import { type Estimator, type Sizes, SizesSum, tokensOf } from '../../tokens/tokens.ts'
 import {
   type LearnedLimit,
   LIMIT_KINDS,

@@ -1,12 +1,12 @@
-import type { Role, RowKind } from '../../core/message.ts'
-import type { Sizes } from '../../core/tokens.ts'
+import type { Role, RowKind } from '../../messages/message.ts'
 import {
   type CallEntry,
   compareRows,
   type ResultEntry,
   type ShownReplacement,
   type ViewRow,
-} from '../../core/view.ts'
+} from '../../model/view.ts'
+import type { Sizes } from '../../tokens/tokens.ts'
 import type { Connection } from './connection.ts'
 import { damaged, parseStored } from './content-codec.ts'
 import { M_VISIBLE } from './history.ts'

@@ -1,4 +1,4 @@
-import { headOf } from '../../core/characters.ts'
+import { headOf } from '../../messages/characters.ts'
 import { type Call, isObject } from '../calls.ts'
 import { oneLine, shorten } from '../text.ts'
 import type { Conversation } from './conversation.ts'

@@ -1,5 +1,5 @@
-import { detached } from '../../core/characters.ts'
-import type { Message, RowKind } from '../../core/message.ts'
+import { detached } from '../../messages/characters.ts'
+import type { Message, RowKind } from '../../messages/message.ts'
 import { CallReader } from '../calls.ts'
 import { ends } from '../text.ts'
 import type { Conversation, Exchange, Said, SeenCall } from './conversation.ts'

@@ -1,4 +1,4 @@
-import { headOf } from '../../core/characters.ts'
+import { headOf } from '../../messages/characters.ts'
 import { type Call, outputHead, outputTail, targetOf } from '../calls.ts'
 import { cleanLine, oneLine, shorten, shortenPath } from '../text.ts'
 import type { Writing } from './boxes.ts'

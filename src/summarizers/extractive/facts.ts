@@ -1,5 +1,5 @@
-import { withoutTrailing } from '../../core/characters.ts'
-import type { Json } from '../../core/json.ts'
+import { withoutTrailing } from '../../messages/characters.ts'
+import type { Json } from '../../messages/json.ts'
 import { type Call, isObject, outputHead } from '../calls.ts'
 import { oneLine } from '../text.ts'
 import type { Conversation, SeenCall } from './conversation.ts'

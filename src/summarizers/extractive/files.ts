@@ -1,5 +1,5 @@
-import { headOf } from '../../core/characters.ts'
-import type { Json } from '../../core/json.ts'
+import { headOf } from '../../messages/characters.ts'
+import type { Json } from '../../messages/json.ts'
 import { type Call, isObject, outputHead } from '../calls.ts'
 import { cleanLine, oneLine, shorten } from '../text.ts'
 import type { SeenCall } from './conversation.ts'

@@ -1,4 +1,4 @@
-import { headOf } from '../../core/characters.ts'
+import { headOf } from '../../messages/characters.ts'
 import { shorten } from '../text.ts'
 
 /** One line of a summary. */

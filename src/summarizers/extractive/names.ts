@@ -1,4 +1,4 @@
-import { withoutTrailing } from '../../core/characters.ts'
+import { withoutTrailing } from '../../messages/characters.ts'
 /** Words of many languages that look like the name of a function or stand where one would. */
 export const KEYWORDS: ReadonlySet<string> = new Set(
   'if else elif for while do switch case catch try except finally return function constructor with new super this self await async yield throw raise typeof instanceof in of is not and or def fn func fun class interface type enum struct trait impl const let var val static import export from default extends implements match when where pub mut ref print true false null undefined None True False void string number boolean int float bool str any unknown never get set init assert expect describe test it Map Set Array Object String Number Boolean Date Error Promise Symbol RegExp Math JSON len range list dict tuple println printf format'.split(

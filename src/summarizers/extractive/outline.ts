@@ -1,4 +1,4 @@
-import { headOf } from '../../core/characters.ts'
+import { headOf } from '../../messages/characters.ts'
 import { countNames, isTellingName, KEYWORDS } from './names.ts'
 import { createdBySql, functionOfC } from './signatures.ts'
 

@@ -1,4 +1,4 @@
-import { headOf } from '../../core/characters.ts'
+import { headOf } from '../../messages/characters.ts'
 import { sentencesOf, shorten, withoutFences } from '../text.ts'
 import {
   type Conversation,

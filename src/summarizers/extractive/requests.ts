@@ -1,4 +1,4 @@
-import { headOf } from '../../core/characters.ts'
+import { headOf } from '../../messages/characters.ts'
 import { oneLine, sentencesOf, shorten, withoutFences } from '../text.ts'
 
 /** Words with which people ask for things. */

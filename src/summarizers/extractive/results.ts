@@ -1,4 +1,4 @@
-import type { Json } from '../../core/json.ts'
+import type { Json } from '../../messages/json.ts'
 import { type Call, isObject, outputHead } from '../calls.ts'
 import { oneLine, shorten } from '../text.ts'
 import { type Conversation, callLabel, errorLine } from './conversation.ts'

@@ -1,4 +1,4 @@
-import { headOf } from '../../core/characters.ts'
+import { headOf } from '../../messages/characters.ts'
 import { cleanLine, oneLine, sentenceAround, sentencesOf, shorten, withoutFences } from '../text.ts'
 import type { Said } from './conversation.ts'
 import { cuesFor, isEastAsian, weightOf } from './cues.ts'

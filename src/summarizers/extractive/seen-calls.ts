@@ -1,4 +1,4 @@
-import { detached } from '../../core/characters.ts'
+import { detached } from '../../messages/characters.ts'
 import { type Call, NO_OUTPUT } from '../calls.ts'
 import { writingsOf } from './boxes.ts'
 import {

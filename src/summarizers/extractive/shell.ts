@@ -1,4 +1,4 @@
-import { headOf } from '../../core/characters.ts'
+import { headOf } from '../../messages/characters.ts'
 import { type Call, isObject, mainArgument } from '../calls.ts'
 import { oneLine, shorten } from '../text.ts'
 import type { SeenCall } from './conversation.ts'

@@ -1,4 +1,4 @@
-import { headOf, tailOf } from '../../core/characters.ts'
+import { headOf, tailOf } from '../../messages/characters.ts'
 import { oneLine, sentencesOf, shorten, withoutFences } from '../text.ts'
 import { type Conversation, callLabel, type Exchange, errorLine } from './conversation.ts'
 import type { Bullet } from './fit.ts'

@@ -1,5 +1,5 @@
-import { headOf, tailOf } from '../../core/characters.ts'
-import type { Json } from '../../core/json.ts'
+import { headOf, tailOf } from '../../messages/characters.ts'
+import type { Json } from '../../messages/json.ts'
 import { type Call, isObject } from '../calls.ts'
 import { cleanLine, oneLine, sentencesOf, shorten, withoutFences } from '../text.ts'
 import { checkBoxes, openBoxes } from './boxes.ts'

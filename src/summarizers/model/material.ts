@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { estimateTokens } from '../../core/tokens.ts'
+import { estimateTokens } from '../../tokens/tokens.ts'
 import { callsText, type PromptMessage, partText, resultText } from '../prompts.ts'
 import { shortenMiddle } from '../shorten-middle.ts'
 import { oneLine } from '../text.ts'

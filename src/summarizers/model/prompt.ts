@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { check } from '../../core/check.ts'
-import { checkMessageList } from '../../core/message-list.ts'
+import { check } from '../../messages/check.ts'
+import { checkMessageList } from '../../messages/message-list.ts'
 import { ANSWER_PROBLEMS, SUMMARY_SECTIONS } from '../summarizer.ts'
 import { oneLine } from '../text.ts'
 import { levelInstruction, MERGE, PROMPT_VERSION, RETRY, SYSTEM, sectionInstruction } from './instructions.ts'

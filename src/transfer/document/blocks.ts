@@ -1,5 +1,4 @@
-import { compactionBlock } from '../../core/compaction-block.ts'
-import { stringifyJson } from '../../core/json.ts'
+import { stringifyJson } from '../../messages/json.ts'
 import {
   type FilePart,
   type ImagePart,
@@ -9,7 +8,8 @@ import {
   type ShownText,
   type StoredMessage,
   type ToolResultPart,
-} from '../../core/message.ts'
+} from '../../messages/message.ts'
+import { compactionBlock } from '../../model/compaction-block.ts'
 import { counted, figure, size } from './figures.ts'
 import { mediaOf, type Picture } from './image-data.ts'
 import type { DocumentSettings } from './options.ts'

@@ -1,4 +1,4 @@
-import type { FilePart, ImagePart } from '../../core/message.ts'
+import type { FilePart, ImagePart } from '../../messages/message.ts'
 
 /** A picture that may stand in a document: a raster image whose bytes say themselves what it is. */
 export type Picture = { readonly mediaType: string; readonly base64: string; readonly bytes: number }

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { check, nameSchema } from '../../core/check.ts'
+import { check, nameSchema } from '../../messages/check.ts'
 
 /** What documents for people can be told. */
 export const documentSchema = z.strictObject({

@@ -1,4 +1,4 @@
-import type { PositionRange } from '../../core/message.ts'
+import type { PositionRange } from '../../messages/message.ts'
 
 /*
  * Positions as people read them, in documents and on the terminal. Their digits stand together: a position names a message, and can be

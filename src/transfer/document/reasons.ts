@@ -1,4 +1,4 @@
-import type { StoredMessage } from '../../core/message.ts'
+import type { StoredMessage } from '../../messages/message.ts'
 import type { Compaction } from '../../storage/storage.ts'
 import type { DocumentCompaction, SessionDocument } from './session-document.ts'
 

@@ -1,4 +1,4 @@
-import { onOneLine, withUnseenShown } from '../../core/unseen.ts'
+import { onOneLine, withUnseenShown } from '../../messages/unseen.ts'
 
 /**
  * A text as a document may have it, with nothing invisible in it: controls as their pictures (`␛`), directions, invisible characters and

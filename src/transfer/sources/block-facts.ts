@@ -1,5 +1,5 @@
-import { isObject } from '../../core/json.ts'
-import type { ToolUse } from '../../core/pairing.ts'
+import { isObject } from '../../messages/json.ts'
+import type { ToolUse } from '../../messages/pairing.ts'
 
 /* What a content in the form of Anthropic's API says of itself, before it is read as a message. */
 

@@ -1,5 +1,5 @@
-import { isObject, type Json, type JsonObject } from '../../core/json.ts'
-import type { ProviderPart, ReasoningPart, TextPart } from '../../core/message.ts'
+import { isObject, type Json, type JsonObject } from '../../messages/json.ts'
+import type { ProviderPart, ReasoningPart, TextPart } from '../../messages/message.ts'
 
 /** The name under which everything of ChatGPT's is kept. */
 export const CHATGPT = 'chatgpt'

@@ -1,5 +1,5 @@
-import { isObject, type Json, type JsonObject, jsonProblem } from '../../core/json.ts'
-import type { NewMessage, Part, Role, ToolResultOutput } from '../../core/message.ts'
+import { isObject, type Json, type JsonObject, jsonProblem } from '../../messages/json.ts'
+import type { NewMessage, Part, Role, ToolResultOutput } from '../../messages/message.ts'
 import type { NoteEvent, Place, SourceEvent } from '../source.ts'
 import { CHATGPT, type ChatgptContent, contentOf } from './chatgpt-content.ts'
 import { moment } from './moment.ts'

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from '../../core/json.ts'
+import { isObject, type JsonObject } from '../../messages/json.ts'
 import { type MessageTree, messageTree } from './message-tree.ts'
 
 /** Reads the `mapping` of a conversation; `undefined` when there is none. What its messages hold is not looked at. */

@@ -1,5 +1,5 @@
-import { isObject, type JsonObject } from '../../core/json.ts'
-import type { FieldsEvent } from '../../import/import-event.ts'
+import type { FieldsEvent } from '../../history/import/import-event.ts'
+import { isObject, type JsonObject } from '../../messages/json.ts'
 import type { Source } from '../source.ts'
 import { ChatgptMessages } from './chatgpt-messages.ts'
 import { treeOf } from './chatgpt-tree.ts'

@@ -1,4 +1,6 @@
-import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import { fromAnthropic } from '../../ecosystems/anthropic/from-anthropic.ts'
+import { keptUnder } from '../../ecosystems/wire.ts'
+import { isObject, type Json, type JsonObject } from '../../messages/json.ts'
 import {
   type FilePart,
   type ImagePart,
@@ -8,9 +10,7 @@ import {
   type TextPart,
   type ToolResultContent,
   type ToolResultOutput,
-} from '../../core/message.ts'
-import { fromAnthropic } from '../../formats/from-anthropic.ts'
-import { keptUnder } from '../../formats/wire.ts'
+} from '../../messages/message.ts'
 
 /** The name under which everything of Claude's page is kept. */
 export const CLAUDE = 'claude'

@@ -1,6 +1,6 @@
-import { isObject, type JsonObject } from '../../core/json.ts'
-import type { ToolCallPart, ToolResultPart } from '../../core/message.ts'
-import { keptUnder } from '../../formats/wire.ts'
+import { keptUnder } from '../../ecosystems/wire.ts'
+import { isObject, type JsonObject } from '../../messages/json.ts'
+import type { ToolCallPart, ToolResultPart } from '../../messages/message.ts'
 import { CLAUDE, type OnNote, outputOf, without } from './claude-blocks.ts'
 import { textIn } from './entry-fields.ts'
 

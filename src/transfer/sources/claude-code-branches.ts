@@ -9,7 +9,7 @@
  * that none does: from some entry on rewinds are not told one by one but once, at the end. The entry depends on those before it alone, so a
  * file that has grown is read alike.
  */
-import type { PositionRange } from '../../core/message.ts'
+import type { PositionRange } from '../../messages/message.ts'
 import { coversOf, longestRun, wholeRun } from './claude-code-cover.ts'
 import type { Facts } from './claude-code-facts.ts'
 import { type Node, Way } from './claude-code-way.ts'

@@ -1,4 +1,4 @@
-import type { PositionRange } from '../../core/message.ts'
+import type { PositionRange } from '../../messages/message.ts'
 import type { Facts } from './claude-code-facts.ts'
 
 /* What a compaction of Claude Code's can cover: a piece of what is visible that parts nothing. */

@@ -2,8 +2,8 @@
  * What of an entry of Claude Code's says where it stands in its conversation. Format: the files themselves, and what the Claude Agent SDK
  * (`getSessionMessages`) makes of them.
  */
-import { isSpoken } from '../../claude-agent-sdk/entry.ts'
-import { isObject, type JsonObject } from '../../core/json.ts'
+import { isSpoken } from '../../ecosystems/claude-agent-sdk/entry.ts'
+import { isObject, type JsonObject } from '../../messages/json.ts'
 import { useOfBlocks } from './block-facts.ts'
 import { textIn } from './entry-fields.ts'
 

@@ -1,5 +1,5 @@
-import { isObject, type JsonObject } from '../../core/json.ts'
-import type { FieldsEvent } from '../../import/import-event.ts'
+import type { FieldsEvent } from '../../history/import/import-event.ts'
+import { isObject, type JsonObject } from '../../messages/json.ts'
 import { titleOfPrompt } from './claude-code-prompt.ts'
 import { nameOf, timeOf, titleOf } from './entry-fields.ts'
 

@@ -1,5 +1,5 @@
-import { indexOfText } from '../../core/characters.ts'
-import { isObject, type JsonObject } from '../../core/json.ts'
+import { indexOfText } from '../../messages/characters.ts'
+import { isObject, type JsonObject } from '../../messages/json.ts'
 import { titleOf } from './entry-fields.ts'
 
 /* What somebody typed, among the many things that Claude Code notes as the words of a user. */

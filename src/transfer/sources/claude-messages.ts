@@ -1,5 +1,5 @@
-import { isObject, type Json, type JsonObject, jsonProblem } from '../../core/json.ts'
-import type { Part, Role } from '../../core/message.ts'
+import { isObject, type Json, type JsonObject, jsonProblem } from '../../messages/json.ts'
+import type { Part, Role } from '../../messages/message.ts'
 import type { NoteEvent, Place, SourceEvent } from '../source.ts'
 import { CLAUDE, fileWord, type OnNote, partOfBlock, unread, without, word } from './claude-blocks.ts'
 import { ClaudeCalls } from './claude-calls.ts'

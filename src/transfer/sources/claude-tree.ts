@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { isObject, type JsonObject } from '../../core/json.ts'
+import { isObject, type JsonObject } from '../../messages/json.ts'
 import type { Place, SourceEvent } from '../source.ts'
 import { messageTree } from './message-tree.ts'
 import { moment } from './moment.ts'

@@ -1,4 +1,4 @@
-import { indexOfText } from '../../core/characters.ts'
+import { indexOfText } from '../../messages/characters.ts'
 
 /** What Claude's page writes where an old reader of a message cannot show a block of it. */
 const STAND_IN =

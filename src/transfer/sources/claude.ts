@@ -1,5 +1,5 @@
-import { isObject, type JsonObject } from '../../core/json.ts'
-import type { FieldsEvent } from '../../import/import-event.ts'
+import type { FieldsEvent } from '../../history/import/import-event.ts'
+import { isObject, type JsonObject } from '../../messages/json.ts'
 import type { Head, Source } from '../source.ts'
 import { ClaudeMessages } from './claude-messages.ts'
 import { treeOf } from './claude-tree.ts'

@@ -1,5 +1,5 @@
-import { isStorableText, MAX_NAME_LENGTH } from '../../core/check.ts'
-import { isObject, type JsonObject, jsonProblem } from '../../core/json.ts'
+import { isStorableText, MAX_NAME_LENGTH } from '../../messages/check.ts'
+import { isObject, type JsonObject, jsonProblem } from '../../messages/json.ts'
 
 /* Fields that entries of several systems have, read as sessions and messages can hold them. */
 

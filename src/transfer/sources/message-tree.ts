@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from '../../core/json.ts'
+import { isObject, type JsonObject } from '../../messages/json.ts'
 
 /** A node of a conversation: a message, or none (the root). */
 export type MessageNode = { readonly id: string; readonly message: unknown }

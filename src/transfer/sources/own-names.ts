@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
-import { canonicalJson } from '../../core/json.ts'
-import type { NewMessage } from '../../core/message.ts'
-import { messageProblem } from '../../core/message-check.ts'
+import { canonicalJson } from '../../messages/json.ts'
+import type { NewMessage } from '../../messages/message.ts'
+import { messageProblem } from '../../messages/message-check.ts'
 
 /** The ids and keys that messages of one conversation bring along: within a session each names one message. */
 export class OwnNames {

@@ -5,8 +5,10 @@
  * `metadata.pi` is the entry without what the message says: with `message` for the other fields of its message (`usage`, `stopReason`,
  * `api` …). Fields of a part that have no place in the neutral form are its options under `pi`.
  */
-import type { Json, JsonObject } from '../../core/json.ts'
-import { isObject } from '../../core/json.ts'
+
+import { keptUnder } from '../../ecosystems/wire.ts'
+import type { Json, JsonObject } from '../../messages/json.ts'
+import { isObject } from '../../messages/json.ts'
 import type {
   ImagePart,
   Message,
@@ -14,8 +16,7 @@ import type {
   ProviderPart,
   TextPart,
   ToolResultOutput,
-} from '../../core/message.ts'
-import { keptUnder } from '../../formats/wire.ts'
+} from '../../messages/message.ts'
 
 /** The name under which everything of pi's is kept. */
 export const PI = 'pi'

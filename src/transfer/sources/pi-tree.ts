@@ -2,8 +2,8 @@
  * The tree in one of pi's session files: which entries there are, in a few words each, and which of them a conversation is made of.
  * What pi sends is a path from a leaf to the root, seen through the last compaction on it.
  */
-import { isObject, type JsonObject } from '../../core/json.ts'
-import { type Pairing, pairToolUse, type ToolUse } from '../../core/pairing.ts'
+import { isObject, type JsonObject } from '../../messages/json.ts'
+import { type Pairing, pairToolUse, type ToolUse } from '../../messages/pairing.ts'
 
 /** What is kept of an entry: nothing of what it says. */
 export type PiEntry = {

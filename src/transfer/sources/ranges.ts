@@ -1,4 +1,4 @@
-import type { PositionRange } from '../../core/message.ts'
+import type { PositionRange } from '../../messages/message.ts'
 
 /** Ordinals as ranges, inclusive, ascending; each counts once, in whatever order it is given. */
 export function rangesOf(ordinals: Iterable<number>): PositionRange[] {

@@ -1,4 +1,4 @@
-import type { ToolUse } from '../../core/pairing.ts'
+import type { ToolUse } from '../../messages/pairing.ts'
 
 /** What is kept of an element: nothing of what it says. */
 export type RooElement = {

@@ -4,12 +4,13 @@
  *
  * `metadata.roo` holds an element's other fields, but for its tags: they change, and are compactions here.
  */
-import { isObject, type Json, type JsonObject } from '../../core/json.ts'
-import type { Message, Part } from '../../core/message.ts'
+
+import { fromAnthropic } from '../../ecosystems/anthropic/from-anthropic.ts'
+import { fromOpenAIResponses } from '../../ecosystems/openai/from-responses.ts'
+import { keptUnder } from '../../ecosystems/wire.ts'
 import { isUndertextError } from '../../errors.ts'
-import { fromAnthropic } from '../../formats/from-anthropic.ts'
-import { fromOpenAIResponses } from '../../formats/responses/from-responses.ts'
-import { keptUnder } from '../../formats/wire.ts'
+import { isObject, type Json, type JsonObject } from '../../messages/json.ts'
+import type { Message, Part } from '../../messages/message.ts'
 import { textOf } from './block-facts.ts'
 
 export const ROO = 'roo'

@@ -3,9 +3,9 @@
  * summaries hide what carries their tag. So the last summary covers all before it, an earlier one what is tagged as its, a marker what is
  * tagged as its and still visible. What the tags of a file cannot mean is mended, and noted.
  */
-import { listIn } from '../../core/lists.ts'
-import type { PositionRange } from '../../core/message.ts'
-import { pairToolUse } from '../../core/pairing.ts'
+import { listIn } from '../../messages/lists.ts'
+import type { PositionRange } from '../../messages/message.ts'
+import { pairToolUse } from '../../messages/pairing.ts'
 import { rangesOf } from './ranges.ts'
 import type { RooElement, RooNote } from './roo-element.ts'
 import { tagNotes } from './roo-tags.ts'

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject, jsonProblem } from '../../core/json.ts'
+import { isObject, type JsonObject, jsonProblem } from '../../messages/json.ts'
 import { type JsonElement, placeOf, readElements } from '../elements.ts'
 import type { Head, Input, Source, SourceEvent } from '../source.ts'
 import { textOf, useOfBlocks } from './block-facts.ts'

@@ -1,5 +1,5 @@
-import { isObject } from '../../core/json.ts'
-import { detectFormat, type MessageFormat } from '../../formats/detect.ts'
+import { detectFormat, type MessageFormat } from '../../ecosystems/detect.ts'
+import { isObject } from '../../messages/json.ts'
 import type { Head } from '../source.ts'
 
 /*

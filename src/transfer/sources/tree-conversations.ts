@@ -1,5 +1,5 @@
-import { isObject, type JsonObject } from '../../core/json.ts'
-import type { FieldsEvent } from '../../import/import-event.ts'
+import type { FieldsEvent } from '../../history/import/import-event.ts'
+import { isObject, type JsonObject } from '../../messages/json.ts'
 import { placeOf, readElements } from '../elements.ts'
 import { readHead } from '../head.ts'
 import { readJsonLines } from '../lines.ts'

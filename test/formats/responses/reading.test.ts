@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import type { Message } from '../../../src/core/message.ts'
+import type { ConversionNote } from '../../../src/ecosystems/conversion.ts'
+import { fromOpenAIResponses } from '../../../src/ecosystems/openai/from-responses.ts'
+import { toOpenAIResponses } from '../../../src/ecosystems/openai/to-responses.ts'
 import { isUndertextError } from '../../../src/errors.ts'
-import type { ConversionNote } from '../../../src/formats/conversion.ts'
-import { fromOpenAIResponses } from '../../../src/formats/responses/from-responses.ts'
-import { toOpenAIResponses } from '../../../src/formats/responses/to-responses.ts'
+import type { Message } from '../../../src/messages/message.ts'
 
 const RESPONSES = 'openai-responses'
 

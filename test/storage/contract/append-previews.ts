@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { replaceResult } from '../../../src/core/plan.ts'
 import { PRUNE_PLACEHOLDER, type Store, validateHistory } from '../../../src/index.ts'
+import { replaceResult } from '../../../src/model/plan.ts'
 import { applyPlanned } from '../../support/apply-stage.ts'
 import { call, calls, failure, result, say, units } from '../../support/conversation.ts'
 import { type Contract, everything, historyTokens, ONLY, refusal, S, standing, texts } from './support.ts'

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import type { SessionImport } from '../../../src/import/import-types.ts'
+import type { SessionImport } from '../../../src/history/import/import-types.ts'
 import { openStore, type SqliteStore } from '../../../src/index.ts'
 import type { SourceEvent } from '../../../src/transfer/source.ts'
 import { claudeCode } from '../../../src/transfer/sources/claude-code.ts'

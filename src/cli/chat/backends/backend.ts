@@ -1,4 +1,4 @@
-import type { Message, NewMessage } from '../../../core/message.ts'
+import type { Message, NewMessage } from '../../../messages/message.ts'
 
 /*
  * Who answers in a chat: one question in, one streamed answer out. A backend knows nothing of the store, so that the same ones write

@@ -1,4 +1,4 @@
-import { type Message, partsOf } from '../../../core/message.ts'
+import { type Message, partsOf } from '../../../messages/message.ts'
 import { type Backend, textReply } from './backend.ts'
 
 /** Says again what was said, without a network: to try things out, and to look after a session without asking a model. */

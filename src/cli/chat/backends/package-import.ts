@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { isObject } from '../../../core/json.ts'
+import { isObject } from '../../../messages/json.ts'
 
 /** The conditions under which a package's entry is looked up. */
 const CONDITIONS: ReadonlySet<string> = new Set(['node', 'import', 'module-sync', 'default'])

@@ -1,4 +1,4 @@
-import { isObject } from '../../../core/json.ts'
+import { isObject } from '../../../messages/json.ts'
 
 /** Most characters of a server's words that are shown. */
 export const MOST_WORDS = 500

@@ -1,0 +1,168 @@
+import { invalid } from '../messages/check.ts'
+import { type Json, jsonProblem } from '../messages/json.ts'
+import type { Part, Role, ToolCallPart, ToolResultPart } from '../messages/message.ts'
+import { messageProblem } from '../messages/message-check.ts'
+import { addSizes, type Estimator, NO_SIZES, type Sizes } from '../tokens/tokens.ts'
+import type { ChatMessage } from './chat-message.ts'
+
+/*
+ * One message in neutral parts, whichever form it has: neutral, the seed's flat one, or OpenAI's with its
+ * `tool_calls` and `tool_call_id`.
+ */
+
+/** A message of any form, looked at with care: only its role is sure. */
+export type PlainMessage = {
+  readonly role: string
+  readonly content?: unknown
+}
+
+/** The neutral role of any role that is known here. Calls are the assistant's. */
+export function roleOf(role: unknown): Role | undefined {
+  switch (role) {
+    case 'system':
+    case 'user':
+    case 'assistant':
+    case 'tool':
+      return role
+    case 'developer':
+      return 'system'
+    case 'tool_call':
+      return 'assistant'
+    case 'tool_result':
+    case 'function':
+      return 'tool'
+    default:
+      return undefined
+  }
+}
+
+/** Fields of the flat and of OpenAI's form, looked at with care: nobody checked them. */
+type LooseFields = {
+  readonly content: unknown
+  readonly name?: unknown
+  readonly tool_call_id?: unknown
+  readonly tool_calls?: unknown
+  readonly tool_name?: unknown
+  readonly tool_input?: unknown
+  readonly isError?: unknown
+  readonly result?: unknown
+}
+
+function textOf(message: ChatMessage): string {
+  return typeof message.content === 'string' ? message.content : ''
+}
+
+function isFlatCall(message: ChatMessage): boolean {
+  return message.role === 'tool_call' && !Array.isArray(message.content)
+}
+
+/** A message as neutral parts. Ids of calls and results are empty where the message names none. */
+export function partsOfMessage(message: ChatMessage, where: string): readonly Part[] {
+  const { content, tool_calls: calls } = message as LooseFields
+  if (roleOf(message.role) === undefined) throw invalid(`${where}.role is unknown`)
+  if (Array.isArray(content)) {
+    const problem = messageProblem({ role: 'user', content })
+    if (problem !== undefined)
+      throw invalid(`${where}${problem} (fromOpenAI and fromAnthropic convert other forms)`)
+    return content as readonly Part[]
+  }
+  if (typeof content !== 'string' && content !== null && content !== undefined) {
+    throw invalid(`${where}.content must be a text or a list of parts`)
+  }
+  if (message.role === 'tool_call') return [flatCall(message)]
+  if (roleOf(message.role) === 'tool') return [...callBeside(message), flatResult(message)]
+  const text = textOf(message)
+  const made = Array.isArray(calls) ? calls.flatMap((call) => openAICall(call)) : []
+  if (made.length > 0) return text === '' ? made : [{ type: 'text', text }, ...made]
+  if (typeof content !== 'string') throw invalid(`${where}.content must be a text or a list of parts`)
+  return [{ type: 'text', text }]
+}
+
+/** The sizes of its parts; of a flat call the text and the arguments, each of them only when it is there. */
+export function sizesOf(message: ChatMessage, ofParts: Sizes, estimator: Estimator): Sizes {
+  if (!isFlatCall(message)) return ofParts
+  const text = { ...NO_SIZES, toolCalls: estimator.measureText(textOf(message)) }
+  return argumentsOf(message) === undefined ? text : addSizes(text, ofParts)
+}
+
+function flatCall(message: ChatMessage): ToolCallPart {
+  const given = argumentsOf(message)
+  return {
+    type: 'tool-call',
+    toolCallId: idOf(message),
+    toolName: toolOf(message) ?? 'unknown',
+    input: given === undefined ? argumentsIn(textOf(message)) : asJson(given),
+  }
+}
+
+/**
+ * The call of a result that brings it along: `tool_name` and `tool_input`, and no id. With an id the call is a message of its own.
+ * Source: row S2-049 of docs/seeds.md.
+ */
+function callBeside(message: ChatMessage): ToolCallPart[] {
+  const { tool_input: input } = message as LooseFields
+  const toolName = toolOf(message)
+  if (message.role !== 'tool' || idOf(message) !== '' || input === undefined || toolName === undefined)
+    return []
+  return [{ type: 'tool-call', toolCallId: '', toolName, input: asJson(input) }]
+}
+
+function flatResult(message: ChatMessage): ToolResultPart {
+  const { isError, result } = message as LooseFields
+  const failed = isError === true || (result as { success?: unknown } | undefined | null)?.success === false
+  const tool = toolOf(message)
+  return {
+    type: 'tool-result',
+    toolCallId: idOf(message),
+    ...(tool !== undefined && { toolName: tool }),
+    output: { type: failed ? 'error-text' : 'text', value: textOf(message) },
+  }
+}
+
+/** One entry of OpenAI's `tool_calls`. */
+function openAICall(call: unknown): ToolCallPart[] {
+  const { id, function: called } = (call ?? {}) as {
+    id?: unknown
+    function?: { name?: unknown; arguments?: unknown }
+  }
+  if (typeof called?.name !== 'string') return []
+  const input = typeof called.arguments === 'string' ? argumentsIn(called.arguments) : {}
+  return [{ type: 'tool-call', toolCallId: typeof id === 'string' ? id : '', toolName: called.name, input }]
+}
+
+function idOf(message: ChatMessage): string {
+  const id = message.toolCallId ?? (message as LooseFields).tool_call_id
+  return typeof id === 'string' ? id : ''
+}
+
+function toolOf(message: ChatMessage): string | undefined {
+  const { name, tool_name: toolName } = message as LooseFields
+  const tool = message.tool ?? name ?? toolName
+  return typeof tool === 'string' && tool !== '' ? tool : undefined
+}
+
+function argumentsOf(message: ChatMessage): unknown {
+  return message.args ?? message.input ?? undefined
+}
+
+/** Arguments written as a text: the object it spells, else the text itself. */
+export function argumentsIn(text: string): Json {
+  if (!text.trimStart().startsWith('{')) return text
+  try {
+    return JSON.parse(text) as Json
+  } catch (error) {
+    if (error instanceof SyntaxError) return text
+    throw error
+  }
+}
+
+/** Arguments as JSON has them; what JSON cannot hold is told as a text. */
+function asJson(value: unknown): Json {
+  if (jsonProblem(value) === undefined) return value as Json
+  try {
+    return (JSON.parse(JSON.stringify(value) ?? 'null') as Json) ?? null
+  } catch (error) {
+    if (error instanceof TypeError) return String(value)
+    throw error
+  }
+}

@@ -1,0 +1,197 @@
+import { z } from 'zod'
+import { check } from '../messages/check.ts'
+import { type Pairing, pairToolUse } from '../messages/pairing.ts'
+import { type ChatMessage, requireMessages } from './chat-message.ts'
+import { isVisible } from './effective-history.ts'
+import { joinNeighbours } from './join-neighbours.ts'
+import type { PlainMessage } from './message-parts.ts'
+import { batchEnds, openBatchBefore, waitingRows } from './tool-batches.ts'
+import { Mending } from './tool-mending.ts'
+import { readToolMessage, type ToolMessage, type ToolSlot } from './tool-slots.ts'
+
+const optionsSchema = z.strictObject({
+  /**
+   * What becomes of half a pair. `synthesize` (default, seed 003): its other half is made up. `drop` (seed 002):
+   * it is left out, and with it a message that then says nothing.
+   */
+  orphans: z.enum(['synthesize', 'drop']).optional(),
+  /**
+   * What becomes of calls at the very end, which may still be answered. `answer` (default, seed 003): the same as
+   * of any other call without a result. `keep`: they stay as they are.
+   */
+  pendingCalls: z.enum(['answer', 'keep']).optional(),
+})
+export type RepairOptions = z.input<typeof optionsSchema>
+
+/** The list without half pairs, and how many there were. */
+export type RepairResult<M extends PlainMessage = ChatMessage> = {
+  /** Whether anything was repaired. */
+  readonly repaired: boolean
+  /** All messages with whole pairs, in a new list. What needed no repair is the same object. */
+  readonly messages: M[]
+  /** Calls without a result that were given one, or dropped. */
+  readonly orphanedCallsFixed: number
+  /** Results without a call of their own that were given one, or dropped. */
+  readonly orphanedResultsFixed: number
+}
+
+/**
+ * Makes calls and results of a plain array whole pairs, by adding what is missing. For arrays that were cut by
+ * other means: the stages of this package never part a pair, and `renderHistory` mends what a store gives.
+ *
+ * Takes any form, also mixed: flat (`tool_call`, `tool_result`), OpenAI's, Anthropic's blocks, neutral parts.
+ * A result goes with the nearest call of its id before it that has none yet, parallel calls in any order; without
+ * ids, with a call before it from which only calls and results separate it. Hidden messages (tags) are passed
+ * through and pair with nothing.
+ *
+ * - A call without a result gets "[Tool result unavailable - conversation was compacted]", behind the results of
+ *   its batch that directly follow.
+ * - A result without a call gets "[Tool call for <tool> - conversation was compacted]", directly before its
+ *   message; or, where that would part other calls from their results, behind the call of those.
+ * - A second result of a call that has one is left out, as in `renderHistory`.
+ *
+ * What is added has the form, the call id and the tool's name of its partner and `metadata.truncated: true`. The
+ * other half of a tool a provider ran itself is put into its message. Nothing else moves or changes; repairing
+ * twice changes nothing more, and a whole history comes back as it was. Linear time. Throws `INVALID_INPUT`.
+ *
+ * Source: seed 003, checklist S3-312 to S3-321, S2-077 to S2-079; for `drop`, C-10; for pairing, C-35.
+ */
+export function repairToolPairs<M extends PlainMessage = ChatMessage>(
+  messages: readonly M[],
+  options: RepairOptions = {},
+): RepairResult<M> {
+  requireMessages(messages, 'repairToolPairs')
+  const checked = check(optionsSchema, options, 'repairToolPairs')
+  let result = repairOnce(messages, checked)
+  for (let pass = 1, last = result; last.repaired && pass < MOST_PASSES; pass++) {
+    last = repairOnce(result.messages, checked)
+    result = {
+      repaired: true,
+      messages: last.messages,
+      orphanedCallsFixed: result.orphanedCallsFixed + last.orphanedCallsFixed,
+      orphanedResultsFixed: result.orphanedResultsFixed + last.orphanedResultsFixed,
+    }
+  }
+  return result
+}
+
+/**
+ * One pass is enough for lists that name ids throughout, or nowhere. Where some messages do and others do not,
+ * what was added may be nearer to something else than to what it was added for; then the next pass settles that.
+ */
+const MOST_PASSES = 8
+
+function repairOnce<M extends PlainMessage>(messages: readonly M[], options: RepairOptions): RepairResult<M> {
+  const { orphans = 'synthesize', pendingCalls = 'answer' } = options
+  const places = messages.flatMap((message, index) => (isVisible(message as ChatMessage) ? [index] : []))
+  const rows = places.map((index) => readToolMessage(messages[index]!, `repairToolPairs: messages[${index}]`))
+  const pairing = pairRows(rows)
+  const halves = halvesOf(rows, pairing, pendingCalls === 'keep')
+
+  const mending = new Mending(messages)
+  if (orphans === 'drop') {
+    for (const { row, slots } of [...halves.calls, ...halves.results]) mending.drop(places[row]!, slots)
+  } else {
+    addCalls(mending, rows, places, pairing, halves.results)
+    addResults(mending, rows, places, halves.calls)
+  }
+  for (const { row, slots } of halves.duplicates) mending.drop(places[row]!, slots)
+
+  return {
+    repaired: halves.calls.length + halves.results.length + halves.duplicates.length > 0,
+    messages: mending.done(),
+    orphanedCallsFixed: countSlots(halves.calls),
+    orphanedResultsFixed: countSlots(halves.results) + countSlots(halves.duplicates),
+  }
+}
+
+/** Pairs calls and results by the core's rule. The part of a place is the index of a slot. */
+function pairRows(rows: readonly ToolMessage[]): Pairing {
+  const joined = joinNeighbours(rows)
+  return pairToolUse(
+    rows.map(({ slots }, row) => {
+      if (slots.length === 0) return undefined
+      const placed = slots.map(({ kind }, part) => ({ kind, part, id: joined[row]![part]!.key }))
+      return {
+        calls: placed.filter(({ kind }) => kind === 'call'),
+        results: placed.filter(({ kind }) => kind === 'result'),
+      }
+    }),
+  )
+}
+
+/** Halves of pairs that stand in one message, in its order. */
+type Halves = { readonly row: number; readonly slots: readonly ToolSlot[] }
+
+/** What has no partner, in order. */
+type AllHalves = {
+  readonly calls: readonly Halves[]
+  readonly results: readonly Halves[]
+  readonly duplicates: readonly Halves[]
+}
+
+function halvesOf(rows: readonly ToolMessage[], pairing: Pairing, keepWaiting: boolean): AllHalves {
+  const results = pairing.orphans.filter(({ duplicateOf }) => duplicateOf === undefined)
+  const duplicates = pairing.orphans.filter(({ duplicateOf }) => duplicateOf !== undefined)
+  const waiting = keepWaiting
+    ? waitingRows(rows, new Set(results.map(({ result }) => result.row)))
+    : new Set<number>()
+  const bySlots = (places: readonly { row: number; part: number }[]): Halves[] => {
+    const byRow = new Map<number, ToolSlot[]>()
+    for (const { row, part } of places) {
+      const slots = byRow.get(row) ?? []
+      byRow.set(row, slots)
+      slots.push(rows[row]!.slots[part]!)
+    }
+    return [...byRow].map(([row, slots]) => ({ row, slots }))
+  }
+  return {
+    calls: bySlots(pairing.unanswered.filter(({ row }) => !waiting.has(row))),
+    results: bySlots(results.map(({ result }) => result)),
+    duplicates: bySlots(duplicates.map(({ result }) => result)),
+  }
+}
+
+function addCalls(
+  mending: Mending<PlainMessage>,
+  rows: readonly ToolMessage[],
+  places: readonly number[],
+  pairing: Pairing,
+  results: readonly Halves[],
+): void {
+  const openBatch = openBatchBefore(rows, pairing)
+  for (const { row, slots } of results) {
+    const apart = slots.filter(({ inside }) => !inside)
+    const batch = openBatch(row)
+    if (batch === undefined) mending.addCallsBefore(places[row]!, apart)
+    else mending.addCallsBehind(places[batch]!, apart)
+    mending.addInside(
+      places[row]!,
+      slots.filter(({ inside }) => inside),
+    )
+  }
+}
+
+function addResults(
+  mending: Mending<PlainMessage>,
+  rows: readonly ToolMessage[],
+  places: readonly number[],
+  calls: readonly Halves[],
+): void {
+  const isBarred = (row: number): boolean => mending.hasBefore(places[row]!)
+  const ends = batchEnds(rows, isBarred)
+  for (const { row, slots } of calls) {
+    mending.addResultsBehind(
+      places[ends(row)]!,
+      slots.filter(({ inside }) => !inside),
+    )
+    mending.addInside(
+      places[row]!,
+      slots.filter(({ inside }) => inside),
+    )
+  }
+}
+
+function countSlots(halves: readonly Halves[]): number {
+  return halves.reduce((sum, { slots }) => sum + slots.length, 0)
+}

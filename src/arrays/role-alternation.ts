@@ -1,0 +1,186 @@
+import { z } from 'zod'
+import { check } from '../messages/check.ts'
+import { CONTINUATION_TEXT } from '../rendering/turns.ts'
+import { type ChatMessage, isSummary, requireMessages } from './chat-message.ts'
+import { isVisible } from './effective-history.ts'
+import { mergeTurns } from './merge-turns.ts'
+import { type PlainMessage, roleOf } from './message-parts.ts'
+import { madeUp } from './tool-placeholders.ts'
+import { fieldOf, readToolMessage } from './tool-slots.ts'
+
+const validationSchema = z.strictObject({
+  /** Whether the first turn has to be the user's. Default false. */
+  firstMustBeUser: z.boolean().optional(),
+})
+export type RoleAlternationOptions = z.input<typeof validationSchema>
+
+const repairSchema = z.strictObject({
+  /**
+   * What becomes of two turns of one role in a row. `merge` (default): they become one message. `drop` (seed 002):
+   * the one without a counterpart goes, of two user turns the earlier, of two assistant turns the later.
+   */
+  how: z.enum(['merge', 'drop']).optional(),
+  /** Whether the first turn has to be the user's. Default false. */
+  firstMustBeUser: z.boolean().optional(),
+})
+export type RoleRepairOptions = z.input<typeof repairSchema>
+
+/** One thing wrong with the turns of a list. Holds no text of the conversation. */
+export type RoleProblem = {
+  readonly code: 'SAME_ROLE_TWICE' | 'FIRST_NOT_USER'
+  /** Which message of the list. */
+  readonly index: number
+  /** The role of that message, as it stands there. */
+  readonly role: string
+  /** The message with the turn before, on `SAME_ROLE_TWICE`. */
+  readonly previousIndex?: number
+}
+
+/** The list with roles in turn, and what was done for it. */
+export type RoleRepairResult<M extends PlainMessage = ChatMessage> = {
+  /** Whether anything was repaired. */
+  readonly repaired: boolean
+  /** All messages with user and assistant in turn, in a new list. What needed no repair is the same object. */
+  readonly messages: M[]
+  /** Messages that became part of the one before them. */
+  readonly merged: number
+  /** Messages that were left out. */
+  readonly dropped: number
+}
+
+/**
+ * Finds where user and assistant do not take turns, for providers that demand it: two user turns or two assistant
+ * turns in a row, and with `firstMustBeUser` a first turn that is not the user's. In the order of the messages;
+ * an empty list says that nothing is wrong.
+ *
+ * System messages and hidden ones (tags) are passed over. Tool messages are set aside and stand between turns:
+ * results in any form, and calls in the flat form. A user message with results and words is a user's turn behind
+ * results. Changes nothing. Throws `INVALID_INPUT`.
+ *
+ * Source: seed 002, checklist S2-075, S2-076; reporting: C-11.
+ */
+export function validateRoleAlternation(
+  messages: readonly PlainMessage[],
+  options: RoleAlternationOptions = {},
+): RoleProblem[] {
+  requireMessages(messages, 'validateRoleAlternation')
+  const { firstMustBeUser = false } = check(validationSchema, options, 'validateRoleAlternation')
+  const turns = turnsOf(messages, 'validateRoleAlternation')
+  return turns.flatMap((turn, at): RoleProblem[] => {
+    const { index } = turn
+    const { role } = messages[index]!
+    const before = turns[at - 1]
+    if (before === undefined)
+      return firstMustBeUser && turn.first !== 'user' ? [{ code: 'FIRST_NOT_USER', index, role }] : []
+    if (!clash(before, turn)) return []
+    return [{ code: 'SAME_ROLE_TWICE', index, role, previousIndex: before.index }]
+  })
+}
+
+/**
+ * Makes user and assistant take turns: what `validateRoleAlternation` finds with the same `firstMustBeUser` is not
+ * in the result. A view for sending: neither the list given nor its messages are changed, and repairing twice
+ * changes nothing more.
+ *
+ * - `merge` joins the later turn to the earlier: texts with a blank line between, lists of parts and `tool_calls`
+ *   one behind the other. Other fields are those of the first; `metadata.mergedMessages` counts what it is made of.
+ *   Words are moved before system messages that stand between, nothing else.
+ * - `drop` leaves turns out. One that holds calls or results, a summary or a pinned message is never left out but
+ *   merged, so no pair is parted.
+ * - A first turn that is not the user's gets a short user message before it, or is dropped likewise.
+ *
+ * Throws `INVALID_INPUT`. Source: checklist S2-076, C-11.
+ */
+export function repairRoleAlternation<M extends PlainMessage = ChatMessage>(
+  messages: readonly M[],
+  options: RoleRepairOptions = {},
+): RoleRepairResult<M> {
+  requireMessages(messages, 'repairRoleAlternation')
+  const { how = 'merge', firstMustBeUser = false } = check(repairSchema, options, 'repairRoleAlternation')
+  const turns = turnsOf(messages, 'repairRoleAlternation')
+  const dropped = new Set<number>()
+  const groups = groupTurns(turns, how === 'drop' ? (index) => dropped.add(index) : undefined)
+
+  let opening: number | undefined
+  for (const group of firstMustBeUser ? groups : []) {
+    if (group[0]!.first === 'user') break
+    if (how === 'merge' || !group.every((turn) => turn.isDroppable)) {
+      opening = group[0]!.index
+      break
+    }
+    for (const { index } of group) dropped.add(index)
+  }
+  const gone = new Set(dropped)
+  const mergedAt = new Map<number, M>()
+  for (const group of groups) {
+    const [head, ...rest] = group
+    if (head === undefined || rest.length === 0 || dropped.has(head.index)) continue
+    mergedAt.set(head.index, mergeTurns(group.map(({ index }) => messages[index]!)) as M)
+    for (const { index } of rest) gone.add(index)
+  }
+  const repaired = messages.flatMap((message, index) => {
+    if (gone.has(index)) return []
+    const own = mergedAt.get(index) ?? message
+    return index === opening ? [madeUp({ role: 'user', content: CONTINUATION_TEXT }) as M, own] : [own]
+  })
+  return {
+    repaired: gone.size > 0 || opening !== undefined,
+    messages: repaired,
+    merged: gone.size - dropped.size,
+    dropped: dropped.size,
+  }
+}
+
+type Side = 'user' | 'assistant' | 'aside'
+
+/** One message that is a turn or stands between turns. */
+type Turn = {
+  readonly index: number
+  readonly first: Side
+  readonly last: Side
+  readonly isDroppable: boolean
+}
+
+function clash(before: Turn, turn: Turn): boolean {
+  return before.last !== 'aside' && before.last === turn.first
+}
+
+function turnsOf(messages: readonly PlainMessage[], what: string): Turn[] {
+  const turns: Turn[] = []
+  for (const [index, message] of messages.entries()) {
+    if (!isVisible(message as ChatMessage)) continue
+    const { slots, isResults } = readToolMessage(message, `${what}: messages[${index}]`)
+    const side = roleOf(message.role)
+    if (side === 'system') continue
+    const isAside =
+      side === 'tool' || isResults || slots.some(({ form }) => form === 'flat' || form === 'function')
+    const hasResults = slots.some(({ kind }) => kind === 'result')
+    const own: Side = isAside ? 'aside' : side === 'assistant' ? 'assistant' : 'user'
+    const first: Side = own === 'user' && hasResults ? 'aside' : own
+    const isDroppable =
+      slots.length === 0 && !isSummary(message as ChatMessage) && fieldOf(message, 'pinned') !== true
+    turns.push({ index, first, last: own, isDroppable })
+  }
+  return turns
+}
+
+/** Turns as lists that become one message each; without those that are dropped, when dropping is wanted. */
+function groupTurns(turns: readonly Turn[], drop: ((index: number) => void) | undefined): Turn[][] {
+  const groups: Turn[][] = []
+  for (const turn of turns) {
+    const group = groups.at(-1)
+    const before = group?.at(-1)
+    if (group === undefined || before === undefined || !clash(before, turn)) {
+      groups.push([turn])
+      continue
+    }
+    const orphan = turn.first === 'user' ? before : turn
+    if (drop === undefined || !orphan.isDroppable) {
+      group.push(turn)
+    } else {
+      drop(orphan.index)
+      if (orphan === before) group[group.length - 1] = turn
+    }
+  }
+  return groups
+}

@@ -1,0 +1,226 @@
+import {
+  completePlan,
+  completeTask,
+  draftProblem,
+  isWholePlan,
+  tasksProblem,
+} from '../compaction/draft-plan.ts'
+import type { SummarySource } from '../compaction/summary-chunks.ts'
+import { invalid } from '../messages/check.ts'
+import { isJsonObject, type JsonObject } from '../messages/json.ts'
+import type { Part } from '../messages/message.ts'
+import { checkLaws } from '../model/laws.ts'
+import { applyPlan, type Plan, type PlannedInsert, type PlannedStep } from '../model/plan.ts'
+import type { View, ViewRow } from '../model/view.ts'
+import { MANNERS, type Manner } from '../rendering/rows.ts'
+import type {
+  BareContext,
+  PlanDraft,
+  Stage,
+  StageContext,
+  StageSettings,
+  SummarizingStage,
+  SummaryTask,
+} from '../stages/stage.ts'
+import { condensePlan } from '../stages/summarize.ts'
+import type { Summarizer } from '../summarizers/summarizer.ts'
+import { measureMessage } from '../tokens/tokens.ts'
+import type { ArrayEstimator } from './array-estimator.ts'
+import { askSummarizer } from './ask-summarizer.ts'
+import { afterStep, type Item, insertedItem, messagesOf, originsOf } from './passage.ts'
+import { type ArrayRows, rowsOf } from './rows.ts'
+import { SEED_SETTINGS } from './run-stage.ts'
+
+/** Share of the target that stages of seed 003 keep unsummarized over an array. Source: checklist F5. */
+const KEEP_RECENT_SHARE = 0.3
+
+/** What a strategy counts and summarizes with, everything filled in. */
+export type RunOptions = {
+  readonly estimator: ArrayEstimator
+  readonly provider: string
+  readonly summarizer: Summarizer
+  readonly manner: Manner
+  readonly summaryMaxTokens: number
+  readonly summarySections: readonly string[]
+  readonly summaryTimeoutMs: number
+}
+
+/** One passing of an array through a strategy. */
+export type ArrayRun = {
+  /** Tokens the messages are to come down to; `undefined` when nobody said. */
+  readonly target: number | undefined
+  /**
+   * Whether the messages must fit, so that a summary no smaller than what it stands for is not taken (law 7) and
+   * those messages stay. `compact` does as it is told (seed 000) and takes it.
+   */
+  readonly mustShrink: boolean
+  /** The function that was called, for errors. */
+  readonly what: string
+}
+
+/** Tokens of the visible messages of an array, whole. */
+export function tokensIn(items: readonly Item[], { estimator, provider }: RunOptions, what: string): number {
+  return Math.ceil(rowsOf(messagesOf(items), provider, what, estimator).view.tokens)
+}
+
+/**
+ * Runs a stage over messages, once, whatever they take. A composite stage runs each of its stages only while they take
+ * more than its budget.
+ *
+ * Rejects with `SUMMARIZER_FAILED`, with `INVALID_INPUT` for a plan that says nothing sensible, and with what
+ * `checkLaws` throws.
+ */
+export async function runStageOnItems(
+  items: readonly Item[],
+  stage: Stage,
+  run: ArrayRun,
+  options: RunOptions,
+): Promise<readonly Item[]> {
+  if ('stages' in stage) {
+    const target = stage.budget ?? targetOf(run)
+    let left = items
+    for (const inner of stage.stages) {
+      if (tokensIn(left, options, run.what) <= target) break
+      left = await runStageOnItems(left, inner, { ...run, target }, options)
+    }
+    return left
+  }
+  if ('summaries' in stage) return runSummaries(items, stage, run, options)
+  const rows = rowsOf(messagesOf(items), options.provider, run.what, options.estimator)
+  const context = contextOf(items, rows, run, options)
+  const draft: PlanDraft | undefined = await stage.plan(rows.view, context)
+  if (draft === undefined) return items
+  const step = stepOf(rows.view, planOf(rows.view, draft, stage, context, run), 1)
+  return afterStep(items, step, { manner: options.manner })
+}
+
+/** A stage's draft as a plan. Throws `INVALID_INPUT` for what is none. */
+function planOf(view: View, draft: PlanDraft, stage: Stage, context: StageContext, run: ArrayRun): Plan {
+  if (isWholePlan(draft, stage)) return draft
+  const { name } = stage
+  const problem = draftProblem(draft)
+  if (problem !== undefined) throw invalid(`${run.what}: ${name}: ${problem}`)
+  const plan = completePlan(view, draft, name, (row) => {
+    const parts = context.contentOf(row)
+    return { original: parts, shown: parts }
+  })
+  if ('unfit' in plan)
+    throw invalid(`${run.what}: ${name}: only texts and tool results can be shown differently`)
+  return plan
+}
+
+/** The tokens to come down to. Throws `INVALID_INPUT` when nobody said. */
+export function targetOf({ target, what }: ArrayRun): number {
+  if (target === undefined) throw invalid(`${what}: needs maxTokens, or the tokens to come down to`)
+  return target
+}
+
+async function runSummaries(
+  items: readonly Item[],
+  stage: SummarizingStage,
+  run: ArrayRun,
+  options: RunOptions,
+): Promise<readonly Item[]> {
+  let left = items
+  for (let round = 0; round < (stage.rounds ?? 1); round++) {
+    const rows = rowsOf(messagesOf(left), options.provider, run.what, options.estimator)
+    const drafts = stage.summaries(rows.view, contextOf(left, rows, run, options))
+    const problem = tasksProblem(drafts)
+    if (problem !== undefined) throw invalid(`${run.what}: ${stage.name}: ${problem}`)
+    const tasks = drafts.map((draft) => completeTask(rows.view, draft, options.summaryMaxTokens))
+    if (tasks.length === 0) break
+    left = await condenseTasks(left, rows, tasks, run, options)
+  }
+  return left
+}
+
+/** Puts a summary in place of the rows of each task. The tasks name rows of one view and do not overlap. */
+async function condenseTasks(
+  items: readonly Item[],
+  { view, parts }: ArrayRows,
+  tasks: readonly SummaryTask[],
+  run: ArrayRun,
+  options: RunOptions,
+): Promise<readonly Item[]> {
+  const { summarizer, estimator, provider, manner } = options
+  const made = new Map<number, Item>()
+  let now = view
+  for (const { rows, level, tokens, maxTokens } of tasks) {
+    const { text, metadata, answer } = await askSummarizer(summarizer, {
+      sources: rows.map((row) => sourceOf(row, items[row.key - 1]!, parts)),
+      maxTokens: run.mustShrink ? maxTokens : options.summaryMaxTokens,
+      level,
+      sections: options.summarySections,
+      timeoutMs: options.summaryTimeoutMs,
+      estimator,
+      provider,
+    })
+    const sizes = measureMessage({ content: text }, estimator)
+    if (run.mustShrink && now.tokensOfRow(sizes) >= tokens) continue
+    const insert: PlannedInsert = {
+      kind: 'summary',
+      role: 'system',
+      text,
+      metadata: level === undefined ? metadata : { ...metadata, level },
+      sizes,
+    }
+    const plan = condensePlan(rows, insert, {})
+    const number = made.size + 1
+    const step = stepOf(now, plan, number)
+    const covered = rows.flatMap(({ key }) => originsOf(items[key - 1]!))
+    made.set(-number, insertedItem(insert, covered, { manner, ownText: answer.text }))
+    now = step.after
+  }
+  return now.rows.map(({ key }) => made.get(key) ?? items[key - 1]!)
+}
+
+/** A plan laid over a view, held to the laws. `number` tells it from others over the same rows. */
+function stepOf(view: View, plan: Plan, number: number): PlannedStep {
+  checkLaws('', view, plan)
+  return applyPlan(view, plan, -number, number)
+}
+
+/** A row as a summarizer reads it; an earlier summary without the words it was framed in. */
+function sourceOf(row: ViewRow, { message }: Item, parts: ArrayRows['parts']): SummarySource {
+  const content = parts.get(row.key) ?? []
+  const shown = { role: row.role, content: row.kind === 'summary' ? content.map(withoutFrame) : content }
+  return { kind: row.kind, shown, original: shown, metadata: jsonObject(message.metadata) }
+}
+
+function withoutFrame(part: Part): Part {
+  if (part.type !== 'text') return part
+  const frame = Object.values(MANNERS).find(
+    ({ before, after }) => part.text.startsWith(before) && part.text.endsWith(after),
+  )
+  if (frame === undefined) return part
+  return { ...part, text: part.text.slice(frame.before.length, part.text.length - frame.after.length) }
+}
+
+function contextOf(
+  items: readonly Item[],
+  { parts }: ArrayRows,
+  { target }: ArrayRun,
+  options: RunOptions,
+): StageContext {
+  const targetTokens = target ?? 0
+  const settings: StageSettings = {
+    ...SEED_SETTINGS,
+    keepRecentRatio: undefined,
+    keepRecentTokens: Math.floor(targetTokens * KEEP_RECENT_SHARE),
+    truncationFraction: undefined,
+    summaryMaxTokens: options.summaryMaxTokens,
+    summarySections: options.summarySections,
+  }
+  const bare: BareContext = { settings, targetTokens, limitTokens: targetTokens }
+  const contentOf = ({ key }: ViewRow): readonly Part[] => parts.get(key) ?? []
+  return {
+    ...bare,
+    contentOf,
+    shownOf: contentOf,
+    metadataOf: ({ key }) => jsonObject(items[key - 1]?.message.metadata),
+  }
+}
+
+function jsonObject(value: unknown): JsonObject | undefined {
+  return isJsonObject(value) ? value : undefined
+}

@@ -1,0 +1,303 @@
+import type { SessionFigures } from '../storage/storage.ts'
+import type { StatsOptions } from '../store/store-options.ts'
+import {
+  type BudgetCheckResult,
+  DEFAULT_COMPACTION_TARGET,
+  DEFAULT_COMPACTION_THRESHOLD,
+  estimateOf,
+  estimateRequest,
+  weighRequest,
+} from '../tokens/budget.ts'
+import {
+  type EstimateSource,
+  isDoubted,
+  NO_CALIBRATION,
+  outlook,
+  type Readings,
+  ratioOf,
+  samplesOf,
+  totalOf,
+} from '../tokens/calibration.ts'
+import { type ModelProfile, type ProfileSubject, profileOf } from '../tokens/profiles.ts'
+import { type Estimator, type Sizes, tokensOf } from '../tokens/tokens.ts'
+import {
+  availableInput,
+  type ContextWindow,
+  type ContextWindows,
+  DEFAULT_OUTPUT_RESERVE_RATIO,
+  getOutputReserve,
+  lowerLimit,
+  MAX_DEFAULT_OUTPUT_RESERVE,
+  registryOf,
+} from '../tokens/windows.ts'
+import { type ChosenModel, resolveModel, windowOf } from './model.ts'
+
+/** How full a session's context is: seed 003's fields first. */
+export type ContextStats = {
+  /** Tokens of what would be sent now, as well as it is known: `source` says how. The sum of `breakdown`. */
+  readonly estimatedInputTokens: number
+  readonly availableInputTokens: number
+  readonly usageRatio: number
+  /** Whether compaction is due: usage is at the threshold, and nothing holds it back. */
+  readonly shouldCompact: boolean
+  /**
+   * Present when usage is at the threshold and compaction is not due all the same: a user undid an automatic one. It is due again
+   * when the request does not fit, and as usual after the user compacts.
+   */
+  readonly heldBack?: true
+  /** Messages of the view. */
+  readonly messageCount: number
+  readonly withinBudget: boolean
+  readonly breakdown: BudgetCheckResult['breakdown']
+  /** Whose figures these are. */
+  readonly provider: string
+  readonly model?: string
+  readonly estimator: string
+  /** Messages in the log. */
+  readonly storedMessages: number
+  /** Messages hidden, by what hid them. */
+  readonly hidden: { readonly condensed: number; readonly truncated: number; readonly byHand: number }
+  /** Sizes of the view by category, in the estimator's units. */
+  readonly sizes: Sizes
+  readonly activeCompactions: number
+  /**
+   * Where `estimatedInputTokens` comes from. `measured`: the provider's report of exactly this request.
+   * `measured+estimated`: the report, and an estimate of what was added since. `calibrated`: the estimate, by what was learnt
+   * of the model. `estimated`: the estimator alone.
+   */
+  readonly source: EstimateSource
+  /** What the estimator alone says of the same request, tokens. */
+  readonly estimated: number
+  /** What the provider reported last for this session and model; `null` when nothing was recorded. */
+  readonly measured: MeasuredTokens | null
+  /** What was learnt of the model by this estimator: true tokens an estimated one (1 before three reports). */
+  readonly calibration: { readonly ratio: number; readonly samples: number }
+  readonly contextWindow: ContextWindow
+  /** The most the provider takes of input alone, tokens, where an overflow error named it. */
+  readonly inputLimit?: number
+  readonly outputReserve: { readonly tokens: number; readonly source: 'maxTokens' | 'share' | 'most' }
+  /** What the input is held to by the settings, tokens, where they say so. */
+  readonly contextWindowTarget?: number
+  /** The usage at which compaction is due. */
+  readonly threshold: number
+  /** What the model is taken to be, and where each figure of that comes from. Shared and frozen. */
+  readonly profile: ModelProfile
+}
+
+/** The settings stats go by. What the request says counts before them. */
+export type StatsSettings = ProfileSettings & {
+  readonly preset: string
+  readonly threshold?: number | undefined
+  readonly thresholdTokens?: number | undefined
+  readonly contextWindowTarget?: number | undefined
+}
+
+/** Settings that stand in a model's profile. */
+type ProfileSettings = {
+  readonly [K in (typeof PROFILE_SETTINGS)[number]]?: number | undefined
+}
+const PROFILE_SETTINGS = [
+  'maxTokens',
+  'target',
+  'targetTokens',
+  'keepRecentTokens',
+  'pruneProtectTokens',
+  'pruneMinimumSavings',
+  'summaryMaxTokens',
+] as const
+
+/** A provider's report of a request's size. */
+export type MeasuredTokens = {
+  readonly inputTokens: number
+  /** Milliseconds since 1970. */
+  readonly at: number
+  /** Whether it is of the view as it is now, appends aside. One that is not is history, and no figure is made of it. */
+  readonly isCurrent: boolean
+  /** It is less than half of what the request must have held, so no figure is made of it. See `recordUsage`. */
+  readonly isFarBelow?: true
+}
+
+/** Stats from the counters of a session and the readings of its model; `model` is the session's, or the store's for it. */
+export function contextStats(
+  figures: SessionFigures,
+  readings: Readings,
+  given: {
+    readonly provider: string | undefined
+    readonly model: string | undefined
+    readonly request: StatsOptions
+    readonly settings: StatsSettings
+    /** Whose figures count when nobody says. */
+    readonly own: Pick<SessionFigures, 'provider' | 'model'>
+    readonly estimator: Estimator
+    readonly contextWindows: ContextWindows | undefined
+  },
+): ContextStats {
+  const { request, settings, estimator } = given
+  const chosen = resolveModel(given.own, given.provider, given.model)
+  const history = tokensOf(figures.visibleSizes, figures.visibleCount, estimator, chosen.key)
+  const raw = estimateRequest(chosen.key, request, history, estimator)
+  const estimate = estimateOf(raw)
+  const { viewEpoch } = figures
+  const expected = outlook(readings, { viewEpoch, estimator: estimator.name, estimate })
+  const contextWindow = windowOf(
+    chosen,
+    figures.config,
+    given.contextWindows,
+    readings.learned.window,
+    registryOf(settings.preset),
+  )
+  const maxTokens = request.maxTokens ?? settings.maxTokens
+  const target = request.contextWindowTarget ?? settings.contextWindowTarget ?? 0
+  const inputLimit = lowerLimit(readings.learned.input, target)
+  const threshold = thresholdOf(request, settings, () =>
+    availableInput(contextWindow.tokens, maxTokens, inputLimit),
+  )
+  const budget = weighRequest({
+    raw,
+    outlook: expected,
+    contextWindow: contextWindow.tokens,
+    inputLimit,
+    maxTokens,
+    threshold,
+  })
+  const { calibration = NO_CALIBRATION, measurement } = readings
+  const isHeldBack = figures.undoneAutomatic > 0 && budget.shouldCompact && budget.withinBudget
+  const stats: { -readonly [K in keyof ContextStats]: ContextStats[K] } = {
+    estimatedInputTokens: budget.estimatedInputTokens,
+    availableInputTokens: budget.availableInputTokens,
+    usageRatio: budget.usageRatio,
+    shouldCompact: budget.shouldCompact && !isHeldBack,
+    messageCount: figures.visibleCount,
+    withinBudget: budget.withinBudget,
+    breakdown: budget.breakdown,
+    provider: chosen.provider,
+    estimator: figures.estimator,
+    storedMessages: figures.messageCount,
+    hidden: figures.hidden,
+    sizes: figures.visibleSizes,
+    activeCompactions: figures.activeCompactions,
+    source: expected.source,
+    estimated: totalOf(estimate),
+    measured:
+      measurement === undefined
+        ? null
+        : {
+            inputTokens: measurement.tokens,
+            at: measurement.at,
+            isCurrent: measurement.viewEpoch === viewEpoch && measurement.estimator === estimator.name,
+            ...(isDoubted(measurement, calibration) && { isFarBelow: true as const }),
+          },
+    calibration: { ratio: ratioOf(calibration), samples: samplesOf(calibration) },
+    contextWindow,
+    outputReserve: outputReserve(contextWindow.tokens, maxTokens),
+    threshold,
+    profile: knownProfile(chosen, contextWindow, readings.learned.input, estimator, {
+      settings,
+      maxTokens,
+      threshold,
+      target,
+    }),
+  }
+  if (isHeldBack) stats.heldBack = true
+  if (chosen.model !== undefined) stats.model = chosen.model
+  if (readings.learned.input !== undefined) stats.inputLimit = readings.learned.input
+  if (target > 0) stats.contextWindowTarget = target
+  return stats
+}
+
+/** The usage at which compaction is due: a figure of tokens is brought to the share it is of what is available. */
+function thresholdOf(request: StatsOptions, settings: StatsSettings, available: () => number): number {
+  const { threshold, thresholdTokens } =
+    request.threshold === undefined && request.thresholdTokens === undefined ? settings : request
+  if (thresholdTokens === undefined) return threshold ?? DEFAULT_COMPACTION_THRESHOLD
+  const tokens = available()
+  // With nothing available any request is too large, and usage is 1.
+  return tokens > 0 ? thresholdTokens / tokens : 1
+}
+
+function outputReserve(contextWindow: number, maxTokens: number | undefined): ContextStats['outputReserve'] {
+  const tokens = getOutputReserve(contextWindow, maxTokens)
+  if (maxTokens !== undefined) return { tokens, source: 'maxTokens' }
+  const isMost = contextWindow * DEFAULT_OUTPUT_RESERVE_RATIO > MAX_DEFAULT_OUTPUT_RESERVE
+  return { tokens, source: isMost ? 'most' : 'share' }
+}
+
+/** What is said otherwise than by default. */
+function overridesOf(
+  { settings, maxTokens, threshold, target }: Said,
+  learnedInput: number | undefined,
+): ProfileSubject['overrides'] {
+  const said = Object.fromEntries(PROFILE_SETTINGS.map((name) => [name, settings[name]]))
+  return {
+    ...said,
+    maxTokens,
+    threshold: threshold === DEFAULT_COMPACTION_THRESHOLD ? undefined : threshold,
+    target: settings.target === DEFAULT_COMPACTION_TARGET ? undefined : settings.target,
+    inputLimit: target > 0 && target < (learnedInput ?? target + 1) ? target : undefined,
+  }
+}
+
+type Known = {
+  readonly contextWindow: ContextWindow
+  readonly learnedInput: number | undefined
+  readonly estimator: Estimator
+  readonly said: Said
+  readonly profile: ModelProfile
+}
+
+/** What settings and request say that a profile shows. */
+type Said = {
+  /** Resolved once for a store or a session: the same object is the same settings. */
+  readonly settings: StatsSettings
+  readonly maxTokens: number | undefined
+  readonly threshold: number
+  /** Most tokens of input; 0 for none. */
+  readonly target: number
+}
+
+/** The profiles stats named last, by provider and model: a conversation asks for the same one before every call. */
+const known = new Map<string, Known>()
+const MOST_KNOWN = 64
+
+function knownProfile(
+  { key, model }: ChosenModel,
+  contextWindow: ContextWindow,
+  learnedInput: number | undefined,
+  estimator: Estimator,
+  said: Said,
+): ModelProfile {
+  const name = `${key}\n${model}`
+  const last = known.get(name)
+  if (
+    last !== undefined &&
+    last.profile.model === model &&
+    last.contextWindow.tokens === contextWindow.tokens &&
+    last.contextWindow.source === contextWindow.source &&
+    last.contextWindow.entry === contextWindow.entry &&
+    last.learnedInput === learnedInput &&
+    last.estimator === estimator &&
+    last.said.settings === said.settings &&
+    last.said.maxTokens === said.maxTokens &&
+    last.said.threshold === said.threshold &&
+    last.said.target === said.target
+  )
+    return last.profile
+  const profile = profileOf({
+    provider: key,
+    model,
+    contextWindow,
+    learnedInput,
+    estimator,
+    estimatorSource: 'session',
+    overrides: overridesOf(said, learnedInput),
+    isTableGiven: false,
+  })
+  for (const figure of Object.values(profile)) {
+    Object.freeze(figure)
+    if (typeof figure === 'object') Object.freeze(figure.value)
+  }
+  Object.freeze(profile)
+  if (known.size >= MOST_KNOWN) known.clear()
+  known.set(name, { contextWindow, learnedInput, estimator, said, profile })
+  return profile
+}

@@ -1,0 +1,86 @@
+import type { SessionFigures, Storage, UndoOutcome } from '../storage/storage.ts'
+import type { CheckedUndoIfFits, StatsOptions } from '../store/store-options.ts'
+import { DEFAULT_COMPACTION_TARGET } from '../tokens/budget.ts'
+import type { Readings } from '../tokens/calibration.ts'
+import type { ChosenModel } from './model.ts'
+import type { ContextStats } from './stats.ts'
+
+/** What `undoIfFits` did. */
+export type UndoIfFitsResult = UndoOutcome & {
+  /** Most tokens the whole request may take afterwards: the target's share of the available input. */
+  readonly limitTokens: number
+  /** How full the context was, and is, for the model asked for. */
+  readonly before: ContextStats
+  readonly after: ContextStats
+  /** The compaction that would have been next, and how large the request would have been: more than fits. */
+  readonly next?: { readonly compactionId: string; readonly estimatedInputTokens: number }
+  /** Compactions that stay because others in force build on them that were not to be undone. */
+  readonly blocked: readonly string[]
+}
+
+/**
+ * Undoes compactions, newest first, as long as the request stays within the target for a model, and below the usage at which
+ * compaction would be due: otherwise the next check would do it all over. Throws `SESSION_NOT_FOUND`, `ESTIMATOR_UNKNOWN`.
+ * Source: checklist F5-09.
+ */
+export async function undoIfFits(
+  storage: Storage,
+  sessionId: string,
+  options: CheckedUndoIfFits,
+  given: {
+    /** The model asked for. */
+    readonly chosen: ChosenModel
+    /** What the settings say of a target: a share of the available input, or tokens of history. */
+    readonly target: number | undefined
+    readonly targetTokens: number | undefined
+    /** How full its context is with such figures. */
+    readonly statsOf: (figures: SessionFigures, readings: Readings, request: StatsOptions) => ContextStats
+  },
+): Promise<UndoIfFitsResult> {
+  const {
+    provider: _provider,
+    model: _model,
+    target = given.target ?? DEFAULT_COMPACTION_TARGET,
+    kinds,
+    actor,
+    reason,
+    ...request
+  } = options
+  const { chosen } = given
+  const statsOf = (figures: SessionFigures, readings: Readings): ContextStats =>
+    given.statsOf(figures, readings, request as StatsOptions)
+  // Tokens that settings name are of the history alone; the rest of the request comes on top.
+  const tokens = options.target === undefined ? given.targetTokens : undefined
+  const limitOf = ({ availableInputTokens, estimatedInputTokens, breakdown }: ContextStats): number =>
+    tokens === undefined
+      ? Math.max(0, Math.floor(target * availableInputTokens))
+      : tokens + estimatedInputTokens - breakdown.conversationHistory
+  const fits = (stats: ContextStats): boolean =>
+    stats.estimatedInputTokens <= limitOf(stats) && !stats.shouldCompact
+  const {
+    readings,
+    before: was,
+    after: is,
+    refused,
+    blocked,
+    ...outcome
+  } = await storage.undoWhile(
+    sessionId,
+    { kinds, actor, reason, provider: chosen.key, model: chosen.model ?? '' },
+    (figures, found) => fits(statsOf(figures, found)),
+  )
+  const before = statsOf(was, readings)
+  return {
+    ...outcome,
+    limitTokens: limitOf(before),
+    before,
+    after: statsOf(is, readings),
+    ...(refused !== undefined && {
+      next: {
+        compactionId: refused.compactionId,
+        estimatedInputTokens: statsOf(refused.figures, readings).estimatedInputTokens,
+      },
+    }),
+    blocked,
+  }
+}

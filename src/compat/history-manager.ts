@@ -1,0 +1,204 @@
+import { z } from 'zod'
+import { errorName } from '../errors.ts'
+import { check, invalid } from '../messages/check.ts'
+import type { Message, RowKind } from '../messages/message.ts'
+import { checkMessageList } from '../messages/message-list.ts'
+import { evictedOf } from '../requests/evicted.ts'
+import { filesOf } from '../summarizers/digest.ts'
+import { SUMMARY_SECTIONS, type Summarizer } from '../summarizers/summarizer.ts'
+import { buildEnrichedSystem, historySettingsSchema, type Memory, queryOf } from './enriched-system.ts'
+
+/** What shortens a list: any strategy of this package, or an object with this one method. */
+export interface HistoryStrategy<B> {
+  readonly name?: string
+  /** The messages that fit, in order; it may answer them in an object. */
+  apply(messages: readonly Message[], budget: B): Applied | Promise<Applied>
+}
+type Applied = readonly Message[] | { readonly messages: readonly Message[] }
+
+/** Who writes summaries: a summarizer of this package, or a function from messages to a text. Source: checklist S1-28. */
+export type HistorySummarizer = Summarizer | ((messages: readonly Message[]) => string | Promise<string>)
+
+/** What keeps memories beyond a conversation. Source: seed 001's crate, checklist S1-U17. */
+export interface LongTermMemory {
+  /** Memories that matter for a text, best first. */
+  recall(query: string, topK: number, filters?: unknown): readonly Memory[] | Promise<readonly Memory[]>
+  store?(memory: Memory & { readonly sessionId?: string }): unknown
+}
+
+const configSchema = z.strictObject({
+  /** Whether evicted messages are summarized. Default: when a summarizer is given (seed 001: false). */
+  enableSummarization: z.boolean().optional(),
+  ...historySettingsSchema,
+  /** Summaries of earlier, oldest first, as `summaries` gave them. */
+  summaries: z.array(z.string()).default([]),
+})
+export type HistoryManagerConfig<B> = z.input<typeof configSchema> & {
+  readonly strategy: HistoryStrategy<B>
+  readonly summarizer?: HistorySummarizer
+  readonly memory?: LongTermMemory
+}
+
+/** One request to be prepared. */
+export type HistoryRequest<B> = {
+  readonly history: readonly Message[]
+  /** What is new: the prompt, and what belongs to it. */
+  readonly currentTurn?: readonly Message[]
+  readonly systemMessage?: string | null
+  /** Handed to the strategy as it is. */
+  readonly budget: B
+  /** Handed to the memory as it is. */
+  readonly filters?: unknown
+}
+
+/** What is to be sent, and what is not. */
+export type PreparedMessages = {
+  /** The system text first, where there is one. */
+  readonly messages: readonly Message[]
+  /** What the strategy left out, in order: hand it to `onTurnComplete`. */
+  readonly evicted: readonly Message[]
+  readonly systemMessage: string | null
+}
+
+/** What became of the evicted messages. */
+export type HistorySummary = {
+  readonly summary: string | null
+  /** What the error of a summarizer, or of the memory, is called: its code or name. */
+  readonly failed?: string
+}
+
+/**
+ * Joins a strategy and a summarizer over plain arrays: prepares the messages of a request, and afterwards takes those that
+ * were left out, to be summarized; the summaries stand in the system text of later requests. One conversation each.
+ * Source: seed 001, checklist S1-29, S1-U10 to S1-U12, S1-U16, S1-U19.
+ */
+export class HistoryManager<B = unknown> {
+  readonly #strategy: HistoryStrategy<B>
+  readonly #summarizer: HistorySummarizer | undefined
+  readonly #memory: LongTermMemory | undefined
+  readonly #config: z.output<typeof configSchema>
+  readonly #summaries: string[]
+
+  /** Throws `INVALID_INPUT`. */
+  constructor({ strategy, summarizer, memory, ...config }: HistoryManagerConfig<B>) {
+    if (typeof strategy?.apply !== 'function') throw invalid('HistoryManager: strategy must have apply')
+    if (summarizer !== undefined && summarizeWith(summarizer) === undefined)
+      throw invalid('HistoryManager: summarizer must be a summarizer or a function')
+    if (memory !== undefined && typeof memory?.recall !== 'function')
+      throw invalid('HistoryManager: memory must have recall')
+    this.#strategy = strategy
+    this.#summarizer = summarizer
+    this.#memory = memory
+    this.#config = check(configSchema, config, 'HistoryManager')
+    this.#summaries = [...this.#config.summaries]
+  }
+
+  /** The summaries so far, oldest first: keep them, and give them to the manager that goes on. */
+  get summaries(): readonly string[] {
+    return [...this.#summaries]
+  }
+
+  /**
+   * The messages of a request: the system text with summaries and memories, the history, the current turn, shortened by
+   * the strategy. Throws `INVALID_INPUT`, and what the strategy throws; a memory that fails is none.
+   */
+  async prepareMessages(request: HistoryRequest<B>): Promise<PreparedMessages> {
+    const { history, currentTurn = [], systemMessage = null, budget } = request
+    checkMessageList(history, 'prepareMessages: history')
+    checkMessageList(currentTurn, 'prepareMessages: currentTurn')
+    const { enableSummarization: _, ...settings } = this.#config
+    const [before, now] = [[...history], [...currentTurn]]
+    const system = buildEnrichedSystem({
+      ...settings,
+      systemMessage,
+      summaries: this.#summaries,
+      memories: (await this.#recall(now, request.filters)) as Memory[],
+      currentTurn: now as unknown as { role: string }[],
+    })
+    const all: Message[] = system === null ? [] : [{ role: 'system', content: system }]
+    for (const message of before) all.push(message)
+    for (const message of now) all.push(message)
+    const applied = await this.#strategy.apply(all, budget)
+    if (typeof applied !== 'object' || applied === null)
+      throw invalid('prepareMessages: apply must answer a list')
+    const messages = 'messages' in applied ? applied.messages : applied
+    checkMessageList(messages, `prepareMessages: ${this.#strategy.name ?? 'the strategy'}`)
+    const evicted = evictedOf(all, messages).filter((message) => system === null || message !== all[0])
+    return { messages, evicted, systemMessage: system }
+  }
+
+  /**
+   * Summarizes what a request left out. A summary is kept, and stored as a memory of type `summary` where there is one
+   * with `store`. Nothing evicted, a summary that is empty or fails: nothing changes. Throws `INVALID_INPUT`.
+   */
+  async onTurnComplete(
+    evicted: readonly Message[],
+    of: { readonly sessionId?: string; readonly signal?: AbortSignal } = {},
+  ): Promise<HistorySummary> {
+    checkMessageList(evicted, 'onTurnComplete')
+    const summarizer = this.#summarizer
+    const { sessionId, signal } = of
+    const isOn = this.#config.enableSummarization ?? summarizer !== undefined
+    if (!isOn || summarizer === undefined || evicted.length === 0) return { summary: null }
+    let summary: unknown
+    try {
+      summary = await summarizeWith(summarizer)!(evicted, {
+        sessionId: sessionId ?? '',
+        maxTokens: Math.max(1, Math.floor(this.#config.memoryTokenBudget / 2)),
+        signal,
+      })
+    } catch (error) {
+      return { summary: null, failed: errorName(error) }
+    }
+    if (typeof summary !== 'string' || summary.trim() === '') return { summary: null }
+    this.#summaries.push(summary)
+    if (!this.#config.enableLongTermMemory || this.#memory?.store === undefined) return { summary }
+    try {
+      await this.#memory.store({
+        type: 'summary',
+        content: summary,
+        ...(sessionId && { sessionId }),
+      })
+    } catch (error) {
+      return { summary, failed: errorName(error) }
+    }
+    return { summary }
+  }
+
+  async #recall(currentTurn: readonly Message[], filters: unknown): Promise<readonly Memory[]> {
+    const { enableLongTermMemory, recallTopK } = this.#config
+    const query = queryOf(currentTurn)
+    if (!enableLongTermMemory || this.#memory === undefined || recallTopK === 0 || query === '') return []
+    try {
+      return await this.#memory.recall(query, recallTopK, filters)
+    } catch {
+      // Checklist S1-U11: a request goes out without memories rather than not at all.
+      return []
+    }
+  }
+}
+
+type Asked = {
+  readonly sessionId: string
+  readonly maxTokens: number
+  readonly signal: AbortSignal | undefined
+}
+
+function summarizeWith(
+  summarizer: HistorySummarizer,
+): ((messages: readonly Message[], asked: Asked) => unknown) | undefined {
+  if (typeof summarizer === 'function') return (messages) => summarizer(messages)
+  if (typeof summarizer?.summarize !== 'function') return undefined
+  return async (messages, { sessionId, maxTokens, signal }) => {
+    const kind: RowKind = 'message'
+    const answer = await summarizer.summarize({
+      sessionId,
+      messages: messages.map((message) => ({ ...message, kind })),
+      sections: SUMMARY_SECTIONS,
+      maxTokens,
+      files: filesOf(messages),
+      ...(signal !== undefined && { signal }),
+    })
+    return answer?.text
+  }
+}

@@ -1,0 +1,247 @@
+import { v7 as uuidv7 } from 'uuid'
+import { isUndertextError } from '../../../errors.ts'
+import { check, invalid } from '../../../messages/check.ts'
+import { isObject } from '../../../messages/json.ts'
+import { type Message, partsOf } from '../../../messages/message.ts'
+import { taken } from '../../../messages/taken.ts'
+import type { PreparedRequest } from '../../../requests/prepared.ts'
+import { noteSession } from '../../recovering.ts'
+import { keptPartTo } from '../model-media.ts'
+import type { SdkModelMessage } from '../model-types.ts'
+import { AI_SDK } from '../options.ts'
+import { namesOf } from '../provider-names.ts'
+import { type SdkModel, type SdkVersion, versionOf } from '../sdk-types.ts'
+import { CAME_LATE } from '../taken-back.ts'
+import type { UIMessageLike } from '../ui-types.ts'
+import { askedIn, type ChatRequest, messageIn, targetOfRequest } from './asked.ts'
+import { type ChatStorage, changeChat, readChat, type SaveResult } from './log.ts'
+import { withModelOutputs } from './model-outputs.ts'
+import { type LoadOptions, type TurnOptions, turnSchema } from './options.ts'
+import { promptOf } from './prompt-of.ts'
+import { recoveringModel } from './recovering-model.ts'
+import type { Wanted } from './target.ts'
+import { validated } from './validation.ts'
+import { type Given, givenAt, isKnown, type Standing } from './versions.ts'
+
+/** What the stream of an answer tells at its end. Source: `UIMessageStreamOnFinishCallback` of ai 6, `…OnEndCallback` of ai 7. */
+export type AnswerEnd = { readonly responseMessage: UIMessageLike }
+
+/** A turn of a chat: what is to be sent to the model, and what `toUIMessageStreamResponse` is to be told. */
+export type ChatTurn<UI_MESSAGE, MODEL = TurnOptions['model']> = {
+  readonly chatId: string
+  /** For `streamText`: the view, made ready for the provider. */
+  readonly messages: SdkModelMessage[]
+  /**
+   * For `streamText`: the model that `resume` was given, which now sends a request that overflows again, shorter, and records the usage of
+   * each call. A name is handed back as it is.
+   */
+  readonly model: MODEL
+  /** For `streamText`: the system prompt, with what was added to it; absent when there is none. */
+  readonly system?: string
+  /** For `streamText`: keeps the middleware `undertext` from storing the same. */
+  readonly providerOptions: { undertext: { skip: true } }
+  /** The chat as people see it, what was asked included. */
+  readonly originalMessages: UI_MESSAGE[]
+  /** Makes the id of the answer. */
+  readonly generateMessageId: () => string
+  /** Stores the answer: what was said of one that was stopped, nothing of one that said nothing. */
+  readonly onFinish: (end: AnswerEnd) => Promise<void>
+  /** The same, by its name in ai 7. */
+  readonly onEnd: (end: AnswerEnd) => Promise<void>
+  /** The request as it was prepared: figures, and what was compacted for it. */
+  readonly request: PreparedRequest
+  /** What was stored and taken back before the model was asked. */
+  readonly saved: SaveResult
+}
+
+/** What a turn needs besides what it is told. */
+export type TurnSetting = {
+  readonly store: ChatStorage
+  readonly defaults: LoadOptions
+  readonly generateMessageId: (() => string) | undefined
+  readonly actor: string | undefined
+}
+
+/** Begins a turn; see `resume` of `chatStore`. */
+export async function beginTurn<UI_MESSAGE extends UIMessageLike>(
+  setting: TurnSetting,
+  chatId: string,
+  request: ChatRequest,
+  given: TurnOptions,
+): Promise<ChatTurn<UI_MESSAGE>> {
+  const options = check(turnSchema, given, 'resume')
+  const { store, defaults, actor } = setting
+  const validation: LoadOptions = { ...defaults, ...validationIn(options) }
+  const message = messageIn(request)
+  if (message !== undefined) await validated([message], validation, 'resume')
+  const asked = askedIn(request)
+  const saved = await changeChat(
+    store,
+    chatId,
+    async ({ standing, isOut }) => {
+      const target = targetOfRequest(chatId, asked, standing, isOut)
+      const isChecked = (one: Wanted): boolean => standing.includes(one as Standing) || one === asked.message
+      const brought = target.messages.filter((one) => !isChecked(one))
+      await validated(
+        brought.map((one) => one.message),
+        validation,
+        'resume',
+      )
+      return target
+    },
+    actor,
+  )
+  const { standing } = await readChat(store, chatId, validation.tools)
+  const names = namesIn(options)
+  const hasAnswers = isAnsweredRequest(standing.at(-1)?.rows ?? [])
+  const preparation = {
+    ...options.request,
+    ...(names.provider !== undefined && { provider: names.provider }),
+    ...(names.model !== undefined && { model: names.model }),
+    ...(options.system !== undefined && { system: options.system }),
+    ...(options.maxOutputTokens !== undefined && { maxOutputTokens: options.maxOutputTokens }),
+    ...(options.signal !== undefined && { signal: options.signal }),
+    alsoReads: [AI_SDK],
+    // A call that was allowed has no result yet: the AI SDK runs it now.
+    ...(hasAnswers && { pendingCalls: 'keep' as const }),
+  }
+  await noteSession(store, chatId, { ...names, owner: options.owner })
+  const prepared = await store.prepareRequest(chatId, preparation)
+  const end = endOf(setting, chatId, saved, asked.isAnew)
+  const { system, messages } = promptOf(prepared, names.version)
+  return {
+    chatId,
+    messages: await withModelOutputs(
+      messages,
+      standing.map((one) => one.message),
+      validation.tools,
+    ),
+    model: isModel(options.model)
+      ? recoveringModel(options.model, { store, chatId, options: preparation, messages: messages.length })
+      : options.model,
+    ...(system !== undefined && { system }),
+    providerOptions: { undertext: { skip: true } },
+    originalMessages: standing.map((one) => one.message) as unknown as UI_MESSAGE[],
+    generateMessageId: setting.generateMessageId ?? uuidv7,
+    onFinish: end,
+    onEnd: end,
+    request: prepared,
+    saved,
+  }
+}
+
+function validationIn({ tools, metadataSchema, dataSchemas, validate }: TurnOptions): LoadOptions {
+  return {
+    ...(tools !== undefined && { tools }),
+    ...(metadataSchema !== undefined && { metadataSchema }),
+    ...(dataSchemas !== undefined && { dataSchemas }),
+    ...(validate !== undefined && { validate }),
+  }
+}
+
+function namesIn({ model, provider, version }: TurnOptions): {
+  readonly provider?: string | undefined
+  readonly model?: string | undefined
+  readonly version: SdkVersion
+} {
+  if (typeof model !== 'object') return { provider, model, version: version ?? 'v3' }
+  const names = namesOf(model)
+  const { specificationVersion } = model as { readonly specificationVersion?: unknown }
+  const own = typeof specificationVersion === 'string' ? versionOf({ specificationVersion }) : 'v3'
+  return { provider: provider ?? names.provider, model: names.model, version: version ?? own }
+}
+
+function isModel(model: unknown): model is SdkModel {
+  return isObject(model) && typeof model.doStream === 'function'
+}
+
+/** Whether a chat ends with answers to requests for approval whose calls have no results yet. */
+function isAnsweredRequest(rows: readonly Message[]): boolean {
+  const last = rows.at(-1)
+  return (
+    last?.role === 'tool' &&
+    partsOf(last).some(
+      (part) => part.type === 'provider' && keptPartTo(part)?.type === 'tool-approval-response',
+    )
+  )
+}
+
+/** Stores the answer of a turn. */
+function endOf(
+  { store, actor }: TurnSetting,
+  chatId: string,
+  began: SaveResult,
+  isAnew: boolean,
+): (end: AnswerEnd) => Promise<void> {
+  return async (end) => {
+    if (!isObject(end)) throw invalid('onFinish: must be given an object with responseMessage')
+    const responseMessage = taken(end.responseMessage)
+    if (!saysSomething(responseMessage)) {
+      // Nothing came in place of the answer that was to be made anew: it stands again.
+      const { compactionId, rowsAppended } = began
+      if (isAnew && compactionId !== undefined && rowsAppended === 0)
+        await store.undoCompaction(chatId, compactionId, {
+          both: true,
+          ...(actor !== undefined && { actor }),
+        })
+      return
+    }
+    const answer = givenAt(responseMessage, 'responseMessage')
+    let isLate = false
+    const { lastRowId, rowsAppended } = await changeChat(
+      store,
+      chatId,
+      ({ standing }) => {
+        isLate =
+          began.lastRowId !== undefined &&
+          !standing.some(({ rows }) => rows.some(({ id }) => id === began.lastRowId))
+        return { messages: withAnswer(standing, answer), isConflict: false }
+      },
+      actor,
+    )
+    if (isLate && rowsAppended > 0 && lastRowId !== undefined)
+      await hideLate(store, chatId, lastRowId, rowsAppended, actor)
+  }
+}
+
+function withAnswer(standing: readonly Standing[], answer: Given): readonly Wanted[] {
+  const last = standing.at(-1)
+  // What the middleware stored already, by the name of its row.
+  if (last?.isForeign === true && isKnown(answer, last)) return standing
+  const at = standing.findIndex(({ message }) => message.id === answer.message.id && message.id !== '')
+  if (at === -1) return [...standing, answer]
+  return standing.map((there, index) => (index === at && !isKnown(answer, there) ? answer : there))
+}
+
+/** An answer to what was taken back meanwhile is stored, and is no part of the chat. */
+async function hideLate(
+  store: ChatStorage,
+  chatId: string,
+  lastRowId: string,
+  count: number,
+  actor: string | undefined,
+): Promise<void> {
+  // Others may have written behind it meanwhile.
+  const rows = (await store.getMessages(chatId)).filter(({ kind }) => kind === 'message')
+  const end = rows.findIndex(({ id }) => id === lastRowId) + 1
+  const late = rows.slice(Math.max(0, end - count), end)
+  const ids = late.filter(({ hidden }) => !hidden).map(({ id }) => id)
+  try {
+    await store.hideMessages(chatId, ids, { reason: CAME_LATE, ...(actor !== undefined && { actor }) })
+  } catch (error) {
+    // Calls that wait cannot be hidden: they stay.
+    if (!isUndertextError(error, 'PENDING_TOOL_CALLS')) throw error
+  }
+}
+
+/** Whether an answer holds more than the mark of a step, and words that never came. */
+function saysSomething(message: unknown): boolean {
+  if (!isObject(message) || !Array.isArray(message.parts)) return true
+  return message.parts.some((part) => {
+    if (!isObject(part)) return true
+    if (part.type === 'text') return part.text !== ''
+    // A signature may stand for words that are not shown.
+    if (part.type === 'reasoning') return part.text !== '' || part.providerMetadata !== undefined
+    return part.type !== 'step-start'
+  })
+}

@@ -1,0 +1,117 @@
+import { canonicalJson } from '../../../messages/json.ts'
+import { type NewMessage, partsOf, type StoredMessage } from '../../../messages/message.ts'
+import { Conversion } from '../../conversion.ts'
+import { rowsOfUIMessage } from '../from-ui-messages.ts'
+import { uiMessagesOf } from '../to-ui-messages.ts'
+import { type Group, groupsOf } from '../ui-groups.ts'
+import { uiMetadata, uiRowOf } from '../ui-layout.ts'
+import type { SdkUIMessage, UIMessageLike } from '../ui-types.ts'
+import { unitsOf } from '../units.ts'
+
+/*
+ * Versions of the messages of a chat: one that stands in the log, one that somebody wants to save, and how the two compare.
+ */
+
+/** A message somebody wants to save, and the rows it would be. */
+export type Given = {
+  readonly message: SdkUIMessage
+  readonly rows: readonly NewMessage[]
+}
+
+/** A message that stands in the log, and its rows. */
+export type Standing = {
+  readonly message: SdkUIMessage
+  readonly rows: readonly StoredMessage[]
+  /** Whether rows of it came from elsewhere than a chat: its id, then, is not what a browser knows it by. */
+  readonly isForeign: boolean
+}
+
+/** A message as it is going to be read again. Throws `INVALID_INPUT`. */
+export function givenAt(message: UIMessageLike, place: string): Given {
+  const conversion = new Conversion('ai-sdk UIMessage')
+  const rows = rowsOfUIMessage(message, place, conversion)
+  const [read] = uiMessagesOf(groupsOf(rows), {}, conversion)
+  return { message: read!, rows }
+}
+
+/** Messages that stand in the log, of rows in order. */
+export function standingOf(rows: readonly StoredMessage[], tools?: 'all' | object): Standing[] {
+  const groups: Group<StoredMessage>[] = groupsOf(rows)
+  const options = tools === undefined ? {} : { tools: tools as 'all' }
+  const messages = uiMessagesOf(groups, options, new Conversion('ai-sdk UIMessage'))
+  return groups.map(({ rows: own, uiId }, index) => ({
+    message: messages[index]!,
+    rows: own.map(({ row }) => row),
+    isForeign: uiId === undefined || own.some(({ ui }) => ui === undefined),
+  }))
+}
+
+/** Whether two versions are the same, or the one given is an older one: what stands begins with it. */
+export function isKnown(given: Given, { message, rows, isForeign }: Standing): boolean {
+  const other = given.message.id === '' ? { ...message, id: '' } : message
+  if (canonicalJson(given.message) === canonicalJson(other)) return true
+  if (isForeign) return saysTheSame(given, rows)
+  if (given.message.id !== message.id) return false
+  if (commonRows(rows, given.rows).isPrefix) return true
+  // A shorter version is an older one, also where its metadata (usage, a model's name) changed since.
+  const older = commonRows(rows.map(withoutFirst), given.rows.map(withoutFirst))
+  return older.isPrefix && older.rows < rows.length
+}
+
+/** A row without what it says of its whole message. */
+function withoutFirst(row: NewMessage): NewMessage {
+  const ui = uiRowOf(row.metadata)
+  if (ui === undefined || row.metadata === undefined) return row
+  const { first: _, ...rest } = ui
+  return { ...row, metadata: { ...row.metadata, ...uiMetadata(rest) } }
+}
+
+/** Compares by what was said and done alone: other origins have other ids, and no layout. */
+function saysTheSame(given: Given, rows: readonly StoredMessage[]): boolean {
+  const said = (list: readonly NewMessage[]): string => {
+    const { spoken, calls, results } = unitsOf(list)
+    const texts = spoken.map(({ role, text, digest }) => [role, text, digest ?? ''])
+    const system = list.filter(({ role }) => role === 'system').map(({ content }) => partsOf({ content }))
+    return canonicalJson([texts, calls.map(({ id }) => id), results.map(({ id }) => id), system])
+  }
+  return given.message.role === roleOf(rows) && said(given.rows) === said(rows)
+}
+
+function roleOf([first]: readonly NewMessage[]): string {
+  return first?.role === 'tool' ? 'assistant' : (first?.role ?? 'assistant')
+}
+
+/** How far the rows of one version are those of another. */
+export type Common = {
+  /** How many rows are the same. */
+  readonly rows: number
+  /** How many parts of the results behind them are. */
+  readonly parts: number
+  /** Whether `wanted` is nothing but the beginning of `stored`. */
+  readonly isPrefix: boolean
+}
+
+/** Compares rows of two versions from the beginning. Results that came one after another may be parted over rows differently. */
+export function commonRows(stored: readonly NewMessage[], wanted: readonly NewMessage[]): Common {
+  let rows = 0
+  while (rows < stored.length && rows < wanted.length && bodyOf(stored[rows]!) === bodyOf(wanted[rows]!))
+    rows++
+  const [a, b] = [stored[rows], wanted[rows]]
+  const parts = a === undefined || b === undefined ? 0 : commonResults(a, b)
+  const isPrefix = b === undefined || (rows === wanted.length - 1 && parts > 0 && parts === partsOf(b).length)
+  return { rows, parts, isPrefix }
+}
+
+/** How many results one row begins with that the other has, where one of the two has no others. */
+function commonResults(a: NewMessage, b: NewMessage): number {
+  if (a.role !== 'tool' || b.role !== 'tool') return 0
+  if (canonicalJson(a.metadata ?? {}) !== canonicalJson(b.metadata ?? {})) return 0
+  const [left, right] = [partsOf(a), partsOf(b)]
+  const most = Math.min(left.length, right.length)
+  const isSame = canonicalJson(left.slice(0, most)) === canonicalJson(right.slice(0, most))
+  return isSame ? most : 0
+}
+
+function bodyOf({ role, content, metadata }: NewMessage): string {
+  return canonicalJson([role, content, metadata ?? {}])
+}

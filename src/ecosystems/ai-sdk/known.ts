@@ -1,0 +1,189 @@
+import { listIn } from '../../messages/lists.ts'
+import { type Message, type NewMessage, type Part, partsOf } from '../../messages/message.ts'
+import {
+  commonRun,
+  type Done,
+  isSame,
+  isSameTurn,
+  overlap,
+  type Spoken,
+  type Turn,
+  turnsOf,
+  type Units,
+  unitsOf,
+} from './units.ts'
+
+/**
+ * What a prompt is taken for: the whole conversation each time (`whole`), what was not said before (`new`), or whichever it
+ * looks like (`auto`).
+ */
+export type PromptHistory = 'auto' | 'whole' | 'new'
+
+/** How a prompt stands to the log. */
+export type Reading = {
+  /** What of the prompt is not in the log, in order. */
+  readonly fresh: readonly NewMessage[]
+  /** The log goes on behind this many of its messages in a way the prompt does not; all of them when it does not. */
+  readonly shared: number
+}
+
+/**
+ * Tells what of a prompt is new. The log's longest end that the prompt begins with is known, the rest is new; texts and ids
+ * decide (see units.ts). Where the log's end does not begin the prompt, but the prompt begins as some stretch of the log
+ * and shows an answer out of it, the conversation went on differently from there: an answer is made anew, or a message
+ * was edited. A prompt of users' words alone never says so, for the same may be said twice; there only words that
+ * nothing followed are known, as they are when a call failed and is tried again.
+ *
+ * `log` holds the end of the log, oldest first, without what was set aside before.
+ */
+export function readPrompt(
+  log: readonly Message[],
+  prompt: readonly NewMessage[],
+  history: PromptHistory = 'auto',
+): Reading {
+  const stored = unitsOf(log)
+  const given = unitsOf(prompt)
+  const straight = continued(log, stored, prompt, given, history)
+  if (straight !== undefined) return straight
+  if (history !== 'new') {
+    const branch = branchOf(stored.spoken, given.spoken, history)
+    if (branch !== undefined) {
+      const shared = branch.end < stored.spoken.length ? stored.spoken[branch.end]!.message : log.length
+      const known = log.slice(0, shared)
+      const read = continued(known, unitsOf(known), prompt, given, 'whole')
+      if (read !== undefined) return { ...read, shared: Math.min(read.shared, shared) }
+    }
+  }
+  // The whole conversation, and nothing of it is in the log: it is another one.
+  const isAnother = history === 'whole' && given.spoken.length > 0
+  return { fresh: prompt, shared: isAnother ? 0 : log.length }
+}
+
+/** The reading of a prompt that goes on where the log ends; `undefined` when it does not. */
+function continued(
+  log: readonly Message[],
+  stored: Units,
+  prompt: readonly NewMessage[],
+  given: Units,
+  history: PromptHistory,
+): Reading | undefined {
+  const known = knownSpoken(stored.spoken, given.spoken)
+  const parts = splitParts(stored, given, known)
+  const fresh = freshMessages(prompt, given, known, parts.fresh)
+  const sawAnswer = parts.matched > 0 || given.spoken.slice(0, known).some(({ role }) => role === 'assistant')
+  if (known === 0 && !sawAnswer) return undefined
+  const left = parts.untold.filter(({ message }) => message > lastMessage(stored.spoken))
+  if (fresh.length > 0 || left.length === 0) return { fresh, shared: log.length }
+  if (!sawAnswer && history !== 'whole') return undefined
+  return { fresh, shared: left.reduce((first, { message }) => Math.min(first, message), log.length) }
+}
+
+function lastMessage(spoken: readonly Spoken[]): number {
+  return spoken.at(-1)?.message ?? -1
+}
+
+/** How many things said at the beginning of a prompt end the log, taken one by one or turn by turn. */
+function knownSpoken(stored: readonly Spoken[], given: readonly Spoken[]): number {
+  const single = overlap(stored, given, isSame)
+  const turns = turnsOf(given)
+  const together = overlap(turnsOf(stored), turns, isSameTurn)
+  return Math.max(single, together === 0 ? 0 : turns[together - 1]!.upTo)
+}
+
+/**
+ * The calls and results of a prompt that are new, by place; how many are known; and those of the log's last turn the prompt
+ * does not tell of. Ids repeat from turn to turn, so in the last turn they are counted; in earlier ones only a result
+ * counts that came late.
+ */
+function splitParts(
+  stored: Units,
+  given: Units,
+  known: number,
+): { readonly fresh: ReadonlySet<string>; readonly matched: number; readonly untold: readonly Done[] } {
+  const from = lastUser(stored.spoken, stored.spoken.length)
+  const knownUser = lastUser(given.spoken, known)
+  const end = given.spoken[known]
+  const fresh = new Set<string>()
+  const untold: Done[] = []
+  let matched = 0
+  for (const kind of ['calls', 'results'] as const) {
+    const counts = new Map<string, Done[]>()
+    for (const done of stored[kind]) if (done.message > from) listIn(counts, done.id).push(done)
+    const resultIds = new Set(stored.results.map(({ id }) => id))
+    const callIds = new Set(stored.calls.map(({ id }) => id))
+    for (const done of given[kind]) {
+      if (done.message < knownUser) {
+        if (kind === 'results' && !resultIds.has(done.id) && callIds.has(done.id)) fresh.add(keyOf(done))
+      } else if (isBehind(done, end) || counts.get(done.id)?.shift() === undefined) fresh.add(keyOf(done))
+      else matched++
+    }
+    for (const rest of counts.values()) for (const done of rest) untold.push(done)
+  }
+  return { fresh, matched, untold }
+}
+
+/** The message of the last words of a user's among the first so many things said, -1 for none. */
+function lastUser(spoken: readonly Spoken[], count: number): number {
+  for (let index = count - 1; index >= 0; index--)
+    if (spoken[index]!.role === 'user') return spoken[index]!.message
+  return -1
+}
+
+function isBehind({ message, part }: Done, end: Spoken | undefined): boolean {
+  return end !== undefined && (message > end.message || (message === end.message && part > end.part))
+}
+
+function keyOf({ message, part }: { readonly message: number; readonly part: number }): string {
+  return `${message}:${part}`
+}
+
+/** The messages of a prompt without what is known of them. */
+function freshMessages(
+  prompt: readonly NewMessage[],
+  given: Units,
+  known: number,
+  freshDone: ReadonlySet<string>,
+): NewMessage[] {
+  const state = new Map<string, boolean>()
+  for (const [index, said] of given.spoken.entries()) state.set(keyOf(said), index >= known)
+  for (const done of [given.calls, given.results].flat()) state.set(keyOf(done), freshDone.has(keyOf(done)))
+  let lastKnown = -1
+  for (const [key, isFresh] of state)
+    if (!isFresh) lastKnown = Math.max(lastKnown, Number(key.split(':', 1)[0]))
+
+  const fresh: NewMessage[] = []
+  for (const [message, one] of prompt.entries()) {
+    const parts = partsOf(one)
+    const states = parts.map((_, part) => state.get(keyOf({ message, part })))
+    const hasFresh = states.includes(true)
+    if (!hasFresh && (states.includes(false) || message <= lastKnown)) continue
+    if (!states.includes(false)) fresh.push(one)
+    else fresh.push({ ...one, content: parts.filter((_, part) => states[part] === true) as Part[] })
+  }
+  return fresh
+}
+
+/** Where a prompt leaves the log: behind the longest stretch of it that the prompt begins with. */
+function branchOf(
+  stored: readonly Spoken[],
+  given: readonly Spoken[],
+  history: PromptHistory,
+): { readonly end: number } | undefined {
+  const storedTurns = turnsOf(stored)
+  const givenTurns = turnsOf(given)
+  let best: { readonly end: number; readonly length: number } | undefined
+  const consider = (end: number, length: number, from: number): void => {
+    if (length === 0 || length < (best?.length ?? 0)) return
+    const sawAnswer = given.slice(0, length).some(({ role }) => role === 'assistant')
+    if (sawAnswer || (history === 'whole' && from === 0)) best = { end, length }
+  }
+  for (let from = 0; from < stored.length; from++) {
+    const length = commonRun(stored, from, given, isSame)
+    consider(from + length, length, from)
+  }
+  for (let from = 0; from < storedTurns.length; from++) {
+    const length = commonRun<Turn>(storedTurns, from, givenTurns, isSameTurn)
+    if (length > 0) consider(storedTurns[from + length - 1]!.upTo, givenTurns[length - 1]!.upTo, from)
+  }
+  return best
+}

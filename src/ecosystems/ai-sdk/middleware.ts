@@ -1,0 +1,106 @@
+import { isUndertextError } from '../../errors.ts'
+import { check, invalid, nameSchema } from '../../messages/check.ts'
+import { taken } from '../../messages/taken.ts'
+import { ask, beginCall, type Call, type UndertextStore } from './middleware-call.ts'
+import { giveUp, recordAnswer } from './record-answer.ts'
+import { type Answer, isFailedFinish } from './response.ts'
+import type { SdkAnswer, SdkMiddleware, SdkModel, SdkParams, SdkStreamAnswer } from './sdk-types.ts'
+import { unlessOverflow, watched } from './stream-watch.ts'
+import { callOptions, checkOptions, type SessionChoice, type UndertextOptions } from './undertext-options.ts'
+
+/**
+ * A middleware for the AI SDK's `wrapLanguageModel` (ai 5, 6 and 7): `generateText`, `streamText` and what is built on them keep
+ * their conversation in a session of the store, and are sent the session's view, compacted when it is due.
+ *
+ * - What of a prompt is new is told from the log: an application may pass its new message alone or its whole history.
+ * - New messages and the answer are stored together, once the answer is whole. A call that fails, a stream that breaks or
+ *   is cancelled stores nothing (`keepPromptOnFailure` keeps the prompt).
+ * - System messages of the prompt are sent and counted, and not stored.
+ * - A request that overflows is compacted and sent again, before anything of the stream was passed on.
+ *
+ * `sessionId` may be left out when every call names its session: `providerOptions: { undertext: { sessionId } }`, which
+ * also goes before what is given here. Throws `INVALID_INPUT`; calls reject with that, with `CONTEXT_BUDGET_EXCEEDED`,
+ * with `HISTORY_DIVERGED`, with the store's errors and with the model's own.
+ */
+export function undertext(
+  store: UndertextStore,
+  sessionId?: SessionChoice,
+  options: UndertextOptions = {},
+): SdkMiddleware {
+  checkStore(store)
+  const checked = checkOptions(options)
+  if (sessionId !== undefined && typeof sessionId !== 'function')
+    check(nameSchema, sessionId, 'undertext: sessionId')
+  const begin = (params: object, model: SdkModel): Promise<Call> | undefined =>
+    callOptions(params as SdkParams).skip === true
+      ? undefined
+      : beginCall({ store, sessionId, options: checked }, taken(params as SdkParams), model)
+
+  const middleware = {
+    specificationVersion: 'v3',
+    async wrapGenerate<R>({
+      doGenerate,
+      params,
+      model,
+    }: WrapCall<R> & { readonly doGenerate: () => PromiseLike<R> }) {
+      const call = await begin(params, model)
+      if (call === undefined) return doGenerate()
+      return unlessFailed(call, async () => {
+        const { request, result } = await ask(
+          call,
+          async (sent) => (await model.doGenerate(sent as never)) as R,
+        )
+        const answer = answerOf(result as SdkAnswer)
+        if (isFailedFinish(answer.finishReason)) await giveUp(call)
+        else await recordAnswer(call, request, answer)
+        return result
+      })
+    },
+    async wrapStream<R>({
+      doStream,
+      params,
+      model,
+    }: WrapCall<R> & { readonly doStream: () => PromiseLike<R> }) {
+      const call = await begin(params, model)
+      if (call === undefined) return doStream()
+      return unlessFailed(call, async () => {
+        const { request, result } = await ask(call, async (sent, isOverflow) =>
+          unlessOverflow((await model.doStream(sent as never)) as SdkStreamAnswer, isOverflow),
+        )
+        const stream = watched(result.stream, {
+          whole: (answer) => unlessFailed(call, () => recordAnswer(call, request, answer)),
+          broken: () => giveUp(call),
+        })
+        return { ...result, stream } as R
+      })
+    },
+  }
+  return middleware as unknown as SdkMiddleware
+}
+
+type WrapCall<_R> = { readonly params: object; readonly model: SdkModel }
+
+function answerOf({ content, finishReason, usage, providerMetadata, response }: SdkAnswer): Answer {
+  const responseId = typeof response?.id === 'string' ? response.id : undefined
+  return { content, finishReason, usage, providerMetadata, responseId }
+}
+
+function checkStore(store: unknown): void {
+  const isStore =
+    typeof store === 'object' &&
+    store !== null &&
+    'withOverflowRecovery' in store &&
+    'recordResponse' in store
+  if (!isStore) throw invalid('undertext: store: must be a store, as `await openStore(…)` answers it')
+}
+
+async function unlessFailed<R>(call: Call, work: () => Promise<R>): Promise<R> {
+  try {
+    return await work()
+  } catch (error) {
+    await giveUp(call)
+    const { abortSignal } = call.params
+    // Whoever gave the signal knows its reason, and the AI SDK knows aborts by it.
+    throw abortSignal?.aborted && isUndertextError(error, 'ABORTED') ? abortSignal.reason : error
+  }
+}

@@ -1,0 +1,262 @@
+import { invalid } from '../../messages/check.ts'
+import { isObject } from '../../messages/json.ts'
+import { listIn } from '../../messages/lists.ts'
+import type { Message, Part, ProviderPart, ToolResultPart } from '../../messages/message.ts'
+import { checkMessageList } from '../../messages/message-list.ts'
+import { Conversion, type ConversionOptions } from '../conversion.ts'
+import { ownOfMessage } from './checks.ts'
+import { keptPartTo } from './model-media.ts'
+import { partTo } from './parts.ts'
+import type { SdkPart } from './sdk-types.ts'
+import { fileTo, listOf, metadataOf, sourceTo } from './to-ui-parts.ts'
+import { awaitsResult, type ToolSlot, toolPartTo } from './to-ui-tools.ts'
+import { type AnyRow, type Group, type GroupRow, groupsOf } from './ui-groups.ts'
+import type { Shown } from './ui-layout.ts'
+import type { SdkUIMessage, UIMessageLike } from './ui-types.ts'
+
+/** How `toUIMessages` writes. */
+export type UIMessageOptions = ConversionOptions & {
+  /**
+   * The tools of the chat, by their names: calls that came from elsewhere than a chat become parts `tool-<name>` where a tool of that
+   * name is among them, and `dynamic-tool` otherwise. `'all'`: every call is of a known tool. Default: none is.
+   */
+  readonly tools?: 'all' | { readonly [name: string]: unknown } | undefined
+}
+
+/**
+ * Messages of a chat (`UIMessage[]`) out of rows: those `fromUIMessages` made come out as they were read, ids, metadata, states and order
+ * of parts included. Rows of other origins become messages too: an assistant's turn is one message, its calls and their results tool parts,
+ * with the id of its first row (`message-<index>` for messages without ids); a summary is a message of the role `system`.
+ *
+ * Two lists make sense: the rows of `getMessages` are the whole log, as people see a chat, and summaries are left out where what they
+ * stand for is there; those of `getEffectiveHistory` are what a model is sent, with summaries, and placeholders in place of outputs.
+ * Rows that a rewind took back are in the log as well: `chatStore` leaves those out.
+ *
+ * Parts no chat can show (of other providers, unread ones) are left out and noted. Name the type of your messages where it is needed:
+ * `toUIMessages<MyUIMessage>(rows)`; nothing is validated here. Throws `INVALID_INPUT` for a list that is none and for options that are none.
+ */
+export function toUIMessages<UI_MESSAGE extends UIMessageLike = SdkUIMessage>(
+  messages: readonly Message[],
+  options: UIMessageOptions = {},
+): UI_MESSAGE[] {
+  checkMessageList(messages, 'toUIMessages')
+  const conversion = new Conversion('ai-sdk UIMessage', options)
+  return uiMessagesOf(groupsOf(messages as readonly AnyRow[]), options, conversion) as unknown as UI_MESSAGE[]
+}
+
+/** One message a group, in order; no two have the same id. */
+export function uiMessagesOf(
+  groups: readonly Group[],
+  { tools }: UIMessageOptions,
+  conversion: Conversion,
+): SdkUIMessage[] {
+  if (tools !== undefined && tools !== 'all' && !isObject(tools))
+    throw invalid('toUIMessages: options.tools must be an object or "all"')
+  const isKnown = (name: string): boolean =>
+    tools === 'all' || (tools !== undefined && Object.hasOwn(tools, name))
+  const taken = new Set<string>()
+  return groups.map((group) => {
+    const id = idOf(group, taken)
+    taken.add(id)
+    const message = new MessageWriter(group, isKnown, conversion).write()
+    return { id, ...message } as unknown as SdkUIMessage
+  })
+}
+
+/** The message's own id; where an undone edit left two with one id, the second goes by that of its row. */
+function idOf({ uiId, rows }: Group, taken: ReadonlySet<string>): string {
+  const { row, index } = rows[0]!
+  const own = row.id ?? `message-${index}`
+  if (uiId !== undefined && !taken.has(uiId)) return uiId
+  return taken.has(own) ? `${own}-${index}` : own
+}
+
+type PlacedSlot = { readonly row: GroupRow; readonly slot: ToolSlot }
+
+/** The first call that fits in the last step with one. */
+function lastStepFirst(
+  placed: readonly PlacedSlot[] = [],
+  fits: (slot: ToolSlot) => boolean,
+): PlacedSlot | undefined {
+  let found: PlacedSlot | undefined
+  for (let at = placed.length - 1; at >= 0; at--) {
+    const one = placed[at]!
+    if (found !== undefined && found.row !== one.row) break
+    if (fits(one.slot)) found = one
+  }
+  return found
+}
+
+/** Writes one message. */
+class MessageWriter {
+  readonly #group: Group
+  readonly #isKnown: (toolName: string) => boolean
+  readonly #conversion: Conversion
+  /** Its parts in order; those of tools are made when everything has been seen. */
+  readonly #parts: { readonly part?: SdkPart; readonly slot?: ToolSlot }[] = []
+  /** Calls by their ids, in order. */
+  readonly #calls = new Map<unknown, PlacedSlot[]>()
+  /** Calls by the ids of the requests to approve them. */
+  readonly #asked = new Map<unknown, PlacedSlot[]>()
+
+  constructor(group: Group, isKnown: (toolName: string) => boolean, conversion: Conversion) {
+    this.#group = group
+    this.#isKnown = isKnown
+    this.#conversion = conversion
+  }
+
+  write(): { readonly role: string; readonly parts: readonly SdkPart[] } {
+    const { role, rows } = this.#group
+    for (const row of rows) {
+      this.#conversion.at(row.index)
+      if (row.ui?.steering !== undefined) this.#add([this.#steering(row, row.ui.steering)])
+      else if (role !== 'assistant') this.#add(this.#said(row))
+      else if (row.row.role === 'assistant') this.#addStep(row)
+      else this.#addAnswers(row)
+    }
+    const parts = this.#parts.map(({ part, slot }) => (slot === undefined ? part! : toolPartTo(slot)))
+    const first = rows[0]!.ui?.first
+    // The AI SDK refuses messages of others than an assistant without a part.
+    if (parts.length === 0 && role !== 'assistant' && first === undefined)
+      return { role, parts: [{ type: 'text', text: '' }] }
+    return { ...first, role, parts }
+  }
+
+  #add(parts: readonly SdkPart[]): void {
+    for (const part of parts) this.#parts.push({ part })
+  }
+
+  /** What a user or a system message says. */
+  #said(row: GroupRow): SdkPart[] {
+    return layoutOf(row).flatMap((shown) => this.#partOf(row, shown))
+  }
+
+  #steering(row: GroupRow, id: string): SdkPart {
+    return { type: 'steering-message', id, parts: this.#said(row) }
+  }
+
+  #addStep(row: GroupRow): void {
+    if (row.ui === undefined) this.#add([{ type: 'step-start' }])
+    for (const shown of layoutOf(row)) {
+      const part = partAt(row, shown)
+      if (part?.type !== 'tool-call') {
+        this.#add(this.#partOf(row, shown))
+        continue
+      }
+      const entry = typeof shown === 'object' ? shown : undefined
+      const isNamed = row.ui === undefined ? this.#isKnown(part.toolName) : !(entry && 'dynamic' in entry)
+      const slot: ToolSlot = { call: part, shown: entry, isNamed }
+      this.#parts.push({ slot })
+      listIn(this.#calls, part.toolCallId).push({ row, slot })
+      if (entry !== undefined || row.ui !== undefined)
+        takeBeside(slot, row, typeof shown === 'object' && 'at' in shown ? shown.at! : Number(shown))
+      if (slot.request !== undefined) listIn(this.#asked, slot.request.approvalId).push({ row, slot })
+    }
+    if (row.ui === undefined) this.#addAnswers(row)
+    const own = ownOfMessage(row.row.metadata)
+    for (const request of listOf(own.approvals)) this.#request(request)
+    for (const source of listOf(own.sources)) this.#add(sourceTo(source))
+  }
+
+  /** Results, requests for approval and answers to them. */
+  #addAnswers({ parts, row, index }: GroupRow): void {
+    for (const [at, part] of parts.entries()) {
+      const place = `[${index}].content[${at}]`
+      if (part.type === 'tool-result') this.#result(part, place)
+      else if (part.type === 'provider') this.#approval(part)
+      else if (row.role !== 'assistant') this.#add(this.#partTo(part, place))
+    }
+  }
+
+  /** Gives a result to its call: of the last step first, for ids repeat. */
+  #result(part: ToolResultPart, place: string): void {
+    const slot = lastStepFirst(this.#calls.get(part.toolCallId), awaitsResult)?.slot
+    if (slot !== undefined) {
+      slot.result = part
+      return
+    }
+    this.#conversion.note('changed', place, 'its call is not there: one without arguments stands for it')
+    const { toolCallId, toolName = 'unknown' } = part
+    const call = { type: 'tool-call' as const, toolCallId, toolName, input: {} }
+    this.#parts.push({ slot: { call, shown: undefined, isNamed: this.#isKnown(toolName), result: part } })
+  }
+
+  #approval(part: ProviderPart): void {
+    const kept = keptPartTo(part)
+    if (kept?.type === 'tool-approval-request') this.#request(kept)
+    if (kept?.type !== 'tool-approval-response') return
+    const found = lastStepFirst(this.#asked.get(kept.approvalId), ({ response }) => response === undefined)
+    if (found !== undefined) found.slot.response = part
+  }
+
+  #request(request: SdkPart): void {
+    const found = lastStepFirst(this.#calls.get(request.toolCallId), (slot) => slot.request === undefined)
+    if (found === undefined) return
+    found.slot.request = request
+    listIn(this.#asked, request.approvalId).push(found)
+  }
+
+  /** One part as it was shown. */
+  #partOf(row: GroupRow, shown: Shown): readonly SdkPart[] {
+    if (shown === 'step-start') return [{ type: shown }]
+    if (typeof shown === 'object' && 'part' in shown) return [shown.part as SdkPart]
+    const part = partAt(row, shown)
+    if (part === undefined) return []
+    const at = typeof shown === 'number' ? shown : shown.at
+    const fields = typeof shown === 'object' ? (shown.fields ?? {}) : {}
+    const made = this.#partTo(part, `[${row.index}].content[${at}]`)
+    return made.map((one) => ({ ...one, ...fields }) as SdkPart)
+  }
+
+  #partTo(part: Part, place: string): readonly SdkPart[] {
+    switch (part.type) {
+      case 'text':
+      case 'reasoning':
+        return [{ type: part.type, text: part.text, ...metadataOf(part) }]
+      case 'image':
+      case 'file':
+        return [fileTo(part)]
+      case 'tool-call':
+        this.#conversion.note('not-sent', place, 'only an assistant calls tools')
+        return []
+      case 'tool-result':
+        return []
+      case 'provider':
+        return this.#providerPartTo(part, place)
+    }
+  }
+
+  #providerPartTo(part: ProviderPart, place: string): readonly SdkPart[] {
+    const kept = keptPartTo(part)
+    // Shown with its call.
+    if (kept?.type.startsWith('tool-approval-') === true) return []
+    const target = { version: 'v3' as const, provider: part.provider, nameOf: (): string => 'unknown' }
+    const [written] = kept === undefined ? partTo(part, target, false) : []
+    if (written !== undefined) {
+      const { providerOptions: providerMetadata, ...rest } = written
+      return [{ ...rest, ...(providerMetadata !== undefined && { providerMetadata }) } as SdkPart]
+    }
+    this.#conversion.note('not-sent', place, 'a chat has no such part')
+    return []
+  }
+}
+
+/** How the parts of a row were shown; of a row from elsewhere all in order, those that belong to calls with these. */
+function layoutOf({ ui, parts }: GroupRow): readonly Shown[] {
+  return ui?.parts ?? parts.map((_, index) => index)
+}
+
+function partAt({ parts }: GroupRow, shown: Shown): Part | undefined {
+  if (typeof shown === 'number') return parts[shown]
+  return typeof shown === 'object' && !('part' in shown) ? parts[shown.at] : undefined
+}
+
+/** Takes what stands directly behind a call of a row that came from a chat: a request for approval, and what its provider answered. */
+function takeBeside(slot: ToolSlot, { parts }: GroupRow, at: number): void {
+  for (const part of parts.slice(at + 1, at + 3)) {
+    if (part.type === 'tool-result' && part.toolCallId === slot.call.toolCallId) slot.result ??= part
+    const kept = part.type === 'provider' ? keptPartTo(part) : undefined
+    if (kept?.type === 'tool-approval-request' && slot.result === undefined) slot.request ??= kept
+    if (part.type === 'tool-call') return
+  }
+}

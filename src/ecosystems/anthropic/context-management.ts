@@ -1,0 +1,154 @@
+import { z } from 'zod'
+import { check, invalid } from '../../messages/check.ts'
+import { type Json, type JsonObject, jsonProblem } from '../../messages/json.ts'
+import { ANTHROPIC_EDITS, OPENAI_COMPACTION } from '../../model/server-compaction.ts'
+import { canonicalProvider } from '../../tokens/providers.ts'
+import { isObject } from '../wire.ts'
+
+/*
+ * What a request says so that its provider compacts by itself. Sources: Anthropic's pages "Compaction" and "Context
+ * editing", OpenAI's page "Compaction".
+ */
+
+/** The beta headers that Anthropic asks for: one for its compaction, one for its other edits. */
+export const ANTHROPIC_BETAS = {
+  compaction: 'compact-2026-01-12',
+  contextManagement: 'context-management-2025-06-27',
+} as const
+
+/** Fewest input tokens at which Anthropic compacts. */
+export const COMPACT_TRIGGER_MINIMUM = 50_000
+
+const count = z.int().positive()
+
+const compactEdit = z.strictObject({
+  type: z.literal('compact'),
+  /** Anthropic's name of the edit, as seed 000 gives it. Default: `compact_20260112`. */
+  strategy: z.string().min(1).optional(),
+  /** Input tokens at which the provider compacts. */
+  trigger: count.optional(),
+  /** Anthropic: stop after the summary, with the reason `compaction`. */
+  pauseAfterCompaction: z.boolean().optional(),
+  /** Anthropic: stands in place of its own prompt for the summary. */
+  instructions: z.string().optional(),
+})
+const clearToolUsesEdit = z.strictObject({
+  type: z.literal('clear_tool_uses'),
+  /** Input tokens at which results are cleared. */
+  trigger: count.optional(),
+  /** How many of the newest tool uses stay. */
+  keep: z.int().min(0).optional(),
+  /** Fewest input tokens that must be cleared, else nothing is. */
+  clearAtLeast: count.optional(),
+  excludeTools: z.array(z.string()).optional(),
+  /** Whether the inputs of the calls go too. The store keeps showing them: it clears results only. */
+  clearToolInputs: z.boolean().optional(),
+})
+const clearThinkingEdit = z.strictObject({
+  type: z.literal('clear_thinking'),
+  /** How many of the newest turns keep their thinking. */
+  keep: z.union([count, z.literal('all')]).optional(),
+})
+const OURS: ReadonlyMap<unknown, z.ZodType> = new Map<unknown, z.ZodType>([
+  ['compact', compactEdit],
+  ['clear_tool_uses', clearToolUsesEdit],
+  ['clear_thinking', clearThinkingEdit],
+])
+
+export type CompactEdit = z.input<typeof compactEdit>
+export type ClearToolUsesEdit = z.input<typeof clearToolUsesEdit>
+export type ClearThinkingEdit = z.input<typeof clearThinkingEdit>
+/** An edit in our words, or one in the provider's own, which is passed on as it is. */
+export type ContextEdit =
+  | CompactEdit
+  | ClearToolUsesEdit
+  | ClearThinkingEdit
+  | (JsonObject & { readonly type: string })
+
+/** What a request is to say: edits in order. Plain data, to be kept with a session or sent. */
+export type ContextManagement = { readonly edits: readonly ContextEdit[] }
+
+/**
+ * The value of a request's `context_management`, in the documented form of Anthropic (an object) or OpenAI (a list).
+ *
+ * `{ type: 'compact', strategy: 'compact_20260112' }` (seed 000) becomes `{ type: 'compact_20260112' }`. An edit whose
+ * type is none of ours is passed on unchanged. Throws `INVALID_INPUT`: for another provider, for an option its provider
+ * does not have, and for a trigger below Anthropic's 50,000.
+ */
+export function contextManagement(
+  given: ContextManagement,
+  provider = 'anthropic',
+): JsonObject | readonly Json[] {
+  const what = 'contextManagement'
+  const edits = isObject(given) ? given.edits : undefined
+  if (!Array.isArray(edits)) throw invalid(`${what}: edits must be a list`)
+  const to = canonicalProvider(provider)
+  if (to !== 'anthropic' && to !== 'openai')
+    throw invalid(`${what}: the provider must be anthropic or openai`)
+  const built = edits.map((edit: unknown, index): JsonObject => {
+    const path = `${what}: edits[${index}]`
+    if (!isObject(edit) || typeof edit.type !== 'string' || jsonProblem(edit) !== undefined)
+      throw invalid(`${path} must be a JSON object with a type`)
+    const schema = OURS.get(edit.type)
+    if (schema === undefined) return edit
+    const checked = check(schema, edit, path) as CompactEdit | ClearToolUsesEdit | ClearThinkingEdit
+    return to === 'anthropic' ? anthropicEdit(checked, path) : openaiEdit(checked, path)
+  })
+  return to === 'anthropic' ? { edits: built } : built
+}
+
+function anthropicEdit(edit: CompactEdit | ClearToolUsesEdit | ClearThinkingEdit, path: string): JsonObject {
+  switch (edit.type) {
+    case 'compact': {
+      const { strategy = ANTHROPIC_EDITS.compact, trigger, pauseAfterCompaction, instructions } = edit
+      if (trigger !== undefined && trigger < COMPACT_TRIGGER_MINIMUM)
+        throw invalid(`${path}.trigger must be at least ${COMPACT_TRIGGER_MINIMUM}`)
+      return {
+        type: strategy,
+        ...(trigger !== undefined && { trigger: inputTokens(trigger) }),
+        ...(pauseAfterCompaction !== undefined && { pause_after_compaction: pauseAfterCompaction }),
+        ...(instructions !== undefined && { instructions }),
+      }
+    }
+    case 'clear_tool_uses': {
+      const { trigger, keep, clearAtLeast, excludeTools, clearToolInputs } = edit
+      return {
+        type: ANTHROPIC_EDITS.clear_tool_uses,
+        ...(trigger !== undefined && { trigger: inputTokens(trigger) }),
+        ...(keep !== undefined && { keep: { type: 'tool_uses', value: keep } }),
+        ...(clearAtLeast !== undefined && { clear_at_least: inputTokens(clearAtLeast) }),
+        ...(excludeTools !== undefined && { exclude_tools: excludeTools }),
+        ...(clearToolInputs !== undefined && { clear_tool_inputs: clearToolInputs }),
+      }
+    }
+    case 'clear_thinking': {
+      const { keep } = edit
+      if (keep === undefined) return { type: ANTHROPIC_EDITS.clear_thinking }
+      return {
+        type: ANTHROPIC_EDITS.clear_thinking,
+        keep: keep === 'all' ? keep : { type: 'thinking_turns', value: keep },
+      }
+    }
+  }
+}
+
+function inputTokens(value: number): JsonObject {
+  return { type: 'input_tokens', value }
+}
+
+function openaiEdit(edit: CompactEdit | ClearToolUsesEdit | ClearThinkingEdit, path: string): JsonObject {
+  if (edit.type !== 'compact') throw invalid(`${path}: OpenAI has no edit ${edit.type}`)
+  if (edit.pauseAfterCompaction !== undefined || edit.instructions !== undefined)
+    throw invalid(`${path}: OpenAI takes a trigger only`)
+  return { type: OPENAI_COMPACTION, ...(edit.trigger !== undefined && { compact_threshold: edit.trigger }) }
+}
+
+/** The beta headers that Anthropic asks for with these edits, in either spelling. None for no edits. */
+export function contextManagementBetas(given: ContextManagement): string[] {
+  const edits = isObject(given) && Array.isArray(given.edits) ? (given.edits as readonly unknown[]) : []
+  const types = edits.map((edit) => (isObject(edit) && typeof edit.type === 'string' ? edit.type : ''))
+  return [
+    ...(types.some((type) => type.startsWith('compact')) ? [ANTHROPIC_BETAS.compaction] : []),
+    ...(types.some((type) => type.startsWith('clear_')) ? [ANTHROPIC_BETAS.contextManagement] : []),
+  ]
+}

@@ -1,0 +1,240 @@
+import { isDeepStrictEqual } from 'node:util'
+import { invalid } from '../../messages/check.ts'
+import type { Json, JsonObject } from '../../messages/json.ts'
+import type {
+  FilePart,
+  ImagePart,
+  Message,
+  Part,
+  ProviderOptions,
+  ProviderPart,
+  ToolResultContent,
+  ToolResultOutput,
+  ToolResultPart,
+} from '../../messages/message.ts'
+import { Conversion, type ConversionOptions } from '../conversion.ts'
+import {
+  isBlank,
+  isEmpty,
+  isObject,
+  isResult,
+  isTextBlock,
+  joinBlocks,
+  jsonMessageAt,
+  keptUnder,
+  listAt,
+  messageRead,
+  objectAt,
+  stringAt,
+} from '../wire.ts'
+import { checkBlock, isKnownBlock } from './anthropic-blocks.ts'
+import { mediaBlock } from './anthropic-media.ts'
+import { ANTHROPIC, type Place } from './anthropic-types.ts'
+
+/** What goes along with the reading of a list: how it deals with what does not fit, and the names of the calls so far. */
+type Reading = { readonly conversion: Conversion; readonly nameOfCall: Map<string, string> }
+
+/**
+ * Messages of Anthropic's in the neutral form, ready to be appended: a list of messages, or an object with
+ * `messages` and perhaps `system`, which becomes a leading system message. Other fields of such an object (the
+ * model, the tools) are no conversation and are not kept. An answer of the API (`Message`) is a message as well.
+ *
+ * A user message of nothing but tool results gets the role `tool`. Each result learns the name of its tool from
+ * the nearest earlier call with its id. Blocks the neutral form has no part for, and those of types that are unknown
+ * here, are kept whole and noted (`kept`). Nothing given is changed; values are shared with it.
+ *
+ * Throws `INVALID_INPUT`, with the place and the rule and without the text, for a role the API does not have, a block
+ * that lacks what its type must have (a call without an id, a result without `tool_use_id`), bytes that are no base64,
+ * and what JSON cannot say. With `lenient` such a block, or such a message as a user's, is kept as an unread part.
+ */
+export function fromAnthropic(
+  input: readonly object[] | { readonly messages: readonly object[]; readonly system?: unknown },
+  options?: ConversionOptions,
+): Message[] {
+  const reader = anthropicReader(options)
+  const list = Array.isArray(input)
+  const { system, messages } = list ? { system: undefined, messages: input } : objectAt(input, 'input')
+  const head = list ? '' : 'messages'
+  const turns = listAt(messages, list ? 'input' : 'messages')
+  const leading = system === undefined ? [] : [reader.system(system)]
+  return [...leading, ...turns.map((message, i) => reader.message(message, i, `${head}[${i}]`))]
+}
+
+/** `fromAnthropic` for messages that come one by one, in order: it remembers the calls. `path` is what refusals and notes call the message. */
+export function anthropicReader(options?: ConversionOptions): {
+  system(system: unknown): Message
+  message(message: unknown, index: number, path: string): Message
+} {
+  const reading: Reading = { conversion: new Conversion(ANTHROPIC, options), nameOfCall: new Map() }
+  return {
+    system: (system) => fromSystem(system, reading),
+    message: (message, index, path) => {
+      reading.conversion.at(index)
+      return fromMessageAt(message, path, reading)
+    },
+  }
+}
+
+function fromSystem(system: unknown, reading: Reading): Message {
+  const read = reading.conversion.reading(system, 'system', (): Message => {
+    const { content } = jsonMessageAt({ content: system }, 'system')
+    return { role: 'system', ...fromContent(content, 'system', 'system', reading, {}) }
+  })
+  return messageRead(read, 'system')
+}
+
+function fromMessageAt(given: unknown, path: string, reading: Reading): Message {
+  const read = reading.conversion.reading(given, path, (): Message => {
+    const { role, content, ...extra } = jsonMessageAt(given, path)
+    if (role !== 'user' && role !== 'assistant') throw invalid(`${path}.role: must be user or assistant`)
+    const said = fromContent(content, role, `${path}.content`, reading, extra)
+    const { content: parts } = said
+    const answers = typeof parts !== 'string' && parts.length > 0 && parts.every(isResult)
+    return { role: answers ? 'tool' : role, ...said }
+  })
+  return messageRead(read)
+}
+
+function fromContent(
+  content: Json | undefined,
+  place: Place,
+  path: string,
+  reading: Reading,
+  extra: JsonObject,
+): { content: string | Part[]; metadata?: JsonObject } {
+  const read =
+    typeof content === 'string'
+      ? content
+      : listAt(content, path).map((block, i) => fromBlockAt(block, place, `${path}[${i}]`, reading))
+  const nothing = typeof read === 'string' ? isBlank(read) : read.length === 0
+  return isEmpty(extra) && !nothing ? { content: read } : { content: read, metadata: { [ANTHROPIC]: extra } }
+}
+
+function fromBlockAt(given: unknown, place: Place, path: string, reading: Reading): Part {
+  return reading.conversion.reading(given, path, () => {
+    const block = objectAt(given, path)
+    checkBlock(block, path)
+    return fromBlock(block, place, path, reading)
+  })
+}
+
+/** A block that was checked. */
+function fromBlock(block: JsonObject, place: Place, path: string, reading: Reading): Part {
+  switch (block.type) {
+    case 'tool_use': {
+      if (place !== 'assistant') throw invalid(`${path}: a tool_use must stand in an assistant message`)
+      const { type: _, id, name, input = null, ...extra } = block
+      const call = { toolCallId: stringAt(id, `${path}.id`), toolName: stringAt(name, `${path}.name`), input }
+      reading.nameOfCall.set(call.toolCallId, call.toolName)
+      return { type: 'tool-call', ...call, ...kept(extra, !isObject(input)) }
+    }
+    case 'tool_result':
+      if (place !== 'user') throw invalid(`${path}: a tool_result must stand in a user message`)
+      return fromResult(block, path, reading)
+    case 'thinking': {
+      const { type: _, thinking, ...extra } = block
+      const text = stringAt(thinking, `${path}.thinking`)
+      if (typeof extra.signature !== 'string') return opaque(block, path, reading)
+      return { type: 'reasoning', text, ...kept(extra) }
+    }
+    default:
+      return fromSimpleBlock(block, place, path, reading)
+  }
+}
+
+/** The blocks that may also stand within a tool result. */
+function fromSimpleBlock(block: JsonObject, place: Place, path: string, reading: Reading): ToolResultContent {
+  if (block.type === 'text') {
+    const { type: _, text, ...extra } = block
+    const own = stringAt(text, `${path}.text`)
+    return { type: 'text', text: own, ...kept(extra, isBlank(own)) }
+  }
+  if (place === 'user' && (block.type === 'image' || block.type === 'document')) {
+    const part = block.type === 'image' ? fromImage(block) : fromDocument(block)
+    if (part !== undefined && isDeepStrictEqual(mediaBlock(part), block)) return part
+  }
+  return opaque(block, path, reading)
+}
+
+function fromResult(block: JsonObject, path: string, reading: Reading): ToolResultPart {
+  const { type: _, tool_use_id, content, is_error, ...extra } = block
+  const toolCallId = stringAt(tool_use_id, `${path}.tool_use_id`)
+  const toolName = reading.nameOfCall.get(toolCallId)
+  const failed = is_error === true
+  const { output, layout } = fromResultContent(content, failed, `${path}.content`, reading)
+  const fields = {
+    ...extra,
+    ...(layout === undefined ? {} : { content: layout }),
+    ...(is_error === undefined || failed ? {} : { is_error }),
+  }
+  return {
+    type: 'tool-result',
+    toolCallId,
+    ...(toolName === undefined ? {} : { toolName }),
+    output,
+    ...kept(fields, failed && content === ''),
+  }
+}
+
+function fromResultContent(
+  content: Json | undefined,
+  failed: boolean,
+  path: string,
+  reading: Reading,
+): { output: ToolResultOutput; layout?: Json } {
+  const type = failed ? 'error-text' : 'text'
+  if (content === undefined) return { output: { type, value: '' }, layout: null }
+  if (typeof content === 'string') return { output: { type, value: content } }
+  const blocks = listAt(content, path)
+  if (blocks.every((block) => isTextBlock(block))) {
+    const { text, layout } = joinBlocks(blocks, path)
+    return { output: { type, value: text }, layout }
+  }
+  const value = blocks.map((given, i) => fromInnerBlock(given, `${path}[${i}]`, reading))
+  return { output: { type: 'content', value, ...(failed ? { isError: true } : {}) } }
+}
+
+function fromInnerBlock(given: unknown, path: string, reading: Reading): ToolResultContent {
+  return reading.conversion.reading(given, path, () => {
+    const block = objectAt(given, path)
+    checkBlock(block, path)
+    return fromSimpleBlock(block, 'user', path, reading)
+  })
+}
+
+/** An image whose bytes or address we can hold. Others (a file id) stay blocks. */
+function fromImage({ type: _, source, ...extra }: JsonObject): ImagePart | undefined {
+  if (!isObject(source)) return undefined
+  const { data, media_type, url } = source
+  if (typeof data === 'string' && typeof media_type === 'string') {
+    return { type: 'image', image: data, mediaType: media_type, ...kept(extra) }
+  }
+  return typeof url === 'string' ? { type: 'image', image: url, ...kept(extra) } : undefined
+}
+
+/** A document whose bytes or address we can hold; plain text is held as base64. Others stay blocks. */
+function fromDocument({ type: _, source, title, ...rest }: JsonObject): FilePart | undefined {
+  if (!isObject(source)) return undefined
+  const named = typeof title === 'string' ? { filename: title } : {}
+  const extra = title === undefined || typeof title === 'string' ? rest : { ...rest, title }
+  const { data, media_type, url } = source
+  if (typeof data === 'string' && typeof media_type === 'string') {
+    const base64 = source.type === 'text' ? Buffer.from(data).toString('base64') : data
+    return { type: 'file', data: base64, mediaType: media_type, ...named, ...kept(extra) }
+  }
+  if (typeof url !== 'string') return undefined
+  return { type: 'file', data: url, mediaType: 'application/pdf', ...named, ...kept(extra) }
+}
+
+function opaque(block: JsonObject, path: string, { conversion }: Reading): ProviderPart {
+  const what = isKnownBlock(block.type)
+    ? `this ${block.type} block`
+    : 'a block of a type that is not known here'
+  conversion.note('kept', path, `the neutral form has no part for ${what}`)
+  return { type: 'provider', provider: ANTHROPIC, data: block }
+}
+
+/** Fields as provider options; nothing for no fields, unless the part must be known as Anthropic's own. */
+function kept(fields: JsonObject, mark = false): { providerOptions?: ProviderOptions } {
+  return keptUnder(ANTHROPIC, fields, mark)
+}

@@ -1,0 +1,268 @@
+import { invalid } from '../../messages/check.ts'
+import type { Json } from '../../messages/json.ts'
+import {
+  isFailed,
+  type Message,
+  outputText,
+  type Part,
+  type ReasoningPart,
+  type TextPart,
+  type ToolCallPart,
+  type ToolResultOutput,
+  type ToolResultPart,
+} from '../../messages/message.ts'
+import { checkMessageList } from '../../messages/message-list.ts'
+import { Conversion, type ConversionOptions, unknownPart, whyNotSent } from '../conversion.ts'
+import { answeredRunsOf } from '../runs.ts'
+import { isBlank, isObject, isResult, keptFor, textBlocks } from '../wire.ts'
+import { isShownAsPlain, mediaBlock } from './anthropic-media.ts'
+import { blockOptions } from './anthropic-options.ts'
+import {
+  ANTHROPIC,
+  type AnthropicBlock,
+  type AnthropicConversation,
+  type AnthropicMessage,
+  type AnthropicResultBlock,
+  type AnthropicTextBlock,
+  type Place,
+} from './anthropic-types.ts'
+
+/** How messages are written. */
+export type AnthropicOptions = ConversionOptions & {
+  /**
+   * Leaves out what stands beside role and content of a message: an answer's id, model, usage and the like, which were kept
+   * and which the API refuses in a request. Default: false, which gives back what was read.
+   */
+  readonly forRequest?: boolean | undefined
+}
+
+/**
+ * Neutral messages in the form of the Messages API: `toAnthropic(fromAnthropic(x))` is x.
+ *
+ * Of messages from elsewhere: leading system messages become `system`, later ones user messages; results of tools
+ * become `tool_result` blocks of a user message, JSON as text, failures with `is_error`; a result within an assistant
+ * message parts it in two; an input that is no object is sent as `{ arguments: input }`. Not sent: parts of other
+ * providers and unread ones, reasoning without a signature of Anthropic's, images and files that are not a user's or a
+ * tool's or of a type the API does not take, blank texts, messages left with nothing, and metadata other than
+ * `metadata.anthropic`. Each of these is noted. What the AI SDK keeps under `anthropic` is sent by the names of the API
+ * (`cacheControl` as `cache_control`), or not at all.
+ *
+ * Order and neighbours stay as they are; making them acceptable is the work of a rendering. Throws
+ * `INVALID_INPUT` for a part of an unknown type, and for options that are none.
+ */
+export function toAnthropic(
+  messages: readonly Message[],
+  options: AnthropicOptions = {},
+): AnthropicConversation {
+  checkMessageList(messages, 'toAnthropic')
+  const conversion = new Conversion(ANTHROPIC, options)
+  const { forRequest = false } = options
+  if (typeof forRequest !== 'boolean') throw invalid('anthropic: options.forRequest must be true or false')
+  const firstTurn = messages.findIndex(({ role }) => role !== 'system')
+  const leading = firstTurn === -1 ? messages.length : firstTurn
+  const system = toSystem(messages.slice(0, leading), conversion)
+  const turns: AnthropicMessage[] = []
+  /** Whether the last turn is results that stood within an assistant message: the user's next words join them. */
+  let ownResults = false
+  for (const [index, message] of messages.entries()) {
+    if (index < leading) continue
+    const [first, ...others] = toMessages(message, index, conversion)
+    if (first === undefined) continue
+    const last = turns.at(-1)
+    if (ownResults && first.role === 'user' && last !== undefined)
+      turns[turns.length - 1] = joined(last, first)
+    else turns.push(first)
+    for (const other of others) turns.push(other)
+    ownResults = message.role === 'assistant' && turns.at(-1)?.role === 'user'
+  }
+  const sent = forRequest ? turns.map(({ role, content }) => ({ role, content })) : turns
+  return system === undefined ? { messages: sent } : { system, messages: sent }
+}
+
+function joined(results: AnthropicMessage, words: AnthropicMessage): AnthropicMessage {
+  return { ...words, content: [...asBlocks(results.content), ...asBlocks(words.content)] }
+}
+
+/** Where a content stands in what was given, and what goes along with its writing. */
+type Writing = { readonly conversion: Conversion; readonly path: string }
+
+function toSystem(
+  messages: readonly Message[],
+  conversion: Conversion,
+): string | AnthropicTextBlock[] | undefined {
+  const contents = messages
+    .map((message, i) => {
+      conversion.at(i)
+      return toContent(message, message.content, indexesOf(message), 'system', {
+        conversion,
+        path: `[${i}].content`,
+      })
+    })
+    .filter((content) => content !== undefined)
+  const sent = contents.length < 2 ? contents[0] : contents.flatMap(asBlocks)
+  // A system prompt holds text, and what was read from one.
+  return sent as string | AnthropicTextBlock[] | undefined
+}
+
+function asBlocks(content: string | AnthropicBlock[]): AnthropicBlock[] {
+  return typeof content === 'string' ? [{ type: 'text', text: content }] : content
+}
+
+function toMessages(message: Message, index: number, conversion: Conversion): AnthropicMessage[] {
+  conversion.at(index)
+  const path = `[${index}].content`
+  if (message.role === 'system')
+    conversion.note(
+      'changed',
+      `[${index}]`,
+      'a system message behind others is sent as a message of the user',
+    )
+  const runs = typeof message.content === 'string' ? [] : answeredRunsOf(message.content)
+  const whole = message.role !== 'assistant' || runs.length < 2
+  if (!whole)
+    conversion.note('changed', path, 'results within an assistant message become messages of the user')
+  const contents: readonly (string | readonly Part[])[] = whole ? [message.content] : runs
+  const indexes = indexesOf(message)
+  return contents.flatMap((content, i): AnthropicMessage[] => {
+    const answers = typeof content !== 'string' && isResult(content[0])
+    const role = message.role === 'assistant' && !answers ? 'assistant' : 'user'
+    const sent = toContent(message, content, indexes, role, { conversion, path })
+    const extra = i === 0 ? keptFor(ANTHROPIC, message.metadata) : undefined
+    return sent === undefined ? [] : [{ role, content: sent, ...extra }]
+  })
+}
+
+function indexesOf({ content }: Message): ReadonlyMap<Part, number> {
+  return new Map(typeof content === 'string' ? [] : content.map((part, index) => [part, index] as const))
+}
+
+/** The content to send; `undefined` when nothing is left of it. */
+function toContent(
+  { role, metadata }: Message,
+  content: string | readonly Part[],
+  indexes: ReadonlyMap<Part, number>,
+  place: Place,
+  writing: Writing,
+): string | AnthropicBlock[] | undefined {
+  const own = keptFor(ANTHROPIC, metadata) !== undefined
+  if (typeof content === 'string' ? own || !isBlank(content) : own && content.length === 0)
+    return typeof content === 'string' ? content : []
+  if (typeof content === 'string' || content.length === 0)
+    return leftOut(writing, 'a message without a visible character is refused')
+  // The API wants results first; only beside those that came from elsewhere can something stand before them.
+  const parts =
+    role === 'tool' ? [...content.filter(isResult), ...content.filter((part) => !isResult(part))] : content
+  const blocks = parts.flatMap(
+    (part) => toBlock(part, place, { ...writing, path: `${writing.path}[${indexes.get(part)}]` }) ?? [],
+  )
+  return blocks.length > 0 ? blocks : undefined
+}
+
+function leftOut({ conversion, path }: Writing, why: string): undefined {
+  conversion.note('not-sent', path, why)
+}
+
+function toBlock(part: Part, place: Place, writing: Writing): AnthropicBlock | undefined {
+  switch (part.type) {
+    case 'reasoning':
+      return reasoningBlock(part, writing)
+    case 'tool-call':
+      return callBlock(part, writing)
+    case 'tool-result':
+      return resultBlock(part, writing)
+    default:
+      return toSimpleBlock(part, place, writing)
+  }
+}
+
+/** The blocks that may also stand within a tool result. */
+function toSimpleBlock(part: Part, place: Place, writing: Writing): AnthropicResultBlock | undefined {
+  switch (part.type) {
+    case 'text':
+      return textBlock(part, writing)
+    case 'image':
+    case 'file':
+      if (place !== 'user') return leftOut(writing, 'images and files stand in messages of the user only')
+      if (isShownAsPlain(part))
+        writing.conversion.note('changed', writing.path, 'a text is sent as plain text')
+      return mediaBlock(part) ?? leftOut(writing, 'bytes of this media type are refused')
+    case 'provider':
+      if (part.provider !== ANTHROPIC) return leftOut(writing, whyNotSent(part.provider, ANTHROPIC))
+      if (!isObject(part.data) || typeof part.data.type !== 'string')
+        return leftOut(writing, whyNotSent(part.provider, ANTHROPIC))
+      // It was a block of a type of its own when it was read.
+      return { ...part.data } as AnthropicResultBlock
+    default:
+      throw unknownPart(writing.path)
+  }
+}
+
+function textBlock({ text, providerOptions }: TextPart, writing: Writing): AnthropicResultBlock | undefined {
+  const { fields, isOwn, madeOf } = blockOptions(providerOptions)
+  // The AI SDK makes a text of a compaction block; it is one again.
+  if (madeOf === 'compaction') return { type: madeOf, content: text } as unknown as AnthropicResultBlock
+  if (isBlank(text) && !isOwn) return leftOut(writing, 'a text without a visible character is refused')
+  return { type: 'text', text, ...fields }
+}
+
+function reasoningBlock(
+  { text, providerOptions }: ReasoningPart,
+  writing: Writing,
+): AnthropicBlock | undefined {
+  const { fields, redactedData } = blockOptions(providerOptions)
+  const { signature, ...rest } = fields
+  if (typeof signature === 'string') return { type: 'thinking', thinking: text, signature, ...rest }
+  if (redactedData !== undefined) return { type: 'redacted_thinking', data: redactedData }
+  return leftOut(writing, "reasoning without a signature of Anthropic's is refused")
+}
+
+function callBlock(part: ToolCallPart, { conversion, path }: Writing): AnthropicBlock {
+  const { fields, isOwn } = blockOptions(part.providerOptions)
+  const asItIs = isOwn || isObject(part.input)
+  if (!asItIs)
+    conversion.note('changed', `${path}.input`, 'an input must be an object: it is sent within one')
+  if (part.providerExecuted === true)
+    conversion.note('changed', path, "a call a provider ran itself is sent as one of the application's tools")
+  const input = asItIs ? part.input : { arguments: part.input }
+  return { type: 'tool_use', id: part.toolCallId, name: part.toolName, input, ...fields }
+}
+
+/** What stands for a failure that says nothing: the API refuses `is_error` without content. */
+const FAILED_TEXT = '[The tool failed and said nothing]'
+
+function resultBlock(
+  { toolCallId, output, providerOptions }: ToolResultPart,
+  writing: Writing,
+): AnthropicBlock {
+  const { fields: kept, isOwn } = blockOptions(providerOptions)
+  const { content: layout, is_error, ...fields } = kept
+  const failed = isFailed(output) ? true : is_error === true ? undefined : is_error
+  const said = resultContent(output, layout, writing)
+  // Own results stay as they were read.
+  const isSilent = failed === true && said?.length === 0 && !isOwn
+  if (isSilent)
+    writing.conversion.note('changed', `${writing.path}.output`, 'a failure without content is refused')
+  const content = isSilent ? FAILED_TEXT : said
+  return {
+    type: 'tool_result',
+    tool_use_id: toolCallId,
+    ...(content === undefined ? {} : { content }),
+    ...(failed === undefined ? {} : { is_error: failed }),
+    ...fields,
+  }
+}
+
+function resultContent(
+  output: ToolResultOutput,
+  layout: Json | undefined,
+  writing: Writing,
+): string | AnthropicResultBlock[] | undefined {
+  if (output.type === 'content') {
+    const path = `${writing.path}.output.value`
+    return output.value.flatMap(
+      (item, i) => toSimpleBlock(item, 'user', { ...writing, path: `${path}[${i}]` }) ?? [],
+    )
+  }
+  const text = outputText(output)
+  return layout === null && text === '' ? undefined : (textBlocks(text, layout) ?? text)
+}

@@ -1,0 +1,89 @@
+/*
+ * Which rows of a session are a transcript's entries now. Every row that was appended counts, whatever compactions of the
+ * store hide: they are the store's view, not Claude Code's. Only a deletion takes rows out, and undoing it brings them back.
+ */
+import type { StoredMessage } from '../../messages/message.ts'
+import { deletionOf, entryOf } from './entry.ts'
+import type { SessionStoreEntry, TranscriptStore } from './types.ts'
+
+/** The reason that deletions carry in the audit. By it they are known from what else hides by hand. */
+export const DELETED = 'SessionStore.delete'
+
+/** The end of something that was deleted once. */
+export type DeletionMark = {
+  readonly position: number
+  /** The name that the deletions of one call share. */
+  readonly deletion: string
+  /** The compaction that hides it; absent when the deletion was undone, or never came to be. */
+  readonly compactionId?: string
+}
+
+/** A row of a transcript that is not deleted. */
+export type LiveEntry = {
+  readonly position: number
+  readonly entry: SessionStoreEntry
+}
+
+/**
+ * The marks among some rows, in order, and which of them are in force. One that another compaction hides divides
+ * nothing any more: its own deletion had been undone by then, and the next one covered what stands before it too.
+ */
+export async function marksAmong(
+  store: TranscriptStore,
+  sessionId: string,
+  rows: readonly StoredMessage[],
+): Promise<DeletionMark[]> {
+  const marks: DeletionMark[] = []
+  for (const row of rows) {
+    const { position, hidden, truncationParent: compactionId } = row
+    const deletion = deletionOf(row)
+    if (deletion === undefined || position === undefined) continue
+    if (!hidden) marks.push({ position, deletion })
+    else if (compactionId !== undefined && (await isDeletion(store, sessionId, compactionId)))
+      marks.push({ position, deletion, compactionId })
+  }
+  return marks
+}
+
+async function isDeletion(store: TranscriptStore, sessionId: string, compactionId: string): Promise<boolean> {
+  const { kind, reason } = await store.getCompaction(sessionId, compactionId)
+  return kind === 'manual' && reason === DELETED
+}
+
+/** What is not deleted of some rows, in order. An entry that came twice counts once, as it came first. */
+export function liveAmong(rows: readonly StoredMessage[], marks: readonly DeletionMark[]): LiveEntry[] {
+  const live: LiveEntry[] = []
+  const seen = new Set<string>()
+  let next = 0
+  for (const row of rows) {
+    const { position } = row
+    const entry = position === undefined ? undefined : entryOf(row)
+    if (position === undefined || entry === undefined) continue
+    // The first mark behind a row says what became of it.
+    while (next < marks.length && marks[next]!.position < position) next += 1
+    if (marks[next]?.compactionId !== undefined) continue
+    const { uuid } = entry
+    if (typeof uuid === 'string' && uuid !== '') {
+      if (seen.has(uuid)) continue
+      seen.add(uuid)
+    }
+    live.push({ position, entry })
+  }
+  return live
+}
+
+/** A transcript as it is now. */
+export type Read = {
+  readonly entries: readonly LiveEntry[]
+  readonly marks: readonly DeletionMark[]
+  /** The last position that was read. */
+  readonly position: number
+}
+
+/** Reads a whole transcript. Throws `SESSION_NOT_FOUND`. */
+export async function readTranscript(store: TranscriptStore, sessionId: string): Promise<Read> {
+  const rows = await store.getMessages(sessionId)
+  const marks = await marksAmong(store, sessionId, rows)
+  const position = rows.reduce((last, row) => Math.max(last, row.position ?? 0), 0)
+  return { entries: liveAmong(rows, marks), marks, position }
+}

@@ -1,0 +1,240 @@
+import { argumentsIn, roleOf } from '../../arrays/message-parts.ts'
+import { joinByNeighbourhood } from '../../arrays/rows.ts'
+import { invalid } from '../../messages/check.ts'
+import type { Json, JsonObject } from '../../messages/json.ts'
+import type { NewMessage, Part, ToolCallPart, ToolResultPart } from '../../messages/message.ts'
+import { contentProblem, messageProblem } from '../../messages/message-check.ts'
+import { Conversion, type ConversionOptions } from '../conversion.ts'
+import { isBlank, isEmpty, isObject, jsonMessageAt, listAt, objectAt, stringAt } from '../wire.ts'
+import { FLAT, FROM_CONTENT } from './flat-types.ts'
+
+const ROLES = new Set(['system', 'user', 'assistant', 'tool', 'tool_call', 'tool_result'])
+
+/**
+ * Flat messages (`ChatMessage`) in the neutral form, ready to be appended, one for one: `tool_call` becomes a call of the
+ * assistant's, `tool_result` its result. A call without an id is one, and is joined to its result by neighbourhood, as the
+ * functions for plain lists do it; a result learns the name of its tool from the call. Arguments are `args`, else `input`, else what
+ * the text spells. `isError: true`, or a `result` whose `success` is false, says that a call failed. Tags of compactions and further fields are kept
+ * and count for nothing in a store: `ContextCompactor` and the like read them.
+ *
+ * Messages whose content is a list of neutral parts may stand among them and stay as they are. Nothing given is changed;
+ * values are shared with it. Fields that are `undefined` count as absent.
+ *
+ * Throws `INVALID_INPUT`, with the place and without the text, for a message this form does not have: an unknown role, a
+ * content that is neither text nor neutral parts, a field of another type, calls in OpenAI's fields. With `lenient` such a message is
+ * kept unread, as the user's.
+ */
+export function fromChatMessages(messages: readonly object[], options?: ConversionOptions): NewMessage[] {
+  return readChatMessages(messages, 0, options)
+}
+
+/**
+ * `fromChatMessages` for messages out of the middle of a list, the first of which has the index `first` there. Calls and results that are to
+ * be joined by neighbourhood must be among them together.
+ */
+export function readChatMessages(
+  messages: readonly unknown[],
+  first: number,
+  options?: ConversionOptions,
+): NewMessage[] {
+  const conversion = new Conversion(FLAT, options)
+  const read = listAt(messages, 'messages').map((message, i): NewMessage => {
+    const index = first + i
+    conversion.at(index)
+    const place = `[${index}]`
+    const made = conversion.reading(message, place, () => fromMessage(message, place))
+    return 'type' in made ? { role: 'user', content: [made] } : made
+  })
+  return withIds(read, first)
+}
+
+function fromMessage(value: unknown, path: string): NewMessage {
+  const { content, ...given } = objectAt(value, path) as { readonly [field: string]: unknown }
+  const { id, role, metadata, ...fields } = jsonMessageAt(given, path)
+  if (typeof role !== 'string' || !ROLES.has(role))
+    throw invalid(`${path}.role: must be system, user, assistant, tool, tool_call or tool_result`)
+  for (const name of ['tool_calls', 'function_call'])
+    if (fields[name] !== undefined)
+      throw invalid(`${path}.${name}: is no field of this form (fromOpenAI reads it)`)
+  if (id !== undefined) stringAt(id, `${path}.id`)
+  if (metadata !== undefined) objectAt(metadata, `${path}.metadata`)
+  const own = typeof id === 'string' && isStorableId(id) ? id : undefined
+
+  const { message, further, marks } = fromContent(content, role, fields, path)
+  const kept: JsonObject = {
+    ...marks,
+    ...(isEmpty(further) ? {} : { fields: further }),
+    ...(id !== undefined && own === undefined ? { id } : {}),
+  }
+  return {
+    ...message,
+    ...(own !== undefined && { id: own }),
+    ...metadataOf(metadata as JsonObject | undefined, kept),
+  }
+}
+
+function isStorableId(id: string): boolean {
+  return messageProblem({ role: 'user', content: '', id }) === undefined
+}
+
+function metadataOf(given: JsonObject | undefined, kept: JsonObject): { metadata?: JsonObject } {
+  if (given === undefined) return isEmpty(kept) ? {} : { metadata: { [FLAT]: kept } }
+  const isPlain = !isEmpty(given) && !Object.hasOwn(given, FLAT)
+  if (isPlain || (isEmpty(given) && isEmpty(kept)))
+    return { metadata: isEmpty(kept) ? given : { ...given, [FLAT]: kept } }
+  return { metadata: { [FLAT]: { ...kept, metadata: given } } }
+}
+
+/** What a message says, its fields that are kept on the message, and what the message must be known by. */
+type Read = {
+  readonly message: Pick<NewMessage, 'role' | 'content'>
+  readonly further: JsonObject
+  readonly marks: JsonObject
+}
+
+function fromContent(content: unknown, flatRole: string, fields: JsonObject, path: string): Read {
+  const role = roleOf(flatRole)!
+  const marks: JsonObject = role === flatRole || flatRole.startsWith('tool_') ? {} : { role: flatRole }
+  if (Array.isArray(content)) {
+    const problem = contentProblem(content)
+    if (problem !== undefined) throw invalid(`${path}.content${problem.replace(/^(\S*) /, '$1: ')}`)
+    const shown = role === flatRole ? {} : { role: flatRole }
+    return {
+      message: { role, content: content as readonly Part[] },
+      further: fields,
+      marks: { ...shown, parts: true },
+    }
+  }
+  if (flatRole === 'tool_call') {
+    const { part, further } = fromCall(contentAt(content, path), fields, path)
+    return { message: { role, content: [part] }, further, marks }
+  }
+  if (role === 'tool') {
+    const { part, further } = fromResult(contentAt(content, path), fields, path)
+    const shown = flatRole === 'tool' ? { role: flatRole } : {}
+    return { message: { role, content: [part] }, further, marks: shown }
+  }
+  if (typeof content !== 'string') throw invalid(`${path}.content: must be a text or a list of parts`)
+  return { message: { role, content }, further: fields, marks }
+}
+
+/** The text of a call or a result, which may have none. */
+function contentAt(content: unknown, path: string): string | null | undefined {
+  if (typeof content === 'string' || content === null || content === undefined) return content
+  throw invalid(`${path}.content: must be a text or a list of parts`)
+}
+
+function shapeOf(content: string | null | undefined): JsonObject {
+  return typeof content === 'string' ? {} : { shape: content === null ? null : 'absent' }
+}
+
+/** A name as it was given: null for none. Nothing is kept of a name that says something. */
+function nameAt(
+  fields: JsonObject,
+  field: 'tool' | 'toolCallId',
+  other: 'name' | 'tool_call_id',
+  path: string,
+): { name: string; kept: JsonObject } {
+  const given = fields[field]
+  if (given !== undefined) stringAt(given, `${path}.${field}`)
+  if (typeof given === 'string' && given !== '') return { name: given, kept: {} }
+  const instead = fields[other]
+  return {
+    name: typeof instead === 'string' ? instead : '',
+    kept: { [field]: given === undefined ? null : '' },
+  }
+}
+
+function fromCall(
+  content: string | null | undefined,
+  fields: JsonObject,
+  path: string,
+): { part: ToolCallPart; further: JsonObject } {
+  const id = nameAt(fields, 'toolCallId', 'tool_call_id', path)
+  const tool = nameAt(fields, 'tool', 'name', path)
+  const { tool: _, toolCallId: __, args, input, ...further } = fields
+  const text = content ?? ''
+  const said = { ...shapeOf(content), ...(text === '' ? {} : { content: text }) }
+  const call = (value: Json, kept: JsonObject): ToolCallPart => ({
+    type: 'tool-call',
+    toolCallId: id.name,
+    toolName: tool.name || 'unknown',
+    input: value,
+    ...options({ ...said, ...tool.kept, ...id.kept, ...kept }),
+  })
+  const isGiven = (value: Json | undefined): value is Json => value !== undefined && value !== null
+  if (isGiven(args)) return { part: call(args, input === undefined ? {} : { input }), further }
+  const besides = args === undefined ? {} : { args }
+  if (isGiven(input)) return { part: call(input, { from: 'input', ...besides }), further }
+  if (args === null && isBlank(text))
+    return { part: call(null, input === undefined ? {} : { input }), further }
+  if (input === null && isBlank(text)) return { part: call(null, { from: 'input' }), further }
+  const empty = { from: FROM_CONTENT, ...besides, ...(input === undefined ? {} : { input }) }
+  return { part: call(argumentsIn(text), empty), further }
+}
+
+function fromResult(
+  content: string | null | undefined,
+  fields: JsonObject,
+  path: string,
+): { part: ToolResultPart; further: JsonObject } {
+  const id = nameAt(fields, 'toolCallId', 'tool_call_id', path)
+  const tool = nameAt(fields, 'tool', 'name', path)
+  const { tool: _, toolCallId: __, ...further } = fields
+  const part: ToolResultPart = {
+    type: 'tool-result',
+    toolCallId: id.name,
+    ...(tool.name !== '' && { toolName: tool.name }),
+    output: { type: saysFailed(further) ? 'error-text' : 'text', value: content ?? '' },
+    ...options({ ...shapeOf(content), ...tool.kept, ...id.kept }),
+  }
+  return { part, further }
+}
+
+/** Whether the fields of a flat result say that its call failed. */
+export function saysFailed({ isError, result }: JsonObject): boolean {
+  return isError === true || (isObject(result) && result.success === false)
+}
+
+function options(kept: JsonObject): { providerOptions?: { [FLAT]: JsonObject } } {
+  return isEmpty(kept) ? {} : { providerOptions: { [FLAT]: kept } }
+}
+
+/** Gives flat calls and results without ids one each, and results the names of their tools. */
+function withIds(messages: readonly NewMessage[], first: number): NewMessage[] {
+  const contents = messages.map(({ content }): readonly Part[] =>
+    typeof content === 'string' ? [{ type: 'text', text: content }] : content,
+  )
+  const joined = joinByNeighbourhood(contents, first)
+  const names = new Map<string, string>()
+  return messages.map((message, index) => {
+    for (const part of joined[index]!)
+      if (part.type === 'tool-call' && part.toolName !== 'unknown') names.set(part.toolCallId, part.toolName)
+    const [part] = joined[index]!
+    const isFlat = typeof message.content !== 'string' && !isInParts(message)
+    if (!isFlat || (part?.type !== 'tool-call' && part?.type !== 'tool-result')) return message
+    return { ...message, content: [withName(withOwnId(part, message.content[0]!), names)] }
+  })
+}
+
+function isInParts({ metadata }: NewMessage): boolean {
+  const kept = metadata?.[FLAT]
+  return isObject(kept) && kept.parts === true
+}
+
+function withOwnId<P extends ToolCallPart | ToolResultPart>(part: P, given: Part): P {
+  const own = 'toolCallId' in given ? given.toolCallId : ''
+  if (own === part.toolCallId) return part
+  const kept = {
+    ...(own !== '' && { toolCallId: own }),
+    ...part.providerOptions?.[FLAT],
+    id: part.toolCallId,
+  }
+  return { ...part, providerOptions: { ...part.providerOptions, [FLAT]: kept } }
+}
+
+function withName<P extends ToolCallPart | ToolResultPart>(part: P, names: ReadonlyMap<string, string>): P {
+  if (part.type === 'tool-call' || part.toolName !== undefined) return part
+  const toolName = names.get(part.toolCallId)
+  return toolName === undefined ? part : { ...part, toolName }
+}

@@ -1,0 +1,209 @@
+import type { ChatMessage } from '../../arrays/chat-message.ts'
+import { argumentsIn } from '../../arrays/message-parts.ts'
+import { invalid } from '../../messages/check.ts'
+import { canonicalJson, type Json, type JsonObject } from '../../messages/json.ts'
+import {
+  isFailed,
+  type Message,
+  outputText,
+  type Part,
+  ROLES,
+  type ToolCallPart,
+  type ToolResultPart,
+} from '../../messages/message.ts'
+import { checkMessageList } from '../../messages/message-list.ts'
+import { Conversion, type ConversionOptions } from '../conversion.ts'
+import { isEmpty, isObject, keptFor } from '../wire.ts'
+import { FLAT, FROM_CONTENT, TAGS } from './flat-types.ts'
+import { saysFailed } from './from-chat-messages.ts'
+
+/** A neutral message, or a row of a store with its tags. */
+type Row = Message & { readonly id?: string; readonly kind?: string; readonly pinned?: boolean } & {
+  readonly [tag in (typeof TAGS)[number]]?: string | boolean
+}
+
+/**
+ * Neutral messages, or rows of a store, in the flat form (`ChatMessage`): `toChatMessages(fromChatMessages(x))` is x.
+ *
+ * Of messages from elsewhere: texts, calls and results each become a message of their own, in their order, the first of
+ * them with the id and the metadata; texts that stand side by side are one. JSON is written as text, a failure as
+ * `isError: true`. Rows keep their ids and tags, and a summary is marked (`metadata.isSummary`). Not sent, and noted: reasoning, images, files, parts of
+ * providers, messages left with nothing; noted as changed: words in a tool's message, which become the user's, and calls a provider ran itself.
+ *
+ * Throws `INVALID_INPUT` for a role or a part of an unknown type.
+ */
+export function toChatMessages(messages: readonly Message[], options?: ConversionOptions): ChatMessage[] {
+  checkMessageList(messages, 'toChatMessages')
+  const conversion = new Conversion(FLAT, options)
+  return messages.flatMap((message, index) => {
+    conversion.at(index)
+    if (!(ROLES as readonly string[]).includes(message.role))
+      throw invalid(`[${index}].role: must be one of ${ROLES.join(', ')}`)
+    return fromRow(message, `[${index}]`, conversion)
+  })
+}
+
+/** One flat message on its way. */
+type Piece = { readonly role: string; readonly content?: ChatMessage['content'] | null } & JsonObject
+
+function fromRow(row: Row, place: string, conversion: Conversion): ChatMessage[] {
+  const kept = keptFor(FLAT, row.metadata) ?? {}
+  const further = isObject(kept.fields) ? kept.fields : {}
+  const pieces =
+    kept.parts === true && typeof row.content !== 'string'
+      ? [{ role: typeof kept.role === 'string' ? kept.role : row.role, content: row.content }]
+      : piecesOf(row, further, place, conversion)
+  return pieces.map((piece, index): ChatMessage => {
+    if (index > 0) return piece as ChatMessage
+    const shown = kept.role === 'tool' && piece.role === 'tool_result' ? { role: 'tool' } : {}
+    return {
+      ...idOf(row, kept),
+      ...further,
+      ...piece,
+      ...shown,
+      ...metadataOf(row, kept),
+      ...tagsOf(row),
+    } as ChatMessage
+  })
+}
+
+function idOf({ id }: Row, kept: JsonObject): { id?: string } {
+  if (typeof kept.id === 'string') return { id: kept.id }
+  return id === undefined ? {} : { id }
+}
+
+function metadataOf({ metadata, kind }: Row, kept: JsonObject): { metadata?: JsonObject } {
+  const { [FLAT]: own, ...rest } = metadata ?? {}
+  const given = isObject(kept.metadata)
+    ? kept.metadata
+    : own !== undefined && isEmpty(rest)
+      ? undefined
+      : rest
+  if (kind === 'summary') return { metadata: { ...given, isSummary: true } }
+  return metadata === undefined || given === undefined ? {} : { metadata: given }
+}
+
+function tagsOf(row: Row): JsonObject {
+  const tags = TAGS.flatMap((name) => (row[name] === undefined ? [] : [[name, row[name]] as const]))
+  return { ...Object.fromEntries(tags), ...(row.pinned === true && { pinned: true }) }
+}
+
+function piecesOf(row: Row, further: JsonObject, place: string, conversion: Conversion): Piece[] {
+  const spoken = row.role === 'tool' ? 'user' : row.role
+  const parts: readonly Part[] =
+    typeof row.content === 'string' ? [{ type: 'text', text: row.content }] : row.content
+  const pieces: Piece[] = []
+  let texts: string[] = []
+  const flush = (): void => {
+    if (texts.length > 0) pieces.push({ role: spoken, content: texts.join('') })
+    texts = []
+  }
+  if (parts.length === 0) conversion.note('not-sent', place, 'a message that says nothing has no place')
+  for (const [index, part] of parts.entries()) {
+    const at = typeof row.content === 'string' ? `${place}.content` : `${place}.content[${index}]`
+    if (part.type === 'text') {
+      if (row.role === 'tool') conversion.note('changed', at, "words in a tool's message become the user's")
+      texts.push(part.text)
+    } else {
+      const piece = pieceOf(part, further, at, conversion)
+      if (piece === undefined) continue
+      flush()
+      pieces.push(piece)
+    }
+  }
+  flush()
+  const said = pieces.filter(({ role, content }) => role.startsWith('tool_') || content !== '')
+  return said.length > 0 ? said : pieces.slice(0, 1)
+}
+
+function pieceOf(part: Part, further: JsonObject, place: string, conversion: Conversion): Piece | undefined {
+  switch (part.type) {
+    case 'tool-call':
+      if (part.providerExecuted === true)
+        conversion.note('changed', place, 'that the provider ran the tool itself cannot be said')
+      return callPiece(part, further)
+    case 'tool-result':
+      noteUnsaid(part, place, conversion)
+      return resultPiece(part, further)
+    case 'reasoning':
+    case 'image':
+    case 'file':
+    case 'provider':
+      conversion.note('not-sent', place, REASONS[part.type])
+      return undefined
+    default:
+      throw invalid(`${place}.type: is unknown`)
+  }
+}
+
+const REASONS = {
+  reasoning: 'reasoning has no place',
+  image: 'an image has no place',
+  file: 'a file has no place',
+  provider: 'a part only its provider reads has no place',
+}
+
+function noteUnsaid({ output }: ToolResultPart, place: string, conversion: Conversion): void {
+  if (output.type !== 'content') return
+  for (const [index, item] of output.value.entries())
+    if (item.type !== 'text')
+      conversion.note('not-sent', `${place}.output.value[${index}]`, REASONS[item.type])
+}
+
+function callPiece(part: ToolCallPart, further: JsonObject): Piece {
+  const own = keptFor(FLAT, part.providerOptions) ?? {}
+  const content = typeof own.content === 'string' ? own.content : ''
+  const named = own.tool !== undefined && (part.toolName === 'unknown' || part.toolName === further.name)
+  return {
+    role: 'tool_call',
+    ...contentOf(content, own),
+    ...(named ? asGiven('tool', own.tool) : { tool: part.toolName }),
+    ...idFields(part, own, further),
+    ...argumentFields(part.input, content, own),
+  }
+}
+
+function argumentFields(value: Json, content: string, own: JsonObject): JsonObject {
+  const besides: JsonObject = {
+    ...(own.args === undefined ? {} : { args: own.args }),
+    ...(own.input === undefined ? {} : { input: own.input }),
+  }
+  if (own.from === 'input') return { ...besides, input: value }
+  const isSpelled = own.from === FROM_CONTENT && canonicalJson(argumentsIn(content)) === canonicalJson(value)
+  return isSpelled ? besides : { ...besides, args: value }
+}
+
+function resultPiece(part: ToolResultPart, further: JsonObject): Piece {
+  const own = keptFor(FLAT, part.providerOptions) ?? {}
+  const failed = isFailed(part.output) && !saysFailed(further)
+  return {
+    role: 'tool_result',
+    ...contentOf(outputText(part.output), own),
+    ...(own.tool !== undefined
+      ? asGiven('tool', own.tool)
+      : part.toolName === undefined
+        ? {}
+        : { tool: part.toolName }),
+    ...idFields(part, own, further),
+    ...(failed ? { isError: true } : {}),
+  }
+}
+
+function contentOf(text: string, { shape }: JsonObject): { content?: string | null } {
+  if (text !== '' || shape === undefined) return { content: text }
+  return shape === null ? { content: null } : {}
+}
+
+function idFields(
+  { toolCallId }: ToolCallPart | ToolResultPart,
+  own: JsonObject,
+  further: JsonObject,
+): JsonObject {
+  const isMadeUp = toolCallId === own.id || toolCallId === further.tool_call_id
+  return own.toolCallId !== undefined && isMadeUp ? asGiven('toolCallId', own.toolCallId) : { toolCallId }
+}
+
+/** A name that named nothing: empty, or left out. */
+function asGiven(field: string, given: Json | undefined): JsonObject {
+  return given === null || given === undefined ? {} : { [field]: given }
+}

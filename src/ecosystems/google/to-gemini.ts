@@ -1,0 +1,244 @@
+import { invalid } from '../../messages/check.ts'
+import { type Message, type Part, partsOf } from '../../messages/message.ts'
+import { checkMessageList } from '../../messages/message-list.ts'
+import { Conversion, type ConversionOptions } from '../conversion.ts'
+import { answeredRunsOf } from '../runs.ts'
+import { isBlank, isResult, keptFor } from '../wire.ts'
+import { orderOf } from './calls.ts'
+import { partOptions } from './options.ts'
+import {
+  type GeminiContent,
+  type GeminiConversation,
+  type GeminiInstruction,
+  type GeminiPart,
+  GOOGLE,
+} from './types.ts'
+import { leftOut, type Writing, writePart } from './write-part.ts'
+
+/** How contents are written. */
+export type GeminiOptions = ConversionOptions & {
+  /**
+   * Sends `DUMMY_SIGNATURE` with the first call of a content that no model of Gemini's made: Gemini 3 refuses calls
+   * without a signature. Default: true. Models before Gemini 3 need none.
+   */
+  readonly dummySignatures?: boolean | undefined
+}
+
+/**
+ * The signature that stands in for one that never was. Source: Google's page "Thought signatures", its questions, on
+ * calls that come from another model.
+ */
+export const DUMMY_SIGNATURE = 'skip_thought_signature_validator'
+
+/**
+ * Neutral messages as contents of Gemini's: `toGemini(fromGemini(x))` is x. Leading system messages become
+ * `systemInstruction`, which the SDK takes within `config`.
+ *
+ * Of messages from elsewhere: roles become `user` and `model`, later system messages are the user's; results of tools that
+ * follow each other become one content, in the order of their calls; failures are sent as `{ error }`, texts as
+ * `{ output }`; a result within an assistant message parts it in two; an input that is no object is sent as
+ * `{ arguments: input }`; the first call of a content gets `DUMMY_SIGNATURE` (`dummySignatures`). Not sent: parts of other providers
+ * and unread ones, reasoning that is none of Gemini's, blank texts, messages left with nothing, and metadata other than
+ * `metadata.google`. Each of these is noted.
+ *
+ * Which messages there are, and their order, stay as they are; making them acceptable is the work of a rendering. Throws
+ * `INVALID_INPUT` for a part of an unknown type, and for options that are none.
+ */
+export function toGemini(messages: readonly Message[], options: GeminiOptions = {}): GeminiConversation {
+  checkMessageList(messages, 'toGemini')
+  const conversion = new Conversion(GOOGLE, options)
+  const { dummySignatures = true } = options
+  if (typeof dummySignatures !== 'boolean')
+    throw invalid('google: options.dummySignatures must be true or false')
+  const firstTurn = messages.findIndex(({ role }) => role !== 'system')
+  const leading = firstTurn === -1 ? messages.length : firstTurn
+  const names = new Map<string, string>()
+  const writingAt = (path: string): Writing => ({ conversion, path, nameOf: (id) => names.get(id) })
+  const systemInstruction = writeInstruction(messages.slice(0, leading), conversion, writingAt)
+  const drafts = messages.slice(leading).flatMap((message, i) => {
+    for (const part of partsOf(message))
+      if (part.type === 'tool-call') names.set(part.toolCallId, part.toolName)
+    return writeMessage(message, leading + i, { conversion, writingAt, dummySignatures })
+  })
+  const contents = withAnswersTogether(drafts)
+  return systemInstruction === undefined ? { contents } : { systemInstruction, contents }
+}
+
+/** A part as it is sent, and what it was. */
+type Sent = { readonly part: GeminiPart; readonly source: Part }
+
+/** A content that is being made. */
+type Draft = {
+  readonly fields: Omit<GeminiContent, 'parts'>
+  readonly parts: readonly Sent[] | undefined
+  /** Whether it was a content of Gemini's that is to stay as it stands. */
+  readonly isOwn: boolean
+  /** Whether it is answers that stood within an assistant message: the user's next words join them. */
+  readonly isWithin: boolean
+}
+
+type Course = {
+  readonly conversion: Conversion
+  readonly writingAt: (path: string) => Writing
+  readonly dummySignatures: boolean
+}
+
+function writeInstruction(
+  messages: readonly Message[],
+  conversion: Conversion,
+  writingAt: (path: string) => Writing,
+): GeminiInstruction | undefined {
+  const [first, ...others] = messages
+  if (first === undefined) return undefined
+  const own = keptFor(GOOGLE, first.metadata)
+  if (
+    others.length === 0 &&
+    typeof first.content === 'string' &&
+    (own !== undefined || !isBlank(first.content))
+  )
+    return first.content
+  const sent = messages.flatMap((message, i) => {
+    conversion.at(i)
+    const parts = partsOf(message)
+    return writeParts(parts, 'system', indexesOf(parts), `[${i}].content`, writingAt)
+  })
+  const isOwnNothing = others.length === 0 && own !== undefined && first.content.length === 0
+  if (sent.length === 0 && !isOwnNothing) return undefined
+  const parts = sent.map(({ part }) => part)
+  const { form, ...fields } = (others.length === 0 ? own : undefined) ?? {}
+  if (form === 'part' && parts.length === 1) return parts[0]
+  return form === 'parts' ? sent.map(asGiven) : { parts, ...fields }
+}
+
+/** A text that was given as one goes back as one. */
+function asGiven({ part, source }: Sent): string | GeminiPart {
+  const isText = source.type === 'text' && partOptions(source.providerOptions)?.fields.form === 'text'
+  return isText ? source.text : part
+}
+
+function writeMessage(message: Message, index: number, course: Course): Draft[] {
+  const { conversion, writingAt } = course
+  conversion.at(index)
+  const path = `[${index}].content`
+  if (message.role === 'system')
+    conversion.note(
+      'changed',
+      `[${index}]`,
+      'a system message behind others is sent as a message of the user',
+    )
+  const own = message.role === 'system' ? undefined : keptFor(GOOGLE, message.metadata)
+  const all = partsOf(message)
+  if (all.length === 0 && own === undefined) leftOut(writingAt(path), 'a content without parts is refused')
+  // Answers come first; only beside those that came from elsewhere can something stand before them.
+  const isMixed = message.role === 'tool' && own === undefined
+  const arranged = isMixed ? [...all.filter(isResult), ...all.filter((part) => !isResult(part))] : all
+  const runs = message.role === 'assistant' ? runsOfAnswers(all) : [arranged]
+  const indexes = indexesOf(all)
+  if (runs.length > 1)
+    conversion.note('changed', path, 'results within an assistant message become contents of the user')
+  return (runs.length === 0 ? [[]] : runs).flatMap((run, i): Draft[] => {
+    const isModel = message.role === 'assistant' && !isApplicationResult(run[0])
+    const sent = writeParts(run, isModel ? 'model' : 'user', indexes, path, writingAt)
+    if (sent.length === 0 && !(own !== undefined && all.length === 0)) return []
+    const { role, parts: noParts, ...extra } = (i === 0 ? own : undefined) ?? {}
+    const said = typeof role === 'string' ? role : isModel ? 'model' : 'user'
+    const fields = { ...(role !== null && { role: said }), ...extra }
+    const parts = isModel && course.dummySignatures ? withSignature(sent, path, conversion) : sent
+    return [
+      {
+        fields,
+        parts: noParts === null && sent.length === 0 ? undefined : parts,
+        isOwn: own !== undefined,
+        isWithin: message.role === 'assistant' && !isModel,
+      },
+    ]
+  })
+}
+
+/** The parts of an assistant message cut where results begin and end; those of Gemini's own tools stay with it. */
+function runsOfAnswers(parts: readonly Part[]): (readonly Part[])[] {
+  if (!parts.some(isApplicationResult)) return [parts]
+  return answeredRunsOf(parts)
+}
+
+function isApplicationResult(part: Part | undefined): boolean {
+  return isResult(part) && partOptions(part.providerOptions)?.serverTool === undefined
+}
+
+function indexesOf(parts: readonly Part[]): ReadonlyMap<Part, number> {
+  return new Map(parts.map((part, index) => [part, index] as const))
+}
+
+function writeParts(
+  parts: readonly Part[],
+  place: 'system' | 'user' | 'model',
+  indexes: ReadonlyMap<Part, number>,
+  path: string,
+  writingAt: (path: string) => Writing,
+): Sent[] {
+  return parts.flatMap((source): Sent[] => {
+    const part = writePart(source, place, writingAt(`${path}[${indexes.get(source)}]`))
+    return part === undefined ? [] : [{ part, source }]
+  })
+}
+
+/** Gemini 3 wants a signature with the first call of a content. One of Gemini's own has it, or comes from an older model. */
+function withSignature(sent: readonly Sent[], path: string, conversion: Conversion): readonly Sent[] {
+  const first = sent.findIndex(
+    ({ part, source }) => source.type === 'tool-call' && part.functionCall !== undefined,
+  )
+  const call = sent[first]?.source
+  if (call?.type !== 'tool-call' || partOptions(call.providerOptions) !== undefined) return sent
+  conversion.note(
+    'changed',
+    path,
+    'the first call has no signature: the one that is documented for such calls is sent',
+  )
+  return sent.map((entry, i) =>
+    i === first ? { ...entry, part: { ...entry.part, thoughtSignature: DUMMY_SIGNATURE } } : entry,
+  )
+}
+
+/** The answers to one content of calls, in one content, in the order of the calls. */
+function withAnswersTogether(drafts: readonly Draft[]): GeminiContent[] {
+  const together: Draft[][] = []
+  let last: Draft[] = []
+  let isOpen = false
+  for (const draft of drafts) {
+    const goesOn: boolean =
+      isOpen &&
+      !draft.isOwn &&
+      (isResult(draft.parts?.[0]?.source) ||
+        (last[0]!.isWithin && !draft.isWithin && draft.fields.role === 'user'))
+    if (goesOn) last.push(draft)
+    else together.push([draft])
+    last = together.at(-1)!
+    isOpen = (goesOn || isSaid(draft)) && isOfAnswers(draft)
+  }
+  let calls: readonly string[] = []
+  return together.map((group) => {
+    const { fields, isOwn, parts: first } = group[0]!
+    const sent = group.flatMap(({ parts }) => parts ?? [])
+    const made = sent.flatMap(({ source }) => (source.type === 'tool-call' ? [source.toolCallId] : []))
+    if (made.length > 0) calls = made
+    const parts = isOwn ? first : inOrder(sent, calls)
+    return { ...fields, ...(parts !== undefined && { parts: parts.map(({ part }) => part) }) }
+  })
+}
+
+function isSaid({ parts }: Draft): boolean {
+  return parts !== undefined && parts.length > 0
+}
+
+function isOfAnswers({ parts, isOwn }: Draft): boolean {
+  return !isOwn && (parts ?? []).every(({ source }) => isResult(source))
+}
+
+/** The answers among parts change places until they follow their calls; other parts stay where they are. */
+function inOrder(parts: readonly Sent[], calls: readonly string[]): readonly Sent[] {
+  const answers = parts.filter(({ source }) => isResult(source))
+  const ids = answers.map(({ source }) => (isResult(source) ? source.toolCallId : ''))
+  const ordered = orderOf(ids, calls).map((index) => answers[index] as Sent)
+  let next = 0
+  return parts.map((sent) => (isResult(sent.source) ? (ordered[next++] as Sent) : sent))
+}

@@ -1,0 +1,133 @@
+import type { BaseLanguageModelInput } from '@langchain/core/language_models/base'
+import type { BaseChatModel } from '@langchain/core/language_models/chat_models'
+import {
+  type BaseMessage,
+  type BaseMessageChunk,
+  coerceMessageLikeToMessage,
+  HumanMessage,
+} from '@langchain/core/messages'
+import type { RunnableConfig } from '@langchain/core/runnables'
+import { concat } from '@langchain/core/utils/stream'
+import { invalid } from '../../messages/check.ts'
+import type { PreparedRequest } from '../../requests/prepared.ts'
+import { readUsage } from '../../requests/provider-usage.ts'
+import { begunIterable, recordCallOf } from '../recovering.ts'
+import type { UndertextChatMessageHistory } from './chat-message-history.ts'
+import { fromLangChain } from './from-langchain.ts'
+import { type HistoryTurns, type Place, turnsOf } from './turns-of.ts'
+import { LANGCHAIN } from './types.ts'
+
+/** The options of a call, as far as they are read here. */
+type CallOptions = RunnableConfig & { readonly tools?: unknown }
+
+/** A call whose prompt holds the history of a session. */
+type Call = HistoryTurns & {
+  readonly history: UndertextChatMessageHistory
+  readonly messages: readonly BaseMessage[]
+  readonly place: Place
+  readonly options: CallOptions
+}
+
+/**
+ * A chat model of LangChain's that recovers from overflows and records usage, provider and model in the session of a history. It is used
+ * in place of the model: `invoke`, `stream`, `batch`, `bindTools`, `withStructuredOutput` and chains work as with the model itself.
+ *
+ * A request that overflows is compacted and sent again before anything of its answer was passed on; the history in the prompt is
+ * replaced, everything else stays. The history is the one given here, else that of `RunnableWithMessageHistory`. A prompt that does not
+ * hold all messages of `getMessages`, unchanged and in one piece, is sent as it is.
+ *
+ * Calls reject with what the model throws, and with what `withOverflowRecovery` throws. Throws `INVALID_INPUT`.
+ */
+export function recoveringModel<M extends BaseChatModel>(model: M, history?: UndertextChatMessageHistory): M {
+  if (typeof model?.getLsParams !== 'function')
+    throw invalid('recoveringModel: model must be a chat model; bind tools and settings to what is returned')
+  if (history !== undefined && !turnsOf.has(history))
+    throw invalid('recoveringModel: history must be an UndertextChatMessageHistory')
+  const callOf = (input: BaseLanguageModelInput, options: CallOptions = {}): Call | undefined =>
+    findCall(history ?? (options.configurable?.messageHistory as typeof history), messagesOf(input), options)
+
+  const invoke = async (input: BaseLanguageModelInput, options?: CallOptions): Promise<BaseMessage> => {
+    const call = callOf(input, options)
+    if (call === undefined) return model.invoke(input, options)
+    const { request, result } = await ask(model, call, (sent) => model.invoke(sent, options))
+    await recordCallOf(call.store, request, call.owner, await readUsage(result, request.provider))
+    return result
+  }
+  const streamIterator = async function* (input: BaseLanguageModelInput, options?: CallOptions) {
+    const call = callOf(input, options)
+    if (call === undefined) return yield* model._streamIterator(input, options)
+    const { request, result } = await ask(model, call, (sent) =>
+      begunIterable<BaseMessageChunk>(model._streamIterator(sent, options)),
+    )
+    let reported: BaseMessageChunk | undefined
+    for await (const chunk of result) {
+      if ('usage_metadata' in chunk && chunk.usage_metadata !== undefined)
+        reported = reported === undefined ? chunk : concat(reported, chunk)
+      yield chunk
+    }
+    await recordCallOf(call.store, request, call.owner, await readUsage(reported, request.provider))
+  }
+  // What a model makes of itself, such as `bindTools`, is made of this one.
+  return Object.create(model, {
+    invoke: { value: invoke, writable: true, configurable: true },
+    _streamIterator: { value: streamIterator, writable: true, configurable: true },
+  }) as M
+}
+
+function messagesOf(input: BaseLanguageModelInput): readonly BaseMessage[] {
+  if (typeof input === 'string') return [new HumanMessage(input)]
+  return Array.isArray(input) ? input.map(coerceMessageLikeToMessage) : input.toChatMessages()
+}
+
+function findCall(
+  history: UndertextChatMessageHistory | undefined,
+  messages: readonly BaseMessage[],
+  options: CallOptions,
+): Call | undefined {
+  const turns = history === undefined ? undefined : turnsOf.get(history)
+  const place = turns?.find(messages)
+  if (history === undefined || turns === undefined || place === undefined) return undefined
+  return { ...turns, history, messages, place, options }
+}
+
+/** Sends a prompt as it came; when it overflows, with the shorter history in place of what the history handed out. */
+async function ask<R>(
+  model: BaseChatModel,
+  call: Call,
+  send: (messages: BaseMessage[]) => Promise<R>,
+): Promise<{ readonly request: PreparedRequest; readonly result: R }> {
+  const { store, sessionId, history, messages, place, options, isAdded } = call
+  const before = messages.slice(0, place.from)
+  const after = messages.slice(place.to)
+  const unsaid = after.filter((message) => !isAdded(message))
+  const system = before.filter(({ type }) => type === 'system')
+  const others = before.filter(({ type }) => type !== 'system')
+  const text = system.map((message) => message.text).join('\n\n')
+  return store.withOverflowRecovery(
+    sessionId,
+    async (request, attempt) => {
+      if (attempt === 1 && !request.compacted) return { request, result: await send([...messages]) }
+      return { request, result: await send([...before, ...(await history.getMessages()), ...unsaid]) }
+    },
+    {
+      ...namesOf(model, call),
+      prompt: fromLangChain([...others, ...unsaid], { lenient: true }),
+      pendingCalls: 'keep',
+      alsoReads: [LANGCHAIN],
+      ...(text !== '' && { system: text }),
+      ...(Array.isArray(options.tools) && { tools: options.tools }),
+      ...(options.signal !== undefined && { signal: options.signal }),
+    },
+  )
+}
+
+/** Provider and model: the history's own, else those the model has for traces. Models without a name of theirs have none there. */
+function namesOf(
+  model: BaseChatModel,
+  { provider, model: name, options }: Call,
+): { provider?: string; model?: string } {
+  const { ls_provider, ls_model_name } = model.getLsParams(options as never)
+  const from = provider ?? (ls_model_name === undefined ? undefined : ls_provider)
+  const called = name ?? ls_model_name
+  return { ...(from !== undefined && { provider: from }), ...(called !== undefined && { model: called }) }
+}

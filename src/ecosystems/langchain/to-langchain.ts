@@ -1,0 +1,253 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { Json, JsonObject } from '../../messages/json.ts'
+import { isFailed, type Message, outputText, type Part, type ToolResultPart } from '../../messages/message.ts'
+import { checkMessageList } from '../../messages/message-list.ts'
+import { Conversion, type ConversionOptions, isSilent, unknownPart, whyNotSent } from '../conversion.ts'
+import { runsOf } from '../runs.ts'
+import { isObject, isResult, keptFor, textBlocks } from '../wire.ts'
+import { noBlockOf, reasoningBlock, textBlock } from './blocks.ts'
+import { mediaBlock } from './media.ts'
+import {
+  isChunkClass,
+  LANGCHAIN,
+  type LangChainBlock,
+  type LangChainData,
+  type LangChainStoredMessage,
+  type MessageForm,
+  usualFields,
+} from './types.ts'
+import { CallWriter, serverCallBlock, serverResultBlock } from './write-calls.ts'
+
+/** A message as it is written, and the class it was an instance of where its type does not say that. */
+export type WrittenMessage = LangChainStoredMessage & { readonly className?: string }
+
+/**
+ * Neutral messages in the form LangChain stores, `{ type, data }`: what was read by `fromLangChain` comes out as it was.
+ *
+ * Of messages from elsewhere: calls stand in `tool_calls`, each result becomes a `tool` message of its own, before
+ * whatever else its message says, with status `error` where it failed; JSON is sent as text; a result within an assistant
+ * message parts it in two, save those of tools its provider ran. Reasoning, images and files become standard blocks of
+ * version 1, and a message with such blocks says so (`output_version` in its `response_metadata`), as LangChain's own
+ * constructors do. Not written, and noted: parts of other providers, unread parts, messages left with nothing or with
+ * reasoning alone; changed,
+ * and noted: arguments that are no object (`{ arguments }` around them).
+ *
+ * Throws `INVALID_INPUT` for a list that is none and for a part of an unknown type.
+ */
+export function toLangChainStored(
+  messages: readonly Message[],
+  options?: ConversionOptions,
+): LangChainStoredMessage[] {
+  return writeMessages(messages, options).map(({ type, data }) => ({ type, data }))
+}
+
+/** The same, with the classes of streamed pieces: what instances are made of. */
+export function writeMessages(messages: readonly Message[], options?: ConversionOptions): WrittenMessage[] {
+  const conversion = new Conversion(LANGCHAIN, options)
+  checkMessageList(messages, 'toLangChain')
+  const writer = new Writer(conversion)
+  return messages.flatMap((message, i) => {
+    conversion.at(i)
+    return writer.write(message, `[${i}]`)
+  })
+}
+
+const TYPE_OF_ROLE = { system: 'system', user: 'human', assistant: 'ai', tool: 'human' } as const
+
+/** The writing of a list: what became of earlier calls counts for their answers. */
+class Writer {
+  readonly #conversion: Conversion
+  /** Ids of calls of the old kind that became new ones: their answers do too. */
+  readonly #renewed = new Set<string>()
+
+  constructor(conversion: Conversion) {
+    this.#conversion = conversion
+  }
+
+  write(message: Message, path: string): WrittenMessage[] {
+    const { role, content, metadata } = message
+    const own = keptFor(LANGCHAIN, metadata)
+    if (typeof content === 'string')
+      return [this.#message(message, own, [{ type: 'text', text: content }], [])]
+    if (role === 'assistant') return this.#assistant(message, content, own, path)
+    const removal = removalOf(content)
+    if (removal !== undefined) return [{ type: 'remove', data: { ...removal } }]
+    const rest = content.filter((part) => !isResult(part))
+    const answers = content.flatMap((part, i) =>
+      isResult(part) ? [this.#answer(part, `${path}.content[${i}]`)] : [],
+    )
+    if (rest.length === 0 && content.length > 0) return answers
+    const blocks = content.flatMap((part, i) =>
+      isResult(part) ? [] : this.#block(part, `${path}.content[${i}]`),
+    )
+    if (blocks.length === 0 && content.length > 0) return answers
+    return [...answers, this.#message(message, own, blocks, [])]
+  }
+
+  #assistant(
+    message: Message,
+    content: readonly Part[],
+    own: JsonObject | undefined,
+    path: string,
+  ): WrittenMessage[] {
+    const served = new Set(content.flatMap((part) => (isServed(part) ? [part.toolCallId] : [])))
+    const isAside = (part: Part): boolean => isResult(part) && !served.has(part.toolCallId)
+    const runs = content.length === 0 ? [{ from: 0, parts: content }] : runsOf(content, isAside)
+    let isFirst = true
+    return runs.flatMap(({ from, parts }): WrittenMessage[] => {
+      const placeOf = (i: number): string => `${path}.content[${from + i}]`
+      if (parts[0] !== undefined && isAside(parts[0]))
+        return parts.filter(isResult).map((part, i) => this.#answer(part, placeOf(i)))
+      const written = this.#turn(message, parts, isFirst ? own : undefined, placeOf)
+      if (written.length > 0) isFirst = false
+      return written
+    })
+  }
+
+  /** What an assistant says in one go. */
+  #turn(
+    message: Message,
+    parts: readonly Part[],
+    own: JsonObject | undefined,
+    placeOf: (index: number) => string,
+  ): WrittenMessage[] {
+    const calls = new CallWriter(this.#conversion, own, this.#renewed)
+    const isStandard = own === undefined && parts.some(isStandardOnly)
+    const leftOut = new Set<Part>()
+    const blocks = parts.flatMap((part, i): LangChainBlock[] => {
+      if (part.type === 'tool-call' && !isServed(part)) return calls.write(part, placeOf(i), isStandard)
+      if (part.type === 'provider' && calls.writeUnread(part)) return []
+      const block = this.#block(part, placeOf(i))
+      if (block.length === 0) leftOut.add(part)
+      return block
+    })
+    // Providers refuse reasoning alone; here it led to what was left out.
+    if (leftOut.size > 0 && parts.every((part) => isSilent(part) || leftOut.has(part))) return []
+    const fields = calls.fields()
+    return [this.#message(message, own, blocks, Object.entries(fields))]
+  }
+
+  #message(
+    { role }: Message,
+    own: JsonObject | undefined,
+    blocks: LangChainBlock[],
+    more: readonly (readonly [string, Json | undefined])[],
+  ): WrittenMessage {
+    const { form: kept, ...fields } = own ?? {}
+    const form: MessageForm = isObject(kept) ? kept : {}
+    const type = form.type === 'generic' ? form.type : TYPE_OF_ROLE[role]
+    const isStandard = own === undefined && blocks.some(({ type: kind }) => kind !== 'text')
+    return written(type, form, contentOf(blocks, form), {
+      ...Object.fromEntries(more.filter(([, value]) => value !== undefined)),
+      ...(isStandard ? { response_metadata: { output_version: 'v1' } } : {}),
+      ...fields,
+    })
+  }
+
+  /** One block of content in a list; an empty list for what LangChain has no place for. */
+  #block(part: Part, place: string): LangChainBlock[] {
+    switch (part.type) {
+      case 'text':
+        return [textBlock(part)]
+      case 'reasoning':
+        return [reasoningBlock(part)]
+      case 'image':
+      case 'file':
+        return [mediaBlock(part)]
+      case 'provider': {
+        if (part.provider === LANGCHAIN && isObject(part.data)) return [{ ...part.data }]
+        this.#conversion.note('not-sent', place, whyNotSent(part.provider, LANGCHAIN))
+        return []
+      }
+      case 'tool-call':
+        if (isServed(part)) return [serverCallBlock(part)]
+        this.#conversion.note('not-sent', place, 'a call has no place but in a message of the assistant')
+        return []
+      case 'tool-result':
+        return [serverResultBlock(part)]
+      default:
+        throw unknownPart(place)
+    }
+  }
+
+  #answer(part: ToolResultPart, place: string): WrittenMessage {
+    const { toolCallId, toolName, output } = part
+    const own = keptFor(LANGCHAIN, part.providerOptions)
+    const { form: kept, name, ...fields } = own ?? {}
+    const form: MessageForm = isObject(kept) ? kept : {}
+    const blocks =
+      output.type === 'content'
+        ? output.value.flatMap((item, i) => this.#block(item, `${place}.output.value[${i}]`))
+        : undefined
+    const isFunction = form.type === 'function' && !this.#renewed.has(toolCallId)
+    const isStandard = own === undefined && blocks?.some(({ type }) => type !== 'text')
+    const shown = name ?? (withoutOf(form).includes('name') ? undefined : toolName)
+    return written(
+      isFunction ? 'function' : 'tool',
+      form,
+      blocks ?? answerContent(outputText(output), form),
+      {
+        ...(isFunction ? {} : { tool_call_id: toolCallId }),
+        ...(shown === undefined ? {} : { name: shown }),
+        ...(isFailed(output) ? { status: 'error' } : {}),
+        ...(isStandard ? { response_metadata: { output_version: 'v1' } } : {}),
+        ...fields,
+      },
+    )
+  }
+}
+
+function isServed(part: Part): part is Extract<Part, { type: 'tool-call' }> {
+  return part.type === 'tool-call' && part.providerExecuted === true
+}
+
+/** Whether only a message of version 1 can say a part. */
+function isStandardOnly(part: Part): boolean {
+  return part.type === 'reasoning' || part.type === 'image' || part.type === 'file' || isServed(part)
+}
+
+/** The removal of another message, when that is all a message is. */
+function removalOf(content: readonly Part[]): JsonObject | undefined {
+  const [part] = content
+  return content.length === 1 && part?.type === 'provider' ? noBlockOf(part, 'remove') : undefined
+}
+
+function withoutOf(form: MessageForm): readonly Json[] {
+  return Array.isArray(form.without) ? (form.without as readonly Json[]) : []
+}
+
+/** A message of its fields: the usual ones empty where nothing is said, and none it was read without. */
+function written(
+  type: string,
+  form: MessageForm,
+  content: LangChainData['content'],
+  fields: JsonObject,
+): WrittenMessage {
+  const className = isChunkClass(form.class) ? form.class : undefined
+  const without = withoutOf(form)
+  const usual = Object.entries(usualFields(type, className)).filter(([name]) => !without.includes(name))
+  const data: LangChainData = {
+    ...(content === undefined || form.blocks === 'alone' ? {} : { content }),
+    ...(form.blocks === undefined || typeof content === 'string' || !content
+      ? {}
+      : { content_blocks: content }),
+    ...Object.fromEntries(usual),
+    ...(form.field === undefined ? {} : { form: form.field }),
+    ...fields,
+  }
+  return { type, data, ...(className === undefined ? {} : { className }) }
+}
+
+/** Nothing said is an empty text and a single text a string, unless it was read otherwise. */
+function contentOf(blocks: LangChainBlock[], { content: shape }: MessageForm): LangChainData['content'] {
+  if (shape === 'blocks') return blocks
+  const [first] = blocks
+  if (first === undefined) return shape === 'absent' ? undefined : shape === null ? null : ''
+  const isPlain = blocks.length === 1 && isDeepStrictEqual(Object.keys(first), ['type', 'text'])
+  return isPlain && typeof first.text === 'string' ? first.text : blocks
+}
+
+function answerContent(text: string, { content: shape }: MessageForm): LangChainData['content'] {
+  if (text === '' && (shape === null || shape === 'absent')) return shape === null ? null : undefined
+  return textBlocks(text, shape) ?? text
+}

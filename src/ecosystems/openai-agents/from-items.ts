@@ -1,0 +1,136 @@
+import { invalid } from '../../messages/check.ts'
+import type { JsonObject } from '../../messages/json.ts'
+import type {
+  Message,
+  Part,
+  ProviderPart,
+  ReasoningPart,
+  Role,
+  ToolCallPart,
+} from '../../messages/message.ts'
+import { Conversion, type ConversionOptions } from '../conversion.ts'
+import {
+  isEmpty,
+  joinBlocks,
+  jsonMessageAt,
+  listAt,
+  messageRead,
+  objectAt,
+  readArguments,
+  stringAt,
+  type TextBlock,
+} from '../wire.ts'
+import { fromContent, keptContent, own } from './from-contents.ts'
+import { fromResult } from './from-results.ts'
+import { CONTENTS, ITEMS, MESSAGES } from './item-shapes.ts'
+import { AGENTS } from './item-types.ts'
+import { CALLS, parted, RESULTS } from './paired-items.ts'
+
+/**
+ * Items of the OpenAI Agents SDK in the neutral form, ready to be appended: one item becomes one message.
+ *
+ * A `function_call` is an assistant message with that call, a `function_call_result` a tool message with its result; so are calls
+ * and results of the shell, the computer, `apply_patch` and programs, under those names. Items without a neutral meaning
+ * (`hosted_tool_call`, `tool_search_…`, `compaction`, `unknown`) and contents that name an uploaded file are kept whole and noted.
+ * Fields the SDK does not know are kept. Nothing given is changed; values are shared with it.
+ *
+ * Throws `INVALID_INPUT`, with the place and without the text, for what is no item: an unknown type or role, a missing field, one of
+ * another kind, what must be base64 and is not. `lenient` keeps those as unread parts.
+ */
+export function fromAgentItems(items: readonly object[], options?: ConversionOptions): Message[] {
+  const conversion = new Conversion(AGENTS, options)
+  return listAt(items, 'items').map((item, i) => {
+    const place = `[${i}]`
+    conversion.at(i)
+    const read = conversion.reading(item, place, () => fromItem(item, place, conversion))
+    return messageRead(read)
+  })
+}
+
+function fromItem(value: unknown, place: string, conversion: Conversion): Message {
+  const { type, role } = objectAt(value, place)
+  if (type === undefined || type === 'message') return fromMessage(value, place, role, conversion)
+  const shape = ITEMS.get(type)
+  if (shape === undefined) throw invalid(`${place}.type: is no type of an item`)
+  if (type === 'function_call_result') return fromResult(value, place, shape, conversion)
+  const item = jsonMessageAt(value, place)
+  shape(item, place)
+  if (type === 'function_call') return only('assistant', fromCall(item))
+  if (type === 'reasoning') return only('assistant', fromReasoning(item, place))
+  if (CALLS.has(type)) return only('assistant', fromToolCall(item))
+  if (RESULTS.has(type)) return fromResult(value, place, shape, conversion)
+  conversion.note('kept', place, `an item of type ${String(type)} has no neutral meaning`)
+  return only('assistant', keptContent(item))
+}
+
+function only(role: Role, part: Part): Message {
+  return { role, content: [part] }
+}
+
+function fromMessage(value: unknown, place: string, said: unknown, conversion: Conversion): Message {
+  const role = (['system', 'user', 'assistant'] as const).find((one) => one === said)
+  if (role === undefined) throw invalid(`${place}.role: must be one of ${Object.keys(MESSAGES).join(', ')}`)
+  const shape = MESSAGES[role]
+  const { content: given, ...others } = objectAt(value, place)
+  // Contents are looked at one by one, so that a malformed one can be kept alone.
+  const { type, role: _, ...rest } = jsonMessageAt(others, place)
+  shape(role === 'system' ? { ...rest, content: given } : rest, place)
+  const fields = type === undefined ? { ...rest, type: null } : rest
+  if (role !== 'assistant' && typeof given === 'string')
+    return isEmpty(fields) ? { role, content: given } : message(role, given, fields)
+  const content = listAt(given, `${place}.content`).map((part, i) =>
+    fromPart(part, `${place}.content[${i}]`, role === 'user' ? 'user' : 'assistant', conversion),
+  )
+  // Texts that say nothing are left out of other messages, so that a message of ours shows itself as one.
+  const isSilent = content.every((part) => part.type === 'text' && part.text === '')
+  return message(role, content, isSilent && isEmpty(fields) ? { type: 'message' } : fields)
+}
+
+function message(role: Role, content: string | Part[], fields: JsonObject): Message {
+  return isEmpty(fields) ? { role, content } : { role, content, metadata: { [AGENTS]: fields } }
+}
+
+function fromPart(
+  value: unknown,
+  place: string,
+  where: 'user' | 'assistant',
+  conversion: Conversion,
+): Part | ProviderPart {
+  return conversion.reading(value, place, (): Part => {
+    const content = jsonMessageAt(value, place)
+    CONTENTS[where](content, place)
+    return fromContent(content, place, conversion)
+  })
+}
+
+/** Arguments as a value, and as text when `JSON.stringify` would write another. */
+function fromCall({ type: _, callId, name, arguments: text, ...rest }: JsonObject): ToolCallPart {
+  const { input, raw } = readArguments(stringAt(text, 'arguments'))
+  return {
+    type: 'tool-call',
+    toolCallId: stringAt(callId, 'callId'),
+    toolName: stringAt(name, 'name'),
+    input,
+    ...own({ type: 'function_call', ...rest, ...raw }),
+  }
+}
+
+function fromToolCall({ callId, ...item }: JsonObject): ToolCallPart {
+  const { tool, input: names } = CALLS.get(item.type)!
+  const [input, fields] = parted(item, names)
+  return {
+    type: 'tool-call',
+    toolCallId: stringAt(callId, 'callId'),
+    toolName: tool,
+    input,
+    ...own(fields),
+  }
+}
+
+/** The readable texts as one; everything its provider needs to take it back stays beside it. */
+function fromReasoning({ content, ...item }: JsonObject, place: string): ReasoningPart {
+  const blocks = listAt(content, `${place}.content`).map((block) => block as TextBlock)
+  const { text, layout } = joinBlocks(blocks, `${place}.content`)
+  const isPlain = layout.length === 1 && layout[0]?.fields === undefined
+  return { type: 'reasoning', text, ...own(isPlain ? item : { ...item, content: layout }) }
+}

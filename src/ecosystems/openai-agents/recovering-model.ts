@@ -1,0 +1,153 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { PreparedRequest } from '../../requests/prepared.ts'
+import { readUsage } from '../../requests/provider-usage.ts'
+import { begunIterable, recordCallOf, type SessionNames, withMethods } from '../recovering.ts'
+import { fromAgentItems } from './from-items.ts'
+import type { AgentItem } from './item-types.ts'
+import type { SessionStore } from './session-options.ts'
+
+/** A request of the SDK's to a model, as far as it is read here. Source: `ModelRequest` of `@openai/agents-core`. */
+type AgentRequest = {
+  readonly input: string | readonly object[]
+  readonly systemInstructions?: string | undefined
+  readonly previousResponseId?: string | undefined
+  readonly conversationId?: string | undefined
+  readonly modelSettings?: { readonly maxTokens?: number | undefined }
+  readonly tools?: readonly unknown[]
+  readonly signal?: AbortSignal | undefined
+}
+
+/** A model of the SDK. */
+export type AgentModel = {
+  getResponse(request: never): Promise<object>
+  getStreamedResponse(request: never): AsyncIterable<object>
+}
+/** A provider of models of the SDK. */
+export type AgentModelProvider = { getModel(name?: string): AgentModel | Promise<AgentModel> }
+
+/** What was handed out of a history, and what stands in the session since. */
+export type HandedOut = {
+  readonly shown: readonly AgentItem[]
+  /** How many messages were stored after it. */
+  readonly storedSince: () => Promise<number>
+  /** The same history as it is now, without what was stored after it. */
+  readonly again: () => Promise<AgentItem[]>
+}
+
+/** The session a model is called in. */
+export type RecoveringSession = SessionNames & {
+  readonly store: SessionStore
+  readonly sessionId: string
+  /** The history as it was last handed out; `undefined` when it never was. */
+  readonly handedOut: () => HandedOut | undefined
+}
+
+/** Events of a stream before a model has said anything. */
+const PRELUDE: ReadonlySet<unknown> = new Set(['response_started', 'model'])
+
+/** A model or a provider of models, in place of the one given; see `recovering` of `UndertextSession`. */
+export function recovering<T extends AgentModel | AgentModelProvider>(
+  asked: T,
+  session: RecoveringSession,
+): T {
+  if ('getResponse' in asked) return recoveringModel(asked as AgentModel, session) as T
+  const provider = asked as AgentModelProvider
+  const getModel = async (name?: string): Promise<AgentModel> =>
+    recoveringModel(await provider.getModel(name), { ...session, model: session.model ?? name })
+  return withMethods(provider, { getModel }) as T
+}
+
+function recoveringModel(model: AgentModel, session: RecoveringSession): AgentModel {
+  const getResponse = async (sent: AgentRequest): Promise<object> => {
+    const { request, result } = await ask(session, sent, (one) => model.getResponse(one as never))
+    await record(session, request, result)
+    return result
+  }
+  const getStreamedResponse = async function* (sent: AgentRequest): AsyncIterable<object> {
+    const { request, result } = await ask(session, sent, (one) =>
+      begunIterable(model.getStreamedResponse(one as never), (event) => PRELUDE.has(typeOf(event))),
+    )
+    for await (const event of result) {
+      if (typeOf(event) === 'response_done') await record(session, request, event)
+      yield event
+    }
+  }
+  return withMethods(model, { getResponse, getStreamedResponse })
+}
+
+function typeOf(event: object): unknown {
+  return (event as { readonly type?: unknown }).type
+}
+
+async function record(
+  { store, owner }: RecoveringSession,
+  request: PreparedRequest | undefined,
+  response: object,
+): Promise<void> {
+  if (request === undefined) return
+  await recordCallOf(store, request, owner, await readUsage(response, request.provider))
+}
+
+/** Sends a request as it came; when it overflows, with the shorter history in place of what the session handed out. */
+async function ask<R>(
+  { store, sessionId, provider, model, handedOut }: RecoveringSession,
+  sent: AgentRequest,
+  send: (sent: AgentRequest) => Promise<R>,
+): Promise<{ readonly request?: PreparedRequest; readonly result: R }> {
+  const history = handedOut()
+  const input = typeof sent.input === 'string' ? userMessage(sent.input) : sent.input
+  const isOnServer = sent.previousResponseId !== undefined || sent.conversationId !== undefined
+  const rest = history === undefined || isOnServer ? undefined : behindHistory(input, history.shown)
+  if (history === undefined || rest === undefined) return { result: await send(sent) }
+  const unstored = rest.slice(await history.storedSince())
+  const { systemInstructions: system, tools, modelSettings, signal } = sent
+  const maxOutputTokens = modelSettings?.maxTokens
+  return store.withOverflowRecovery(
+    sessionId,
+    async (request, attempt) => {
+      if (attempt === 1 && !request.compacted) return { request, result: await send(sent) }
+      return { request, result: await send({ ...sent, input: [...(await history.again()), ...rest] }) }
+    },
+    {
+      ...(provider !== undefined && { provider }),
+      ...(model !== undefined && { model }),
+      prompt: fromAgentItems(unstored, { lenient: true }),
+      pendingCalls: 'keep',
+      ...(system !== undefined && { system }),
+      ...(tools !== undefined && tools.length > 0 && { tools }),
+      ...(maxOutputTokens !== undefined && { maxOutputTokens }),
+      ...(signal !== undefined && { signal }),
+    },
+  )
+}
+
+function userMessage(content: string): readonly object[] {
+  return [{ type: 'message', role: 'user', content }]
+}
+
+/**
+ * What of an input comes after the history; `undefined` when the input does not begin with all of the history. The SDK drops calls of a
+ * history that have no result, and may drop the ids of reasoning.
+ */
+export function behindHistory(
+  input: readonly object[],
+  shown: readonly AgentItem[],
+): readonly object[] | undefined {
+  let at = 0
+  for (const item of shown) {
+    if (at < input.length && isSame(input[at]!, item)) at += 1
+    else if (!DROPPED.test(String(item.type))) return undefined
+  }
+  return input.slice(at)
+}
+
+const DROPPED = /^reasoning$|_call$/
+
+function isSame(given: object, shown: object): boolean {
+  return isDeepStrictEqual(withoutId(given), withoutId(shown))
+}
+
+function withoutId(item: object): object {
+  const { id: _id, ...rest } = item as { readonly id?: unknown }
+  return rest
+}

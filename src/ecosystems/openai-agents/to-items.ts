@@ -1,0 +1,137 @@
+import type { JsonObject } from '../../messages/json.ts'
+import {
+  type Message,
+  type Part,
+  type ProviderPart,
+  partsOf,
+  type ReasoningPart,
+  type ToolCallPart,
+} from '../../messages/message.ts'
+import { checkMessageList } from '../../messages/message-list.ts'
+import { compactionBlock } from '../../model/compaction-block.ts'
+import { Conversion, type ConversionOptions } from '../conversion.ts'
+import { argumentsText, isObject, keptFor, textBlocks } from '../wire.ts'
+import { CONTENT_TYPES } from './item-shapes.ts'
+import { AGENTS, type AgentItem, PROVIDER } from './item-types.ts'
+import { CALLS } from './paired-items.ts'
+import { toContent } from './to-contents.ts'
+import { toResult } from './to-results.ts'
+import { type Item, keptItem, type Writing } from './writing.ts'
+
+/**
+ * Neutral messages as items of the OpenAI Agents SDK: `toAgentItems(fromAgentItems(x))` is x.
+ *
+ * A message from elsewhere becomes as many items as it needs, in the order of its parts: what is said between calls a message item,
+ * every call and every result an item of its own. System messages are their text. JSON is sent as text, and so is what a failed tool
+ * said; the item does not say that it failed. Not sent, and noted: reasoning of others, what only another provider reads, pictures and
+ * files that are not a user's or a tool's, unread parts. A compaction block of OpenAI's becomes a `compaction` item; a result whose
+ * tool nobody names is given the name `tool`.
+ *
+ * Throws `INVALID_INPUT` for a list that holds no messages, and for a part of an unknown type.
+ */
+export function toAgentItems(messages: readonly Message[], options?: ConversionOptions): AgentItem[] {
+  return toItemsOfEach(messages, options).flat()
+}
+
+/** The same, the items of each message apart. */
+export function toItemsOfEach(messages: readonly Message[], options?: ConversionOptions): AgentItem[][] {
+  const conversion = new Conversion(AGENTS, options)
+  checkMessageList(messages, 'toAgentItems')
+  const writing = { conversion, names: new Map<string, string>(), place: '' }
+  const items = messages.map((message, i) => {
+    conversion.at(i)
+    return toItems(message, `[${i}]`, writing)
+  })
+  // What is read from items is checked when it is read; the rest is made here.
+  return items as unknown as AgentItem[][]
+}
+
+function toItems(message: Message, place: string, writing: Writing): Item[] {
+  const fields = keptFor(AGENTS, message.metadata)
+  if (message.role === 'system' || typeof message.content === 'string')
+    return toPlain(message, fields, place, writing)
+  const isModel = message.role === 'assistant'
+  const items: Item[] = []
+  let said: Item[] = []
+  let isFirst = true
+  const speak = (always: boolean): void => {
+    const isSilent = said.every(({ text, type }) => text === '' && type !== 'refusal')
+    if (always || !isSilent) {
+      items.push(messageItem(isModel ? 'assistant' : 'user', said, isFirst ? fields : undefined))
+      isFirst = false
+    }
+    said = []
+  }
+  message.content.forEach((part, i) => {
+    writing.place = `${place}.content[${i}]`
+    const item = toItem(part, writing)
+    if (item !== undefined) {
+      speak(false)
+      items.push(item)
+    } else for (const one of toContent(part, isModel, writing)) said.push(one)
+  })
+  // An item that said nothing was an item all the same.
+  speak(fields !== undefined && items.length === 0)
+  return items
+}
+
+function messageItem(role: string, content: string | readonly Item[], fields: JsonObject = {}): Item {
+  const { type, ...rest } = fields
+  const status = role === 'assistant' ? { status: 'completed' } : {}
+  return { ...(type !== null && { type: 'message' }), role, ...status, ...rest, content }
+}
+
+/** A system message, or one that is a text. */
+function toPlain(message: Message, fields: JsonObject | undefined, place: string, writing: Writing): Item[] {
+  const { role } = message
+  const said = partsOf(message).flatMap((part, i) => {
+    if (part.type === 'text') return [part.text]
+    writing.conversion.note('not-sent', `${place}.content[${i}]`, `a ${role} message is text alone`)
+    return []
+  })
+  if (said.length === 0) return []
+  const text = said.join('')
+  if (role !== 'assistant') return [messageItem(role === 'system' ? 'system' : 'user', text, fields)]
+  return text === '' ? [] : [messageItem(role, [{ type: 'output_text', text }], fields)]
+}
+
+/** The item a part makes; `undefined` for what is said in a message. */
+function toItem(part: Part, writing: Writing): Item | undefined {
+  switch (part.type) {
+    case 'tool-call':
+      writing.names.set(part.toolCallId, part.toolName)
+      return toCall(part)
+    case 'tool-result':
+      return toResult(part, writing)
+    case 'reasoning':
+      return toReasoning(part)
+    case 'provider':
+      return wholeItem(part)
+    default:
+      return undefined
+  }
+}
+
+function wholeItem(part: ProviderPart): Item | undefined {
+  if (part.provider !== PROVIDER) return undefined
+  if (compactionBlock(part) !== undefined) return part.data as JsonObject
+  const item = keptItem(part)
+  return item === undefined || CONTENT_TYPES.has(item.type) ? undefined : item
+}
+
+function toCall({ toolCallId, toolName, input, providerOptions }: ToolCallPart): Item {
+  const { type, arguments: raw, ...fields } = keptFor(AGENTS, providerOptions) ?? { status: 'completed' }
+  if (CALLS.has(type) && isObject(input)) return { type, callId: toolCallId, ...input, ...fields }
+  const written = argumentsText(input, raw)
+  return { type: 'function_call', callId: toolCallId, name: toolName, arguments: written, ...fields }
+}
+
+/** Reasoning that came from here. That of others their provider alone takes back; emptied reasoning says nothing. */
+function toReasoning({ text, providerOptions }: ReasoningPart): Item | undefined {
+  const fields = keptFor(AGENTS, providerOptions)
+  if (fields === undefined) return undefined
+  const { content: layout, type: _, ...rest } = fields
+  const blocks = layout === undefined ? [{ text }] : (textBlocks(text, layout) ?? [])
+  const content = blocks.map((block) => ({ ...block, type: 'input_text' }))
+  return { type: 'reasoning', ...rest, content }
+}

@@ -1,0 +1,114 @@
+import { invalid } from '../../messages/check.ts'
+import type { Json, JsonObject } from '../../messages/json.ts'
+import type { Message, Part } from '../../messages/message.ts'
+import { Conversion, type ConversionOptions } from '../conversion.ts'
+import { isEmpty, isObject, jsonMessageAt, listAt, messageRead, stringAt } from '../wire.ts'
+import { Calls, fromCall, fromFunctionMessage, fromLegacyCall, fromToolMessage } from './from-openai-calls.ts'
+import { fromContent, opaque, shapeOf } from './from-openai-parts.ts'
+import { kept, OPENAI } from './openai-types.ts'
+
+/**
+ * Messages of OpenAI's Chat Completions in the neutral form, ready to be appended. `developer` becomes the role `system`,
+ * `function` the role `tool`; calls of the old kind get an id made from the function's name. Arguments that are
+ * no JSON stay a string. A `compaction` item of the Responses API becomes an assistant message. Each result learns
+ * the name of its tool from the nearest earlier call with its id. Parts and calls of a type not known here are kept
+ * whole and noted. Nothing given is changed; values are shared with it.
+ *
+ * Throws `INVALID_INPUT`, with the place and without the text, for a message the API has no meaning for: an unknown
+ * role, a call or an answer without its id, a malformed part, data that is no base64. With `lenient` such a part, or
+ * such a message, is kept as an unread part.
+ */
+export function fromOpenAI(input: readonly object[], options?: ConversionOptions): Message[] {
+  const read = openAIReader(options)
+  return listAt(input, 'input').map((message, i) => read(message, i, `[${i}]`))
+}
+
+/** `fromOpenAI` for messages that come one by one, in order: it remembers the calls. `path` is what refusals and notes call the message. */
+export function openAIReader(
+  options?: ConversionOptions,
+): (message: unknown, index: number, path: string) => Message {
+  const conversion = new Conversion(OPENAI, options)
+  const calls = new Calls()
+  return (message, index, path) => {
+    conversion.at(index)
+    const read = conversion.reading(message, path, () =>
+      fromMessage(jsonMessageAt(message, path), path, calls, conversion),
+    )
+    return messageRead(read)
+  }
+}
+
+function fromMessage(message: JsonObject, path: string, calls: Calls, conversion: Conversion): Message {
+  const { role, content, ...extra } = message
+  // The Responses API puts its compaction into the list as an item of its own, which nobody speaks.
+  if (role === undefined && message.type === 'compaction') {
+    stringAt(message.encrypted_content, `${path}.encrypted_content`)
+    return { role: 'assistant', content: [opaque(message, path, conversion)] }
+  }
+  switch (role) {
+    case 'tool':
+      return { role: 'tool', content: [fromToolMessage(message, path, calls, conversion)] }
+    case 'function':
+      return { role: 'tool', content: [fromFunctionMessage(message, path, calls, conversion)] }
+    case 'assistant':
+      return fromAssistant(message, path, calls, conversion)
+    case 'system':
+    case 'developer':
+    case 'user': {
+      const parts = fromContent(content, role === 'user', `${path}.content`, conversion)
+      const fields = Object.assign(extra, role === 'developer' ? { role } : {}, shapeOf(content))
+      return withMetadata(role === 'user' ? 'user' : 'system', parts, fields)
+    }
+    default:
+      throw invalid(`${path}.role: must be system, developer, user, assistant, tool or function`)
+  }
+}
+
+function fromAssistant(message: JsonObject, path: string, calls: Calls, conversion: Conversion): Message {
+  const { role: _, content, reasoning_content, refusal, audio, tool_calls, function_call, ...extra } = message
+  const said = fromContent(content, false, `${path}.content`, conversion)
+  const before: Part[] = []
+  const after: Part[] = []
+  const unused: { [field: string]: Json } = {}
+
+  if (typeof reasoning_content === 'string') {
+    before.push({ type: 'reasoning', text: reasoning_content, ...kept({ type: 'reasoning_content' }) })
+  } else if (reasoning_content !== undefined) unused.reasoning_content = reasoning_content
+
+  if (refusal === null) unused.refusal = refusal
+  else if (refusal !== undefined) {
+    const text = stringAt(refusal, `${path}.refusal`)
+    after.push({ type: 'text', text, ...kept({ type: 'message_refusal' }) })
+  }
+
+  if (isObject(audio)) after.push(opaque({ audio }, `${path}.audio`, conversion))
+  else if (audio !== undefined) unused.audio = audio
+
+  const list = tool_calls === undefined || tool_calls === null ? [] : listAt(tool_calls, `${path}.tool_calls`)
+  if (tool_calls !== undefined && list.length === 0) unused.tool_calls = tool_calls
+  for (const [i, call] of list.entries()) {
+    const place = `${path}.tool_calls[${i}]`
+    after.push(conversion.reading(call, place, () => fromCall(call as Json, place, calls, conversion)))
+  }
+
+  if (function_call === null) unused.function_call = function_call
+  else if (function_call !== undefined) {
+    const place = `${path}.function_call`
+    after.push(conversion.reading(function_call, place, () => fromLegacyCall(function_call, place, calls)))
+  }
+
+  const alone = before.length + after.length === 0
+  const parts: readonly Part[] = typeof said === 'string' ? [{ type: 'text', text: said }] : said
+  const fields = Object.assign(extra, unused, shapeOfAssistant(content, alone))
+  return withMetadata('assistant', alone ? said : [...before, ...parts, ...after], fields)
+}
+
+/** Null is what content is anyway where there is no text, unless the message has nothing at all. */
+function shapeOfAssistant(content: Json | undefined, alone: boolean): JsonObject {
+  if (Array.isArray(content)) return { content: 'parts' }
+  return content === null && !alone ? {} : shapeOf(content)
+}
+
+function withMetadata(role: Message['role'], content: string | Part[], fields: JsonObject): Message {
+  return isEmpty(fields) ? { role, content } : { role, content, metadata: { [OPENAI]: fields } }
+}

@@ -1,0 +1,204 @@
+import type {
+  Message,
+  Part,
+  ProviderPart,
+  ReasoningPart,
+  Role,
+  ToolCallPart,
+  ToolResultPart,
+} from '../../messages/message.ts'
+import { checkMessageList } from '../../messages/message-list.ts'
+import {
+  Conversion,
+  type ConversionNote,
+  type ConversionOptions,
+  unknownPart,
+  whyNotSent,
+} from '../conversion.ts'
+import { isObject, keptFor } from '../wire.ts'
+import { MessageItems } from './message-items.ts'
+import { OPENAI } from './openai-types.ts'
+import { sdkItemOf, toReasoning, toSdkReasoning } from './reasoning-items.ts'
+import { type Draft, settledItems } from './reasoning-links.ts'
+import { callItem, callTypeOf, functionCall, outputItem } from './to-calls.ts'
+import { CALLS, ownOf, RESPONSES, type ResponsesItem } from './types.ts'
+
+/**
+ * Neutral messages as items for the `input` of OpenAI's Responses API: `toOpenAIResponses(fromOpenAIResponses(items))`
+ * is the items.
+ *
+ * Of messages from elsewhere: each run of texts and media becomes a message, each call and each answer an item, in
+ * their order. System messages are `system` items, or `developer` where they were that. Failures are told by their
+ * text. Not sent: parts of other providers, reasoning that is not OpenAI's, images and files of the assistant or the
+ * system, sounds, messages left with nothing, and metadata but our own. `onNote` hears of each such part.
+ *
+ * What the API keeps together stays together: reasoning whose next item is not shown is not sent, and an item whose
+ * reasoning is not shown goes out without its id, or not at all where the API wants an id. Throws `INVALID_INPUT` for
+ * a part of an unknown type.
+ */
+export function toOpenAIResponses(
+  messages: readonly Message[],
+  options: ConversionOptions = {},
+): ResponsesItem[] {
+  const telling = new Conversion(RESPONSES, options)
+  const notes: ConversionNote[] = []
+  const conversion = new Conversion(RESPONSES, { onNote: (note) => notes.push(note) })
+  checkMessageList(messages, 'toOpenAIResponses')
+  const writer = new Writer(conversion)
+  for (const [index, message] of messages.entries()) writer.add(message, index)
+  const items = settledItems(writer.drafts, ({ messageIndex, place }, kind, why) => {
+    conversion.at(messageIndex)
+    conversion.note(kind, place, why)
+  })
+  for (const { kind, messageIndex, place, why } of notes.sort((a, b) => a.messageIndex - b.messageIndex)) {
+    telling.at(messageIndex)
+    telling.note(kind, place, why)
+  }
+  // What was read may be any item; it comes out as it was.
+  return items as ResponsesItem[]
+}
+
+/** Messages on their way to items, one after another. */
+class Writer {
+  readonly drafts: Draft[] = []
+  readonly #conversion: Conversion
+  /** Types of the calls so far, by id. */
+  readonly #callTypes = new Map<string, string>()
+  /** The last reasoning of the AI SDK in the message. */
+  #sdkReasoning: string | undefined
+
+  constructor(conversion: Conversion) {
+    this.#conversion = conversion
+  }
+
+  add(message: Message, messageIndex: number): void {
+    this.#conversion.at(messageIndex)
+    this.#sdkReasoning = undefined
+    const path = `[${messageIndex}]`
+    const said = new MessageItems(message, messageIndex, path, this.drafts, this.#conversion)
+    if (typeof message.content === 'string') {
+      said.addText(message.content)
+      return
+    }
+    if (message.content.length === 0) said.addEmpty()
+    for (const [i, part] of message.content.entries()) {
+      const place = `${path}.content[${i}]`
+      const why = whyLeftOut(part, message.role)
+      if (MessageItems.takes(part)) {
+        said.add(part, place, this.#sdkLink(part))
+      } else if (why !== undefined) {
+        this.#conversion.note('not-sent', place, why)
+      } else {
+        said.close()
+        this.#addItem(part, messageIndex, place)
+      }
+    }
+    said.close()
+  }
+
+  #addItem(part: Part, messageIndex: number, place: string): void {
+    switch (part.type) {
+      case 'reasoning':
+        this.#addReasoning(part, messageIndex, place)
+        break
+      case 'tool-call':
+        this.#addCall(part, messageIndex, place)
+        break
+      case 'tool-result':
+        this.#addResult(part, messageIndex, place)
+        break
+      case 'provider':
+        this.#addKept(part, messageIndex, place)
+        break
+      default:
+        throw unknownPart(place)
+    }
+  }
+
+  #addReasoning(part: ReasoningPart, messageIndex: number, place: string): void {
+    const own = toReasoning(part, messageIndex, place)
+    if (own !== undefined) {
+      this.drafts.push(own)
+      return
+    }
+    const sdk = toSdkReasoning(part, this.drafts.at(-1), messageIndex, place)
+    if (sdk === undefined) return
+    if (sdk.goesOn) this.drafts.pop()
+    this.drafts.push(sdk.draft)
+    this.#sdkReasoning = sdk.draft.reasoning
+  }
+
+  #addCall(part: ToolCallPart, messageIndex: number, place: string): void {
+    const type = callTypeOf(part)
+    this.#callTypes.set(part.toolCallId, type)
+    const { after, item: kept } = ownOf(part.providerOptions) ?? {}
+    const { id, link } = typeof after === 'string' ? { link: { after } } : this.#sdkLink(part)
+    const { tool, needsId } = CALLS.get(type) ?? {}
+    const item = { ...callItem(part), ...(id === undefined || isObject(kept) ? {} : { id }) }
+    this.drafts.push({
+      item,
+      messageIndex,
+      place,
+      link,
+      callId: part.toolCallId,
+      ...(needsId ? {} : { idMayGo: true }),
+      ...(tool === undefined ? {} : { asFunction: functionCall(part) }),
+    })
+  }
+
+  #addResult(part: ToolResultPart, messageIndex: number, place: string): void {
+    const callType = this.#callTypes.get(part.toolCallId)
+    const { item, asFunction, onlyAsFunction } = outputItem(part, callType, place, this.#conversion)
+    this.drafts.push({
+      item,
+      messageIndex,
+      place,
+      callId: part.toolCallId,
+      ...(item.type === 'function_call_output' || item.type === 'custom_tool_call_output'
+        ? {}
+        : { asFunction }),
+      ...(onlyAsFunction ? { onlyAsFunction: true } : {}),
+    })
+  }
+
+  #addKept({ data }: ProviderPart, messageIndex: number, place: string): void {
+    const fields = isObject(data) ? data : {}
+    const { item, after } = fields
+    const link = typeof after === 'string' ? { link: { after } } : {}
+    const sent =
+      isObject(item) && fields.type === undefined ? { item: { ...item }, ...link } : { item: { ...fields } }
+    this.drafts.push({ ...sent, messageIndex, place })
+  }
+
+  /** The id the AI SDK keeps with a text or a call, and the reasoning that came before it. */
+  #sdkLink(part: Part): { id?: string; link: { after?: string } } {
+    if (part.type !== 'text' && part.type !== 'tool-call') return { link: {} }
+    const { id } = sdkItemOf(part.providerOptions)
+    if (id === undefined) return { link: {} }
+    // A part that came with reasoning says so; where none is shown, no id is one of an item shown.
+    const reasoned = keptFor('ai-sdk', part.providerOptions)?.reasoned === true
+    const after = this.#sdkReasoning ?? (reasoned ? '' : undefined)
+    return { id, link: after === undefined ? {} : { after } }
+  }
+}
+
+/** Why a part that stands in no message item is not sent; `undefined` when it is. */
+function whyLeftOut(part: Part, role: Role): string | undefined {
+  switch (part.type) {
+    case 'reasoning': {
+      const { id, encrypted } = sdkItemOf(part.providerOptions)
+      const isOpenAI =
+        ownOf(part.providerOptions) !== undefined || id !== undefined || encrypted !== undefined
+      return isOpenAI ? undefined : "only OpenAI's own reasoning can be shown to it again"
+    }
+    case 'tool-call':
+      return role === 'assistant' ? undefined : 'only an assistant calls tools'
+    case 'provider': {
+      const fields = part.provider === OPENAI && isObject(part.data) ? part.data : {}
+      const isItem = fields.type === 'compaction' || (fields.type === undefined && isObject(fields.item))
+      return isItem ? undefined : whyNotSent(part.provider, OPENAI)
+    }
+    default:
+      return undefined
+  }
+}

@@ -1,0 +1,220 @@
+/*
+ * What the wire forms have in common: questions of shape, data of images and files, and layouts of text blocks.
+ * No format knows another, but for those of one provider.
+ */
+import { invalid } from '../messages/check.ts'
+import {
+  canonicalJson,
+  type Json,
+  type JsonObject,
+  jsonProblem,
+  MAX_JSON_DEPTH,
+  stringifyJson,
+} from '../messages/json.ts'
+import type { Message, Part, ProviderOptions, ProviderPart, ToolResultPart } from '../messages/message.ts'
+
+/** Whether a value is an object with named fields: no array, not null. */
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** The elements of a list of somebody else's; holes are elements, too. Throws `INVALID_INPUT` when it is none. */
+export function listAt(value: unknown, path: string): readonly unknown[] {
+  if (!Array.isArray(value)) throw invalid(`${path}: must be an array`)
+  return Array.from(value as readonly unknown[])
+}
+
+/** An object of somebody else's. Throws `INVALID_INPUT` when it is none. */
+export function objectAt(value: unknown, path: string): JsonObject {
+  if (!isObject(value)) throw invalid(`${path}: must be an object`)
+  return value
+}
+
+/** A string of somebody else's. Throws `INVALID_INPUT` when it is none. */
+export function stringAt(value: unknown, path: string): string {
+  if (typeof value !== 'string') throw invalid(`${path}: must be a string`)
+  return value
+}
+
+/** Most fields of one message: reading a message goes through all of them about ten times, and so does each later reader. */
+const MOST_FIELDS = 10_000
+
+/**
+ * A message of somebody else's as an object of JSON values: itself where it is one. Fields that are `undefined` count as absent, at any
+ * depth, as they are when a message is sent. Throws `INVALID_INPUT` for what JSON cannot say, and for more than 10,000 fields.
+ */
+export function jsonMessageAt(value: unknown, path: string): JsonObject {
+  const given = objectAt(value, path)
+  let count = 0
+  for (const _ in given)
+    if (++count > MOST_FIELDS) throw invalid(`${path}: must have at most ${MOST_FIELDS} fields`)
+  if (jsonProblem(given) === undefined) return given
+  const message = { ...given }
+  if (jsonProblem(message) === undefined) return message
+  const sent = withoutUndefined(message) as JsonObject
+  const problem = jsonProblem(sent)
+  if (problem !== undefined) throw invalid(`${path}: holds ${problem}`)
+  return sent
+}
+
+/** A value without fields that are `undefined`, at any depth: they count as absent. */
+export function withoutUndefined(value: unknown, depth = 0): unknown {
+  if (depth > MAX_JSON_DEPTH || typeof value !== 'object' || value === null) return value
+  if (Array.isArray(value)) return value.map((item) => withoutUndefined(item, depth + 1))
+  const prototype = Object.getPrototypeOf(value)
+  if (prototype !== Object.prototype && prototype !== null) return value
+  const entries = Object.entries(value).filter(([, inner]) => inner !== undefined)
+  return Object.fromEntries(entries.map(([key, inner]) => [key, withoutUndefined(inner, depth + 1)]))
+}
+
+/** Whether an object has no field at all. */
+export function isEmpty(fields: JsonObject): boolean {
+  for (const name in fields) if (Object.hasOwn(fields, name)) return false
+  return true
+}
+
+/** What a provider keeps under its name in `metadata` or `providerOptions`; `undefined` when it keeps nothing. */
+export function keptFor(
+  provider: string,
+  kept: JsonObject | ProviderOptions | undefined,
+): JsonObject | undefined {
+  const fields = kept?.[provider]
+  return isObject(fields) ? fields : undefined
+}
+
+/**
+ * Fields as options of a part, under a format's name, where `keptFor` finds them; nothing for no fields, unless the part
+ * must be known (`mark`) as the format's own.
+ */
+export function keptUnder(
+  provider: string,
+  fields: JsonObject,
+  mark = false,
+): { providerOptions?: ProviderOptions } {
+  return isEmpty(fields) && !mark ? {} : { providerOptions: { [provider]: fields } }
+}
+
+/** Where the texts of several blocks end within the joined text, and which other fields each block had. */
+export type TextLayout = readonly { readonly length: number; readonly fields?: JsonObject }[]
+
+/** Whether a block of somebody else's is a text that can be read; `type` is what its form calls a text. */
+export function isTextBlock(block: unknown, type = 'text'): block is JsonObject {
+  return isObject(block) && block.type === type && typeof block.text === 'string'
+}
+
+/** Blocks of text as one text, and the layout that `textBlocks` needs to take it apart again. */
+export function joinBlocks(
+  blocks: readonly JsonObject[],
+  path: string,
+): { text: string; layout: TextLayout } {
+  const texts: string[] = []
+  const layout = blocks.map(({ type: _, text, ...fields }, i) => {
+    const own = stringAt(text, `${path}[${i}].text`)
+    texts.push(own)
+    return { length: own.length, ...(isEmpty(fields) ? {} : { fields }) }
+  })
+  return { text: texts.join(''), layout }
+}
+
+/**
+ * A text as the blocks it was read from. A text that no longer fits its layout (something else is shown in its
+ * place) is one block. `undefined` when the layout is none of ours, or nothing would be left to show.
+ */
+export function textBlocks(text: string, layout: Json | undefined): TextBlock[] | undefined {
+  if (!Array.isArray(layout)) return undefined
+  const parts = layout.map((entry: Json) => {
+    const { length, fields } = isObject(entry) ? entry : {}
+    return { length: typeof length === 'number' ? length : 0, fields: isObject(fields) ? fields : {} }
+  })
+  if (parts.reduce((sum, { length }) => sum + length, 0) !== text.length) {
+    return text === '' ? undefined : [{ type: 'text', text, ...(parts.length === 1 ? parts[0]?.fields : {}) }]
+  }
+  let from = 0
+  return parts.map(({ length, fields }) => {
+    from += length
+    return { type: 'text', text: text.slice(from - length, from), ...fields }
+  })
+}
+
+export type TextBlock = { type: 'text'; text: string; [field: string]: Json | undefined }
+
+/** Bytes of an image or a file as base64, or the address where they are. */
+export type Media =
+  | { readonly url: string }
+  | { readonly base64: string; readonly mediaType: string | undefined }
+
+/** Reads what an image or file part holds: a URL, a data URL, base64 or bytes. A stated media type goes first. */
+export function mediaOf(data: string | Uint8Array, stated: string | undefined): Media {
+  const known = stated?.endsWith('/*') ? undefined : stated
+  if (typeof data !== 'string') {
+    const base64 = Buffer.from(data.buffer, data.byteOffset, data.byteLength).toString('base64')
+    return { base64, mediaType: known ?? imageTypeOf(base64) }
+  }
+  const comma = /^data:/i.test(data) ? data.indexOf(',') : -1
+  if (comma !== -1) {
+    const head = data.slice('data:'.length, comma)
+    const body = data.slice(comma + 1)
+    const base64 = /;base64$/i.test(head) ? body : Buffer.from(percentDecoded(body)).toString('base64')
+    return { base64, mediaType: known ?? (head.split(';', 1)[0] || imageTypeOf(base64)) }
+  }
+  if (/^[a-z][a-z0-9+.-]*:/i.test(data)) return { url: data }
+  return { base64: data, mediaType: known ?? imageTypeOf(data) }
+}
+
+function percentDecoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text // a stray percent sign: the text as it stands
+  }
+}
+
+/** The type of an image by its first bytes: the four that models read. */
+function imageTypeOf(base64: string): string | undefined {
+  if (base64.startsWith('iVBORw0KGgo')) return 'image/png'
+  if (base64.startsWith('/9j/')) return 'image/jpeg'
+  if (base64.startsWith('R0lGOD')) return 'image/gif'
+  if (base64.startsWith('UklGR')) return 'image/webp'
+  return undefined
+}
+
+/** Whether a part is the answer to a call. */
+export function isResult(part: Part | undefined): part is ToolResultPart {
+  return part?.type === 'tool-result'
+}
+
+/** Anthropic refuses a text without a visible character, though its models now and then write one. */
+export function isBlank(text: string): boolean {
+  return text.trim() === ''
+}
+
+/** Arguments as a value: none at all as an empty object, and as they stand when they are no JSON. */
+export function parsedArguments(text: string): Json {
+  if (text.trim() === '') return {}
+  try {
+    const value = JSON.parse(text) as Json
+    return jsonProblem(value) === undefined ? value : text
+  } catch {
+    return text // a model's slip, or a call cut off by the limit of tokens
+  }
+}
+
+/**
+ * Arguments as a value, and as `raw` their text where `JSON.stringify` would write another: what `argumentsText` needs
+ * to write them again to the byte.
+ */
+export function readArguments(text: string): { input: Json; raw: { arguments?: string } } {
+  const input = parsedArguments(text)
+  return { input, raw: stringifyJson(input) === text ? {} : { arguments: text } }
+}
+
+/** An input as the text of arguments: the text it was read from while that still means the same. */
+export function argumentsText(input: Json, raw: Json | undefined): string {
+  const isSame = typeof raw === 'string' && canonicalJson(parsedArguments(raw)) === canonicalJson(input)
+  return isSame ? raw : stringifyJson(input)
+}
+
+/** What was read of one message: the message, or one of this role that only keeps what could not be read. */
+export function messageRead(read: Message | ProviderPart, role: Message['role'] = 'user'): Message {
+  return 'role' in read ? read : { role, content: [read] }
+}

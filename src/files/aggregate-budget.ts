@@ -1,0 +1,156 @@
+import { z } from 'zod'
+import { headOf } from '../messages/characters.ts'
+import { check } from '../messages/check.ts'
+import { DEFAULT_TEXT_ENDING, truncateToTokenBudget } from '../messages/truncate-text.ts'
+import { type Estimator, neurolinkEstimator, tokensOfText } from '../tokens/tokens.ts'
+import { type AttachedFile, checkFiles, fileName } from './attached-file.ts'
+import {
+  FILE_FAST_PATH_SIZE,
+  FILE_PREVIEW_CHARS,
+  FILE_PREVIEW_MODE_SIZE,
+  fileBudgetTokens,
+  fileShareShape,
+} from './file-budget.ts'
+import { byteLength } from './tool-output/bytes.ts'
+
+const parametersSchema = z.strictObject({
+  provider: z.string(),
+  model: z.string().optional(),
+  maxTokens: z.number().nonnegative().optional(),
+  options: z.strictObject(fileShareShape).optional(),
+})
+export type AggregateFileBudgetOptions = NonNullable<z.input<typeof parametersSchema>['options']>
+
+/** A file that is part of a request: the caller's own, or a copy with less content, marked. */
+export type IncludedFile<F extends AttachedFile> = F & { readonly truncated?: true }
+
+/** The files to send, in the order given, with what became of the others. Sizes in tokens. */
+export type AggregateFileBudget<F extends AttachedFile> = readonly IncludedFile<F>[] & {
+  /** Left out, in the order given. */
+  readonly excluded: readonly F[]
+  /** A line for each file that was cut or left out, by name. */
+  readonly notices: readonly string[]
+  readonly budgetTokens: number
+  /** What the files to send take; not more than the budget. */
+  readonly fileTokens: number
+}
+
+/**
+ * The files of one request, limited together. Of a file above 5 MB a preview of 2,000 characters is taken. Where all of them are too
+ * large, files below 100 KB stay whole as long as they fit together, and the others are cut in proportion to their sizes; what has
+ * no room is left out. Two files of one path are two files.
+ *
+ * The budget is floor((available input − used − reserve) × percent), where `maxTokens` are the output tokens
+ * asked for, or `options.budgetTokens`. Nothing used and no reserve is the case of a first request.
+ *
+ * Throws `INVALID_INPUT`. Source: seed 003, checklist S3-298 to S3-300, S3-304 to S3-307.
+ */
+export function enforceAggregateFileBudget<F extends AttachedFile>(
+  files: readonly F[],
+  provider: string,
+  model?: string,
+  maxTokens?: number,
+  options?: AggregateFileBudgetOptions,
+): AggregateFileBudget<F> {
+  checkFiles(files, 'enforceAggregateFileBudget')
+  const checked = check(
+    parametersSchema,
+    { provider, model, maxTokens, options },
+    'enforceAggregateFileBudget',
+  )
+  const budgetTokens = fileBudgetTokens({ provider, model, maxTokens, ...checked.options }, 0)
+  const estimator = checked.options?.estimator ?? neurolinkEstimator
+  const fitted = fitFiles(files, budgetTokens, provider, estimator)
+  const included = fitted.flatMap(({ how, file }) => (how === 'dropped' ? [] : [file]))
+  return Object.assign(included, {
+    excluded: files.filter((_, index) => fitted[index]?.how === 'dropped'),
+    notices: fitted.flatMap((fit, index) => noticeOf(fit, index) ?? []),
+    budgetTokens,
+    fileTokens: fitted.reduce((sum, { tokens }) => sum + tokens, 0),
+  })
+}
+
+/** What became of one file. `tokens` is what it takes now, 0 for none of it. */
+export type FittedFile<F extends AttachedFile> = {
+  readonly file: IncludedFile<F>
+  readonly how: 'kept' | 'truncated' | 'dropped'
+  readonly originalTokens: number
+  readonly tokens: number
+}
+
+/**
+ * Makes files fit together: previews of the largest, small ones whole, the rest in proportion to their sizes. `isPaid`: a summary, which
+ * stays whole before anything else does.
+ */
+export function fitFiles<F extends AttachedFile>(
+  files: readonly F[],
+  budgetTokens: number,
+  provider: string,
+  estimator: Estimator,
+  isPaid: (file: F, index: number) => boolean = () => false,
+): FittedFile<F>[] {
+  const tokensOf = (text: string): number => tokensOfText(text, estimator, provider)
+  const drafts = files.map((given, index) => {
+    const originalTokens = tokensOf(given.content)
+    const file = previewed(given)
+    const tokens = file === given ? originalTokens : tokensOf(file.content)
+    return { given, file, originalTokens, tokens, isPaid: isPaid(given, index) }
+  })
+  const shares = sharesOf(drafts, budgetTokens)
+  return drafts.map(({ given, file, originalTokens, tokens }, index): FittedFile<F> => {
+    if (tokens > shares[index]!)
+      return cutFile(given, file, originalTokens, shares[index]!, provider, estimator)
+    return { file, how: file === given ? 'kept' : 'truncated', originalTokens, tokens }
+  })
+}
+
+/** Of a file that is taken as a preview, that. */
+export function previewed<F extends AttachedFile>(file: F): IncludedFile<F> {
+  const { content } = file
+  if (content.length <= FILE_PREVIEW_CHARS || byteLength(content) <= FILE_PREVIEW_MODE_SIZE) return file
+  return { ...file, content: headOf(content, FILE_PREVIEW_CHARS), truncated: true }
+}
+
+type Sized = { readonly given: AttachedFile; readonly tokens: number; readonly isPaid: boolean }
+
+/** The most tokens each file may take. */
+function sharesOf(files: readonly Sized[], budgetTokens: number): number[] {
+  const sumOf = (some: readonly Sized[]): number => some.reduce((sum, { tokens }) => sum + tokens, 0)
+  if (sumOf(files) <= budgetTokens) return files.map(({ tokens }) => tokens)
+  const small = files.filter(({ given }) => byteLength(given.content) < FILE_FAST_PATH_SIZE)
+  const paid = files.filter(({ isPaid }) => isPaid)
+  const fitting = [[...new Set([...paid, ...small])], paid].find((some) => sumOf(some) <= budgetTokens)
+  const whole = new Set(fitting ?? [])
+  const others = files.filter((file) => !whole.has(file))
+  const share = (budgetTokens - sumOf([...whole])) / sumOf(others)
+  return files.map((file) => (whole.has(file) ? file.tokens : Math.floor(file.tokens * share)))
+}
+
+function cutFile<F extends AttachedFile>(
+  given: F,
+  file: IncludedFile<F>,
+  originalTokens: number,
+  room: number,
+  provider: string,
+  estimator: Estimator,
+): FittedFile<F> {
+  const { text } = truncateToTokenBudget(file.content, room, provider, { estimator })
+  // No more than the ending: nothing of the file is seen.
+  if (text.length <= DEFAULT_TEXT_ENDING.length)
+    return { file: given, how: 'dropped', originalTokens, tokens: 0 }
+  const tokens = tokensOfText(text, estimator, provider)
+  return { file: { ...file, content: text, truncated: true }, how: 'truncated', originalTokens, tokens }
+}
+
+/** A line on a file that was cut or left out; none on a file that is whole. */
+export function noticeOf(fit: FittedFile<AttachedFile>, index: number): string | undefined {
+  const name = fileName(fit.file, index)
+  switch (fit.how) {
+    case 'kept':
+      return undefined
+    case 'truncated':
+      return `The file ${name} was cut from ${fit.originalTokens} to ${fit.tokens} tokens to fit the context.`
+    case 'dropped':
+      return `The file ${name} of ${fit.originalTokens} tokens was left out: it does not fit the context.`
+  }
+}

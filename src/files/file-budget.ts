@@ -1,0 +1,112 @@
+import { z } from 'zod'
+import { check } from '../messages/check.ts'
+import { DEFAULT_PROVIDER } from '../tokens/budget.ts'
+import { estimatorSchema } from '../tokens/estimators/estimator-schema.ts'
+import { getAvailableInputTokens } from '../tokens/windows.ts'
+
+/** Share of the remaining context that files may take. Source: seeds 002 and 003, checklist S3-297. */
+export const FILE_READ_BUDGET_PERCENT = 0.6
+/** Files below this many bytes are taken whole. Source: seed 003, checklist S3-298. */
+export const FILE_FAST_PATH_SIZE = 102_400
+/** Of files above this many bytes only a preview is taken. Source: seed 003, checklist S3-299. */
+export const FILE_PREVIEW_MODE_SIZE = 5_242_880
+/** Length of that preview, characters. Source: seed 003, checklist S3-300. */
+export const FILE_PREVIEW_CHARS = 2_000
+/** Characters to a token where only a size is known. Source: seed 003, checklist S3-311. */
+const CHARS_PER_TOKEN = 4
+
+const tokens = z.number().nonnegative()
+const percent = z.number().min(0).max(1)
+
+const budgetFigures = z.strictObject({
+  contextWindow: tokens,
+  currentTokens: tokens,
+  maxOutputTokens: tokens,
+  options: z
+    .union([
+      tokens,
+      z.strictObject({
+        /** Tokens held back for what is neither history nor file. Default 0. */
+        reserve: tokens.optional(),
+        /** Share of what remains that files may take, 0 to 1. Default 0.6. */
+        percent: percent.optional(),
+      }),
+    ])
+    .optional(),
+})
+export type FileTokenBudgetOptions = Exclude<z.input<typeof budgetFigures>['options'], number | undefined>
+
+/**
+ * Tokens that files may take: floor((window − current − output − reserve) × percent), 0 when nothing remains. A
+ * number as the fourth figure is the reserve.
+ *
+ * Throws `INVALID_INPUT`. Source: seed 003, checklist S3-301 to S3-303; the reserve is seed 002's (C-15).
+ */
+export function calculateFileTokenBudget(
+  contextWindow: number,
+  currentTokens: number,
+  maxOutputTokens = 0,
+  options?: number | FileTokenBudgetOptions,
+): number {
+  check(budgetFigures, { contextWindow, currentTokens, maxOutputTokens, options }, 'calculateFileTokenBudget')
+  const { reserve = 0, percent = FILE_READ_BUDGET_PERCENT } =
+    typeof options === 'number' ? { reserve: options } : (options ?? {})
+  return Math.max(0, Math.floor((contextWindow - currentTokens - maxOutputTokens - reserve) * percent))
+}
+
+const fileFigures = z.strictObject({ fileSize: tokens, budget: tokens })
+
+/**
+ * How a file is taken in, by its size in bytes and the tokens it may take: above 5 MB as a preview of 2,000
+ * characters, below 100 KB whole, else whole when a quarter of its size fits and cut to `maxChars` when not.
+ *
+ * Throws `INVALID_INPUT`. Source: seed 003, checklist S3-308 to S3-311.
+ */
+export function shouldTruncateFile(
+  fileSize: number,
+  budget: number,
+): { readonly shouldTruncate: boolean; readonly maxChars?: number; readonly previewMode?: boolean } {
+  check(fileFigures, { fileSize, budget }, 'shouldTruncateFile')
+  if (fileSize > FILE_PREVIEW_MODE_SIZE)
+    return { shouldTruncate: true, maxChars: FILE_PREVIEW_CHARS, previewMode: true }
+  if (fileSize < FILE_FAST_PATH_SIZE || Math.ceil(fileSize / CHARS_PER_TOKEN) <= budget)
+    return { shouldTruncate: false }
+  return { shouldTruncate: true, maxChars: Math.floor(budget * CHARS_PER_TOKEN) }
+}
+
+/** What else a request holds, and what of the rest is for files. */
+export const fileShareShape = {
+  /** Tokens taken already: system prompt, history, prompt, tools. Default 0. */
+  usedTokens: tokens.optional(),
+  /** Tokens held back besides. */
+  reserve: tokens.optional(),
+  /** Share of what remains that files may take, 0 to 1. Default 0.6; the config's `fileReadBudgetPercent`. */
+  percent: percent.optional(),
+  /** The files' budget itself, tokens; the other figures do not count then. */
+  budgetTokens: tokens.optional(),
+  /** Who counts. Default: the seed's formula. */
+  estimator: estimatorSchema.optional(),
+} as const
+
+/** Where the files of a request are going, and what else it holds. All sizes in tokens. */
+export const fileBudgetSchema = z.strictObject({
+  ...fileShareShape,
+  /** Default "openai". */
+  provider: z.string().optional(),
+  model: z.string().optional(),
+  /** Output tokens asked for; sets the output reserve. */
+  maxTokens: tokens.optional(),
+})
+export type FileBudget = z.input<typeof fileBudgetSchema>
+
+/** Tokens that the files of one request may take; `reserveShare` of the available input is the default reserve. */
+export function fileBudgetTokens(budget: z.output<typeof fileBudgetSchema>, reserveShare: number): number {
+  if (budget.budgetTokens !== undefined) return Math.floor(budget.budgetTokens)
+  const { provider = DEFAULT_PROVIDER, model, maxTokens, usedTokens = 0 } = budget
+  const available = Math.max(0, getAvailableInputTokens(provider, model, maxTokens))
+  const reserve = budget.reserve ?? Math.ceil(available * reserveShare)
+  return calculateFileTokenBudget(available, usedTokens, 0, {
+    reserve,
+    ...(budget.percent !== undefined && { percent: budget.percent }),
+  })
+}

@@ -1,0 +1,98 @@
+import { check } from '../messages/check.ts'
+import { DEFAULT_PROVIDER } from '../tokens/budget.ts'
+import { type Estimator, neurolinkEstimator, tokensOfText } from '../tokens/tokens.ts'
+import { type AttachedFile, checkFiles } from './attached-file.ts'
+import { type FileBudget, fileBudgetSchema, fileBudgetTokens } from './file-budget.ts'
+
+/** Share of the available input held back for what is not a file. Source: seed 002, checklist S2-096, S2-U04. */
+export const NON_FILE_RESERVE = 0.15
+/** Files of fewer tokens are never summarized. Source: checklist S2-098, S2-U04. */
+export const FILE_SUMMARIZATION_THRESHOLD = 1_000
+/** Least tokens that the summary of one file is asked to take. Source: checklist S2-U04. */
+export const MIN_PER_FILE_TOKENS = 500
+/** Most tokens that the summary of one file is asked to take. Source: checklist S2-U04. */
+export const MAX_PER_FILE_TOKENS = 4_000
+
+/** What is to be done with one file. */
+export type PlannedFile = {
+  /** Where it stands in the list given. */
+  readonly index: number
+  readonly path?: string
+  readonly tokens: number
+} & ({ readonly action: 'keep' } | { readonly action: 'summarize'; readonly targetTokens: number })
+
+/**
+ * Whether files are too large for what files may take: (available input − used − 15 percent of it) × 0.6, or
+ * `budget.budgetTokens`. Throws `INVALID_INPUT`. Source: seed 002, checklist S2-097, C-15.
+ */
+export function shouldSummarizeFiles(files: readonly AttachedFile[], budget: FileBudget = {}): boolean {
+  const { sizes, budgetTokens } = measureFiles(files, budget, 'shouldSummarizeFiles')
+  return sumOf(sizes) > budgetTokens
+}
+
+/**
+ * Which files to keep and which to summarize, largest first: as few summaries as will do, each of at least 500
+ * and at most 4,000 tokens; files under 1,000 tokens are always kept. Everything is kept when everything fits. The
+ * plan is what can be done, which need not be enough; `FileSummarizationService` sees to the rest.
+ *
+ * Throws `INVALID_INPUT`. Source: seed 002, checklist S2-098, S2-U04.
+ */
+export function planFileSummarization(
+  files: readonly AttachedFile[],
+  budget: FileBudget = {},
+): PlannedFile[] {
+  const { sizes, budgetTokens } = measureFiles(files, budget, 'planFileSummarization')
+  const { count, targetTokens } = chooseTarget(sizes, budgetTokens)
+  const largestFirst = sizes.map((tokens, index) => ({ index, tokens })).sort((a, b) => b.tokens - a.tokens)
+  return largestFirst.map(({ index, tokens }, rank): PlannedFile => {
+    const path = files[index]?.path
+    const file = { index, tokens, ...(path !== undefined && { path }) }
+    const isSummarized = rank < count && tokens > targetTokens
+    return isSummarized ? { ...file, action: 'summarize', targetTokens } : { ...file, action: 'keep' }
+  })
+}
+
+/** The tokens of each file, and those they may take together. */
+export function measureFiles(
+  files: readonly AttachedFile[],
+  budget: FileBudget,
+  what: string,
+): {
+  readonly sizes: readonly number[]
+  readonly budgetTokens: number
+  readonly provider: string
+  readonly estimator: Estimator
+} {
+  checkFiles(files, what)
+  const checked = check(fileBudgetSchema, budget, what)
+  const { provider = DEFAULT_PROVIDER, estimator = neurolinkEstimator } = checked
+  return {
+    sizes: files.map(({ content }) => tokensOfText(content, estimator, provider)),
+    budgetTokens: fileBudgetTokens(checked, NON_FILE_RESERVE),
+    provider,
+    estimator,
+  }
+}
+
+/** How many of the largest files to summarize, and to how many tokens each. */
+function chooseTarget(
+  sizes: readonly number[],
+  budgetTokens: number,
+): { readonly count: number; readonly targetTokens: number } {
+  let kept = sumOf(sizes)
+  let most = { count: 0, targetTokens: MAX_PER_FILE_TOKENS }
+  if (kept <= budgetTokens) return most
+  const candidates = sizes.filter((tokens) => tokens >= FILE_SUMMARIZATION_THRESHOLD).sort((a, b) => b - a)
+  for (const [rank, tokens] of candidates.entries()) {
+    kept -= tokens
+    const count = rank + 1
+    const share = Math.floor((budgetTokens - kept) / count)
+    most = { count, targetTokens: Math.min(MAX_PER_FILE_TOKENS, Math.max(MIN_PER_FILE_TOKENS, share)) }
+    if (share >= MIN_PER_FILE_TOKENS) break
+  }
+  return most
+}
+
+function sumOf(sizes: readonly number[]): number {
+  return sizes.reduce((sum, tokens) => sum + tokens, 0)
+}

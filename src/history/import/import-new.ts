@@ -1,0 +1,130 @@
+import type { NewMessage, PositionRange } from '../../messages/message.ts'
+import { lastBlockOf } from '../../model/compaction-block.ts'
+import { AppliedCompactions } from './applied-compactions.ts'
+import { Batch } from './batch.ts'
+import { checkedEvents } from './checked-events.ts'
+import type { ImportEvent, ImportEvents } from './import-event.ts'
+import type { CheckedImport, ImportHost, SessionImport } from './import-types.ts'
+import { ToldFields } from './session-fields.ts'
+import { othersFirst, staged } from './staging.ts'
+
+/** Brings a conversation in as a session that is not there yet: in batches, seen by nobody before all of it is there. */
+export function importNew(
+  host: ImportHost,
+  sessionId: string,
+  events: ImportEvents,
+  options: CheckedImport,
+): Promise<SessionImport> {
+  const { owner, source, beforePublish } = options
+  const { storage, estimator } = host
+  return staged(storage, { estimator, fields: owner === undefined ? {} : { owner } }, async ({ id }) => {
+    const writing = new Writing(host, id, 0, options)
+    for await (const event of checkedEvents(events, sessionId, options)) await writing.take(event)
+    await writing.finish()
+    await beforePublish?.()
+    const { messages, existing, compactions, fields } = writing
+    const detail = {
+      source,
+      messages,
+      compactions: compactions.outcomes.length,
+      ...(options.reason !== undefined && { reason: options.reason }),
+    }
+    await storage.publishSession(id, sessionId, {
+      fields: fields.fieldsFor(source),
+      createdAt: fields.createdAt,
+      updatedAt: writing.saidAt,
+      audit: { event: 'imported', actor: options.actor, detail },
+    })
+    return { sessionId, status: 'imported', messages, existing, compactions: compactions.outcomes }
+  })
+}
+
+/** Writes events to a session, in their order. */
+export class Writing {
+  readonly #host: ImportHost
+  readonly #sessionId: string
+  readonly #batch = new Batch<NewMessage>()
+  /** The positions of the conversation's messages, by ordinal less 1. */
+  readonly #positions: number[] = []
+  #position: number
+  readonly compactions: AppliedCompactions
+  readonly fields = new ToldFields()
+  /** When the newest message was said, as far as that is told. */
+  saidAt: number | undefined
+  /** Messages that were written. */
+  messages = 0
+  /** Messages that had been told before, under the same key. */
+  existing = 0
+
+  /** `position`: the last one there is. */
+  constructor(host: ImportHost, sessionId: string, position: number, options: CheckedImport) {
+    this.#host = host
+    this.#sessionId = sessionId
+    this.#position = position
+    const { source, actor, reason } = options
+    this.compactions = new AppliedCompactions(host.storage, { source, actor, reason })
+  }
+
+  /** Takes the next event. Throws `INVALID_INPUT` and what the storage throws. */
+  async take(event: ImportEvent): Promise<void> {
+    if (event.type === 'fields') this.fields.add(event)
+    else if (event.type === 'compaction') {
+      await this.flush()
+      await this.compactions.apply(this.#sessionId, event.compaction, (covers) => this.#positionsOf(covers))
+    } else await this.#add(event.message)
+  }
+
+  /** A message that is stored already. */
+  known(position: number): void {
+    this.#positions.push(position)
+    this.existing += 1
+  }
+
+  async #add(message: NewMessage): Promise<void> {
+    this.#batch.add(message)
+    const { createdAt } = message
+    if (createdAt !== undefined) this.saidAt = Math.max(createdAt, this.saidAt ?? 0)
+    // What a provider compacted is noted right behind the block that says so.
+    if (this.#batch.isFull || lastBlockOf(message.content) !== undefined) await this.flush()
+  }
+
+  /** Writes the last of it. */
+  async finish(): Promise<void> {
+    await this.flush()
+    await this.compactions.settle(this.#sessionId)
+  }
+
+  /** Writes what is waiting. */
+  async flush(): Promise<void> {
+    const messages = this.#batch.take()
+    if (messages.length === 0) return
+    // A block stands for what is visible.
+    if (messages.some(({ content }) => lastBlockOf(content) !== undefined))
+      await this.compactions.settle(this.#sessionId)
+    const { messages: appended } = await this.#host.storage.append(this.#sessionId, messages, this.#position)
+    for (const { position, existing } of appended) {
+      this.#positions.push(position)
+      if (existing) this.existing += 1
+      else {
+        this.messages += 1
+        this.#position = position
+      }
+    }
+    await this.#host.recordAppended(this.#sessionId, messages, appended)
+    await othersFirst()
+  }
+
+  /** Positions of messages by their ordinals. */
+  #positionsOf(covers: readonly PositionRange[]): PositionRange[] {
+    const positions: PositionRange[] = []
+    for (const [from, to] of covers)
+      for (let ordinal = from; ordinal <= Math.min(to, this.#positions.length); ordinal++) {
+        const position = this.#positions[ordinal - 1]!
+        const last = positions.at(-1)
+        if (last !== undefined && last[1] === position - 1)
+          positions[positions.length - 1] = [last[0], position]
+        else positions.push([position, position])
+      }
+    return positions
+  }
+}

@@ -1,0 +1,140 @@
+import { z } from 'zod'
+import { estimatorSchema } from '../tokens/estimators/estimator-schema.ts'
+import { type Estimator, neurolinkEstimator, tokensOfText } from '../tokens/tokens.ts'
+import { characterStart, codePointStart, detached } from './characters.ts'
+import { check, invalid } from './check.ts'
+import { checkProviderName } from './message-list.ts'
+
+/** What a text that was cut ends in. Source: seed 003, checklist S3-185. */
+export const DEFAULT_TEXT_ENDING = '...'
+
+/** A sentence or a word is kept whole when that leaves more than this share of the room. Source: checklist S3-184. */
+const LEAST_SHARE = 0.5
+/** Characters to a token that the first look assumes; how far it really reaches is measured. */
+const FIRST_GUESS = 8
+/** How many ends of sentences are tried that turn out to be inside a character. */
+const MOST_LOOKS = 1_000
+/** How often a cut is moved back when an estimator counts less for a longer text. */
+const MOST_STEPS_BACK = 64
+
+const optionsSchema = z
+  .strictObject({
+    /** Who counts. Default: the seed's formula. */
+    estimator: estimatorSchema.optional(),
+    /** What a cut text ends in, counted too. Default "...". */
+    ending: z.string().optional(),
+  })
+  .optional()
+
+export type TruncateTextOptions = z.input<typeof optionsSchema>
+
+/**
+ * As much of a text's beginning as fits in `maxTokens` tokens, the ending included, as the estimator counts for
+ * `provider`. A text that fits comes back as it is.
+ *
+ * A cut falls at the end of a sentence or line, else of a word, where that is past half of the room, and never
+ * inside a character. With no room for the ending there is none; with no room for anything the text is empty.
+ *
+ * A text is looked at only as far as the budget reaches, a few times over, however long it is.
+ *
+ * Throws `INVALID_INPUT`. Source: seed 003, checklist S3-183 to S3-185; that the ending counts is ours.
+ */
+export function truncateToTokenBudget(
+  text: string,
+  maxTokens: number,
+  provider?: string,
+  options?: TruncateTextOptions,
+): { readonly text: string; readonly truncated: boolean } {
+  if (typeof text !== 'string') throw invalid('truncateToTokenBudget: text must be a text')
+  if (typeof maxTokens !== 'number' || Number.isNaN(maxTokens))
+    throw invalid('truncateToTokenBudget: maxTokens must be a number')
+  checkProviderName(provider, 'truncateToTokenBudget')
+  const { estimator = neurolinkEstimator, ending = DEFAULT_TEXT_ENDING } =
+    check(optionsSchema, options, 'truncateToTokenBudget') ?? {}
+  if (text === '') return { text, truncated: false }
+  if (maxTokens <= 0) return { text: '', truncated: true }
+  const fits = fitter(maxTokens, estimator, provider)
+  const reach = reachOf(text, maxTokens, fits)
+  if (reach === undefined) return { text, truncated: false }
+  const cut = fits(ending) ? longestWith(text, ending, reach, fits) : longestWith(text, '', reach, fits)
+  return { text: detached(cut), truncated: true }
+}
+
+function fitter(maxTokens: number, estimator: Estimator, provider?: string): (text: string) => boolean {
+  return (text) => tokensOfText(text, estimator, provider) <= maxTokens
+}
+
+/**
+ * A length whose text does not fit; `undefined` when the whole does. Once the whole is near it is looked at
+ * itself: an estimator may count a little more for a beginning than for the whole.
+ */
+function reachOf(text: string, maxTokens: number, fits: (text: string) => boolean): number | undefined {
+  let reach = Math.max(FIRST_GUESS, Math.ceil(maxTokens * FIRST_GUESS))
+  while (reach * 4 < text.length) {
+    const length = codePointStart(text, reach)
+    if (!fits(text.slice(0, length))) return length
+    reach *= 2
+  }
+  return fits(text) ? undefined : text.length
+}
+
+/** The best beginning shorter than `reach` that fits with its ending. The ending alone must fit. */
+function longestWith(text: string, ending: string, reach: number, fits: (text: string) => boolean): string {
+  const fitsUpTo = (length: number): boolean => fits(`${text.slice(0, length)}${ending}`)
+  let low = 0
+  let high = reach
+  while (high - low > 1) {
+    const middle = Math.floor((low + high) / 2)
+    if (fitsUpTo(codePointStart(text, middle))) low = middle
+    else high = middle
+  }
+  const longest = characterStart(text, codePointStart(text, low))
+  const whole = wholeBefore(text, longest)
+  if (fitsUpTo(whole)) return `${text.slice(0, whole)}${ending}`
+  // Only where less text counts more.
+  for (let step = 0, at = longest; step < MOST_STEPS_BACK && at > 0; step++) {
+    if (fitsUpTo(at)) return `${text.slice(0, at)}${ending}`
+    at = characterStart(text, Math.max(0, at - 2 ** Math.floor(step / 4)))
+  }
+  return ending
+}
+
+/** The end of the last sentence or line before `longest`, else of the last word; `longest` where both are too far back. */
+function wholeBefore(text: string, longest: number): number {
+  const least = Math.floor(longest * LEAST_SHARE)
+  let word: number | undefined
+  let looks = 0
+  for (let at = longest; at > least && looks < MOST_LOOKS; at--) {
+    if (isBlank(text, at - 1)) continue
+    const isWordEnd = isBlank(text, at)
+    if (!isWordEnd && !isWideStop(text, at - 1)) continue
+    const isEnd = isLineBreak(text, at) || endsInStop(text, at)
+    if (!isEnd && word !== undefined) continue
+    looks++
+    if (characterStart(text, at) !== at) continue
+    if (isEnd) return at
+    word = at
+  }
+  return word ?? longest
+}
+
+/** Whether what stands before `at` ends a sentence: a stop, with quotes and brackets closed behind it. */
+function endsInStop(text: string, at: number): boolean {
+  let last = at - 1
+  for (let back = 0; back < 3 && last > 0 && '"\')]*”’»'.includes(text.charAt(last)); back++) last--
+  return '.!?…。！？'.includes(text.charAt(last))
+}
+
+function isWideStop(text: string, at: number): boolean {
+  return '。！？'.includes(text.charAt(at))
+}
+
+function isLineBreak(text: string, at: number): boolean {
+  const unit = text.charCodeAt(at)
+  return unit === 0x0a || unit === 0x0d
+}
+
+function isBlank(text: string, at: number): boolean {
+  const unit = text.charCodeAt(at)
+  return unit === 0x20 || (unit >= 0x09 && unit <= 0x0d) || unit === 0xa0 || unit === 0x3000
+}

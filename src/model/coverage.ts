@@ -1,0 +1,179 @@
+import type { PositionRange } from '../messages/message.ts'
+import type { Plan } from './plan.ts'
+import { spanOf } from './plan.ts'
+import { compareRows, type View, type ViewRow } from './view.ts'
+
+/*
+ * What a compaction covers: exactly the rows it hid, compactly. Written once. Together with the statuses this
+ * is the truth from which the tags can be rebuilt.
+ */
+
+/** A place in the view's order. */
+export type Place = { readonly anchor: number; readonly ordinal: number }
+
+/** A set of rows: messages by ranges of positions, inserted rows by ordinal. */
+export type RowSet = {
+  readonly positions: readonly PositionRange[]
+  readonly inserted: readonly Place[]
+}
+
+export type Coverage = {
+  /** The rows hidden. */
+  readonly hidden: RowSet
+  /** The rows within the span that were visible and stayed so. */
+  readonly beside: RowSet
+  /** The row it inserted. */
+  readonly inserted: Place | undefined
+  /** Whether calls without a result are among the rows hidden: a late result would part the pair. */
+  readonly openCalls: boolean
+  /** Whether the end of the view was taken back as a whole: pins, pairs and system messages do not hold there. */
+  readonly rewinds?: true
+  /** Numbers of the compactions that a rewind takes out of force, in order of rank. */
+  readonly lifts?: readonly number[]
+  /** Numbers of the compactions that a rewind brings back into force, in order of rank. */
+  readonly restores?: readonly number[]
+}
+
+export const NO_ROWS: RowSet = { positions: [], inserted: [] }
+
+/** What a plan covers of the view it was made on. `inserted` is the place of the row it inserts. */
+export function coverageOf(view: View, plan: Plan, inserted: Place | undefined): Coverage {
+  const hidden = new Set(plan.hide)
+  const openCalls = view.turns.unansweredRows.some((index) => hidden.has(view.rows[index]!))
+  const { beside } = spanOf(view, plan.hide)
+  const rewinds = plan.rewinds === true ? { rewinds: true as const } : {}
+  return { hidden: rowSet(plan.hide), beside: rowSet(beside), inserted, openCalls, ...rewinds }
+}
+
+export function rowSet(rows: readonly ViewRow[]): RowSet {
+  const positions: [number, number][] = []
+  const inserted: Place[] = []
+  for (const row of [...rows].sort(compareRows)) {
+    if (row.position === undefined) {
+      inserted.push({ anchor: row.anchor, ordinal: row.ordinal })
+      continue
+    }
+    const last = positions.at(-1)
+    if (last !== undefined && last[1] === row.position - 1) last[1] = row.position
+    else positions.push([row.position, row.position])
+  }
+  return { positions, inserted }
+}
+
+export function countRows(set: RowSet): number {
+  return set.positions.reduce((sum, [from, to]) => sum + to - from + 1, set.inserted.length)
+}
+
+/** Whether a row is in a set. */
+export function holdsRow(
+  set: RowSet,
+  row: { readonly position: number | undefined; readonly ordinal: number },
+): boolean {
+  if (row.position === undefined) return set.inserted.some(({ ordinal }) => ordinal === row.ordinal)
+  const { position } = row
+  return set.positions.some(([from, to]) => position >= from && position <= to)
+}
+
+/** Whether two sets share a row. */
+export function sharesRow(a: RowSet, b: RowSet): boolean {
+  return countRows(withoutRows(a, b)) < countRows(a)
+}
+
+/** The first and the last place of a set, or `undefined` for an empty one. */
+export function spanPlaces(set: RowSet): readonly [first: Place, last: Place] | undefined {
+  const places: Place[] = [...set.inserted]
+  const first = set.positions[0]
+  const last = set.positions.at(-1)
+  if (first !== undefined) places.push({ anchor: first[0], ordinal: 0 })
+  if (last !== undefined) places.push({ anchor: last[1], ordinal: 0 })
+  places.sort(compareRows)
+  return places.length === 0 ? undefined : [places[0]!, places[places.length - 1]!]
+}
+
+/** Whether a place is strictly between two others. */
+export function isBetween(place: Place, [first, last]: readonly [Place, Place]): boolean {
+  return compareRows(place, first) > 0 && compareRows(place, last) < 0
+}
+
+/** Whether a set has a row strictly between two places. */
+export function reachesInto(set: RowSet, [first, last]: readonly [Place, Place]): boolean {
+  const within = (place: Place): boolean => isBetween(place, [first, last])
+  return (
+    set.inserted.some(within) ||
+    set.positions.some(([from, to]) => {
+      // A message stands before the inserted rows of its anchor, so the next one behind `first` is at anchor + 1.
+      const position = Math.max(from, first.anchor + 1)
+      return position <= to && within({ anchor: position, ordinal: 0 })
+    })
+  )
+}
+
+/** The rows of one set that are in none of the others. */
+export function withoutRows(set: RowSet, ...others: readonly RowSet[]): RowSet {
+  const ordinals = new Set(others.flatMap(({ inserted }) => inserted.map(({ ordinal }) => ordinal)))
+  const taken = others.flatMap(({ positions }) => positions).sort((a, b) => a[0] - b[0])
+  const positions: [number, number][] = []
+  for (const [from, to] of set.positions) {
+    let start = from
+    for (const [takenFrom, takenTo] of taken) {
+      if (takenTo < start) continue
+      if (takenFrom > to) break
+      if (takenFrom > start) positions.push([start, takenFrom - 1])
+      start = takenTo + 1
+    }
+    if (start <= to) positions.push([start, to])
+  }
+  return { positions, inserted: set.inserted.filter(({ ordinal }) => !ordinals.has(ordinal)) }
+}
+
+type Encoded = {
+  p?: readonly PositionRange[]
+  i?: readonly (readonly [number, number])[]
+  b?: { p?: readonly PositionRange[]; i?: readonly (readonly [number, number])[] }
+  o?: 1
+  w?: 1
+  /** Compactions that a rewind lifts, and those that it restores. */
+  l?: readonly number[]
+  r?: readonly number[]
+}
+
+/**
+ * As it is stored: short keys, nothing for what is empty. The inserted row is not in it: it says itself which
+ * compaction inserted it.
+ */
+export function encodeCoverage(coverage: Coverage): string {
+  const encoded: Encoded = encodeRows(coverage.hidden)
+  const beside = encodeRows(coverage.beside)
+  if (beside.p !== undefined || beside.i !== undefined) encoded.b = beside
+  if (coverage.openCalls) encoded.o = 1
+  if (coverage.rewinds === true) encoded.w = 1
+  if (coverage.lifts !== undefined) encoded.l = coverage.lifts
+  if (coverage.restores !== undefined) encoded.r = coverage.restores
+  return JSON.stringify(encoded)
+}
+
+function encodeRows(set: RowSet): Pick<Encoded, 'p' | 'i'> {
+  return {
+    ...(set.positions.length > 0 && { p: set.positions }),
+    ...(set.inserted.length > 0 && {
+      i: set.inserted.map(({ anchor, ordinal }) => [anchor, ordinal] as const),
+    }),
+  }
+}
+
+export function decodeCoverage(text: string, inserted: Place | undefined): Coverage {
+  const encoded = JSON.parse(text) as Encoded
+  return {
+    hidden: decodeRows(encoded),
+    beside: decodeRows(encoded.b ?? {}),
+    inserted,
+    openCalls: encoded.o === 1,
+    ...(encoded.w === 1 && { rewinds: true as const }),
+    ...(encoded.l !== undefined && { lifts: encoded.l }),
+    ...(encoded.r !== undefined && { restores: encoded.r }),
+  }
+}
+
+function decodeRows({ p = [], i = [] }: Pick<Encoded, 'p' | 'i'>): RowSet {
+  return { positions: p, inserted: i.map(([anchor, ordinal]) => ({ anchor, ordinal })) }
+}

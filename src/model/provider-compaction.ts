@@ -1,0 +1,180 @@
+import type { JsonObject } from '../messages/json.ts'
+import type { Part, ProviderPart } from '../messages/message.ts'
+import { emptiedReasoning, reasoningRows } from '../stages/drop-reasoning.ts'
+import { PRUNE_PLACEHOLDER } from '../stages/prune.ts'
+import { measureMessage, measurePart } from '../tokens/tokens.ts'
+import { compactionBlock } from './compaction-block.ts'
+import { type Plan, type PlannedReplacement, replaceResult, savedBy } from './plan.ts'
+import type { View, ViewRow } from './view.ts'
+
+/*
+ * What a provider did to a conversation by itself, as plans of kind `provider`. The provider is believed: it decides
+ * what it ignores. What we decide is only that nothing pinned, no system message and no half of a call is hidden.
+ */
+
+/** Where a compaction block stands. */
+export type BlockPlace = {
+  readonly row: ViewRow
+  /** The message's parts, originals. */
+  readonly parts: readonly Part[]
+  readonly part: number
+}
+
+/**
+ * A plan that puts a block in place of everything before it. The block moves into a row of its own, which stands for
+ * what is hidden; in its message it is shown as nothing, and so is what stands before it there, since the provider
+ * ignores that too. `undefined` when nothing that may be hidden stands before it.
+ */
+export function planBlock(view: View, { row, parts, part }: BlockPlace): Plan | undefined {
+  const hide = coveredBy(view, view.indexOf(row.key)!)
+  if (hide.length === 0) return undefined
+  const block = parts[part] as ProviderPart
+  const isReadable = compactionBlock(block)?.text !== undefined
+  return {
+    kind: 'provider',
+    hide,
+    replace: movedParts(view, { row, parts, part }),
+    insert: {
+      kind: 'summary',
+      role: 'assistant',
+      text: '',
+      content: [block],
+      metadata: {},
+      sizes: measureMessage({ content: [block] }, view.estimator),
+    },
+    requires: [],
+    params: { messageId: row.id, part, provider: block.provider, readable: isReadable },
+  }
+}
+
+/** The rows before an index that its provider ignores and that may be hidden: no pinned one, no system message, no half of a call. */
+function coveredBy(view: View, end: number): ViewRow[] {
+  const { rows, turns } = view
+  const stays = new Set(turns.waiting)
+  for (let index = 0; index < end; index++) {
+    const row = rows[index]!
+    if (row.pinned || (row.kind === 'message' && row.role === 'system')) stays.add(index)
+  }
+  for (let index = end; index < rows.length; index++) stays.add(index)
+  turns.withPartners(stays)
+  const covered: ViewRow[] = []
+  for (let index = 0; index < end; index++) if (!stays.has(index)) covered.push(rows[index]!)
+  return covered
+}
+
+/** Nothing in place of the block, which stands elsewhere now, and of what stands before it in its message. */
+function movedParts(view: View, { row, parts, part }: BlockPlace): PlannedReplacement[] {
+  const shown = new Set(row.shown.map((entry) => entry.part))
+  return parts.slice(0, part + 1).flatMap((original, index): PlannedReplacement[] => {
+    const mayGo = original.type === 'text' || original.type === 'reasoning' || original.type === 'provider'
+    if (!mayGo || shown.has(index) || (row.pinned && index < part)) return []
+    const saved = savedBy(measurePart(original, view.estimator), 'text', 0)
+    return [{ row, part: index, text: '', saved, moved: true }]
+  })
+}
+
+/** What a provider says it did to a request: its own object, as it came. */
+export type AppliedEdit = JsonObject & { readonly type: string }
+
+/** A plan for an edit, and how many results or turns it covers. `plan` is absent when nothing is left to do. */
+export type EditPlan = { readonly plan: Plan | undefined; readonly applied: number }
+
+/** How many a provider says it cleared, in its own spelling or the AI SDK's. */
+export function clearedBy(edit: AppliedEdit, what: 'tool_uses' | 'thinking_turns'): number {
+  const [wire, camel] =
+    what === 'tool_uses'
+      ? (['cleared_tool_uses', 'clearedToolUses'] as const)
+      : (['cleared_thinking_turns', 'clearedThinkingTurns'] as const)
+  const count = edit[wire] ?? edit[camel]
+  return typeof count === 'number' && Number.isFinite(count) ? Math.max(0, Math.floor(count)) : 0
+}
+
+/**
+ * The placeholder in place of the `count` oldest results before row `end`, those of some tools left out. Results that
+ * show something else already count among them and stay as they are: a provider that is sent placeholders counts them
+ * again. Source: Anthropic's `clear_tool_uses_20250919`, oldest first.
+ */
+export function planClearedResults(
+  view: View,
+  end: number,
+  count: number,
+  edit: AppliedEdit,
+  excludeTools: readonly string[],
+): EditPlan {
+  const excluded = new Set(excludeTools)
+  const units = view.estimator.measureText(PRUNE_PLACEHOLDER, 'toolResult')
+  const replace: PlannedReplacement[] = []
+  let seen = 0
+  for (let index = 0; index < end && seen < count; index++) {
+    const row = view.rows[index]!
+    const stays = row.pinned || view.turns.waiting.has(index)
+    for (const result of row.results) {
+      if (seen === count) break
+      const tool = result.name ?? view.turns.callOf(index, result.part)?.name
+      if (tool !== undefined && excluded.has(tool)) continue
+      seen += 1
+      const preview = view.previewOf(row, result.part)
+      if (stays || preview === false || view.isLeanedOn(row.key, result.part)) continue
+      replace.push(replaceResult(row, result, PRUNE_PLACEHOLDER, units, preview))
+    }
+  }
+  return editPlan(replace, edit, count, seen)
+}
+
+/** The rows whose content `planClearedReasoning` reads: of the `count` oldest turns with reasoning before row `end`. */
+export function rowsOfOldestReasoning(view: View, end: number, count: number): readonly ViewRow[] {
+  const starts = view.turns.turnStarts()
+  const rows: ViewRow[] = []
+  let seen = 0
+  for (let at = -1; at < starts.length && seen < count; at++) {
+    const from = at === -1 ? 0 : starts[at]!
+    const to = Math.min(end, starts[at + 1] ?? view.rows.length)
+    if (from >= to) continue
+    if (!view.rows.slice(from, to).some(({ hasReasoning }) => hasReasoning)) continue
+    seen += 1
+    for (const row of reasoningRows(view, from, to)) rows.push(row)
+  }
+  return rows
+}
+
+/**
+ * Nothing in place of the reasoning of the `count` oldest turns with some. Turns that show none any more count among them.
+ * Source: Anthropic's `clear_thinking_20251015`.
+ */
+export function planClearedReasoning(
+  view: View,
+  end: number,
+  count: number,
+  edit: AppliedEdit,
+  contentOf: (row: ViewRow) => readonly Part[],
+): EditPlan {
+  const rows = rowsOfOldestReasoning(view, end, count)
+  const replace = emptiedReasoning(rows, contentOf, view.estimator)
+  const turns = new Set(rows.map((row) => turnOf(view, row)))
+  return editPlan(replace, edit, count, turns.size)
+}
+
+/** Which turn a row is of: how many begin before it. */
+function turnOf(view: View, row: ViewRow): number {
+  const starts = view.turns.turnStarts()
+  const index = view.indexOf(row.key)!
+  let low = 0
+  let high = starts.length
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if (starts[middle]! <= index) low = middle + 1
+    else high = middle
+  }
+  return low
+}
+
+function editPlan(
+  replace: readonly PlannedReplacement[],
+  edit: AppliedEdit,
+  reported: number,
+  applied: number,
+): EditPlan {
+  if (replace.length === 0) return { plan: undefined, applied }
+  const params = { edit: edit.type, reported, applied }
+  return { plan: { kind: 'provider', hide: [], replace, requires: [], params }, applied }
+}

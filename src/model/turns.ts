@@ -1,0 +1,351 @@
+import { type Pairing, pairToolUse } from '../messages/pairing.ts'
+import type { CallEntry, ViewRow } from './view.ts'
+
+/*
+ * What must not be parted. A call, its parallel calls and their results are one group; a tool loop whose
+ * reasoning signs it is one group from the reasoning on. A cut is legal between rows i-1 and i when no group
+ * stands on both sides of it.
+ */
+
+/** Calls of a row that are looked through one after another. */
+const FEW_CALLS = 8
+
+/** The structure of a list of rows: groups, legal cuts, starts of turns, pending rows. */
+export class Turns {
+  readonly #groups: Groups
+  readonly #depths: Int32Array
+  readonly #pairs: Pairing['pairs']
+  readonly #waiting: readonly number[]
+  #callsInWait: ReadonlySet<number> | undefined
+  readonly #calls = new Map<number, ReadonlyMap<number, CallEntry>>()
+  /** Indexes of rows with a call that still waits for its result, and all that goes with them. */
+  readonly pending: ReadonlySet<number>
+  /** Indexes of rows with a call nobody answered, wherever they stand. */
+  readonly unansweredRows: readonly number[]
+  readonly rows: readonly ViewRow[]
+
+  constructor(rows: readonly ViewRow[]) {
+    this.rows = rows
+    const union = new Union(rows.length)
+    const { pairs, unanswered } = pairRows(rows)
+    for (const { call, result } of pairs) union.unite(call.row, result.row)
+    this.#pairs = pairs
+    loopGroups(rows, union)
+    this.#groups = new Groups(union, rows.length)
+    this.#depths = this.#groups.depths()
+    this.unansweredRows = [...new Set(unanswered.map((call) => call.row))]
+    this.#waiting = waitingRows(rows, new Set(this.unansweredRows))
+    this.pending = this.#withGroups(this.#waiting)
+  }
+
+  /** Indexes of rows with a call that still waits, and of the results its batch has already; not of the loop before it. */
+  get waiting(): ReadonlySet<number> {
+    if (this.#callsInWait === undefined) {
+      const waiting = new Set(this.#waiting)
+      this.withPartners(waiting)
+      this.#callsInWait = waiting
+    }
+    return this.#callsInWait
+  }
+
+  #withGroups(indexes: readonly number[]): ReadonlySet<number> {
+    const all = new Set<number>()
+    // Groups go in whole, so each is gone through once.
+    for (const index of indexes)
+      if (!all.has(index)) for (const member of this.groupOf(index)) all.add(member)
+    return all
+  }
+
+  /** The call that the result in part `part` of row `index` answers, if it answers one. */
+  callOf(index: number, part: number): (CallEntry & { readonly row: number }) | undefined {
+    const place = this.#pairOf(index, part)?.call
+    if (place === undefined) return undefined
+    const { calls } = this.rows[place.row]!
+    const call =
+      calls.length <= FEW_CALLS
+        ? calls.find((one) => one.part === place.part)
+        : this.#callsOf(place.row).get(place.part)
+    return call && { ...call, row: place.row }
+  }
+
+  /** Pairs are in the order of the results. */
+  #pairOf(index: number, part: number): Pairing['pairs'][number] | undefined {
+    let from = 0
+    let to = this.#pairs.length
+    while (from < to) {
+      const middle = (from + to) >> 1
+      const { result } = this.#pairs[middle]!
+      if (result.row < index || (result.row === index && result.part < part)) from = middle + 1
+      else to = middle
+    }
+    const pair = this.#pairs[from]
+    return pair?.result.row === index && pair.result.part === part ? pair : undefined
+  }
+
+  /** The calls of a row by part, where it holds thousands and each is asked for. */
+  #callsOf(index: number): ReadonlyMap<number, CallEntry> {
+    let calls = this.#calls.get(index)
+    if (calls === undefined) {
+      calls = new Map(this.rows[index]!.calls.map((call) => [call.part, call] as const))
+      this.#calls.set(index, calls)
+    }
+    return calls
+  }
+
+  /** The rows that go with a row, itself included, in order; the same array for every row of a group. */
+  groupOf(index: number): readonly number[] {
+    return this.#groups.membersOf(index)
+  }
+
+  /** The rows that go with some of these and are not among them, ascending. */
+  partedBy(indexes: Iterable<number>): number[] {
+    return this.#groups.partedBy(indexes)
+  }
+
+  /** Adds the rows that hold the calls and results of those already in a set, and theirs in turn. Reasoning parts nothing here. */
+  withPartners(indexes: Set<number>): void {
+    const union = new Union(this.rows.length)
+    for (const { call, result } of this.#pairs) union.unite(call.row, result.row)
+    const sets = new Set<number>()
+    for (const index of indexes) sets.add(union.find(index))
+    for (let index = 0; index < this.rows.length; index++) if (sets.has(union.find(index))) indexes.add(index)
+  }
+
+  /** The rows that hold the calls or results of some of these and are not among them, ascending. */
+  partnersMissing(indexes: Iterable<number>): number[] {
+    const given = new Set(indexes)
+    const missing = new Set<number>()
+    for (const { call, result } of this.#pairs) {
+      if (given.has(call.row) && !given.has(result.row)) missing.add(result.row)
+      if (given.has(result.row) && !given.has(call.row)) missing.add(call.row)
+    }
+    return [...missing].sort((a, b) => a - b)
+  }
+
+  /** The rows that hold results of calls in some of these rows and are not among them, ascending. */
+  answersMissing(indexes: Iterable<number>): number[] {
+    const given = new Set(indexes)
+    const missing = new Set<number>()
+    for (const { call, result } of this.#pairs)
+      if (given.has(call.row) && !given.has(result.row)) missing.add(result.row)
+    return [...missing].sort((a, b) => a - b)
+  }
+
+  /** Whether a cut may fall before row `index` (0 and the length are legal). */
+  isLegalCut(index: number): boolean {
+    return index <= 0 || index >= this.rows.length || this.#depths[index] === 0
+  }
+
+  /** The tool loop a row stands in: from its first row to behind its last. A row of no loop stands alone. */
+  loopOf(index: number): readonly [from: number, to: number] {
+    let from = index
+    let to = index + 1
+    if (!isOfLoop(this.rows[index]!)) return [from, to]
+    while (from > 0 && isOfLoop(this.rows[from - 1]!)) from -= 1
+    while (to < this.rows.length && isOfLoop(this.rows[to]!)) to += 1
+    return [from, to]
+  }
+
+  /** Where the tool loop begins that is not over yet: nobody answered or asked behind it. The length when there is none. */
+  get openLoop(): number {
+    return openLoopBefore(this.rows, this.rows.length)
+  }
+
+  /** All legal cuts, from 0 to the length, ascending. */
+  legalCuts(): number[] {
+    const cuts: number[] = []
+    for (let index = 0; index <= this.rows.length; index++) if (this.isLegalCut(index)) cuts.push(index)
+    return cuts
+  }
+
+  /** Whether a turn starts at row `index`: a person speaks, after somebody else did, and a cut may fall here. */
+  isTurnStart(index: number): boolean {
+    const row = this.rows[index]
+    if (row === undefined || !isRequest(row) || !this.isLegalCut(index)) return false
+    const before = this.rows[index - 1]
+    return before === undefined || !isRequest(before)
+  }
+
+  /** The starts of all turns, ascending. */
+  turnStarts(): number[] {
+    const starts: number[] = []
+    for (let index = 0; index < this.rows.length; index++) if (this.isTurnStart(index)) starts.push(index)
+    return starts
+  }
+}
+
+/** Where the tool loop begins that would not be over if the rows ended before `end`; `end` when there is none. */
+export function openLoopBefore(rows: readonly ViewRow[], end: number): number {
+  let from = end
+  while (from > 0 && isOfLoop(rows[from - 1]!)) from -= 1
+  return from
+}
+
+/** Whether a person speaks in this row: a message of the log, by the user, that says more than results. */
+export function isRequest(row: ViewRow): boolean {
+  return row.kind === 'message' && row.role === 'user' && row.speaks
+}
+
+function pairRows(rows: readonly ViewRow[]): Pairing {
+  return pairToolUse(
+    rows.map((row) => (row.calls.length === 0 && row.results.length === 0 ? undefined : row)),
+  )
+}
+
+/**
+ * Unites the rows of a tool loop from its first reasoning on. Reasoning in a row of its own goes with the assistant's
+ * next row: with the calls it led to, and so with their loop, or with the words.
+ */
+function loopGroups(rows: readonly ViewRow[], union: Union): void {
+  let start = -1
+  let thoughts: number[] = []
+  for (let index = 0; index < rows.length; index++) {
+    const row = rows[index]!
+    if (saysNothing(row)) continue
+    if (isThought(row)) {
+      thoughts.push(index)
+      continue
+    }
+    if (!isOfLoop(row)) {
+      start = -1
+      if (row.role === 'assistant') for (const thought of thoughts) union.unite(thought, index)
+    } else {
+      if (start < 0 && isCalling(row)) start = thoughts[0] ?? (row.hasReasoning ? index : -1)
+      if (start >= 0) for (const member of [...thoughts, index]) union.unite(start, member)
+    }
+    thoughts = []
+  }
+}
+
+/** Whether a row is reasoning and nothing else: some formats give it a message of its own. */
+export function isThought({ role, hasReasoning, speaks, calls, results }: ViewRow): boolean {
+  return role === 'assistant' && hasReasoning && !speaks && calls.length === 0 && results.length === 0
+}
+
+/**
+ * Whether a message holds nothing a model is sent, whoever is said to speak: such rows stand between others and part nothing. A block
+ * that only its provider reads is sent.
+ */
+function saysNothing({ kind, hasReasoning, speaks, calls, results }: ViewRow): boolean {
+  return kind === 'message' && !speaks && !hasReasoning && calls.length === 0 && results.length === 0
+}
+
+function isCalling({ role, calls }: ViewRow): boolean {
+  return role === 'assistant' && calls.length > 0
+}
+
+/** Whether a row calls tools, brings nothing but their results, thinks between them, or says nothing. */
+function isOfLoop(row: ViewRow): boolean {
+  return isCalling(row) || (row.results.length > 0 && !row.speaks) || isThought(row) || saysNothing(row)
+}
+
+/**
+ * Rows of calls that still wait: nobody answered, and behind them stands no request and no assistant row without calls.
+ * Further calls and their results are no reason to stop waiting: a batch may come as several messages, and be answered
+ * in any order.
+ */
+function waitingRows(rows: readonly ViewRow[], unanswered: ReadonlySet<number>): number[] {
+  const waiting: number[] = []
+  for (let index = rows.length - 1; index >= 0; index--) {
+    const row = rows[index]!
+    if (unanswered.has(index)) waiting.push(index)
+    if (isRequest(row) || isAnswer(row)) break
+  }
+  return waiting
+}
+
+/**
+ * Whether the model goes on without calling. A row of results only (of tools the provider runs) is none, and reasoning alone
+ * says nothing of what comes.
+ */
+function isAnswer(row: ViewRow): boolean {
+  const { role, calls, results, speaks } = row
+  return role === 'assistant' && calls.length === 0 && (speaks || results.length === 0) && !isThought(row)
+}
+
+/** Disjoint sets of indexes; the smallest index stands for its set. */
+class Union {
+  readonly #parents: Int32Array
+
+  constructor(length: number) {
+    this.#parents = new Int32Array(length)
+    for (let index = 0; index < length; index++) this.#parents[index] = index
+  }
+
+  find(index: number): number {
+    let root = index
+    while (this.#parents[root] !== root) root = this.#parents[root]!
+    for (let at = index; at !== root; ) {
+      const next = this.#parents[at]!
+      this.#parents[at] = root
+      at = next
+    }
+    return root
+  }
+
+  unite(a: number, b: number): void {
+    const [first, second] = [this.find(a), this.find(b)]
+    if (first < second) this.#parents[second] = first
+    else this.#parents[first] = second
+  }
+}
+
+/** The sets of a union, each with its members in order. Lists of members are made when somebody asks for one. */
+class Groups {
+  /** The first member of each index's set. */
+  readonly #first: Int32Array
+  /** The member behind each index in its set, -1 for the last. */
+  readonly #next: Int32Array
+  readonly #members = new Map<number, readonly number[]>()
+
+  constructor(union: Union, length: number) {
+    this.#first = new Int32Array(length)
+    this.#next = new Int32Array(length).fill(-1)
+    const last = new Int32Array(length)
+    for (let index = 0; index < length; index++) {
+      const first = union.find(index)
+      this.#first[index] = first
+      if (first !== index) this.#next[last[first]!] = index
+      last[first] = index
+    }
+  }
+
+  membersOf(index: number): readonly number[] {
+    const first = this.#first[index]!
+    const known = this.#members.get(first)
+    if (known !== undefined) return known
+    const members: number[] = []
+    for (let member = first; member !== -1; member = this.#next[member]!) members.push(member)
+    this.#members.set(first, members)
+    return members
+  }
+
+  /** How many sets stand on both sides of a cut before each index. */
+  depths(): Int32Array {
+    const depths = new Int32Array(this.#first.length + 1)
+    let open = 0
+    for (let index = 0; index < this.#first.length; index++) {
+      depths[index] = open
+      if (this.#next[index] === -1) {
+        if (this.#first[index] !== index) open -= 1
+      } else if (this.#first[index] === index) open += 1
+    }
+    return depths
+  }
+
+  partedBy(indexes: Iterable<number>): number[] {
+    const given = new Uint8Array(this.#first.length)
+    const seen = new Uint8Array(this.#first.length)
+    const parted: number[] = []
+    const all = [...indexes]
+    for (const index of all) given[index] = 1
+    for (const index of all) {
+      const first = this.#first[index]!
+      if (seen[first] === 1) continue
+      seen[first] = 1
+      for (let member = first; member !== -1; member = this.#next[member]!)
+        if (given[member] === 0) parted.push(member)
+    }
+    return parted.sort((a, b) => a - b)
+  }
+}

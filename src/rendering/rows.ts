@@ -1,0 +1,270 @@
+import type { JsonObject } from '../messages/json.ts'
+import { type Message, type Part, partsOf, type ViewMessage } from '../messages/message.ts'
+import { canonicalProvider, type ProviderProfile } from '../tokens/providers.ts'
+import { beginsWithBlock, blockFirst, presentBlock, settleBlocks } from './blocks.ts'
+import { type Draft, draftOf, type Note } from './draft.ts'
+import { partSummaries, type SummaryPlace } from './places.ts'
+
+/** Whose words a summary or a marker can be shown as. */
+export type InsertedRole = 'system' | 'user' | 'assistant'
+
+/** Manners of showing a summary, named after the systems they come from; `tags` puts it between two tags. */
+export const SUMMARY_PRESETS = ['default', 'neurolink', 'neuron', 'nca', 'promptfleet', 'tags'] as const
+export type SummaryPreset = (typeof SUMMARY_PRESETS)[number]
+
+export type InsertedRowOptions = {
+  /** Default: the preset's role, else `system`; `user` where the provider takes no system message inside. */
+  readonly summaryRole?: InsertedRole
+  /** Stands above the summary, with a blank line between. Default: the preset's; empty: none. */
+  readonly summaryHeader?: string
+  /** Default: `system`; `user` where the provider takes no system message inside. */
+  readonly markerRole?: InsertedRole
+  /** Default: the marker's own content. */
+  readonly markerText?: string
+  /** Default: the preset's place. */
+  readonly summaryPlace?: SummaryPlace
+  /** Default: `default`, which is the manner of `neurolink`. */
+  readonly preset?: SummaryPreset
+}
+
+/** A role, what stands before and behind a summary's text, and where it is shown. */
+export type Manner = {
+  readonly role: InsertedRole
+  readonly before: string
+  readonly after: string
+  readonly place: SummaryPlace
+}
+
+/** What stands between two summaries in one text. Source: checklist S1-U16, golden PHM-14. */
+export const SUMMARY_SEPARATOR = '\n---\n'
+
+const NEUROLINK_MANNER: Manner = {
+  role: 'system',
+  before: 'Previous conversation summary:\n\n',
+  after: '',
+  place: 'inline',
+}
+
+/** The manner of each preset. Source: checklist C-08, S0-40, S0-U08, S2-070, S3-U03, S4-40; golden promptfleet-history-manager. */
+export const MANNERS: { readonly [P in SummaryPreset]: Manner } = {
+  default: NEUROLINK_MANNER,
+  neurolink: NEUROLINK_MANNER,
+  neuron: { role: 'user', before: '[Summary of earlier conversation]\n', after: '', place: 'after-system' },
+  nca: {
+    role: 'system',
+    before: '## Conversation Summary (Earlier Context)\n\n',
+    after: '',
+    place: 'after-system',
+  },
+  promptfleet: {
+    role: 'system',
+    before: 'Previously in this conversation:\n',
+    after: '',
+    place: 'in-system',
+  },
+  tags: {
+    role: 'system',
+    before: '<condensed-summary>\n',
+    after: '\n</condensed-summary>',
+    place: 'inline',
+  },
+}
+
+/**
+ * Gives every row of a view the role, the place and the words it is shown with: summaries and markers as the options
+ * say, and system messages that are no longer at the head as the user's, where the provider wants that.
+ */
+export function presentRows(
+  view: readonly ViewMessage[],
+  profile: ProviderProfile,
+  options: InsertedRowOptions & { readonly provider: string },
+  note: Note,
+): readonly Draft[] {
+  const { place, role } = mannerOf(options)
+  // What stands before a block its provider ignores, so nothing is moved there.
+  const isInline = place === 'inline' || beginsWithBlock(view, options.provider)
+  const parted = isInline ? undefined : partSummaries(view)
+  if (parted === undefined)
+    return presentInPlace(view, { atHead: true, isFirst: true }, profile, options, note)
+
+  const { leading, summaries, rest } = parted
+  const system = leading.map((row) => draftOf(row.id, plainMessage(row)))
+  const present = (row: ViewMessage): Draft => draftOf(row.id, presentSummary(row, role, options))
+  // A system message behind words of the user would be taken for the user's, so those come first then.
+  const isFirst = place === 'first' && (role === 'system' || profile.systemInside)
+  const head =
+    place === 'in-system'
+      ? withinSystem(system, summaries, options)
+      : isFirst
+        ? [...summaries.map(present), ...system]
+        : [...system, ...summaries.map(present)]
+  const endsHead = place !== 'in-system' && role !== 'system'
+  return [
+    ...head,
+    ...presentInPlace(rest, { atHead: !endsHead, isFirst: summaries.length === 0 }, profile, options, note),
+  ]
+}
+
+/** What stands before the rows that are shown in their places. */
+type Start = {
+  /** Whether system messages alone do. */
+  readonly atHead: boolean
+  /** Whether nothing was shown yet that a compaction block could stand for. */
+  readonly isFirst: boolean
+}
+
+function presentInPlace(
+  rows: readonly ViewMessage[],
+  start: Start,
+  profile: ProviderProfile,
+  options: InsertedRowOptions & { readonly provider: string },
+  note: Note,
+): readonly Draft[] {
+  const provider = canonicalProvider(options.provider)
+  const drafts: Draft[] = []
+  const natives: Draft[] = []
+  let { atHead } = start
+  /** System messages at the head. */
+  let head = 0
+  let { isFirst } = start
+
+  const presentInserted = (row: ViewMessage): void => {
+    atHead = false
+    const block = presentBlock(row, provider, note)
+    if (block !== undefined && 'native' in block) {
+      const draft = draftOf(row.id, { role: 'assistant', content: [block.native] })
+      natives.push(draft)
+      drafts.push(draft)
+    } else if (row.kind === 'summary') {
+      const shown = block === undefined ? row : { ...row, content: block.text }
+      drafts.push(
+        draftOf(row.id, presentSummary(shown, allowedRole(mannerOf(options).role, profile), options)),
+      )
+    } else drafts.push(draftOf(row.id, presentMarker(row, profile, options)))
+  }
+
+  for (const stored of rows) {
+    const shown = withoutEmptied(stored)
+    if (shown === undefined) continue
+    const { summary, row } = settleBlocks(shown, isFirst, provider, note)
+    if (summary !== undefined) presentInserted(summary)
+    if (shown.kind !== 'message' || shown.role !== 'system') isFirst = false
+    if (row === undefined) continue
+    if (row.kind !== 'message') {
+      presentInserted(row)
+      continue
+    }
+    atHead &&= row.role === 'system'
+    if (atHead) head += 1
+    if (row.role !== 'system' || atHead || profile.systemInside) {
+      drafts.push(draftOf(row.id, plainMessage(row)))
+      continue
+    }
+    note({ kind: 'role-changed', messageId: row.id })
+    drafts.push(draftOf(row.id, { role: 'user', content: row.content }))
+  }
+  return blockFirst(drafts, natives, head, note)
+}
+
+/**
+ * A row without the parts that are shown as nothing: they say nothing, and are no mend. Results are answers and stay.
+ * `undefined` when nothing is left.
+ */
+function withoutEmptied(row: ViewMessage): ViewMessage | undefined {
+  const { replacedParts, content } = row
+  if (replacedParts === undefined || typeof content === 'string') return row
+  const replaced = new Set(replacedParts)
+  const isEmptied = (part: Part, index: number): boolean =>
+    (part.type === 'text' || part.type === 'reasoning') && part.text === '' && replaced.has(index)
+  if (!content.some(isEmptied)) return row
+  const left = content.filter((part, index) => !isEmptied(part, index))
+  return left.length === 0 ? undefined : { ...row, content: left }
+}
+
+function plainMessage({ role, content, metadata }: Message): Message {
+  const sendable = metadata === undefined ? undefined : sendableMetadata(metadata)
+  return sendable === undefined ? { role, content } : { role, content, metadata: sendable }
+}
+
+/** What of a message's fields OpenAI's form takes back in a request. */
+const OPENAI_FIELDS = new Set(['role', 'content', 'name', 'refusal', 'audio', 'tool_calls', 'function_call'])
+
+/**
+ * A message that came from a provider keeps that provider's fields in its metadata (usage, model, times …), and
+ * the converters give them back. In a request they would be refused, so only what belongs there stays. The
+ * application's own metadata is never sent and stays as it is.
+ */
+function sendableMetadata(metadata: JsonObject): JsonObject | undefined {
+  if (!Object.hasOwn(metadata, 'anthropic') && !Object.hasOwn(metadata, 'openai')) return metadata
+  const { anthropic: _, openai, ...rest } = metadata
+  const fields =
+    typeof openai === 'object' && openai !== null && !Array.isArray(openai) ? Object.entries(openai) : []
+  const kept = fields.filter(([name]) => OPENAI_FIELDS.has(name))
+  const sendable = kept.length === 0 ? rest : { ...rest, openai: Object.fromEntries(kept) }
+  return Object.keys(sendable).length === 0 ? undefined : sendable
+}
+
+function presentSummary(row: ViewMessage, role: InsertedRole, options: InsertedRowOptions): Message {
+  const text = textOf(row)
+  if (text.trim() === '') return { role, content: text }
+  return withMedia(role, framed(text, options), row)
+}
+
+/** A summary's text under its header, between what the manner puts around it. */
+function framed(text: string, options: InsertedRowOptions): string {
+  const { summaryHeader, preset } = options
+  const { before, after } = mannerOf(options)
+  const within = preset === 'tags' || summaryHeader === undefined ? `${before}${text}${after}` : text
+  return summaryHeader ? `${summaryHeader}\n\n${within}` : within
+}
+
+/** The system messages, the last of them with the summaries behind its own words. */
+function withinSystem(
+  system: readonly Draft[],
+  summaries: readonly ViewMessage[],
+  options: InsertedRowOptions,
+): Draft[] {
+  const block = framed(summaries.map(textOf).join(SUMMARY_SEPARATOR), options)
+  const last = system.at(-1)
+  if (last === undefined || !last.parts.every(({ type }) => type === 'text'))
+    return [...system, draftOf(summaries[0]!.id, { role: 'system', content: block })]
+  const { content } = last.message
+  const joined =
+    typeof content === 'string'
+      ? content.trim() === ''
+        ? block
+        : `${content}\n\n${block}`
+      : [...last.parts, { type: 'text' as const, text: block }]
+  return [...system.slice(0, -1), draftOf(last.id, { role: 'system', content: joined })]
+}
+
+/** The manner asked for, with what the options say otherwise of role and place. */
+function mannerOf({ preset = 'default', summaryRole, summaryPlace }: InsertedRowOptions): Manner {
+  const manner = MANNERS[preset]
+  return { ...manner, role: summaryRole ?? manner.role, place: summaryPlace ?? manner.place }
+}
+
+function presentMarker(row: ViewMessage, profile: ProviderProfile, options: InsertedRowOptions): Message {
+  const role = allowedRole(options.markerRole ?? 'system', profile)
+  if (options.markerText !== undefined) return { role, content: options.markerText }
+  return withMedia(role, textOf(row), row)
+}
+
+function allowedRole(wanted: InsertedRole, profile: ProviderProfile): InsertedRole {
+  return wanted === 'system' && !profile.systemInside ? 'user' : wanted
+}
+
+function textOf(row: ViewMessage): string {
+  return partsOf(row)
+    .flatMap((part) => (part.type === 'text' ? [part.text] : []))
+    .join('\n\n')
+}
+
+/** The text, and behind it what else the row shows. Inserted rows hold no tool use and no reasoning. */
+function withMedia(role: InsertedRole, text: string, row: ViewMessage): Message {
+  const media = partsOf(row).filter(
+    (part) => part.type === 'image' || part.type === 'file' || part.type === 'provider',
+  )
+  const parts: Part[] = [{ type: 'text', text }, ...media]
+  return { role, content: media.length === 0 ? text : parts }
+}

@@ -1,0 +1,55 @@
+import type { ContextStrategy } from '../arrays/context-strategy.ts'
+import { invalid } from '../messages/check.ts'
+
+/** What is to be sent, and what was done for it. */
+export type TurnMessages<M> = {
+  readonly messages: readonly M[]
+  readonly compacted: boolean
+  readonly tokensBefore: number
+  /** Estimated when it is asked for first; without a compaction the same as before. */
+  readonly tokensAfter: number
+}
+
+/**
+ * The step between two turns over a plain array: asks the strategy for the tokens, then whether to compact, then, only if
+ * it said yes, to compact. Nothing is changed in place.
+ *
+ * Throws `INVALID_INPUT` for what is no strategy or answers nonsense, and whatever the strategy throws.
+ * Source: seed 000, checklist S0-15, S0-16, S0-U14.
+ */
+export async function compactBeforeTurn<M>(
+  strategy: ContextStrategy<M>,
+  messages: readonly M[],
+): Promise<TurnMessages<M>> {
+  checkStrategy(strategy)
+  if (!Array.isArray(messages)) throw invalid('compactBeforeTurn: messages must be a list')
+  const tokensBefore = tokensOf(strategy, messages)
+  if (!strategy.shouldCompact(messages, tokensBefore))
+    return { messages, compacted: false, tokensBefore, tokensAfter: tokensBefore }
+  const shorter = await strategy.compact(messages)
+  if (!Array.isArray(shorter)) throw invalid('compactBeforeTurn: compact must answer a list')
+  let tokensAfter: number | undefined
+  return {
+    messages: shorter,
+    compacted: true,
+    tokensBefore,
+    get tokensAfter() {
+      tokensAfter ??= tokensOf(strategy, shorter)
+      return tokensAfter
+    },
+  }
+}
+
+function checkStrategy(strategy: unknown): void {
+  const given = strategy as { readonly [name: string]: unknown } | null | undefined
+  for (const name of ['tokenEstimate', 'shouldCompact', 'compact']) {
+    if (typeof given?.[name] !== 'function') throw invalid(`compactBeforeTurn: the strategy has no ${name}`)
+  }
+}
+
+function tokensOf<M>(strategy: ContextStrategy<M>, messages: readonly M[]): number {
+  const tokens = strategy.tokenEstimate(messages)
+  if (typeof tokens !== 'number' || !(tokens >= 0))
+    throw invalid('compactBeforeTurn: tokenEstimate must answer a number, 0 or more')
+  return tokens
+}

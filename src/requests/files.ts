@@ -1,0 +1,125 @@
+import type { ContextStats } from '../compaction/stats.ts'
+import { fitFiles, noticeOf, previewed } from '../files/aggregate-budget.ts'
+import type { SummarizeFile } from '../files/ask.ts'
+import { type AttachedFile, fileName } from '../files/attached-file.ts'
+import { buildFileContextSection } from '../files/context-section.ts'
+import { FileSummarizationService, type ProcessedFile } from '../files/file-summarization-service.ts'
+import { NON_FILE_RESERVE } from '../files/summary-plan.ts'
+import { type Estimator, tokensOfText } from '../tokens/tokens.ts'
+import type { Patience } from './patience.ts'
+import type { PreparedFiles } from './prepared.ts'
+
+/** Who counts, and for whom. */
+export type Counting = { readonly estimator: Estimator; readonly provider: string }
+
+/**
+ * What files may take beside a request, in the estimator's tokens: floor((available − used − reserve) × percent). Source: seeds 002
+ * and 003, checklist S3-301 to S3-303; 15 percent of the available input are held back where files are summarized (C-15).
+ */
+export function fileRoom(stats: ContextStats, percent: number, isSummarizing: boolean): number {
+  const { availableInputTokens: available, estimatedInputTokens: used, estimated } = stats
+  const reserve = isSummarizing ? Math.ceil(Math.max(0, available) * NON_FILE_RESERVE) : 0
+  // One of the estimator's tokens may be worth more than a true one.
+  const scale = estimated > 0 ? Math.max(1, used / estimated) : 1
+  return Math.max(0, Math.floor(((available - used - reserve) * percent) / scale))
+}
+
+/** The files of one request: summarized once, where somebody can, then made to fit as often as room is found to be less. */
+export class RequestFiles {
+  readonly #files: readonly AttachedFile[]
+  readonly #counting: Counting
+  readonly #sizes: readonly number[]
+  #drafts: readonly AttachedFile[]
+  #processed: readonly ProcessedFile[] | undefined
+
+  constructor(files: readonly AttachedFile[], counting: Counting) {
+    this.#files = files
+    this.#drafts = files
+    this.#counting = counting
+    this.#sizes = files.map(({ content }) => tokensOfText(content, counting.estimator, counting.provider))
+  }
+
+  /** What they take at most in so much room, tokens. */
+  tokensIn(room: number): number {
+    const { estimator, provider } = this.#counting
+    const sizes = this.#files.map((file, at) => {
+      const { content } = previewed(file)
+      return content === file.content ? this.#sizes[at]! : tokensOfText(content, estimator, provider)
+    })
+    return Math.min(room, sumOf(sizes))
+  }
+
+  /** Asks for summaries of what is too large. Within the time there is; what was not summarized by then is cut. */
+  async summarize(
+    summarize: SummarizeFile,
+    room: number,
+    question: string | undefined,
+    patience: Patience,
+  ): Promise<void> {
+    if (sumOf(this.#sizes) <= room || patience.leftMs === 0) return
+    const service = new FileSummarizationService({ summarize, timeoutMs: Math.max(1, patience.leftMs) })
+    const answer = await patience.within((signal) =>
+      service.checkAndSummarize(this.#files, {
+        ...this.#counting,
+        budgetTokens: room,
+        signal,
+        ...(question !== undefined && question !== '' && { question }),
+      }),
+    )
+    if (typeof answer === 'symbol') return
+    const processed = [...answer.files, ...answer.dropped].toSorted((a, b) => a.index - b.index)
+    this.#processed = processed
+    this.#drafts = processed.map(({ content, how }, at) =>
+      // What was left out may still be cut, should there be more room by now.
+      how === 'dropped' ? this.#files[at]! : { ...this.#files[at]!, content },
+    )
+  }
+
+  /** The files as they fit into so much room, and the section that shows them. */
+  fit(room: number): { readonly section: string; readonly files: PreparedFiles } {
+    const { estimator, provider } = this.#counting
+    const isSummary = (at: number): boolean => this.#processed?.[at]?.how === 'summarized'
+    const fitted = fitFiles(this.#drafts, room, provider, estimator, (_, at) => isSummary(at))
+    const processed = fitted.map(({ file, how, tokens }, index): ProcessedFile => {
+      const before = this.#processed?.[index]
+      const { path } = this.#files[index]!
+      return {
+        index,
+        ...(path !== undefined && { path }),
+        content: how === 'dropped' ? '' : file.content,
+        how:
+          isSummary(index) && how === 'kept'
+            ? 'summarized'
+            : how === 'kept' && before?.how === 'truncated'
+              ? 'truncated'
+              : how,
+        tokensBefore: this.#sizes[index]!,
+        tokensAfter: tokens,
+        ...(before?.error !== undefined && { error: before.error }),
+      }
+    })
+    const included = processed.filter(({ how }) => how !== 'dropped')
+    const notices = processed.flatMap((file) => noticeFor(file) ?? [])
+    return {
+      section: buildFileContextSection(included, { notices }),
+      files: {
+        included,
+        dropped: processed.filter(({ how }) => how === 'dropped'),
+        notices,
+        budgetTokens: room,
+        tokens: included.reduce((sum, { tokensAfter }) => sum + tokensAfter, 0),
+      },
+    }
+  }
+}
+
+function sumOf(sizes: readonly number[]): number {
+  return sizes.reduce((sum, tokens) => sum + tokens, 0)
+}
+
+function noticeFor(file: ProcessedFile): string | undefined {
+  const { how, index, tokensBefore, tokensAfter } = file
+  if (how === 'summarized')
+    return `The file ${fileName(file, index)} of ${tokensBefore} tokens is given as a summary of ${tokensAfter} tokens.`
+  return noticeOf({ file, how, originalTokens: tokensBefore, tokens: tokensAfter }, index)
+}

@@ -1,0 +1,155 @@
+import { taken } from '../messages/taken.ts'
+import { pricePackage } from '../tokens/prices.ts'
+import { canonicalProvider } from '../tokens/providers.ts'
+
+/*
+ * Usage as providers and SDKs report it. Nothing here throws: a response was paid for, and what cannot be read of it must not keep
+ * its messages from being recorded. The forms of providers are read by @pydantic/genai-prices, those of SDKs here.
+ */
+
+/** Tokens of one request: input without what a cache gave or took. */
+export type ReportedUsage = {
+  readonly inputTokens: number
+  readonly cacheReadTokens?: number
+  readonly cacheCreationTokens?: number
+  readonly outputTokens?: number
+}
+
+type Fields = { readonly [name: string]: unknown }
+
+/**
+ * The usage in a response or in its `usage` object: Chat Completions, Responses, Anthropic, Gemini, Bedrock Converse, Cohere, Ollama,
+ * AI SDK (also `await`ed results of streams), LangChain, OpenAI Agents. `undefined` where none can be read.
+ */
+export async function readUsage(response: unknown, provider?: string): Promise<ReportedUsage | undefined> {
+  try {
+    const [usages, prices] = await Promise.all([usagesIn(response), pricePackage()])
+    for (const usage of usages) {
+      const found = sdkUsage(usage) ?? providerUsage(usage, provider, prices)
+      if (found !== undefined) return found
+    }
+  } catch {
+    // A getter or a promise of the response that fails.
+  }
+  return undefined
+}
+
+/** Under which names a response holds its usage, the likeliest first, and what it may hold that in. */
+const USAGES = ['usage', 'usageMetadata', 'usage_metadata', 'totalUsage', 'tokenUsage'] as const
+const AROUND = ['response', 'message', 'data', 'metadata', 'meta', 'x_groq', 'response_metadata', 'llmOutput']
+
+/** What may be the usage of a response, the likeliest first. */
+async function usagesIn(given: unknown): Promise<readonly Fields[]> {
+  const response = taken(given)
+  if (!isFields(response)) return []
+  const inner = AROUND.map((name) => response[name]).filter(isFields)
+  const held = [response, ...inner].flatMap((one) => USAGES.map((name) => one[name]))
+  const found = (await Promise.all(held.map(taken))).filter(isFields)
+  const parts = [...found, ...inner].flatMap(({ tokens, billed_units }) => [tokens, billed_units])
+  return [...found, ...parts.filter(isFields), response]
+}
+
+/** The forms of SDKs, and Ollama's. */
+function sdkUsage(usage: Fields): ReportedUsage | undefined {
+  const { inputTokens: input, outputTokens: output } = usage
+  // The AI SDK's models, version 3 of their interface.
+  if (isFields(input))
+    return ofTotal(
+      input.total ?? input.noCache,
+      input.cacheRead,
+      input.cacheWrite,
+      isFields(output) ? output.total : output,
+    )
+  if (typeof input === 'number') return camelCaseUsage(usage, input, output)
+  // LangChain's `usage_metadata`.
+  const { input_token_details: details } = usage
+  if (isFields(details))
+    return ofTotal(usage.input_tokens, details.cache_read, details.cache_creation, usage.output_tokens)
+  if (usage.promptTokens !== undefined)
+    return ofTotal(usage.promptTokens, undefined, undefined, usage.completionTokens)
+  if (usage.prompt_eval_count !== undefined)
+    return ofTotal(usage.prompt_eval_count, undefined, undefined, usage.eval_count)
+  return undefined
+}
+
+/** The AI SDK's results, the OpenAI Agents SDK's, and Bedrock's Converse, which alone counts what a cache gave or took apart. */
+function camelCaseUsage(usage: Fields, input: number, output: unknown): ReportedUsage | undefined {
+  const { cacheReadInputTokens: read, cacheWriteInputTokens: written } = usage
+  if (read !== undefined || written !== undefined)
+    return ofTotal(input + (countOf(read) ?? 0) + (countOf(written) ?? 0), read, written, output)
+  const { inputTokenDetails: ofAiSdk, inputTokensDetails: ofAgents } = usage
+  if (isFields(ofAiSdk)) return ofTotal(input, ofAiSdk.cacheReadTokens, ofAiSdk.cacheWriteTokens, output)
+  const details = (Array.isArray(ofAgents) ? ofAgents : [ofAgents]).filter(isFields)
+  const sum = (name: string) => details.reduce((all, one) => all + (countOf(one[name]) ?? 0), 0)
+  return ofTotal(input, usage.cachedInputTokens ?? sum('cached_tokens'), sum('cache_write_tokens'), output)
+}
+
+/** The forms of providers. */
+function providerUsage(
+  usage: Fields,
+  provider: string | undefined,
+  { extractUsage, findProvider }: Awaited<ReturnType<typeof pricePackage>>,
+): ReportedUsage | undefined {
+  const read = (providerId: string, flavor: string, response: Fields): ReportedUsage | undefined => {
+    const from = findProvider({ providerId })
+    if (from?.extractors?.some(({ api_flavor }) => api_flavor === flavor) !== true) return undefined
+    try {
+      const { usage: tokens } = extractUsage(from, response, flavor)
+      const { input_tokens, cache_read_tokens, cache_write_tokens, output_tokens } = tokens
+      return ofTotal(input_tokens, cache_read_tokens, cache_write_tokens, output_tokens)
+    } catch {
+      return undefined
+    }
+  }
+  if (usage.promptTokenCount !== undefined)
+    return read('google', 'default', { usageMetadata: { candidatesTokenCount: 0, ...usage } })
+  if (usage.prompt_tokens !== undefined) {
+    const response = { usage: { completion_tokens: 0, ...usage, prompt_tokens_details: cacheOf(usage) } }
+    const own = provider === undefined ? undefined : canonicalProvider(provider)
+    return (own === undefined ? undefined : read(own, 'chat', response)) ?? read('openai', 'chat', response)
+  }
+  if (usage.input_tokens === undefined) return undefined
+  const isResponses = usage.input_tokens_details !== undefined || usage.total_tokens !== undefined
+  const response = { usage: { output_tokens: 0, ...usage } }
+  return isResponses ? read('openai', 'responses', response) : read('anthropic', 'default', response)
+}
+
+/** What of a prompt a cache gave or took: OpenAI's form, from DeepSeek's and LiteLLM's too. */
+function cacheOf(usage: Fields): Fields {
+  const {
+    prompt_tokens_details: details,
+    prompt_cache_hit_tokens: hit,
+    cache_read_input_tokens: read,
+  } = usage
+  return {
+    cached_tokens: countOf(hit) ?? countOf(read) ?? 0,
+    cache_write_tokens: countOf(usage.cache_creation_input_tokens) ?? 0,
+    ...(isFields(details) && details),
+  }
+}
+
+/** A report whose total holds what a cache gave or took. */
+function ofTotal(
+  total: unknown,
+  read: unknown,
+  written: unknown,
+  output: unknown,
+): ReportedUsage | undefined {
+  const input = countOf(total)
+  if (input === undefined) return undefined
+  const [cached, created, answer] = [countOf(read) ?? 0, countOf(written) ?? 0, countOf(output)]
+  return {
+    inputTokens: Math.max(0, input - cached - created),
+    ...(cached > 0 && { cacheReadTokens: cached }),
+    ...(created > 0 && { cacheCreationTokens: created }),
+    ...(answer !== undefined && { outputTokens: answer }),
+  }
+}
+
+function isFields(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function countOf(value: unknown): number | undefined {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : undefined
+}

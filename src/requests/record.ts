@@ -1,0 +1,124 @@
+import { z } from 'zod'
+import type { ContextStats } from '../compaction/stats.ts'
+import type { UsageResult } from '../compaction/usage-result.ts'
+import { labelSchema, nameSchema } from '../messages/check.ts'
+import type { NewMessage } from '../messages/message.ts'
+import type { NextStep } from '../messages/stop-reason.ts'
+import { taken } from '../messages/taken.ts'
+import { type StatsOptions, type UsageInput, usageSchema } from '../store/store-options.ts'
+import type { Prompt } from './options.ts'
+import { describedBy, type PreparedRequest } from './prepared.ts'
+import { readUsage } from './provider-usage.ts'
+import type { AppendedTurn } from './turn-hooks.ts'
+
+const { inputTokens, cacheReadTokens, cacheCreationTokens, outputTokens } = usageSchema.shape
+const figuresSchema = z.strictObject({ inputTokens, cacheReadTokens, cacheCreationTokens, outputTokens })
+
+/** What of a request is read when its response is recorded: it may come back from JSON. */
+const requestSchema = z.looseObject({
+  sessionId: z.string(),
+  provider: nameSchema,
+  model: nameSchema.optional(),
+  system: z.string().optional(),
+  tools: z.array(z.unknown().transform(taken)).readonly().optional(),
+  position: z.int().nonnegative(),
+  viewEpoch: z.int().nonnegative(),
+  auto: z.boolean().optional(),
+  pendingTokens: z.int().nonnegative(),
+  prompt: z.custom<readonly NewMessage[]>((value) => Array.isArray(value), 'must be a list'),
+  stats: z.looseObject({
+    outputReserve: z.looseObject({ tokens: z.number(), source: z.string() }),
+    contextWindowTarget: z.number().optional(),
+    threshold: z.number(),
+  }),
+})
+
+export const recordSchema = z.strictObject({
+  /** What the model answered, as `append` takes it. May be empty when there is a prompt to append. */
+  messages: z.custom<readonly NewMessage[]>((value) => Array.isArray(value), 'must be a list'),
+  /** What was asked and is not stored yet; it is appended first. Default: the request's; `[]` for none. */
+  prompt: z.custom<Prompt>((value) => value !== null, 'must be a text, a message or messages').optional(),
+  /** The request that was answered, as `prepareRequest` gave it: whose figures the usage is of. */
+  request: requestSchema.optional(),
+  /**
+   * What the provider reported: figures, or its response or the response's usage as they came (Chat Completions, Responses, Anthropic,
+   * Gemini, Bedrock, Ollama, AI SDK, LangChain, OpenAI Agents).
+   */
+  usage: z.unknown().optional(),
+  /** Whose usage it is, where there is no request. Default: the session's own, else "openai". */
+  provider: nameSchema.optional(),
+  model: nameSchema.optional(),
+  /** Why the answer ended, in the provider's words. */
+  stopReason: labelSchema.nullish(),
+  /** `false`: nothing is compacted in the background because of it. Default: as the request was made, else the setting. */
+  auto: z.boolean().optional(),
+  /** The position the caller believes is last, before prompt and answer are appended. */
+  expectedPosition: z.int().nonnegative().optional(),
+})
+
+/** What `recordResponse` takes. */
+export type ResponseInput = Omit<z.input<typeof recordSchema>, 'request'> & {
+  readonly request?: PreparedRequest | undefined
+}
+/** The same, checked. */
+export type CheckedResponse = z.output<typeof recordSchema>
+
+/** What became of a response. */
+export type RecordedResponse = {
+  /** Prompt and answer, in order. */
+  readonly appended: AppendedTurn
+  /** What became of the usage; absent when none was given, and when all messages were known already. */
+  readonly usage?: UsageResult
+  /** Why no usage was recorded although one was given: the messages are recorded all the same. */
+  readonly usageProblem?: 'unreadable'
+  /** What comes next: the same request again, the results of tools, or nothing. */
+  readonly next: NextStep
+  /** Whether the answer was final: a turn is complete. */
+  readonly final: boolean
+  /** How full the context is now; `null` where the package is switched off. */
+  readonly stats: ContextStats | null
+}
+
+/** The figures of a usage: as they are, else read from a provider's form; `undefined` where none can be read. */
+export async function figuresOf(
+  response: CheckedResponse,
+): Promise<z.output<typeof figuresSchema> | undefined> {
+  const { usage } = response
+  const figures = figuresSchema.safeParse(usage)
+  if (figures.success) return figures.data
+  const found = figuresSchema.safeParse(await readUsage(usage, modelOfResponse(response).provider))
+  return found.success ? found.data : undefined
+}
+
+/** What `recordUsage` is told of a response. */
+export function usageOfResponse(
+  { request, provider, model }: CheckedResponse,
+  usage: z.output<typeof figuresSchema>,
+): UsageInput {
+  if (request === undefined)
+    return { ...usage, ...(provider !== undefined && { provider }), ...(model !== undefined && { model }) }
+  return { ...usage, ...modelOfResponse({ request, provider, model }), ...describedBy(request) }
+}
+
+/** Whose figures count: what is said, else the request's. */
+export function modelOfResponse({
+  request,
+  provider = request?.provider,
+  model = request?.model,
+}: Pick<CheckedResponse, 'request' | 'provider' | 'model'>): { provider?: string; model?: string } {
+  return { ...(provider !== undefined && { provider }), ...(model !== undefined && { model }) }
+}
+
+/** What the next request will hold besides the history, as far as the last one tells. */
+export function standingOf({ request }: CheckedResponse): StatsOptions {
+  if (request === undefined) return {}
+  const { system, tools, stats } = request
+  const { outputReserve, contextWindowTarget, threshold } = stats
+  return {
+    ...(system !== undefined && { systemPrompt: system }),
+    ...(tools !== undefined && { toolDefinitions: [...tools] }),
+    ...(outputReserve.source === 'maxTokens' && { maxTokens: outputReserve.tokens }),
+    ...(contextWindowTarget !== undefined && { contextWindowTarget }),
+    ...(threshold <= 1 && { threshold }),
+  }
+}

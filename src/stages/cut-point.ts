@@ -1,0 +1,74 @@
+import type { View, ViewRow } from '../model/view.ts'
+
+/**
+ * Where the kept tail begins: the earliest turn start with at most `keepTokens` behind it.
+ *
+ * The newest turn stays whole even when it is larger, as long as it takes no more than `roomTokens`; when it
+ * does (one request, hundreds of tool calls), the cut falls inside it, between calls.
+ */
+export function findCut(view: View, keepTokens: number, roomTokens: number): number {
+  const { rows, turns } = view
+  const fits = tailStart(view, keepTokens)
+  for (let index = fits; index < rows.length; index++) if (turns.isTurnStart(index)) return index
+  const newest = turns.turnStarts().at(-1) ?? 0
+  if (newest > 0 && view.tokensOfRows(rows.slice(newest)) <= roomTokens) return newest
+  for (let index = fits; index < rows.length; index++) if (turns.isLegalCut(index)) return index
+  return newest
+}
+
+/** Share of its room that a tail of whole turns must fill, or the cut falls inside a turn. */
+const FILLED_SHARE = 0.75
+
+/**
+ * Where the tail begins that takes as much of `roomTokens` as it can: at a turn's start, or between the calls of a
+ * turn where whole turns would leave too much of the room unused.
+ */
+export function findFillingCut(view: View, roomTokens: number): number {
+  const { rows, turns } = view
+  const atTurn = findCut(view, roomTokens, roomTokens)
+  const tokens = view.tokensOfRows(rows.slice(atTurn))
+  // Nothing fits: the newest group alone stays, not the whole turn it belongs to.
+  if (tokens > roomTokens) {
+    for (let index = rows.length - 1; index > atTurn; index--) if (turns.isLegalCut(index)) return index
+    return atTurn
+  }
+  if (tokens >= roomTokens * FILLED_SHARE) return atTurn
+  for (let index = tailStart(view, roomTokens); index < atTurn; index++)
+    if (turns.isLegalCut(index)) return index
+  return atTurn
+}
+
+/** The first index from which the rest of the view takes at most `tokens`. */
+function tailStart(view: View, tokens: number): number {
+  let sum = 0
+  for (let index = view.rows.length - 1; index >= 0; index--) {
+    sum += view.tokensOfRow(view.rows[index]!.sizes)
+    if (sum > tokens) return index + 1
+  }
+  return 0
+}
+
+/** The indexes of rows that stay, with everything that goes with them; waiting calls always stay. */
+export function keepsGroups(view: View, stays: (row: ViewRow) => boolean): Set<number> {
+  const kept = new Set(view.turns.pending)
+  // A loop of 20,000 rows is one group: it is gone through once, not once a row.
+  const done = new Set<readonly number[]>()
+  view.rows.forEach((row, index) => {
+    if (!stays(row)) return
+    const group = view.turns.groupOf(index)
+    if (done.has(group)) return
+    done.add(group)
+    for (const member of group) kept.add(member)
+  })
+  return kept
+}
+
+/** Adds what stays because something that stays points at it: a survivor of a deduplication, with its group. */
+export function keepSurvivors(view: View, stays: Set<number>): void {
+  for (const { key, by } of view.leans) {
+    const survivor = view.indexOf(key)
+    if (survivor === undefined || stays.has(survivor)) continue
+    const isPointedAt = by.some((pointing) => stays.has(view.indexOf(pointing) ?? -1))
+    if (isPointedAt) for (const member of view.turns.groupOf(survivor)) stays.add(member)
+  }
+}

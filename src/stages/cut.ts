@@ -1,0 +1,179 @@
+import { headOf } from '../messages/characters.ts'
+import { outputText, type Part } from '../messages/message.ts'
+import { type Plan, type PlannedReplacement, savedBy } from '../model/plan.ts'
+import type { View, ViewRow } from '../model/view.ts'
+import {
+  addSizes,
+  type Estimator,
+  measureOutput,
+  measurePart,
+  NO_SIZES,
+  type Sizes,
+  subtractSizes,
+  type TextKind,
+  unitsOf,
+} from '../tokens/tokens.ts'
+import { keepsGroups } from './cut-point.ts'
+import type { PlanningStage, StageContext } from './stage.ts'
+
+/** What a content that was cut ends in. Source: seed 002. */
+export const CUT_ENDING = '... [TRUNCATED]'
+
+/** No content is cut shorter than this, in tokens, about (some 200 characters). */
+const SHORTEST_TOKENS = 50
+
+/** One text that can be cut: the original, whatever is shown in its place. */
+type Cuttable = {
+  readonly row: ViewRow
+  readonly part: number
+  readonly text: string
+  readonly units: number
+  readonly original: Sizes
+  readonly shownAs: 'text' | 'toolResults'
+}
+
+/**
+ * Texts whose shown size is known together, and which are cut all or none: a part that shows its original alone;
+ * parts of one row that show replacements by their sum, for the row counts no more than that.
+ */
+type CuttableGroup = { readonly texts: readonly Cuttable[]; readonly shown: Sizes }
+
+/**
+ * The last resort, when everything else was done and the request still does not fit: cuts over-long contents,
+ * the largest first, all to one length, until it fits. The rows keep their text; the view shows less of it.
+ *
+ * What was cut before, for a larger window, is cut again, from its original.
+ */
+export const cut: PlanningStage<Plan | undefined> = {
+  name: 'cut',
+  until: 'limit',
+
+  reads(view) {
+    return cuttableRows(view)
+  },
+
+  plan(view, context) {
+    if (view.tokens <= context.limitTokens) return undefined
+    const groups = cuttableRows(view).flatMap((row) =>
+      cuttableGroups(row, context.contentOf(row), view.estimator),
+    )
+    const level = findLevel(view, groups, context)
+    const replace = groups
+      .filter((group) => savingOf(group, level) > 0)
+      .flatMap((group) => shortened(group, level, view.estimator))
+    if (replace.length === 0) return undefined
+    return {
+      kind: 'cut',
+      hide: [],
+      replace,
+      requires: [],
+      params: { limitTokens: context.limitTokens, units: level },
+    }
+  },
+}
+
+function shortestUnits({ unitsPerToken = 1 }: Estimator): number {
+  return SHORTEST_TOKENS * unitsPerToken
+}
+
+function cuttableRows(view: View): ViewRow[] {
+  const stays = keepsGroups(view, (row) => row.kind !== 'message' || row.role === 'system')
+  return view.rows.filter(
+    (row, index) => !stays.has(index) && !row.pinned && unitsOf(row.sizes) > shortestUnits(view.estimator),
+  )
+}
+
+function cuttableGroups(row: ViewRow, parts: readonly Part[], estimator: Estimator): CuttableGroup[] {
+  const replaced = new Set(row.shown.map(({ part }) => part))
+  const texts = cuttableTexts(row, parts, estimator)
+  const groups = texts
+    .filter(({ part }) => !replaced.has(part))
+    .map((text): CuttableGroup => ({ texts: [text], shown: text.original }))
+  if (replaced.size === 0) return groups
+  const others = parts.reduce(
+    (sum, part, index) => (replaced.has(index) ? sum : addSizes(sum, measurePart(part, estimator))),
+    NO_SIZES,
+  )
+  for (const shownAs of ['text', 'toolResults'] as const) {
+    const together = texts.filter((text) => text.shownAs === shownAs && replaced.has(text.part))
+    if (together.length === 0) continue
+    // A replacement is a text: it has no media.
+    const shown = { ...NO_SIZES, [shownAs]: row.sizes[shownAs] - others[shownAs] }
+    groups.push({ texts: together, shown })
+  }
+  return groups
+}
+
+function cuttableTexts(row: ViewRow, parts: readonly Part[], estimator: Estimator): Cuttable[] {
+  return parts.flatMap((part, index): Cuttable[] => {
+    if (part.type === 'text') {
+      const units = estimator.measureText(part.text)
+      return [
+        { row, part: index, text: part.text, units, original: { ...NO_SIZES, text: units }, shownAs: 'text' },
+      ]
+    }
+    if (part.type === 'tool-result') {
+      const original = measureOutput(part.output, estimator)
+      const text = outputText(part.output)
+      return [{ row, part: index, text, units: original.toolResults, original, shownAs: 'toolResults' }]
+    }
+    return []
+  })
+}
+
+/** The units that cutting every text of a group that is longer than `level` takes off what is shown; 0 for none. */
+function savingOf({ texts, shown }: CuttableGroup, level: number): number {
+  const left = texts.reduce((sum, { units }) => sum + Math.min(units, level), 0)
+  return Math.max(0, unitsOf(shown) - left)
+}
+
+/** The greatest length, in units, to which cutting every longer text makes the history fit. */
+function findLevel(view: View, groups: readonly CuttableGroup[], { limitTokens }: StageContext): number {
+  const total = unitsOf(view.sizes)
+  const framing = view.tokens - view.estimator.toTokens(total, view.provider)
+  const fits = (level: number): boolean => {
+    const saved = groups.reduce((sum, group) => sum + savingOf(group, level), 0)
+    return framing + view.estimator.toTokens(total - saved, view.provider) <= limitTokens
+  }
+  const shortest = shortestUnits(view.estimator)
+  let low = shortest
+  let high = groups.reduce((most, { shown }) => Math.max(most, unitsOf(shown)), shortest)
+  while (low < high) {
+    const middle = Math.ceil((low + high) / 2)
+    if (fits(middle)) low = middle
+    else high = middle - 1
+  }
+  return low
+}
+
+function shortened(
+  { texts, shown }: CuttableGroup,
+  level: number,
+  estimator: Estimator,
+): PlannedReplacement[] {
+  const original = texts.reduce((sum, text) => addSizes(sum, text.original), NO_SIZES)
+  const instead = subtractSizes(original, shown)
+  const isReplaced = texts.some(({ row, part }) => row.shown.some((entry) => entry.part === part))
+  return texts.map((from, at) => {
+    const text = from.units > level ? cutText(from.text, level, estimator, kindOf(from.shownAs)) : from.text
+    const saved = savedBy(from.original, from.shownAs, estimator.measureText(text, kindOf(from.shownAs)))
+    const replacement = { row: from.row, part: from.part, text, saved }
+    return isReplaced && at === 0 ? { ...replacement, instead } : replacement
+  })
+}
+
+function kindOf(shownAs: Cuttable['shownAs']): TextKind {
+  return shownAs === 'toolResults' ? 'toolResult' : 'text'
+}
+
+/** The longest beginning of a text that with its ending measures at most `units`; no character is cut in two. */
+export function cutText(text: string, units: number, estimator: Estimator, kind?: TextKind): string {
+  let low = 0
+  let high = text.length
+  while (low < high) {
+    const middle = Math.ceil((low + high) / 2)
+    if (estimator.measureText(`${headOf(text, middle)}${CUT_ENDING}`, kind) <= units) low = middle
+    else high = middle - 1
+  }
+  return `${headOf(text, low)}${CUT_ENDING}`
+}

@@ -1,0 +1,423 @@
+import { beginsAsError } from '../files/tool-output/error-text.ts'
+import { withoutTrailing } from '../messages/characters.ts'
+import type { Json } from '../messages/json.ts'
+import {
+  coversRange,
+  type IndexedCall,
+  isCut,
+  normalizePath,
+  readVariant,
+  requestedRange,
+  shownRange,
+  singlePath,
+  toldRange,
+  UNKNOWN_LINES,
+} from '../messages/line-range.ts'
+import { listIn } from '../messages/lists.ts'
+import { outputText } from '../messages/message.ts'
+import { isReadTool, isWriteTool, PATH_ARGUMENTS } from '../messages/tool-names.ts'
+import { type Plan, type PlannedReplacement, type RequiredPart, replaceResult } from '../model/plan.ts'
+import type { LineRange, ResultEntry, View, ViewRow } from '../model/view.ts'
+import type { Sizes } from '../tokens/tokens.ts'
+import { attachedAgain, attachmentRows, mediaAgain } from './attached-again.ts'
+import type { PlanningStage, StageContext } from './stage.ts'
+
+/** Share of the re-read files' size that must be saved. Source: seed 003. */
+export const DEDUP_THRESHOLD = 0.3
+
+/** What an earlier read shows. Source: seed 003. */
+export function deduplicatedText(path: string): string {
+  return `[File ${path} - refer to latest read below]`
+}
+
+/** Longest text, in characters, that is taken for a remark by what it says. */
+const LONGEST_REMARK = 600
+
+/** No tool cuts what it shows to fewer characters. */
+const SHORTEST_CUT = 1_000
+/**
+ * From this share of an earlier read's length on a later one is taken for the same file without a look: edits make a file a little
+ * shorter.
+ */
+const LEAST_LENGTH = 0.9
+
+/** What short answers say that show no file: it is not there, or has not changed since it was shown. */
+const REMARK =
+  /no such file|(?:does|do|did) not exist|doesn['’]t exist|\bnot found\b|(?:permission|access)\b[^\n]{0,40}\bdenied|is a directory|ENOENT|EACCES|\bunchanged\b|(?:not|n['’]t) (?:been )?(?:changed|modified)\b|no changes since|still current|already (?:been )?(?:read|shown|in (?:the |your )?context)|interrupted by|doesn['’]t want to|rejected|limit exceeded/i
+
+/**
+ * The seed's pattern for a read that is told in words, with the backtick it lost in print (checklist C-04),
+ * tied to the head of a result: anywhere in a text it takes prose ("reading the file") for a read.
+ */
+const READ_HEADING =
+  /^[^\p{L}\p{N}\n]{0,4}(?:read_file|readFile|reading|read file|read|cat)\s+['"`]?([^\s'"`]+)/iu
+
+/** One result that shows (a part of) a file. */
+type FileRead = {
+  readonly index: number
+  readonly row: ViewRow
+  readonly result: ResultEntry
+  readonly path: string
+  /**
+   * What makes two reads comparable: the normalised path, all other arguments but the lines and, since lines may
+   * count differently, the tool.
+   */
+  readonly group: string
+  /** What was read, as it is counted: one file, however many tools read it. */
+  readonly file: string
+  readonly range: LineRange
+  readonly lines: number
+  readonly text: string
+  /** Whether it is told by words alone, so that nothing is known of the lines it showed. */
+  readonly isWorded: boolean
+  /** What its preview saves, where it shows one: then no more of it is seen than head and tail. */
+  readonly preview: Sizes | undefined
+}
+
+/**
+ * Replaces the result of a file read by a pointer to a later one that shows all its lines.
+ *
+ * A read is known by its tool's name and path argument; what it showed, by its arguments and by what the tool
+ * says in the result. Reads that differ in any argument besides the lines (a revision, pages, an encoding) are
+ * reads of different things. The later read must have succeeded, also by its text, be of the same file, hold as many
+ * images, be visible and show its original: it is what the plan requires. Of two that show previews of the same lines the later one
+ * stands for the earlier. Files that a user attached more than once count
+ * too. The later read is the truer one,
+ * also of a file that has become shorter.
+ */
+export const deduplicate: PlanningStage<Plan | undefined> = {
+  name: 'deduplicate',
+
+  reads(view, { settings }) {
+    const rows = new Set(attachmentRows(view))
+    if (settings.pathArguments !== PATH_ARGUMENTS || settings.deduplicateByText) {
+      // The results first: what they say decides whether their calls are needed.
+      for (const row of view.rows) if (row.results.length > 0) rows.add(row)
+      for (const row of view.rows) if (row.calls.length > 0) rows.add(row)
+    } else {
+      const reads = structuredReads(view, indexedTarget, settings).filter(hasRivals)
+      for (const { row } of reads) rows.add(row)
+    }
+    return [...rows]
+  },
+
+  keeps(view, { settings }) {
+    if (settings.pathArguments !== PATH_ARGUMENTS || !settings.deduplicateByText) return () => true
+    const needed = new Set(attachmentRows(view))
+    for (const { row } of structuredReads(view, indexedTarget, settings).filter(hasRivals)) needed.add(row)
+    return (row, parts) => {
+      let isNeeded = needed.has(row) || (row.results.length > 0 && row.calls.length > 0)
+      for (const { part } of row.results) {
+        const content = parts[part]
+        if (content?.type !== 'tool-result' || headedPath(outputText(content.output)) === undefined) continue
+        isNeeded = true
+        const call = view.turns.callOf(view.indexOf(row.key)!, part)
+        if (call !== undefined) needed.add(view.rows[call.row]!)
+      }
+      return isNeeded
+    }
+  },
+
+  plan(view, context) {
+    const { settings } = context
+    const targetOf = targetFinder(view, context)
+    const reads = [
+      ...structuredReads(view, targetOf, settings)
+        .filter(hasRivals)
+        .flatMap((read) => withShownRange(read, context)),
+      ...(settings.deduplicateByText ? wordedReads(view, targetOf, context) : []),
+    ]
+    const writes = writesIn(view)
+    const replace: PlannedReplacement[] = []
+    const survivors = new Survivors()
+    let candidateUnits = 0
+    let savedUnits = 0
+    const files = new Set<string>()
+
+    for (const group of groupBy(reads, (read) => read.group).values()) {
+      const found = supersededReads(view, group, writes)
+      if (found.length === 0) continue
+      files.add(found[0]!.read.file)
+      candidateUnits += group.reduce((sum, read) => sum + shownUnits(read), 0)
+      for (const { read, by } of found) {
+        const text = deduplicatedText(read.path)
+        const units = view.estimator.measureText(text, 'toolResult')
+        replace.push(replaceResult(read.row, read.result, text, units, read.preview))
+        survivors.add(by.row, by.result.part, read.row.key)
+        savedUnits += shownUnits(read) - units
+      }
+    }
+
+    for (const again of [attachedAgain, mediaAgain]) {
+      const attached = again(view, context.contentOf)
+      candidateUnits += attached.candidateUnits
+      savedUnits += attached.savedUnits
+      for (const path of attached.paths) files.add(`${path}\n`)
+      for (const { replacement, to } of attached.pointing) {
+        replace.push(replacement)
+        for (const { row, part } of to) survivors.add(row, part, replacement.row.key)
+      }
+    }
+
+    if (replace.length === 0 || savedUnits < settings.deduplicateMinimumSavings * candidateUnits)
+      return undefined
+    return {
+      kind: 'deduplicate',
+      hide: [],
+      replace: replace.sort((a, b) => a.row.anchor - b.row.anchor || a.part - b.part),
+      requires: survivors.all(),
+      params: {
+        minimumSavings: settings.deduplicateMinimumSavings,
+        byText: settings.deduplicateByText,
+        files: files.size,
+      },
+    }
+  },
+}
+
+/** Newest first: each read either survives or is covered by a survivor after it. */
+function supersededReads(
+  view: View,
+  reads: readonly FileRead[],
+  writes: Writes,
+): { read: FileRead; by: FileRead }[] {
+  const survivors: FileRead[] = []
+  const superseded: { read: FileRead; by: FileRead }[] = []
+  for (const read of [...reads].sort((a, b) => b.index - a.index || b.result.part - a.result.part)) {
+    const by = survivors.find((later) => standsFor(later, read, writes))
+    if (by !== undefined && canBeReplaced(view, read)) superseded.push({ read, by })
+    else survivors.push(read)
+  }
+  return superseded
+}
+
+function standsFor(later: FileRead, read: FileRead, writes: Writes): boolean {
+  return (
+    coversRange(later.range, read.range) &&
+    (later.preview === undefined || (read.preview !== undefined && coversRange(read.range, later.range))) &&
+    later.lines >= read.lines &&
+    later.result.media >= read.result.media &&
+    (read.isWorded || isSameFile(later, read, writes))
+  )
+}
+
+/**
+ * Whether a shorter text may be what a file has become. A long beginning of the earlier text was cut by a tool that did not say so,
+ * unless the file was written in between; a few words that have no lines in common with it are another answer altogether.
+ */
+function isSameFile(later: FileRead, read: FileRead, writes: Writes): boolean {
+  if (later.result.units >= LEAST_LENGTH * read.result.units) return true
+  const text = later.text.trimEnd()
+  if (read.text.startsWith(text)) {
+    const isWritten = (at: number): boolean => at > read.index && at < later.index
+    return text.length < SHORTEST_CUT || (writes.get(normalizePath(read.path))?.some(isWritten) ?? false)
+  }
+  if (text.length > LONGEST_REMARK) return true
+  const lines = bareLines(text)
+  const known = linesOf(read)
+  return lines.filter((line) => known.has(line)).length * 2 >= lines.length
+}
+
+/** The parts that others point to, with the keys of the rows of these. */
+class Survivors {
+  readonly #parts = new Map<string, RequiredPart & { readonly by: number[] }>()
+
+  add(row: ViewRow, part: number, pointing: number): void {
+    const key = `${row.key}:${part}`
+    const known = this.#parts.get(key) ?? { row, part, by: [] }
+    this.#parts.set(key, known)
+    known.by.push(pointing)
+  }
+
+  all(): RequiredPart[] {
+    return [...this.#parts.values()]
+  }
+}
+
+/** Where calls write a file, by its path: indexes of rows. */
+type Writes = ReadonlyMap<string, readonly number[]>
+
+function writesIn({ rows }: View): Writes {
+  const writes = new Map<string, number[]>()
+  rows.forEach(({ calls }, index) => {
+    for (const { name, path } of calls) {
+      if (path !== undefined && isWriteTool(name)) listIn(writes, normalizePath(path)).push(index)
+    }
+  })
+  return writes
+}
+
+const knownLines = new WeakMap<FileRead, ReadonlySet<string>>()
+
+function linesOf(read: FileRead): ReadonlySet<string> {
+  const lines = knownLines.get(read) ?? new Set(bareLines(read.text))
+  knownLines.set(read, lines)
+  return lines
+}
+
+/** The lines of a text that say something, without the numbers a tool put before them. */
+function bareLines(text: string): string[] {
+  return text.split('\n').flatMap((line) => line.replace(/^\s{0,9}\d{1,9}[→:|\t ]/, '').trim() || [])
+}
+
+/** What a read takes as it is shown, in the estimator's units. */
+function shownUnits({ result, preview }: Pick<FileRead, 'result' | 'preview'>): number {
+  return result.units - (preview?.toolResults ?? 0)
+}
+
+function canBeReplaced(view: View, read: FileRead): boolean {
+  const { row, path, index } = read
+  return (
+    !row.pinned &&
+    !view.turns.pending.has(index) &&
+    view.estimator.measureText(deduplicatedText(path), 'toolResult') < shownUnits(read)
+  )
+}
+
+type Call = NonNullable<ReturnType<View['turns']['callOf']>>
+type Target = {
+  readonly path: string
+  readonly range: LineRange
+  readonly variant: string | undefined
+}
+type TargetFinder = (call: Call) => Target | undefined
+
+/** What a call reads, as it was indexed when it was appended, by the default names of arguments. */
+function indexedTarget(call: Call): Target | undefined {
+  const { path, range = { from: 1 }, variant } = call as Call & IndexedCall
+  return path === undefined ? undefined : { path, range, variant }
+}
+
+/** With names of the caller's own the arguments themselves must be looked at. */
+function targetFinder(view: View, { settings, contentOf }: StageContext): TargetFinder {
+  if (settings.pathArguments === PATH_ARGUMENTS) return indexedTarget
+  return (call) => {
+    const input = inputOf(view, call, contentOf)
+    const path = input === undefined ? undefined : singlePath(input, settings.pathArguments)
+    if (input === undefined || path === undefined) return undefined
+    return {
+      path,
+      range: requestedRange(input),
+      variant: readVariant(input, path, settings.pathArguments),
+    }
+  }
+}
+
+function inputOf(view: View, call: Call, contentOf: StageContext['contentOf']): Json | undefined {
+  const part = contentOf(view.rows[call.row]!)[call.part]
+  return part?.type === 'tool-call' ? part.input : undefined
+}
+
+type Candidate = Omit<FileRead, 'lines' | 'text' | 'isWorded'> & { rivals: number }
+
+/** Successful reads by tool name and path argument whose results show their original. */
+function structuredReads(
+  view: View,
+  targetOf: TargetFinder,
+  settings: StageContext['settings'],
+): Candidate[] {
+  const reads: Candidate[] = []
+  const counts = new Map<string, number>()
+  for (const place of visibleResults(view)) {
+    const { index, result } = place
+    const call = view.turns.callOf(index, result.part)
+    const target = call && isReadTool(call.name, settings.readTools) ? targetOf(call) : undefined
+    if (call === undefined || target === undefined) continue
+    const { path, range, variant = '' } = target
+    const file = `${normalizePath(path)}\n${variant}`
+    const group = `${call.name}\n${file}`
+    counts.set(group, (counts.get(group) ?? 0) + 1)
+    reads.push({ ...place, path, range, file, group, rivals: 0 })
+  }
+  for (const read of reads) read.rivals = counts.get(read.group)! - 1
+  return reads
+}
+
+function hasRivals(read: Candidate): boolean {
+  return read.rivals > 0
+}
+
+/** The read with the lines its result really shows; nothing when that shows no file at all. */
+function withShownRange(read: Candidate, { contentOf }: StageContext): FileRead[] {
+  const text = resultText(read.row, read.result, contentOf)
+  if (!showsFile(text)) return []
+  return [{ ...read, range: shownRange(read.range, text), lines: 0, text, isWorded: false }]
+}
+
+/**
+ * Whether a result may be what stands in a file. An empty one, an error told as plain text and "unchanged since
+ * last read" are not: they neither stand for another read nor are stood for.
+ */
+function showsFile(text: string): boolean {
+  if (text.trim() === '') return false
+  if (text.length <= LONGEST_REMARK && REMARK.test(text)) return false
+  return !beginsAsError(text)
+}
+
+/**
+ * Results that say in their first line which file they show, by tool and arguments. How many lines of it can be
+ * known only when the heading says so, so a later one must also be at least as long in lines.
+ */
+function wordedReads(view: View, targetOf: TargetFinder, { settings, contentOf }: StageContext): FileRead[] {
+  const reads: FileRead[] = []
+  for (const place of visibleResults(view)) {
+    const { index, row, result } = place
+    const call = view.turns.callOf(index, result.part)
+    if (call && isReadTool(call.name, settings.readTools) && targetOf(call) !== undefined) continue
+    const text = resultText(row, result, contentOf)
+    const path = headedPath(text)
+    if (path === undefined || !showsFile(text)) continue
+    const input = call && inputOf(view, call, contentOf)
+    const variant = input === undefined ? '' : (readVariant(input, undefined) ?? '')
+    const file = normalizePath(path)
+    const group = `\n${call?.name ?? result.name ?? ''}\n${file}\n${variant}`
+    const range = wordedRange(input === undefined ? { from: 1 } : requestedRange(input), text)
+    const lines = text.split('\n').length
+    reads.push({ ...place, path, file, group, range, lines, text, isWorded: true })
+  }
+  return reads
+}
+
+/** The path that the heading of a result names. */
+function headedPath(text: string): string | undefined {
+  const path = withoutTrailing(READ_HEADING.exec(text.slice(0, 500))?.[1] ?? '', '.,:;)]…')
+  return path !== '' && looksLikePath(path) ? path : undefined
+}
+
+/** The heading's word counts before what was asked for; a result that tells lines and is cut shows nobody knows which. */
+function wordedRange(requested: LineRange, text: string): LineRange {
+  const told = toldRange(text)
+  if (told === undefined) return shownRange(requested, text)
+  return isCut(text) ? UNKNOWN_LINES : told
+}
+
+/** A word is not a path: it has a slash, or a dot with something like an ending behind it. */
+function looksLikePath(text: string): boolean {
+  return /[/\\]/.test(text) || /\.[\p{L}\p{N}]{1,8}$/u.test(text)
+}
+
+type ResultPlace = Pick<FileRead, 'index' | 'row' | 'result' | 'preview'>
+
+function visibleResults(view: View): ResultPlace[] {
+  const places: ResultPlace[] = []
+  for (let index = 0; index < view.rows.length; index++) {
+    const row = view.rows[index]!
+    for (const result of row.results) {
+      const preview = view.previewOf(row, result.part)
+      if (result.failed || preview === false) continue
+      places.push({ index, row, result, preview })
+    }
+  }
+  return places
+}
+
+function resultText(row: ViewRow, result: ResultEntry, contentOf: StageContext['contentOf']): string {
+  const part = contentOf(row)[result.part]
+  return part?.type === 'tool-result' ? outputText(part.output) : ''
+}
+
+function groupBy<T>(items: readonly T[], keyOf: (item: T) => string): Map<string, T[]> {
+  const groups = new Map<string, T[]>()
+  for (const item of items) listIn(groups, keyOf(item)).push(item)
+  return groups
+}

@@ -1,0 +1,148 @@
+import type { Part } from '../../messages/message.ts'
+import type { View, ViewRow } from '../../model/view.ts'
+import { callFacts } from './calls.ts'
+import { factsOf, type RowFacts, roleOf } from './facts.ts'
+import { type GroupRole, SIGNALS, type Signal } from './weights.ts'
+
+/** What is ranked, kept and hidden as a whole: one message, or a tool group. */
+export type Group = {
+  /** Places of its rows in the view, ascending. */
+  readonly indexes: readonly number[]
+  /** Of its weightiest row: a call and its results count as the call (checklist C-17). */
+  readonly role: GroupRole
+  /** The place that says how recent it is: of its newest row of that role. */
+  readonly at: number
+  readonly pinned: boolean
+  /** How often each signal counts; absent for not at all. */
+  readonly signals: ReadonlyMap<Signal, number>
+}
+
+/** Weightiest first. */
+const ROLE_ORDER: readonly GroupRole[] = [
+  'system',
+  'inserted',
+  'user',
+  'assistantWithToolCalls',
+  'assistant',
+  'tool',
+  'other',
+]
+
+/** Most later groups that count as referring to one. */
+const MOST_REFERENCES = 3
+
+/** The groups of a view in order, with what speaks for and against each. Linear in what is read. */
+export function groupsOf(view: View, contentOf: (row: ViewRow) => readonly Part[]): Group[] {
+  const facts = view.rows.map((row) => factsOf(row, contentOf(row)))
+  const answers = answeringRows(view, facts)
+  const first = firstRequest(view, facts)
+  const calls = callFacts(view, facts)
+  const citing = new Map<string, number>()
+  // From the newest: what later groups refer to is known when a group is reached.
+  const groups = membersOf(view)
+    .reverse()
+    .map((indexes): Group => {
+      const own = indexes.map((index) => facts[index]!)
+      const has = (holds: (row: RowFacts) => boolean): number => (own.some(holds) ? 1 : 0)
+      const failed = indexes.some((index) => calls.errors.has(index))
+      const isMore = failed || own.some((row) => row.write || row.isRequest)
+      const worth = isMore ? undefined : calls.worthOf(indexes)
+      const counts: Readonly<Record<Signal, number>> = {
+        firstRequest: first !== undefined && indexes.includes(first) ? 1 : 0,
+        constraint: has((row) => row.constraint),
+        decision: has((row) => row.decision),
+        error: failed ? 1 : 0,
+        write: has((row) => row.write),
+        answer: indexes.some((index) => answers.has(index)) ? 1 : 0,
+        image: has((row) => row.image),
+        referenced: referencesTo(own, citing),
+        repeatedRead: worth === 'repeatedRead' ? 1 : 0,
+        listing: worth === 'listing' ? 1 : 0,
+      }
+      cite(own, citing)
+      const signals = new Map(
+        SIGNALS.filter((name) => counts[name] > 0).map((name) => [name, counts[name]] as const),
+      )
+      return { indexes, ...weightiest(indexes, own), pinned: isPinned(view, indexes), signals }
+    })
+  return groups.reverse()
+}
+
+/** Groups without a look at what was said: roles and pins. */
+export function bareGroupsOf(view: View): Group[] {
+  const signals: ReadonlyMap<Signal, number> = new Map()
+  return membersOf(view).map((indexes) => {
+    const own = indexes.map((index) => ({ role: roleOf(view.rows[index]!) }))
+    return { indexes, ...weightiest(indexes, own), pinned: isPinned(view, indexes), signals }
+  })
+}
+
+function membersOf(view: View): (readonly number[])[] {
+  const groups: (readonly number[])[] = []
+  for (let index = 0; index < view.rows.length; index++) {
+    const group = view.turns.groupOf(index)
+    if (group[0] === index) groups.push(group)
+  }
+  return groups
+}
+
+function isPinned(view: View, indexes: readonly number[]): boolean {
+  return indexes.some((index) => view.rows[index]!.pinned)
+}
+
+function weightiest(
+  indexes: readonly number[],
+  own: readonly Pick<RowFacts, 'role'>[],
+): { role: GroupRole; at: number } {
+  let role: GroupRole = 'other'
+  let at = indexes[0]!
+  for (const [place, facts] of own.entries()) {
+    if (ROLE_ORDER.indexOf(facts.role) > ROLE_ORDER.indexOf(role)) continue
+    role = facts.role
+    at = indexes[place]!
+  }
+  return { role, at }
+}
+
+/** The first person's message, unless a summary stands for it already. */
+function firstRequest(view: View, facts: readonly RowFacts[]): number | undefined {
+  for (const [index, row] of view.rows.entries()) {
+    if (row.kind === 'summary') return undefined
+    if (facts[index]!.isRequest) return index
+  }
+  return undefined
+}
+
+/** Rows that answer a question of the one who spoke before: a person the model, or the model a person, without calls. */
+function answeringRows(view: View, facts: readonly RowFacts[]): ReadonlySet<number> {
+  const answering = new Set<number>()
+  let asker: 'user' | 'assistant' | undefined
+  for (const [index, row] of view.rows.entries()) {
+    const { isRequest, asks } = facts[index]!
+    if (isRequest) {
+      if (asker === 'assistant') answering.add(index)
+      asker = asks ? 'user' : undefined
+    } else if (row.kind === 'message' && row.role === 'assistant' && row.speaks && row.calls.length === 0) {
+      if (asker === 'user') answering.add(index)
+      asker = asks ? 'assistant' : undefined
+    }
+  }
+  return answering
+}
+
+/** How many later groups refer to a group, by the name of its that most of them use; three at most. */
+function referencesTo(own: readonly RowFacts[], citing: ReadonlyMap<string, number>): number {
+  let most = 0
+  for (const { names, mentions } of own) {
+    for (const name of names) most = Math.max(most, citing.get(name) ?? 0)
+    for (const name of mentions) most = Math.max(most, citing.get(name) ?? 0)
+    if (most >= MOST_REFERENCES) return MOST_REFERENCES
+  }
+  return Math.min(MOST_REFERENCES, most)
+}
+
+function cite(own: readonly RowFacts[], citing: Map<string, number>): void {
+  const mentioned = new Set<string>()
+  for (const { mentions } of own) for (const name of mentions) mentioned.add(name)
+  for (const name of mentioned) citing.set(name, (citing.get(name) ?? 0) + 1)
+}

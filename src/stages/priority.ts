@@ -1,0 +1,263 @@
+import { z } from 'zod'
+import { check } from '../messages/check.ts'
+import { listIn } from '../messages/lists.ts'
+import type { Plan } from '../model/plan.ts'
+import { isRequest } from '../model/turns.ts'
+import { sumSizes, type View, type ViewRow } from '../model/view.ts'
+import { SizesSum, tokensOf } from '../tokens/tokens.ts'
+import { rankOf, type ScoredGroup, scoreView, staysAlways } from './importance/score.ts'
+import {
+  type ImportanceWeights,
+  resolveWeights,
+  type Signal,
+  usesSignals,
+  weightsSchema,
+} from './importance/weights.ts'
+import type { PlanningStage } from './stage.ts'
+
+/** Classes of messages that can be kept whatever they score, and the signal each goes by. Source: checklist S4-U09. */
+const PROTECTED = {
+  firstRequest: 'firstRequest',
+  constraints: 'constraint',
+  decisions: 'decision',
+  errors: 'error',
+  writes: 'write',
+  answers: 'answer',
+  images: 'image',
+  referenced: 'referenced',
+} as const satisfies Record<string, Signal>
+export const PROTECTED_CLASSES = Object.keys(PROTECTED) as readonly ProtectedClass[]
+export type ProtectedClass = keyof typeof PROTECTED
+
+/** What the stage can be told. */
+export const priorityShape = {
+  /** Points by role and signal. Default: those of seed 001, and the signals' of `DEFAULT_WEIGHTS`. */
+  weights: weightsSchema.optional(),
+  /** By score, or by score for each token, so that many small messages go before few large ones. Default "score". */
+  order: z.enum(['score', 'scorePerToken']).optional(),
+  /** What is kept whatever it scores. Default: nothing besides what always stays. */
+  protect: z
+    .array(z.enum(Object.keys(PROTECTED) as [ProtectedClass, ...ProtectedClass[]]))
+    .readonly()
+    .optional(),
+  /**
+   * What stays of the newest turn whatever it scores: all of it (default), its request alone, as PromptFleet scores it, or nothing, so
+   * that what is left always fits besides system messages and what is protected.
+   */
+  keepNewest: z.enum(['turn', 'request', 'nothing']).optional(),
+  /** Scores by others, such as `getImportance` gives with a scorer of the application's own. What they do not name is scored as always. */
+  scores: z
+    .array(z.object({ messageIds: z.array(z.string()).readonly(), importance: z.number().min(0).max(1) }))
+    .readonly()
+    .optional(),
+}
+const optionsSchema = z.strictObject(priorityShape)
+export type PriorityStageOptions = z.input<typeof optionsSchema>
+
+/** What is left of a view by priority. */
+export type PrioritySelection = {
+  /** Rows that go, in the order of the view. */
+  readonly hide: readonly ViewRow[]
+  /** Whether what must stay takes more than the budget alone. */
+  readonly overBudget: boolean
+}
+
+/**
+ * Keeps the highest-scoring messages that fit the target, and hides the others. Source: seed 001, `PriorityBased`.
+ *
+ * Ranked is what belongs together: a call with its results scores as the call, and all of it is kept or hidden. By falling
+ * score, in the order of the view where scores are equal; what does not fit is passed over, and smaller ones below it are
+ * still tried. System and pinned messages, summaries, waiting calls and the newest turn always stay; when these alone are
+ * over the target the plan's parameters say `overBudget: true`. Throws `INVALID_INPUT`.
+ */
+export function priorityStage(
+  options: PriorityStageOptions = {},
+  what = 'priority',
+): PlanningStage<Plan | undefined> {
+  const checked = check(optionsSchema, options, what)
+  const weights = resolveWeights(checked.weights)
+  const { order = 'score', protect = [], keepNewest = 'turn' } = checked
+  const needsSignals = usesSignals(weights) || protect.length > 0
+  return {
+    name: 'priority_based',
+
+    reads(view) {
+      return needsSignals ? view.rows : []
+    },
+
+    plan(view, { targetTokens, contentOf }) {
+      if (view.rows.length === 0) return undefined
+      const groups = withScores(scoreView(view, contentOf, weights, needsSignals), view, checked.scores)
+      const selection = selectByPriority(view, groups, {
+        targetTokens,
+        weights,
+        order,
+        protect,
+        keepNewest,
+      })
+      if (selection.hide.length === 0) return undefined
+      return {
+        kind: 'truncate',
+        hide: selection.hide,
+        replace: [],
+        requires: [],
+        params: {
+          stage: 'priority_based',
+          targetTokens,
+          order,
+          protect,
+          ...(selection.overBudget && { overBudget: true }),
+        },
+      }
+    },
+  }
+}
+
+/** Groups with the scores others gave their messages; of several of a group the highest counts. */
+function withScores(
+  groups: readonly ScoredGroup[],
+  view: View,
+  scores: PriorityStageOptions['scores'],
+): readonly ScoredGroup[] {
+  if (scores === undefined) return groups
+  const byId = new Map<string, number>()
+  for (const { messageIds, importance } of scores)
+    for (const id of messageIds) byId.set(id, Math.max(importance, byId.get(id) ?? 0))
+  return groups.map((group) => {
+    if (staysAlways(group.role)) return group
+    let importance: number | undefined
+    for (const index of group.indexes) {
+      const given = byId.get(view.rows[index]!.id)
+      if (given !== undefined) importance = Math.max(given, importance ?? 0)
+    }
+    return importance === undefined
+      ? group
+      : { ...group, importance, reasons: [{ reason: 'given', weight: importance }] }
+  })
+}
+
+type SelectionOptions = {
+  readonly targetTokens: number
+  readonly weights: ImportanceWeights
+  readonly order: 'score' | 'scorePerToken'
+  readonly protect: readonly ProtectedClass[]
+  readonly keepNewest: 'turn' | 'request' | 'nothing'
+}
+
+/** The greedy choice itself. `groups` are those of the view. Goes through each group once, so it always ends. */
+export function selectByPriority(
+  view: View,
+  groups: readonly ScoredGroup[],
+  { targetTokens, weights, order, protect, keepNewest }: SelectionOptions,
+): PrioritySelection {
+  const chosen = new Chosen(view, groups)
+  const newest = newestRows(view, keepNewest)
+  const signals = protect.map((name): Signal => PROTECTED[name])
+  const ranked: ScoredGroup[] = []
+  for (const group of groups) {
+    const stays =
+      group.pinned ||
+      group.indexes.some((index) => isFixed(view.rows[index]!) || newest.has(index)) ||
+      view.turns.pending.has(group.indexes[0]!) ||
+      signals.some((signal) => group.signals.has(signal))
+    if (stays) chosen.take(chosen.withSurvivors(group))
+    else ranked.push(group)
+  }
+  const overBudget = chosen.tokens > targetTokens
+  const worth = new Map(
+    ranked.map((group) => {
+      const score = rankOf(group, view.rows.length, weights)
+      return [group, order === 'score' ? score : score / tokensOfGroup(view, group)] as const
+    }),
+  )
+  ranked.sort((a, b) => worth.get(b)! - worth.get(a)!)
+  for (const group of ranked) {
+    const together = chosen.withSurvivors(group)
+    chosen.take(together)
+    if (chosen.tokens > targetTokens) chosen.giveBack(together)
+  }
+  return { hide: view.rows.filter((_, index) => !chosen.has(index)), overBudget }
+}
+
+/** System messages, and what compactions inserted. */
+function isFixed(row: ViewRow): boolean {
+  return row.kind !== 'message' || row.role === 'system'
+}
+
+/** From the newest request on, and of several requests in a row the newest alone: what came last stays, a row of questions need not. */
+function newestRows(view: View, keepNewest: 'turn' | 'request' | 'nothing'): ReadonlySet<number> {
+  if (keepNewest === 'nothing') return new Set()
+  const last = view.rows.length - 1
+  const request = view.rows.findLastIndex(isRequest)
+  if (request < 0) return new Set([last])
+  if (keepNewest === 'request') return new Set([request])
+  return new Set(Array.from({ length: last - request + 1 }, (_, at) => request + at))
+}
+
+function tokensOfGroup(view: View, { indexes }: ScoredGroup): number {
+  return Math.max(1, view.tokensOfRows(indexes.map((index) => view.rows[index]!)))
+}
+
+/** What stays, while it is chosen, and what it takes. */
+class Chosen {
+  readonly #view: View
+  readonly #groups = new Map<number, ScoredGroup>()
+  readonly #survivors = new Map<number, number[]>()
+  readonly #taken: Uint8Array
+  readonly #sizes = new SizesSum()
+  #rows = 0
+
+  constructor(view: View, groups: readonly ScoredGroup[]) {
+    this.#view = view
+    this.#taken = new Uint8Array(view.rows.length)
+    for (const group of groups) for (const index of group.indexes) this.#groups.set(index, group)
+    for (const { key, by } of view.leans) {
+      const survivor = view.indexOf(key)
+      if (survivor === undefined) continue
+      for (const pointing of by) {
+        const index = view.indexOf(pointing)
+        if (index !== undefined) listIn(this.#survivors, index).push(survivor)
+      }
+    }
+  }
+
+  has(index: number): boolean {
+    return this.#taken[index] === 1
+  }
+
+  get tokens(): number {
+    const { estimator, provider } = this.#view
+    return tokensOf(this.#sizes.value, this.#rows, estimator, provider)
+  }
+
+  /** A group with all that must stay when it does and is not taken yet: reads that its own point at. */
+  withSurvivors(group: ScoredGroup): ScoredGroup[] {
+    const together = new Set([group])
+    for (const member of together) {
+      for (const index of member.indexes) {
+        for (const survivor of this.#survivors.get(index) ?? []) together.add(this.#groups.get(survivor)!)
+      }
+    }
+    return [...together].filter(({ indexes }) => !this.has(indexes[0]!))
+  }
+
+  take(groups: readonly ScoredGroup[]): void {
+    for (const { indexes } of groups) {
+      this.#sizes.add(this.#sizesOf(indexes))
+      this.#rows += indexes.length
+      for (const index of indexes) this.#taken[index] = 1
+    }
+  }
+
+  giveBack(groups: readonly ScoredGroup[]): void {
+    for (const { indexes } of groups) {
+      this.#sizes.subtract(this.#sizesOf(indexes))
+      this.#rows -= indexes.length
+      for (const index of indexes) this.#taken[index] = 0
+    }
+  }
+
+  #sizesOf(indexes: readonly number[]) {
+    return sumSizes(indexes.map((index) => this.#view.rows[index]!))
+  }
+}

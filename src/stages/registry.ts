@@ -1,0 +1,128 @@
+import { z } from 'zod'
+import { isUndertextError } from '../errors.ts'
+import { check, invalid } from '../messages/check.ts'
+import { isObject } from '../messages/json.ts'
+import { type ClearToolResultsStageOptions, clearToolResultsStage } from './clear-tool-results.ts'
+import { compositeStage } from './composite.ts'
+import { cut } from './cut.ts'
+import { deduplicate } from './deduplicate.ts'
+import { dropReasoningStage } from './drop-reasoning.ts'
+import { hierarchicalSummaries } from './hierarchical.ts'
+import { ours } from './ours.ts'
+import { type PriorityStageOptions, priorityStage } from './priority.ts'
+import { prune } from './prune.ts'
+import { type SlidingWindowStageOptions, slidingWindowStage } from './sliding-window.ts'
+import type { Stage } from './stage.ts'
+import { summarize } from './summarize.ts'
+import { type SummarizeOlderStageOptions, summarizeOlderStage } from './summarize-older.ts'
+import { truncate } from './truncate.ts'
+
+/*
+ * Stages by name, so that a composition can be written in a configuration and stored with a session. Each entry makes
+ * a stage of the options that stand beside its name.
+ */
+
+const noOptions = z.strictObject({})
+
+/** A stage as configurations write it: its name, or its name and options: `{ stage: 'sliding_window', last: 20 }`. */
+export type StageSpec = string | { readonly stage: string; readonly [option: string]: unknown }
+
+type Maker = (options: Record<string, unknown>, what: string, depth: number) => Stage
+
+/** How deep composites may stand in each other in a configuration. */
+const MOST_DEPTH = 10
+
+function without(stage: Stage): Maker {
+  return (options, what) => {
+    check(noOptions, options, what)
+    return stage
+  }
+}
+
+const compositeSchema = z.strictObject({
+  stages: z.array(z.union([z.string(), z.looseObject({ stage: z.string() })])),
+  budget: z.int().nonnegative().optional(),
+})
+
+/** A composite written in a configuration: its stages are written as any other. */
+function makeComposite(options: Record<string, unknown>, what: string, depth: number): Stage {
+  if (depth >= MOST_DEPTH) throw invalid(`${what}: composites stand more than ${MOST_DEPTH} deep`)
+  const { stages, budget } = check(compositeSchema, options, what)
+  const made = stages.map((spec, at) => make(spec, `${what}: stages[${at}]`, depth + 1))
+  return compositeStage(made, budget === undefined ? {} : { budget }, what)
+}
+
+for (const stage of [prune, deduplicate, truncate, cut]) ours(stage)
+
+const MAKERS: ReadonlyMap<string, Maker> = new Map<string, Maker>([
+  ['prune', without(prune)],
+  ['deduplicate', without(deduplicate)],
+  ['summarize', without(summarize)],
+  ['truncate', without(truncate)],
+  ['cut', without(cut)],
+  ['hierarchical_summaries', (options, what) => hierarchicalSummaries(options, what)],
+  // The options are checked by the stages themselves.
+  ['sliding_window', (options, what) => slidingWindowStage(options as SlidingWindowStageOptions, what)],
+  [
+    'sliding_window_with_summary',
+    (options, what) =>
+      slidingWindowStage({ ...(options as SlidingWindowStageOptions), summarize: true }, what),
+  ],
+  [
+    'clear_tool_results',
+    (options, what) => clearToolResultsStage(options as ClearToolResultsStageOptions, what),
+  ],
+  ['summarize_older', (options, what) => summarizeOlderStage(options as SummarizeOlderStageOptions, what)],
+  ['composite', makeComposite],
+  ['priority_based', (options, what) => priorityStage(options as PriorityStageOptions, what)],
+  ['drop_reasoning', (options, what) => dropReasoningStage(options, what)],
+])
+
+/** Names that a configuration may use for a stage. */
+export const STAGE_NAMES: readonly string[] = [...MAKERS.keys()]
+
+/** Makes a stage of what a configuration says. Throws `INVALID_INPUT` for an unknown name or option. */
+export function createStage(spec: StageSpec, what = 'createStage'): Stage {
+  return make(spec, what, 0)
+}
+
+function make(spec: StageSpec, what: string, depth: number): Stage {
+  const { stage, ...options } = typeof spec === 'string' ? { stage: spec } : spec
+  const maker = MAKERS.get(stage)
+  if (maker === undefined) throw invalid(`${what}: stage must be one of ${STAGE_NAMES.join(', ')}`)
+  return ours(maker(options, what, depth))
+}
+
+/** Whether something has the form of a stage in a configuration, whatever it names. */
+export function isStageSpec(value: unknown): value is StageSpec {
+  return typeof value === 'string' || (isObject(value) && typeof value.stage === 'string')
+}
+
+/** Why something names no stage, or `undefined`. */
+export function specProblem(value: unknown): string | undefined {
+  if (!isStageSpec(value))
+    return 'must be a stage (a name in snake_case, and plan or summaries), the name of one, or { stage: name, … }'
+  try {
+    createStage(value, 'stage')
+    return undefined
+  } catch (error) {
+    if (isUndertextError(error, 'INVALID_INPUT')) return error.facts.problems
+    throw error
+  }
+}
+
+/** Whether something is a stage of the application's own: a name, and a function that plans. */
+export function isStage(value: unknown): value is Stage {
+  return isStageWithin(value, MOST_DEPTH)
+}
+
+function isStageWithin(value: unknown, depth: number): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  const { name, plan, summaries, stages } = value as Record<string, unknown>
+  if (typeof name !== 'string' || !/^[a-z][a-z0-9_]{0,63}$/.test(name)) return false
+  if (Array.isArray(stages)) {
+    const isComposite = plan === undefined && summaries === undefined && depth > 0
+    return isComposite && stages.every((stage) => isStageWithin(stage, depth - 1))
+  }
+  return (typeof plan === 'function') !== (typeof summaries === 'function')
+}

@@ -1,0 +1,204 @@
+import { z } from 'zod'
+import { check } from '../messages/check.ts'
+import type { Plan } from '../model/plan.ts'
+import type { View, ViewRow } from '../model/view.ts'
+import type { BareContext, PlanningStage, SummarizingStage, SummaryTask } from './stage.ts'
+import { coverableRuns, isWorthIt } from './summarize.ts'
+import { cutByCount, cutToFit, isCounted, newestGroup, newestTurn, staying } from './window-cut.ts'
+
+/** Share of the target that is left free for summaries, at most. */
+const SUMMARY_SHARE = 0.5
+/** Where there are several runs, a text of fewer tokens is not worth a model call. */
+const LEAST_TEXT_TOKENS = 40
+/** Most summaries one stage asks for. */
+const MOST_TEXTS = 100
+/** Tokens for what stands around a summary: its framing as a message, a header. */
+const FRAME_TOKENS = 20
+
+export const slidingWindowShape = {
+  /** Keep this many of the newest messages; system messages are not counted. 0 keeps only those. Source: seed 000. */
+  last: z.int().nonnegative().optional(),
+  /** Keep the newest messages that fit the target. Source: seed 001. */
+  fitBudget: z.literal(true).optional(),
+  /** With `last`: system messages count too, as in the pure window of seed 004 (golden NCC-02, conflict C-18). */
+  countSystem: z.boolean().optional(),
+  /** With `last`: keep fewer, by whole groups, until the target is met; the newest group stays. Source: checklist S4-U07. */
+  shrinkToFit: z.boolean().optional(),
+  /**
+   * With `fitBudget`: what stays even when it does not fit: the newest turn (default, checklist S1-U13), the newest
+   * message with what belongs to it, or nothing.
+   */
+  keepNewest: z.enum(['turn', 'message', 'nothing']).optional(),
+  /** A summary stands for what goes. */
+  summarize: z.boolean().optional(),
+}
+
+/** What must hold of the options together: the message, or `undefined`. */
+export function windowProblem(options: WindowOptions): string | undefined {
+  const { last, fitBudget, countSystem, shrinkToFit, keepNewest } = options
+  if (last !== undefined && fitBudget !== undefined) return 'last and fitBudget cannot both be given'
+  if (last === undefined && fitBudget === undefined) return 'either last or fitBudget must be given'
+  if (last === undefined && (countSystem !== undefined || shrinkToFit !== undefined))
+    return 'countSystem and shrinkToFit go with last'
+  return keepNewest !== undefined && fitBudget === undefined ? 'keepNewest goes with fitBudget' : undefined
+}
+
+const optionsSchema = z.strictObject(slidingWindowShape).superRefine((options, context) => {
+  const problem = windowProblem(options)
+  if (problem !== undefined) context.addIssue({ code: 'custom', message: problem })
+})
+
+type WindowOptions = {
+  readonly [K in keyof typeof slidingWindowShape]?: z.output<(typeof slidingWindowShape)[K]>
+}
+export type SlidingWindowStageOptions = z.input<typeof optionsSchema>
+
+/**
+ * Keeps the newest messages and hides the older ones: the newest `last` (seed 000), or the newest that fit the target
+ * (`fitBudget`, seed 001). System and pinned messages, waiting calls and live summaries always stay, wherever they
+ * stand; a call and its results stay or go together, and when the window ends between them they stay.
+ *
+ * With `summarize` it says what to condense instead: exactly what would be hidden, earlier summaries included, a summary
+ * for each run between rows that stay. Room for it is left within the target.
+ *
+ * Throws `INVALID_INPUT`.
+ */
+export function slidingWindowStage(
+  options: SlidingWindowStageOptions,
+  what = 'slidingWindow',
+): PlanningStage<Plan | undefined> | SummarizingStage {
+  const checked = check(optionsSchema, options, what)
+  if (checked.summarize !== true) return plainWindow(checked)
+  const { summarize: _, ...plain } = checked
+  const stage: SummarizingStage & WithPlain = {
+    name: 'sliding_window_with_summary',
+    summaries: (view, context) =>
+      summaryTasks(view, context, windowCut(view, context, checked), summaryRoom(context, checked)),
+    [PLAIN]: plainWindow(plain),
+  }
+  return stage
+}
+
+function plainWindow(options: WindowOptions): PlanningStage<Plan | undefined> {
+  return {
+    name: 'sliding_window',
+    plan: (view, context) => hidePlan(view, windowCut(view, context, options), windowParams(options)),
+  }
+}
+
+/** Where a window that summarizes keeps the same window without a summary. A symbol: it goes with copies of the stage. */
+const PLAIN = Symbol('undertext.plainWindow')
+type WithPlain = { readonly [PLAIN]: PlanningStage<Plan | undefined> }
+
+/** The window that does the same without a summary; `undefined` for a stage that is no window. */
+export function plainWindowOf(stage: SummarizingStage): PlanningStage<Plan | undefined> | undefined {
+  return (stage as Partial<WithPlain>)[PLAIN]
+}
+
+/**
+ * What a summary for each coverable run before a cut is to stand for. All texts together take at most the settings'
+ * `summaryMaxTokens`, `room` where there is one, and what the rest of the view leaves of the window; they share it by
+ * what they stand for. Runs whose text would be a few words stay as they are, the largest aside: each of many system or
+ * pinned messages parts a run from the next, and summaries without number could never be hidden again.
+ */
+export function summaryTasks(
+  view: View,
+  context: BareContext,
+  cut: number,
+  room = Number.POSITIVE_INFINITY,
+): SummaryTask[] {
+  const runs = coverableRuns(view, cut)
+    .filter(isWorthIt)
+    .map((rows, at) => ({ rows, at, tokens: view.tokensOfRows(rows) }))
+  const most = mostForTexts(view, context, runs, room)
+  // The largest first, of equals the newest.
+  const bySize = runs.toSorted((a, b) => b.tokens - a.tokens || b.at - a.at).slice(0, MOST_TEXTS)
+  const textOf = (run: { readonly tokens: number }, sum: number, count: number): number =>
+    Math.min(Math.floor((most(count) * run.tokens) / sum), Math.floor(run.tokens / 2))
+  let count = 0
+  let sum = 0
+  for (const run of bySize) {
+    const isTooLittle =
+      count === 0 ? most(1) < 1 : textOf(run, sum + run.tokens, count + 1) < LEAST_TEXT_TOKENS
+    if (isTooLittle) break
+    count += 1
+    sum += run.tokens
+  }
+  return bySize
+    .slice(0, count)
+    .sort((a, b) => a.at - b.at)
+    .map((run) => ({ rows: run.rows, tokens: run.tokens, maxTokens: Math.max(1, textOf(run, sum, count)) }))
+}
+
+type Run = { readonly rows: readonly ViewRow[]; readonly tokens: number }
+
+/** The tokens that so many texts may take together. */
+function mostForTexts(
+  view: View,
+  { settings, limitTokens }: BareContext,
+  runs: readonly Run[],
+  room: number,
+): (count: number) => number {
+  const standing = standingTokens(view, runs)
+  // Earlier summaries count too, or each compaction of a session would add as much again.
+  const share =
+    standing === 0 || limitTokens === 0 ? room : Math.min(room, limitTokens * SUMMARY_SHARE) - standing
+  const rest = view.tokens - runs.reduce((sum, { tokens }) => sum + tokens, 0)
+  return (count) => {
+    const { tokensPerMessage } = view.estimator
+    const left = limitTokens - rest - count * tokensPerMessage
+    // One is worth its text even where what stays leaves too little for any.
+    const beside = count === 1 ? Math.max(LEAST_TEXT_TOKENS, left) : left
+    return Math.min(settings.summaryMaxTokens, share - (count - 1) * tokensPerMessage, beside)
+  }
+}
+
+/** Tokens of the summaries that go into no new one. */
+function standingTokens(view: View, runs: readonly Run[]): number {
+  const covered = new Set(runs.flatMap(({ rows }) => rows.map(({ key }) => key)))
+  return view.tokensOfRows(view.rows.filter(({ kind, key }) => kind === 'summary' && !covered.has(key)))
+}
+
+/** The tokens the texts of summaries may take, where the window is to fit the target. */
+function summaryRoom({ targetTokens, settings }: BareContext, options: WindowOptions): number | undefined {
+  if (options.fitBudget !== true && options.shrinkToFit !== true) return undefined
+  const half = Math.floor(targetTokens * SUMMARY_SHARE)
+  return Math.min(settings.summaryMaxTokens, Math.max(0, half - FRAME_TOKENS))
+}
+
+function hidePlan(view: View, cut: number, params: Plan['params']): Plan | undefined {
+  const stays = staying(view)
+  const hide = view.rows.slice(0, cut).filter((_, index) => !stays.has(index))
+  return hide.length === 0 ? undefined : { kind: 'truncate', hide, replace: [], requires: [], params }
+}
+
+function windowParams({ last, ...others }: WindowOptions): Plan['params'] {
+  const flags = Object.entries(others).filter(([, value]) => value !== undefined)
+  return { ...(last !== undefined && { last }), ...Object.fromEntries(flags) }
+}
+
+function windowCut(view: View, context: BareContext, options: WindowOptions): number {
+  const { targetTokens } = context
+  const condenses = options.summarize === true
+  const summaryTokens = condenses ? (summaryRoom(context, options) ?? 0) + FRAME_TOKENS : 0
+  const room = targetTokens - summaryTokens
+  if (options.last === undefined) {
+    // What fits as it is needs no summary, and so no room for one.
+    if (view.tokens <= targetTokens) return 0
+    return cutToFit(view, staying(view, condenses), 0, mostCut(view, options.keepNewest ?? 'turn'), room)
+  }
+  const cut = cutByCount(view, countedOf(view, options.last, options.countSystem === true))
+  if (options.shrinkToFit !== true || cut === view.rows.length) return cut
+  return cutToFit(view, staying(view, condenses), cut, Math.max(cut, newestGroup(view)), room)
+}
+
+function countedOf(view: View, last: number, countSystem: boolean): number {
+  if (!countSystem) return last
+  const systems = view.rows.filter((row) => row.kind === 'message' && !isCounted(row)).length
+  return Math.max(0, last - systems)
+}
+
+function mostCut(view: View, keepNewest: 'turn' | 'message' | 'nothing'): number {
+  if (keepNewest === 'nothing') return view.rows.length
+  return keepNewest === 'turn' ? newestTurn(view) : newestGroup(view)
+}

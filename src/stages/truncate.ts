@@ -1,0 +1,278 @@
+import type { Plan, PlannedInsert } from '../model/plan.ts'
+import { isRequest } from '../model/turns.ts'
+import type { View, ViewRow } from '../model/view.ts'
+import { measureMessage, SizesSum, tokensOf } from '../tokens/tokens.ts'
+import { keepSurvivors, keepsGroups } from './cut-point.ts'
+import { lowestFirst } from './importance/score.ts'
+import { DEFAULT_WEIGHTS } from './importance/weights.ts'
+import type { BareContext, PlanningStage, StageContext } from './stage.ts'
+import { MINIMUM_MESSAGES } from './summarize.ts'
+
+/** The marker's text. Source: seed 003. */
+export const TRUNCATION_MARKER = '[Earlier conversation history was truncated to fit within context limits]'
+/** Share of the messages after the first pair that is hidden under a rule by share. Source: NeuroLink's documentation. */
+export const TRUNCATION_FRACTION = 0.5
+
+/** Share of the target the first exchange may take; beyond it only its request is kept. */
+const FIRST_EXCHANGE_SHARE = 0.5
+
+/**
+ * Hides the oldest turns, whole, until the history fits the target.
+ *
+ * The first exchange, system and pinned messages, live summaries and the newest turn stay. When the newest turn
+ * alone is over the target (one request, hundreds of tool calls), its oldest calls go with their results. A
+ * marker left by an earlier truncation is hidden with the rest, so there is never more than one.
+ *
+ * With `truncationOrder: 'importance'` it is not the oldest turns that go first but the messages and tool groups worth least.
+ */
+export const truncate: PlanningStage<Plan | undefined> = {
+  name: 'truncate',
+
+  reads(view, { settings }) {
+    return isByImportance(settings) ? view.rows : []
+  },
+
+  plan(view, context) {
+    if (view.rows.length <= MINIMUM_MESSAGES) return undefined
+    const { truncationFraction, truncationMarker } = context.settings
+    const insert = truncationMarker === undefined ? undefined : markerFor(view, truncationMarker)
+    const hide =
+      truncationFraction === undefined
+        ? hideByTokens(view, context, insert)
+        : hideByFraction(view, truncationFraction, context, insert)
+    const hidden = new Uint8Array(view.rows.length)
+    for (const index of hide) hidden[index] = 1
+    if (!hide.some((index) => view.rows[index]!.kind === 'message')) return undefined
+    if (!isSmaller(view, hide, insert)) return undefined
+    const plan: Plan = {
+      kind: 'truncate',
+      hide: view.rows.filter((_, index) => hidden[index] === 1),
+      replace: [],
+      requires: [],
+      params:
+        truncationFraction === undefined
+          ? {
+              targetTokens: context.targetTokens,
+              ...(isByImportance(context.settings) && { order: 'importance' }),
+            }
+          : { fraction: truncationFraction },
+    }
+    return insert === undefined ? plan : { ...plan, insert }
+  },
+}
+
+/** A given fraction is the seed's rule, which goes by age. */
+function isByImportance({ truncationOrder, truncationFraction }: BareContext['settings']): boolean {
+  return truncationOrder === 'importance' && truncationFraction === undefined
+}
+
+/** A marker must not cost more than what it stands for. */
+function isSmaller(view: View, hide: readonly number[], insert: PlannedInsert | undefined): boolean {
+  const remaining = new Remaining(view, insert)
+  for (const index of hide) remaining.drop(view.rows[index]!)
+  return remaining.tokens < view.tokens
+}
+
+function markerFor(view: View, text: string): PlannedInsert {
+  return {
+    kind: 'marker',
+    role: 'system',
+    text,
+    metadata: {},
+    sizes: measureMessage({ content: text }, view.estimator),
+  }
+}
+
+/** Turn by turn from the oldest, then call by call within the newest turn, until it fits. */
+function hideByTokens(view: View, context: StageContext, insert: PlannedInsert | undefined): number[] {
+  const stays = keepsGroups(view, (row) => staysAlways(row))
+  for (const index of firstExchange(view, context.targetTokens)) stays.add(index)
+  keepSurvivors(view, stays)
+
+  const markers = indexesOf(view.rows, isMarker)
+  const remaining = new Remaining(view, insert)
+  const hide: number[] = []
+  const drop = (indexes: readonly number[]): void => {
+    for (const index of indexes) {
+      remaining.drop(view.rows[index]!)
+      hide.push(index)
+    }
+  }
+
+  const byWorth = isByImportance(context.settings) ? worthOrder(view, context) : undefined
+  for (const steps of [olderTurns(view, stays), newestTurnUnits(view, stays)]) {
+    for (const step of byWorth?.([...steps]) ?? steps) {
+      if (remaining.tokens <= context.targetTokens) return hide
+      if (hide.length === 0) drop(markers)
+      drop(step)
+    }
+  }
+  return hide
+}
+
+/** Parts steps into what belongs together, and puts that in order: what is worth least first. */
+function worthOrder(view: View, { contentOf }: StageContext): (steps: readonly number[][]) => number[][] {
+  const groups = lowestFirst(view, contentOf, DEFAULT_WEIGHTS)
+  return (steps) => {
+    const may = new Set(steps.flat())
+    return groups
+      .filter(({ indexes }) => indexes.every((index) => may.has(index)))
+      .map(({ indexes }) => [...indexes])
+  }
+}
+
+/** System messages, pinned messages and summaries are never truncated; markers are dealt with apart. */
+function staysAlways(row: ViewRow): boolean {
+  return row.pinned || row.kind !== 'message' || row.role === 'system'
+}
+
+function isMarker(row: ViewRow): boolean {
+  return row.kind === 'marker'
+}
+
+/**
+ * The seed's rule, when a fraction is given: that share of the messages after the first pair, oldest first, an
+ * even number; where that parts something, the next smaller even number that does not. Where the request would not fit its
+ * window all the same, as many go as it takes.
+ */
+function hideByFraction(
+  view: View,
+  fraction: number,
+  context: StageContext,
+  insert: PlannedInsert | undefined,
+): number[] {
+  const hide = shareOf(view, fraction)
+  const remaining = new Remaining(view, insert)
+  for (const index of hide) remaining.drop(view.rows[index]!)
+  if (remaining.tokens <= context.limitTokens) return hide
+  return hideByTokens(view, { ...context, targetTokens: context.limitTokens }, insert)
+}
+
+/** The rows of a share of the messages, and the markers before them. */
+function shareOf(view: View, fraction: number): number[] {
+  const messages = indexesOf(view.rows, (row) => !staysAlways(row))
+  const stays = keepsGroups(view, staysAlways)
+  for (const index of messages.slice(0, 2)) for (const member of view.turns.groupOf(index)) stays.add(member)
+  keepSurvivors(view, stays)
+  const rest = messages.slice(2)
+  const hide = wholeGroups(
+    view,
+    rest.filter((index) => !stays.has(index)),
+    Math.floor(rest.length * fraction),
+  )
+  // Only markers the new one stands for: the plan's last row says where that goes.
+  const end = (hide.at(-1) ?? 0) + 2
+  const markers = indexesOf(view.rows.slice(0, end), isMarker)
+  return hide.length === 0 ? [] : [...markers, ...hide]
+}
+
+/** The longest beginning of `indexes` that has an even length, at most `most`, and no half of a group. */
+function wholeGroups(view: View, indexes: readonly number[], most: number): readonly number[] {
+  let length = 0
+  let groupsEnd = -1
+  for (let count = 1; count <= Math.min(most, indexes.length); count++) {
+    groupsEnd = Math.max(groupsEnd, view.turns.groupOf(indexes[count - 1]!).at(-1)!)
+    const next = indexes[count]
+    if (count % 2 === 0 && (next === undefined || groupsEnd < next)) length = count
+  }
+  return indexes.slice(0, length)
+}
+
+/** The first request and the answer to it, unless a summary stands for them already or they are too large. */
+function firstExchange(view: View, targetTokens: number): number[] {
+  const first = view.rows.findIndex(isRequest)
+  if (first < 0 || view.rows.slice(0, first).some((row) => row.kind === 'summary')) return []
+  let end = first
+  while (end < view.rows.length && isRequest(view.rows[end]!)) end++
+  // Words may stand beside results: then the calls stay with them.
+  const requests = withGroups(view, range(first, end))
+  const answer = view.rows.findIndex(
+    (row, index) => index >= end && row.role === 'assistant' && row.kind === 'message',
+  )
+  if (answer < 0) return requests
+  const exchange = [...new Set([...requests, ...view.turns.groupOf(answer)])]
+  const tokens = view.tokensOfRows(exchange.map((index) => view.rows[index]!))
+  return tokens <= targetTokens * FIRST_EXCHANGE_SHARE ? exchange : requests
+}
+
+/** The turns before the newest, oldest first, without what stays. */
+function* olderTurns(view: View, stays: ReadonlySet<number>): Generator<number[]> {
+  const starts = view.turns.turnStarts()
+  const newest = starts.at(-1) ?? 0
+  let turn: number[] = []
+  let next = 0
+  for (let index = 0; index < newest; index++) {
+    if (index === starts[next]) {
+      if (turn.length > 0) yield turn
+      turn = []
+      next += 1
+    }
+    if (!stays.has(index)) turn.push(index)
+  }
+  if (turn.length > 0) yield turn
+}
+
+/** What belongs together within the newest turn, oldest first, behind its request; the last of it stays. */
+function newestTurnUnits(view: View, stays: ReadonlySet<number>): number[][] {
+  const newest = view.turns.turnStarts().at(-1) ?? 0
+  const units: number[][] = []
+  let unit: number[] = []
+  for (let index = newest; index < view.rows.length; index++) {
+    if (view.turns.isLegalCut(index) && unit.length > 0) {
+      units.push(unit)
+      unit = []
+    }
+    unit.push(index)
+  }
+  const requests = new Set(
+    withGroups(
+      view,
+      range(newest, view.rows.length).filter((index) => isRequest(view.rows[index]!)),
+    ),
+  )
+  return units
+    .map((indexes) => indexes.filter((index) => !stays.has(index) && !requests.has(index)))
+    .filter((indexes) => indexes.length > 0)
+}
+
+/** Rows with all that may not be parted from them. Groups go in whole, so each is gone through once. */
+function withGroups(view: View, indexes: readonly number[]): number[] {
+  const all = new Set<number>()
+  for (const index of indexes)
+    if (!all.has(index)) for (const member of view.turns.groupOf(index)) all.add(member)
+  return [...all]
+}
+
+/** The tokens left while rows are dropped one by one; the marker to come is counted from the start. */
+class Remaining {
+  readonly #view: View
+  readonly #sizes: SizesSum
+  #rows: number
+
+  constructor(view: View, insert: PlannedInsert | undefined) {
+    this.#view = view
+    this.#sizes = new SizesSum(view.sizes)
+    if (insert !== undefined) this.#sizes.add(insert.sizes)
+    this.#rows = view.rows.length + (insert === undefined ? 0 : 1)
+  }
+
+  get tokens(): number {
+    return tokensOf(this.#sizes.value, this.#rows, this.#view.estimator, this.#view.provider)
+  }
+
+  drop(row: ViewRow): void {
+    this.#sizes.subtract(row.sizes)
+    this.#rows -= 1
+  }
+}
+
+/** The indexes of rows that are so, ascending. */
+function indexesOf(rows: readonly ViewRow[], isSo: (row: ViewRow) => boolean): number[] {
+  const indexes: number[] = []
+  for (let index = 0; index < rows.length; index++) if (isSo(rows[index]!)) indexes.push(index)
+  return indexes
+}
+
+function range(from: number, to: number): number[] {
+  return Array.from({ length: Math.max(0, to - from) }, (_, at) => from + at)
+}

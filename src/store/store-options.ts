@@ -1,0 +1,258 @@
+import { z } from 'zod'
+import { readSessionSettings } from '../config/layers.ts'
+import { type callSchema, renderingShape } from '../config/settings.ts'
+import type { SwitchSpellings } from '../config/spellings.ts'
+import { isUndertextError } from '../errors.ts'
+import { jsonObjectSchema, labelSchema, nameSchema, shareSchema } from '../messages/check.ts'
+import { type Json, jsonProblem } from '../messages/json.ts'
+import { COMPACTION_KINDS } from '../model/plan.ts'
+import { overflowRulesSchema } from '../overflow/overflow.ts'
+import { SUMMARY_PRESETS } from '../rendering/rows.ts'
+import { LIMIT_KINDS } from '../storage/storage.ts'
+import { type PendingRequest, requestSchema } from '../tokens/budget.ts'
+
+/* What each verb of the store can be told: type, default and check in one place. A misspelled option is an error. */
+
+/** No report is larger; sums of them stay exact. */
+const MOST_TOKENS = 1_000_000_000
+
+/** A session's config: any JSON object. Settings among it must be what they can be (docs/configuration.md). */
+const configSchema = jsonObjectSchema.superRefine((config, context) => {
+  try {
+    readSessionSettings(config, 'settings')
+  } catch (error) {
+    if (!isUndertextError(error, 'INVALID_INPUT')) throw error
+    context.addIssue({ code: 'custom', message: error.facts.problems })
+  }
+})
+
+const fieldsSchema = {
+  owner: nameSchema.nullish(),
+  title: labelSchema.nullish(),
+  provider: nameSchema.nullish(),
+  model: nameSchema.nullish(),
+  config: configSchema.nullish(),
+  metadata: jsonObjectSchema.nullish(),
+}
+export const createSchema = z.strictObject({ id: nameSchema.optional(), ...fieldsSchema })
+export const updateSchema = z.strictObject(fieldsSchema)
+/** SQLite takes no pattern of more than 50,000 bytes. */
+const LONGEST_SEARCH = 10_000
+
+export const listSchema = z.strictObject({
+  owner: nameSchema.optional(),
+  archived: z.boolean().default(false),
+  limit: z.int().positive().max(10_000).default(50),
+  after: nameSchema.optional(),
+  /** Only sessions whose id or title contains this text, in whatever case. */
+  search: z.string().min(1).max(LONGEST_SEARCH).optional(),
+})
+export const appendSchema = z.strictObject({
+  expectedPosition: z.int().nonnegative().optional(),
+  /** Whether large tool outputs are shown as previews. Default: as the settings say. */
+  previewToolOutputs: z.boolean().optional(),
+})
+export const authorshipSchema = z.strictObject({
+  actor: nameSchema.optional(),
+  reason: labelSchema.optional(),
+})
+export const newestSchema = z.strictObject({
+  /** Among the archived ones instead of the others. */
+  archived: z.boolean().default(false),
+})
+
+export const purgeSchema = z.strictObject({
+  /**
+   * Whether the files are cleared before the purge returns. With `false`, which is for purging many sessions, that is left to
+   * the next purge without it, to `verifySession` or to closing the store.
+   */
+  clearFiles: z.boolean().default(true),
+  ...authorshipSchema.shape,
+})
+/** Where a rewind goes back to: before the first message, before none, or before a certain one. */
+export const rewindPointSchema = z.union(
+  [z.enum(['start', 'end']), z.strictObject({ messageId: nameSchema })],
+  "must be 'start', 'end' or { messageId }",
+)
+/** `from` and `append` may be functions, so what they answer is checked apart. */
+export const rewindSchema = z.strictObject({
+  from: z.unknown(),
+  append: z.unknown().optional(),
+  keepCompactions: z.boolean().default(false),
+  expectedPosition: z.int().nonnegative().optional(),
+  operationId: nameSchema.optional(),
+  operationBody: z
+    .custom<Json>((value) => jsonProblem(value) === undefined, 'must be a JSON value')
+    .optional(),
+  ...authorshipSchema.shape,
+})
+export const messagesSchema = z.strictObject({
+  after: z.int().nonnegative().optional(),
+  before: z.int().positive().optional(),
+  limit: z.int().positive().optional(),
+  order: z.enum(['forward', 'backward']).default('forward'),
+  /** Whether rows come with the texts they show in place of parts (`shown`). */
+  shown: z.boolean().default(false),
+  /** Only the rows of the view; `limit` counts hidden messages too. */
+  visible: z.boolean().default(false),
+})
+/** A call's id is whatever the provider made it, so any text will do. */
+export const callIdSchema = z.string()
+export const toolOutputSchema = z.strictObject({ position: z.int().positive().optional() })
+export const toolCallsSchema = z.strictObject({
+  after: z.int().nonnegative().default(0),
+  limit: z.int().positive().max(100_000).default(1_000),
+})
+export const expandSchema = z.strictObject({ depth: z.int().positive().default(1) })
+export const sourcesSchema = z.strictObject({
+  after: z.int().nonnegative().default(0),
+  limit: z.int().positive().optional(),
+})
+export const historySchema = z.strictObject({ provenance: z.boolean().default(false) })
+export const redoSchema = z.strictObject({ cascade: z.boolean().default(false), ...authorshipSchema.shape })
+export const undoSchema = z.strictObject({
+  ...redoSchema.shape,
+  /** Undo a rewind although messages were appended after it: the former ones show before them. */
+  both: z.boolean().default(false),
+})
+export const statsSchema = z.strictObject({
+  threshold: shareSchema.optional(),
+  /** Tokens at which compaction is due, instead of `threshold`. */
+  thresholdTokens: z.int().nonnegative().optional(),
+  /** Most tokens of input, whatever the window leaves; 0 for no such limit. */
+  contextWindowTarget: z.int().nonnegative().optional(),
+  ...requestSchema.shape,
+})
+/**
+ * Kinds that `undoIfFits` leaves alone: what people or providers made on purpose, and previews, which are not made for
+ * want of room.
+ */
+const KEPT_KINDS: ReadonlySet<string> = new Set(['manual', 'provider', 'preview'])
+export const undoIfFitsSchema = z.strictObject({
+  /** Whose window counts. Default: the session's own, else "openai". */
+  provider: nameSchema.optional(),
+  model: nameSchema.optional(),
+  /** Share of the available input the request may take afterwards. Default 0.4, that of a compaction. */
+  target: shareSchema.optional(),
+  /** Usage at which compaction would be due, which is never reached. Default 0.8. */
+  threshold: shareSchema.optional(),
+  /** What may be undone. Default: all but what was hidden by hand, what the provider did, and previews. */
+  kinds: z
+    .array(z.enum(COMPACTION_KINDS))
+    .default(() => COMPACTION_KINDS.filter((kind) => !KEPT_KINDS.has(kind))),
+  ...requestSchema.shape,
+  ...authorshipSchema.shape,
+})
+const tokensSchema = z.int().nonnegative().max(MOST_TOKENS)
+/** A provider's report of one request. */
+export const usageSchema = z.strictObject({
+  /** Whose report it is. Default: the session's own, else "openai". */
+  provider: nameSchema.optional(),
+  model: nameSchema.optional(),
+  /** Input tokens as reported. */
+  inputTokens: tokensSchema,
+  /** Input read from a cache, where the provider reports it apart from `inputTokens` (Anthropic does, OpenAI does not). */
+  cacheReadTokens: tokensSchema.nullish(),
+  /** Input written to a cache, where the provider reports it apart. */
+  cacheCreationTokens: tokensSchema.nullish(),
+  /** Tokens of the answer as reported; they are added up and nothing else. */
+  outputTokens: tokensSchema.nullish(),
+  /** The last position of the log that was in the request, 0 for none. Default: all but the assistant's messages at the end. */
+  position: z.int().nonnegative().optional(),
+  /** The view the request was made from, as `getSession` named it then. Default: the view as it is. */
+  viewEpoch: z.int().nonnegative().optional(),
+  /** What was in the request besides the history, where it is known. */
+  systemPrompt: requestSchema.shape.systemPrompt,
+  currentPrompt: requestSchema.shape.currentPrompt,
+  toolDefinitions: requestSchema.shape.toolDefinitions,
+  fileAttachments: requestSchema.shape.fileAttachments,
+  pendingTokens: requestSchema.shape.pendingTokens,
+})
+/** What is known of a request that overflowed; its size is the error's. */
+export const overflowSchema = usageSchema
+  .omit({ inputTokens: true, cacheReadTokens: true, cacheCreationTokens: true, outputTokens: true })
+  /** Which errors are overflows: `strict` and `patterns` of `isContextOverflowError`. */
+  .safeExtend({ overflow: overflowRulesSchema.optional() })
+export const limitSchema = z.strictObject({
+  provider: nameSchema,
+  model: nameSchema.optional(),
+  tokens: z.int().positive().max(MOST_TOKENS),
+  /** Of question and answer together, or of the question alone. */
+  kind: z.enum(LIMIT_KINDS).default('window'),
+})
+/** What a provider did by itself. */
+export const providerCompactionSchema = z.strictObject({
+  ...authorshipSchema.shape,
+  /** The answer that came of it. Default: the newest message of the view that holds a compaction block. */
+  messageId: nameSchema.optional(),
+  /** Whose tokens the figures are in. Default: the session's own, else "openai". */
+  provider: nameSchema.optional(),
+  /** `context_management.applied_edits` of the answer, as it came. */
+  appliedEdits: z
+    .array(
+      z
+        .looseObject({ type: z.string().min(1).max(200) })
+        .refine((edit) => jsonProblem(edit) === undefined, 'must be JSON'),
+    )
+    .max(1_000)
+    .default([]),
+  /** Tools the request told the provider to leave alone (`exclude_tools`). */
+  excludeTools: z.array(z.string()).max(10_000).default([]),
+})
+export const auditSchema = z.strictObject({
+  after: z.int().nonnegative().default(0),
+  limit: z.int().positive().max(100_000).default(1_000),
+})
+export const compactionsSchema = z.strictObject({ runId: nameSchema.optional() })
+export const verifySchema = z.strictObject({ repair: z.boolean().default(false) })
+export const renderSchema = z.strictObject({
+  provider: nameSchema.optional(),
+  ...renderingShape,
+  preset: z.enum(SUMMARY_PRESETS).optional(),
+  pendingCalls: z.enum(['answer', 'keep']).optional(),
+  alsoReads: z.array(nameSchema).max(100).readonly().optional(),
+})
+export const listJobsSchema = z.strictObject({ limit: z.int().positive().max(1_000).default(100) })
+/** How long is waited, milliseconds. Default: as long as it takes. */
+export const idleSchema = z.strictObject({
+  timeoutMs: z.int().nonnegative().optional(),
+  signal: z.instanceof(AbortSignal).optional(),
+})
+/** How long runs in the background are waited for, milliseconds. Default 0. */
+export const closeSchema = z.strictObject({ timeoutMs: z.int().nonnegative().default(0) })
+export const idsSchema = z.array(nameSchema).min(1, 'must name at least one message').max(1_000_000)
+
+export type SessionInput = z.input<typeof createSchema>
+export type SessionChange = z.input<typeof updateSchema>
+export type ListSessionsOptions = z.input<typeof listSchema>
+export type AppendOptions = z.input<typeof appendSchema>
+export type GetMessagesOptions = z.input<typeof messagesSchema>
+export type ToolOutputOptions = z.input<typeof toolOutputSchema>
+export type ListToolCallsOptions = z.input<typeof toolCallsSchema>
+export type ExpandOptions = z.input<typeof expandSchema>
+export type GetSourcesOptions = z.input<typeof sourcesSchema>
+export type EffectiveHistoryOptions = z.input<typeof historySchema>
+export type AuthorshipOptions = z.input<typeof authorshipSchema>
+export type PurgeOptions = z.input<typeof purgeSchema>
+export type UsageInput = z.input<typeof usageSchema>
+export type OverflowInput = z.input<typeof overflowSchema>
+export type LimitInput = z.input<typeof limitSchema>
+export type ProviderCompactionInput = z.input<typeof providerCompactionSchema>
+export type UndoOptions = z.input<typeof undoSchema>
+export type RedoOptions = z.input<typeof redoSchema>
+export type UndoIfFitsOptions = z.input<typeof undoIfFitsSchema>
+export type CheckedUndoIfFits = z.output<typeof undoIfFitsSchema>
+export type StatsOptions = PendingRequest & {
+  readonly threshold?: number | undefined
+  readonly thresholdTokens?: number | undefined
+  readonly contextWindowTarget?: number | undefined
+}
+/** Seed 003's `CompactionConfig`, its other spellings, and what presets and seed 004 add. */
+export type CompactOptions = z.input<typeof callSchema> & SwitchSpellings
+export type PreviewOptions = CompactOptions & { readonly summarize?: boolean | undefined }
+export type ListJobsOptions = z.input<typeof listJobsSchema>
+export type IdleOptions = z.input<typeof idleSchema>
+export type CloseOptions = z.input<typeof closeSchema>
+export type ListCompactionsOptions = z.input<typeof compactionsSchema>
+export type AuditLogOptions = z.input<typeof auditSchema>
+export type VerifyOptions = z.input<typeof verifySchema>

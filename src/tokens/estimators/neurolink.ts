@@ -1,0 +1,122 @@
+import { z } from 'zod'
+import { check, invalid } from '../../messages/check.ts'
+import type { Estimator } from '../tokens.ts'
+import { looksLikeCode } from './looks-like-code.ts'
+
+/** Characters (UTF-16 units) per token of ordinary text. Source: seed 003, "Token Estimation". */
+export const CHARS_PER_TOKEN = 4
+/** Characters per token of code. Source: seed 003. */
+export const CODE_CHARS_PER_TOKEN = 3
+/** Margin against underestimating. Source: seed 003. */
+export const TOKEN_SAFETY_MARGIN = 1.15
+/** Margin of the later versions, added as a share of the base. Source: checklist S3-U06. */
+export const ADDITIVE_SAFETY_MARGIN = 0.05
+/** Tokens of framing per message. Source: seed 003. */
+export const TOKENS_PER_MESSAGE = 4
+/** Tokens of framing per conversation. Source: seed 003. */
+export const TOKENS_PER_CONVERSATION = 24
+/** Tokens of an image; binary files count the same here. Source: seed 003. */
+export const IMAGE_TOKEN_ESTIMATE = 1024
+
+/** How many more tokens a provider's tokenizer makes of the same text. Source: seed 003. */
+const PROVIDER_MULTIPLIERS: ReadonlyMap<string, number> = new Map([
+  ['anthropic', 1.23],
+  ['google-ai', 1.18],
+  ['vertex', 1.18],
+  ['mistral', 1.26],
+  ['openai', 1],
+  ['azure', 1],
+  ['bedrock', 1.23],
+  ['ollama', 1],
+  ['litellm', 1],
+  ['huggingface', 1],
+  ['sagemaker', 1],
+])
+
+/** A provider's multiplier, by its exact name; 1 for an unknown one or none, as the recorded results have it. */
+export function getProviderMultiplier(provider?: string): number {
+  return provider === undefined ? 1 : (PROVIDER_MULTIPLIERS.get(provider) ?? 1)
+}
+
+/**
+ * How the margin is laid on: `multiplicative`, base × multiplier × 1.15 (the version seed 003 describes), or
+ * `additive`, base × multiplier + base × 0.05 (later versions). Source: checklist C-25, S3-U06.
+ */
+export const MARGIN_MODES = ['multiplicative', 'additive'] as const
+export type MarginMode = (typeof MARGIN_MODES)[number]
+
+function withMargin(base: number, provider: string | undefined, mode: MarginMode): number {
+  const multiplier = getProviderMultiplier(provider)
+  return mode === 'additive'
+    ? Math.ceil(base * multiplier + base * ADDITIVE_SAFETY_MARGIN)
+    : Math.ceil(base * multiplier * TOKEN_SAFETY_MARGIN)
+}
+
+function estimatorOf(name: string, mode: MarginMode): Estimator {
+  return {
+    name,
+    measureText: (text) => Math.ceil(text.length / CHARS_PER_TOKEN),
+    mediaTokens: IMAGE_TOKEN_ESTIMATE,
+    toTokens: (units, provider) => withMargin(units, provider, mode),
+    tokensPerMessage: TOKENS_PER_MESSAGE,
+    tokensPerConversation: TOKENS_PER_CONVERSATION,
+  }
+}
+
+/**
+ * The default of the functions for plain lists (that of stores is `calibrated`): the formula of seed 003, ceil(ceil(length / 4) × multiplier × 1.15) (checklist C-25), with the
+ * multiplication and the rounding done once per list instead of once per message.
+ */
+export const neurolinkEstimator: Estimator = estimatorOf('neurolink', 'multiplicative')
+
+/** The same with the margin of the later versions. Source: checklist S3-U06. */
+export const neurolinkAdditiveEstimator: Estimator = estimatorOf('neurolink-additive', 'additive')
+
+const tokenOptionsSchema = z.strictObject({ marginMode: z.enum(MARGIN_MODES).default('multiplicative') })
+const USUAL = {}
+const SEED_MARGIN = { marginMode: 'multiplicative' } as const
+const isCodeSchema = z.union([z.boolean(), z.literal('auto')])
+
+/**
+ * Tokens of a text: ceil(ceil(length / c) × multiplier × 1.15), c = 4, or 3 for code. `isCode: 'auto'` asks
+ * `looksLikeCode`. Throws `INVALID_INPUT`. Source: seed 003 and checklist C-25.
+ */
+export function estimateTokens(
+  text: string,
+  provider?: string,
+  isCode: boolean | 'auto' = false,
+  options: z.input<typeof tokenOptionsSchema> = USUAL,
+): number {
+  if (typeof text !== 'string') throw invalid('estimateTokens: text must be a text')
+  // The usual call takes no detour through zod.
+  const { marginMode } =
+    options === USUAL ? SEED_MARGIN : check(tokenOptionsSchema, options, 'estimateTokens')
+  const code = isCode === false ? false : check(isCodeSchema, isCode, 'estimateTokens: isCode')
+  const perToken =
+    code === true || (code === 'auto' && looksLikeCode(text)) ? CODE_CHARS_PER_TOKEN : CHARS_PER_TOKEN
+  return withMargin(Math.ceil(text.length / perToken), provider, marginMode)
+}
+
+/** Tokens of a tool that JSON cannot hold. Source: checklist S3-086. */
+const UNSERIALIZABLE_TOOL_TOKENS = 200
+
+/**
+ * Tokens of one tool definition by `textTokens` of its JSON; 200 for one that JSON cannot hold. Default: the seed's rule,
+ * ceil(length / 4) for every provider. Source: seed 003, checklist S3-086.
+ */
+export function estimateToolDefinition(
+  tool: unknown,
+  textTokens: (json: string) => number = (json) => Math.ceil(json.length / CHARS_PER_TOKEN),
+): number {
+  const json = jsonOf(tool)
+  return json === undefined ? UNSERIALIZABLE_TOOL_TOKENS : textTokens(json)
+}
+
+function jsonOf(value: unknown): string | undefined {
+  try {
+    return JSON.stringify(value) as string | undefined
+  } catch {
+    // A circle, a BigInt, a `toJSON` that throws, more depth than the stack takes.
+    return undefined
+  }
+}

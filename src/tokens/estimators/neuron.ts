@@ -1,0 +1,128 @@
+import { z } from 'zod'
+import { check, invalid } from '../../messages/check.ts'
+import { checkMessageList } from '../../messages/message-list.ts'
+import type { Estimator } from '../tokens.ts'
+import { type LengthUnit, lengthIn, lengthUnitSchema } from './text-length.ts'
+
+/** Characters per token; about right for GPT and Claude models in English. Source: seed 000. */
+const CHARS_PER_TOKEN = 4
+/** Tokens of an image. Source: seed 000. */
+const IMAGE_TOKENS = 300
+/** Tokens of a document. Source: seed 000. */
+const DOCUMENT_TOKENS = 500
+/** Tokens of a message's framing. Source: seed 000. */
+const TOKENS_PER_MESSAGE = 4
+
+const counterSchema = z.strictObject({
+  /** Characters per token, above 0. Default 4. */
+  charsPerToken: z.number().positive().finite().default(CHARS_PER_TOKEN),
+  /** What a character is: a UTF-16 unit (default) or a UTF-8 byte, as in the Rust original. */
+  unit: lengthUnitSchema.default('utf16'),
+})
+export type TokenCounterOptions = z.input<typeof counterSchema>
+
+/** The counter of seed 000 over plain data: every text is rounded up on its own. */
+export type TokenCounter = {
+  /** ceil(length / charsPerToken). */
+  estimateText(text: string): number
+  /**
+   * Σ 4 + the blocks of each message: text, thinking, redacted thinking and compaction by their text, tool use by
+   * name and compact JSON input, tool results by their items, images 300, documents 500. 0 for no messages.
+   */
+  estimateMessages(messages: readonly NeuronMessage[]): number
+  /** Σ name + description + compact JSON schema, each rounded up. */
+  estimateTools(tools: readonly NeuronTool[]): number
+}
+
+/** A message of content blocks; a text stands for one text block. */
+export type NeuronMessage = { readonly role: string; readonly content: string | readonly NeuronBlock[] }
+/** A content block; the fields its kind has are read, others are not. */
+export type NeuronBlock = { readonly type: string; readonly [field: string]: unknown }
+/** A tool definition as it is counted. */
+export type NeuronTool = {
+  readonly name: string
+  readonly description?: string
+  readonly input_schema?: unknown
+}
+
+/** Makes a counter. Throws `INVALID_INPUT`. Source: seed 000 (`TokenCounter::new`, `with_ratio`), checklist S0-49 to S0-63, C-21. */
+export function createTokenCounter(options: TokenCounterOptions = {}): TokenCounter {
+  const { charsPerToken, unit } = check(counterSchema, options, 'createTokenCounter')
+  const estimateText = (text: string): number => {
+    if (typeof text !== 'string') throw invalid('estimateText: text must be a text')
+    return Math.ceil(lengthIn(text, unit) / charsPerToken)
+  }
+  const ofJson = (value: unknown): number => {
+    const json = JSON.stringify(value) as string | undefined
+    return json === undefined ? 0 : estimateText(json)
+  }
+  const ofField = (value: unknown): number => (typeof value === 'string' ? estimateText(value) : 0)
+  const ofItem = (block: NeuronBlock): number => {
+    switch (block.type) {
+      case 'text':
+        return ofField(block.text)
+      case 'thinking':
+        return ofField(block.thinking)
+      case 'redacted_thinking':
+        return ofField(block.data)
+      case 'compaction':
+        return ofField(block.content)
+      case 'tool_use':
+        return ofField(block.name) + ofJson(block.input)
+      case 'image':
+        return IMAGE_TOKENS
+      case 'document':
+        return DOCUMENT_TOKENS
+      default:
+        return 0
+    }
+  }
+  const ofBlock = (block: NeuronBlock): number => {
+    if (block.type !== 'tool_result') return ofItem(block)
+    const { content } = block
+    if (!Array.isArray(content)) return ofField(content)
+    return (content as readonly NeuronBlock[]).reduce((sum, item) => sum + ofItem(item), 0)
+  }
+  return {
+    estimateText,
+    estimateMessages(messages) {
+      checkMessageList(messages, 'estimateMessages')
+      let tokens = 0
+      for (const { content } of messages) {
+        tokens += TOKENS_PER_MESSAGE
+        if (typeof content === 'string') tokens += estimateText(content)
+        else for (const block of content) tokens += ofBlock(block)
+      }
+      return tokens
+    },
+    estimateTools(tools) {
+      if (!Array.isArray(tools)) throw invalid('estimateTools: tools must be a list')
+      return (tools as readonly NeuronTool[]).reduce(
+        (sum, tool) => sum + ofField(tool.name) + ofField(tool.description) + ofJson(tool.input_schema),
+        0,
+      )
+    },
+  }
+}
+
+/**
+ * The counter of seed 000 for a store: `neuron`, or `neuron-bytes` with UTF-8 bytes. Equal to `createTokenCounter`'s
+ * figures for messages of texts, calls, results, images and files; parts only their provider understands count
+ * as their JSON. No provider makes a difference.
+ */
+function estimatorOf(name: string, unit: LengthUnit): Estimator {
+  return {
+    name,
+    measureText: (text) => Math.ceil(lengthIn(text, unit) / CHARS_PER_TOKEN),
+    mediaTokens: IMAGE_TOKENS,
+    fileTokens: DOCUMENT_TOKENS,
+    toTokens: (units) => units,
+    tokensPerMessage: TOKENS_PER_MESSAGE,
+    tokensPerConversation: 0,
+  }
+}
+
+/** The estimator of seed 000 for a store: its rule for each text. Lengths in UTF-16 units (conflict C-21). */
+export const neuronEstimator: Estimator = estimatorOf('neuron', 'utf16')
+/** The same with lengths in bytes of UTF-8, as its real source has it. */
+export const neuronBytesEstimator: Estimator = estimatorOf('neuron-bytes', 'utf8')

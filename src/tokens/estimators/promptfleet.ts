@@ -1,0 +1,78 @@
+import { invalid } from '../../messages/check.ts'
+import type { Estimator } from '../tokens.ts'
+
+/** Tokens of a message's framing, of a list's, of a call's, of a list of tools'. Source: seed 001's crate, checklist C-19. */
+const TOKENS_PER_MESSAGE = 4
+const TOKENS_PER_LIST = 3
+const TOKENS_PER_CALL = 3
+const TOKENS_OF_TOOLS = 10
+/**
+ * What a store takes for the tokens of the role word, which are 1 (user, tool), 2 (system) or 3 (assistant): a
+ * conversation of questions and answers comes out exact, a single message is off by one token at most.
+ */
+const MEAN_ROLE_TOKENS = 2
+
+/** A message in OpenAI's form; what is missing counts nothing. */
+export type PromptfleetMessage = {
+  readonly role?: string
+  readonly content?: unknown
+  readonly tool_calls?: readonly {
+    readonly function?: { readonly name?: string; readonly arguments?: string }
+  }[]
+}
+
+/** Tokens of a text: bytes of ASCII / 4 + other UTF-8 bytes / 3, together rounded up. Throws `INVALID_INPUT`. Source: seed 001's crate. */
+export function estimatePromptfleetTokens(text: string): number {
+  if (typeof text !== 'string') throw invalid('estimatePromptfleetTokens: text must be a text')
+  return measurePromptfleet(text)
+}
+
+function measurePromptfleet(text: string): number {
+  let ascii = 0
+  for (let at = 0; at < text.length; at++) if (text.charCodeAt(at) < 128) ascii++
+  const others = ascii === text.length ? 0 : Buffer.byteLength(text, 'utf8') - ascii
+  // In twelfths, so that no fraction is lost.
+  return Math.ceil((3 * ascii + 4 * others) / 12)
+}
+
+/** Tokens of one message: 4 + role + content + for each call 3 + name + arguments. Content that is not a text counts as empty. Source: the same. */
+export function estimatePromptfleetMessage(message: PromptfleetMessage): number {
+  if (typeof message !== 'object' || message === null)
+    throw invalid('estimatePromptfleetMessage: a message must be an object')
+  const of = (text: unknown): number => (typeof text === 'string' ? measurePromptfleet(text) : 0)
+  const calls = Array.isArray(message.tool_calls) ? message.tool_calls : []
+  return (calls as NonNullable<PromptfleetMessage['tool_calls']>).reduce(
+    (sum, call) => sum + TOKENS_PER_CALL + of(call?.function?.name) + of(call?.function?.arguments),
+    TOKENS_PER_MESSAGE + of(message.role) + of(message.content),
+  )
+}
+
+/** Tokens of a list: 3 + its messages, also for an empty one. Source: the same. */
+export function estimatePromptfleetMessages(messages: readonly PromptfleetMessage[]): number {
+  if (!Array.isArray(messages)) throw invalid('estimatePromptfleetMessages: messages must be a list')
+  return (messages as readonly PromptfleetMessage[]).reduce(
+    (sum, message) => sum + estimatePromptfleetMessage(message),
+    TOKENS_PER_LIST,
+  )
+}
+
+/** Tokens of tool definitions: 10 when there are any + their compact JSON. Source: the same. */
+export function estimatePromptfleetTools(tools: readonly unknown[]): number {
+  if (!Array.isArray(tools)) throw invalid('estimatePromptfleetTools: tools must be a list')
+  if (tools.length === 0) return 0
+  return tools.reduce((sum: number, tool) => {
+    const json = JSON.stringify(tool) as string | undefined
+    return sum + (json === undefined ? 0 : measurePromptfleet(json))
+  }, TOKENS_OF_TOOLS)
+}
+
+/** The estimate of seed 001's crate for a store. It knows only texts: images and files count nothing. No provider makes a difference. */
+export const promptfleetEstimator: Estimator = {
+  name: 'promptfleet',
+  measureText: measurePromptfleet,
+  mediaTokens: 0,
+  unitsPerCall: TOKENS_PER_CALL,
+  toTokens: (units) => units,
+  tokensPerMessage: TOKENS_PER_MESSAGE + MEAN_ROLE_TOKENS,
+  tokensPerConversation: TOKENS_PER_LIST,
+}

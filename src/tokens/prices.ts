@@ -1,0 +1,62 @@
+import type { calcPrice } from '@pydantic/genai-prices'
+import { packageName } from './package-windows.ts'
+import { canonicalProvider } from './providers.ts'
+import { modelNames } from './windows.ts'
+
+/** The package of prices. To import it takes about as long as to open a store, so it is imported when prices are asked for. */
+export const pricePackage = (): Promise<typeof import('@pydantic/genai-prices')> =>
+  import('@pydantic/genai-prices')
+
+/** Tokens of requests to one model: input without what a cache gave or took. */
+export type PricedTokens = {
+  readonly provider: string | undefined
+  readonly model: string | undefined
+  readonly requests: number
+  readonly inputTokens: number
+  readonly cacheReadTokens: number
+  readonly cacheCreationTokens: number
+  readonly outputTokens: number
+  /** Prices change: those of this moment, milliseconds since 1970. */
+  readonly at: number
+}
+
+/** US dollars for tokens, or `null` where no price is known. */
+export type PriceOf = (tokens: PricedTokens) => number | null
+
+/**
+ * The list prices of `@pydantic/genai-prices`. A price that depends on the size of a request (`Gemini` above 200,000 tokens) is taken
+ * for requests of the average size.
+ */
+export async function listPrices(): Promise<PriceOf> {
+  const { calcPrice: price } = await pricePackage()
+  return (tokens) => {
+    if (tokens.model === undefined || tokens.requests === 0) return null
+    for (const model of modelNames(tokens.model)) {
+      const dollars = priced(price, tokens, model)
+      if (dollars !== null) return dollars * tokens.requests
+    }
+    return null
+  }
+}
+
+/** What a request of the average size costs. */
+function priced(price: typeof calcPrice, tokens: PricedTokens, model: string): number | null {
+  const { provider, requests, inputTokens, cacheReadTokens, cacheCreationTokens, outputTokens, at } = tokens
+  const usage = {
+    input_tokens: (inputTokens + cacheReadTokens + cacheCreationTokens) / requests,
+    cache_read_tokens: cacheReadTokens / requests,
+    cache_write_tokens: cacheCreationTokens / requests,
+    output_tokens: outputTokens / requests,
+  }
+  const named = provider === undefined ? { model } : packageName(canonicalProvider(provider), model)
+  try {
+    const found = price(usage, named.model, {
+      ...('provider' in named && { providerId: named.provider }),
+      timestamp: new Date(at),
+    })
+    return found === null || Object.keys(found.model_price).length === 0 ? null : found.total_price
+  } catch {
+    // The package throws for prices that do not fit the usage, such as those of images.
+    return null
+  }
+}

@@ -1,0 +1,276 @@
+import { invalid } from '../messages/check.ts'
+import { stringifyJson } from '../messages/json.ts'
+import type { Message, Part, ToolResultContent, ToolResultOutput } from '../messages/message.ts'
+import { contentProblem } from '../messages/message-check.ts'
+import { checkMessageList, checkProviderName } from '../messages/message-list.ts'
+import { compactionBlock } from '../model/compaction-block.ts'
+import { estimatorNamed } from './estimators/built-in.ts'
+import { isEstimator } from './estimators/estimator-schema.ts'
+import { neurolinkEstimator } from './estimators/neurolink.ts'
+
+export {
+  CHARS_PER_TOKEN,
+  CODE_CHARS_PER_TOKEN,
+  estimateTokens,
+  estimateToolDefinition,
+  getProviderMultiplier,
+  IMAGE_TOKEN_ESTIMATE,
+  neurolinkEstimator,
+  TOKEN_SAFETY_MARGIN,
+  TOKENS_PER_CONVERSATION,
+  TOKENS_PER_MESSAGE,
+} from './estimators/neurolink.ts'
+
+/**
+ * Provider-neutral sizes by category, as whole numbers that can be added up. The four text categories are in
+ * units of the estimator (of `neurolink`: Σ ceil(length / 4)); `media` is in tokens that no multiplier touches.
+ */
+export type Sizes = {
+  readonly text: number
+  readonly reasoning: number
+  readonly toolCalls: number
+  readonly toolResults: number
+  readonly media: number
+}
+
+export const NO_SIZES: Sizes = { text: 0, reasoning: 0, toolCalls: 0, toolResults: 0, media: 0 }
+
+export function addSizes(a: Sizes, b: Sizes): Sizes {
+  return {
+    text: a.text + b.text,
+    reasoning: a.reasoning + b.reasoning,
+    toolCalls: a.toolCalls + b.toolCalls,
+    toolResults: a.toolResults + b.toolResults,
+    media: a.media + b.media,
+  }
+}
+
+export function subtractSizes(a: Sizes, b: Sizes): Sizes {
+  return {
+    text: a.text - b.text,
+    reasoning: a.reasoning - b.reasoning,
+    toolCalls: a.toolCalls - b.toolCalls,
+    toolResults: a.toolResults - b.toolResults,
+    media: a.media - b.media,
+  }
+}
+
+/** A sum of sizes that is added to in place: thousands of rows, one object. */
+export class SizesSum {
+  #text = 0
+  #reasoning = 0
+  #toolCalls = 0
+  #toolResults = 0
+  #media = 0
+
+  constructor(start: Sizes = NO_SIZES) {
+    this.add(start)
+  }
+
+  add(sizes: Sizes): void {
+    this.#text += sizes.text
+    this.#reasoning += sizes.reasoning
+    this.#toolCalls += sizes.toolCalls
+    this.#toolResults += sizes.toolResults
+    this.#media += sizes.media
+  }
+
+  subtract(sizes: Sizes): void {
+    this.#text -= sizes.text
+    this.#reasoning -= sizes.reasoning
+    this.#toolCalls -= sizes.toolCalls
+    this.#toolResults -= sizes.toolResults
+    this.#media -= sizes.media
+  }
+
+  get value(): Sizes {
+    return {
+      text: this.#text,
+      reasoning: this.#reasoning,
+      toolCalls: this.#toolCalls,
+      toolResults: this.#toolResults,
+      media: this.#media,
+    }
+  }
+}
+
+/** What a measured text is: some estimators count them by different rules. */
+export type TextKind = 'text' | 'reasoning' | 'toolCall' | 'toolResult'
+
+/**
+ * A way of counting, by name. It measures text once, when a message is appended, in its own units; figures
+ * for a provider are made from sums of them. A session keeps the name of the one it was counted with.
+ * Sizes add up over the parts of a message: what a part measures depends on nothing outside it.
+ */
+export interface Estimator {
+  readonly name: string
+  /** Units of a text; whole, not negative, 0 for the empty text. `kind` is 'text' when it is not given. */
+  measureText(text: string, kind?: TextKind): number
+  /** Tokens of an image, for all providers. */
+  readonly mediaTokens: number
+  /** Tokens of a binary file or a document, for all providers. Default: as an image. */
+  readonly fileTokens?: number
+  /** Units of the framing of one tool call, besides its name and input. Default 0. */
+  readonly unitsPerCall?: number
+  /** How many units make about one token. Default 1. */
+  readonly unitsPerToken?: number
+  /** Tokens of a text measured as `units`, for a provider. Whole, monotonic in `units`. */
+  toTokens(units: number, provider?: string): number
+  readonly tokensPerMessage: number
+  readonly tokensPerConversation: number
+}
+
+/**
+ * Tokens of `rows` messages whose sizes add up to `sizes`; 0 for none. The one place where sums become tokens:
+ * stats, planner and reports all come through here, so their figures agree to the token.
+ */
+export function tokensOf(sizes: Sizes, rows: number, estimator: Estimator, provider?: string): number {
+  if (rows === 0) return 0
+  return (
+    estimator.toTokens(unitsOf(sizes), provider) +
+    sizes.media +
+    rows * estimator.tokensPerMessage +
+    estimator.tokensPerConversation
+  )
+}
+
+/** Tokens of a text that stands alone. */
+export function tokensOfText(text: string, estimator: Estimator, provider?: string): number {
+  return estimator.toTokens(estimator.measureText(text), provider)
+}
+
+/** The text units of sizes, all categories together. */
+export function unitsOf(sizes: Sizes): number {
+  return sizes.text + sizes.reasoning + sizes.toolCalls + sizes.toolResults
+}
+
+/** The sizes of one message, part by part. */
+export function measureMessage(message: Pick<Message, 'content'>, estimator: Estimator): Sizes {
+  if (typeof message.content === 'string')
+    return { ...NO_SIZES, text: estimator.measureText(message.content) }
+  return message.content.reduce((sum, part) => addSizes(sum, measurePart(part, estimator)), NO_SIZES)
+}
+
+/** The sizes of one part. `inputJson` spares a second `stringifyJson` of a tool call's input. */
+export function measurePart(part: Part, estimator: Estimator, inputJson?: string): Sizes {
+  switch (part.type) {
+    case 'reasoning':
+      return { ...NO_SIZES, reasoning: estimator.measureText(part.text, 'reasoning') }
+    case 'tool-call':
+      return {
+        ...NO_SIZES,
+        toolCalls:
+          estimator.measureText(part.toolName, 'toolCall') +
+          estimator.measureText(inputJson ?? stringifyJson(part.input), 'toolCall') +
+          (estimator.unitsPerCall ?? 0),
+      }
+    case 'tool-result':
+      return measureOutput(part.output, estimator)
+    case 'text':
+    case 'image':
+    case 'file':
+    case 'provider':
+      return measureItem(part, estimator, 'text')
+  }
+}
+
+/** The sizes of what may stand in a message or in a tool result. Its text is in `text` wherever it stands. */
+function measureItem(item: ToolResultContent, estimator: Estimator, kind: TextKind): Sizes {
+  switch (item.type) {
+    case 'text':
+      return { ...NO_SIZES, text: estimator.measureText(item.text, kind) }
+    case 'image':
+      return { ...NO_SIZES, media: estimator.mediaTokens }
+    case 'file':
+      return measureFile(item.data, item.mediaType, estimator, kind)
+    case 'provider':
+      // A readable compaction block counts as its text. Source: seed 000.
+      return {
+        ...NO_SIZES,
+        text: estimator.measureText(compactionBlock(item)?.text ?? stringifyJson(item.data), kind),
+      }
+  }
+}
+
+/** The sizes of a tool result: its text as `toolResults`, its images and files as `media`. */
+export function measureOutput(output: ToolResultOutput, estimator: Estimator): Sizes {
+  switch (output.type) {
+    case 'text':
+    case 'error-text':
+      return { ...NO_SIZES, toolResults: estimator.measureText(output.value, 'toolResult') }
+    case 'json':
+    case 'error-json':
+      return { ...NO_SIZES, toolResults: estimator.measureText(stringifyJson(output.value), 'toolResult') }
+    case 'content': {
+      let text = 0
+      let media = 0
+      for (const item of output.value) {
+        const sizes = measureItem(item, estimator, 'toolResult')
+        text += sizes.text
+        media += sizes.media
+      }
+      return { ...NO_SIZES, toolResults: text, media }
+    }
+  }
+}
+
+/** Text files count as their text; all others by the estimator's figure for files. */
+function measureFile(
+  data: string | Uint8Array,
+  mediaType: string,
+  estimator: Estimator,
+  kind: TextKind,
+): Sizes {
+  if (!mediaType.startsWith('text/') || isUrl(data))
+    return { ...NO_SIZES, media: estimator.fileTokens ?? estimator.mediaTokens }
+  const text = typeof data === 'string' ? data : Buffer.from(data).toString('utf8')
+  return { ...NO_SIZES, text: estimator.measureText(text, kind) }
+}
+
+function isUrl(data: string | Uint8Array): boolean {
+  return typeof data === 'string' && /^(?:https?|file|gs|s3):/i.test(data)
+}
+
+/**
+ * Tokens of a list of messages: the seed's `estimateMessagesTokens`, over the neutral form or over anything with
+ * a role and a text; calls in OpenAI's `tool_calls` count too. 0 for an empty list. `estimator` is one, or the name of a
+ * built-in one. Throws `INVALID_INPUT`, for parts of other forms as well: `fromOpenAI` and `fromAnthropic` convert them.
+ */
+export function estimateMessagesTokens(
+  messages: readonly { readonly role: string; readonly content: string | readonly Part[] }[],
+  provider?: string,
+  estimator: Estimator | string = neurolinkEstimator,
+): number {
+  const what = 'estimateMessagesTokens'
+  checkMessageList(messages, what)
+  checkProviderName(provider, what)
+  const counting = typeof estimator === 'string' ? estimatorNamed(estimator) : estimator
+  if (!isEstimator(counting))
+    throw invalid(`${what}: the estimator must be an estimator or the name of a built-in one`)
+  const sizes = new SizesSum()
+  for (const [index, message] of messages.entries()) {
+    const problem = contentProblem(message.content)
+    if (problem !== undefined) {
+      const advice = 'fromOpenAI and fromAnthropic convert messages of other forms'
+      throw invalid(`${what}: messages[${index}].content${problem} (${advice})`)
+    }
+    sizes.add(measureMessage(message, counting))
+    sizes.add({ ...NO_SIZES, toolCalls: measureCalls(message as WithCalls, counting) })
+  }
+  return tokensOf(sizes.value, messages.length, counting, provider)
+}
+
+type WithCalls = { readonly tool_calls?: unknown }
+
+/** The units of calls in OpenAI's form: names and arguments. */
+function measureCalls({ tool_calls: calls }: WithCalls, estimator: Estimator): number {
+  if (!Array.isArray(calls)) return 0
+  let units = 0
+  for (const call of calls as readonly { readonly function?: { name?: unknown; arguments?: unknown } }[]) {
+    const { name, arguments: input } = call?.function ?? {}
+    units += estimator.unitsPerCall ?? 0
+    for (const text of [name, input])
+      if (typeof text === 'string') units += estimator.measureText(text, 'toolCall')
+  }
+  return units
+}

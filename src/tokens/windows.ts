@@ -1,0 +1,236 @@
+import { z } from 'zod'
+import { check } from '../messages/check.ts'
+import { isObject } from '../messages/json.ts'
+import { packageWindow } from './package-windows.ts'
+import { canonicalProvider } from './providers.ts'
+import { CORRECTED_CONTEXT_WINDOWS, MODEL_CONTEXT_WINDOWS } from './window-registry.ts'
+
+/** Window of a model nobody told us of, tokens. Source: seed 003. */
+export const DEFAULT_CONTEXT_WINDOW = 128_000
+/** Most tokens kept free for the answer when the caller does not say. Source: seed 003. */
+export const MAX_DEFAULT_OUTPUT_RESERVE = 64_000
+/** Share of the window kept free for the answer when the caller does not say. Source: seed 003. */
+export const DEFAULT_OUTPUT_RESERVE_RATIO = 0.35
+
+/**
+ * A table of context windows, tokens: by provider either one figure for all its models, or one a model, with
+ * `_default` for the others. The registry has this form, and so have the tables of a store and of a session.
+ */
+export type ContextWindows = { readonly [provider: string]: number | { readonly [model: string]: number } }
+
+const windowSchema = z.int().positive()
+
+/** What is wrong with a table of windows, or `undefined`. By hand, because zod's copy of a record drops a `__proto__` key. */
+export function windowsProblem(value: unknown): string | undefined {
+  if (!isObject(value)) return 'must be a table: provider to tokens, or provider to model to tokens'
+  for (const [provider, entry] of Object.entries(value)) {
+    const name = JSON.stringify(provider.slice(0, 40))
+    if (provider === '_default')
+      return 'has "_default" where a provider is named; it stands among the models of one'
+    const windows = isObject(entry) ? Object.values(entry) : [entry]
+    if (!windows.every((tokens) => windowSchema.safeParse(tokens).success))
+      return `of ${name} must be tokens: whole numbers above 0`
+  }
+  return undefined
+}
+
+/** The check of a table of windows, saying what is wrong. */
+export const contextWindowsSchema = z.custom<ContextWindows>().superRefine((value, context) => {
+  const problem = windowsProblem(value)
+  if (problem !== undefined) context.addIssue({ code: 'custom', message: problem })
+})
+
+/**
+ * Where the size of a window comes from: an overflow error (`learned`), the session's table, the store's, the maintained package
+ * `@pydantic/genai-prices` (`package`), the founding table (`registry`), or the default.
+ */
+export type WindowSource = 'learned' | 'session' | 'store' | 'package' | 'registry' | 'default'
+
+/** A model's context window, and why it is that. */
+export type ContextWindow = {
+  /** Tokens, input and output together. */
+  readonly tokens: number
+  readonly source: WindowSource
+  /** The entry of the table that decided: a model's name, or `_default`. */
+  readonly entry?: string
+}
+
+/** What may overrule the tables of this package: the caller's tables, and the limit a provider was seen to enforce, tokens. */
+export type WindowTables = {
+  readonly session?: ContextWindows | undefined
+  readonly store?: ContextWindows | undefined
+  readonly learned?: number | undefined
+}
+
+/**
+ * Which of the tables that come with this package are read, in their order. `maintained`: the package, then the corrected founding
+ * table. `printed`: the founding table as it was printed, then the package. `founding`: the founding table as printed and no other.
+ */
+export type WindowRegistry = 'maintained' | 'printed' | 'founding'
+
+/**
+ * The context window of a model: the session's table, else the store's, no more than the learned limit; else the learned limit; else
+ * the tables that come with this package; else 128,000. A provider's error is proof that a table says too much, and better knowledge
+ * than any table of ours. In a table the model's own entry decides, else the longest name that the model's name begins with (so
+ * `o1-mini-2024-09-12` is not taken for `o1`), else the provider's `_default`.
+ */
+export function resolveContextWindow(
+  provider: string,
+  model: string | undefined,
+  { session, store, learned }: WindowTables = {},
+  registry: WindowRegistry = 'maintained',
+): ContextWindow {
+  const own = windowIn(session, 'session', provider, model) ?? windowIn(store, 'store', provider, model)
+  if (learned === undefined) return own ?? knownWindow(registry, provider, model)
+  const isTrusted = own === undefined && registry === 'maintained'
+  if (isTrusted || learned < (own ?? knownWindow(registry, provider, model)).tokens)
+    return { tokens: learned, source: 'learned' }
+  return own ?? knownWindow(registry, provider, model)
+}
+
+/** The tables a preset reads: `neurolink` has the founding one as it was printed. */
+export function registryOf(preset: string): WindowRegistry {
+  return preset === 'neurolink' ? 'printed' : 'maintained'
+}
+
+type Lookup = (provider: string, model: string | undefined) => ContextWindow | undefined
+
+const printed: Lookup = (provider, model) => windowIn(MODEL_CONTEXT_WINDOWS, 'registry', provider, model)
+const corrected: Lookup = (provider, model) =>
+  windowIn(CORRECTED_CONTEXT_WINDOWS, 'registry', provider, model)
+
+const LOOKUPS: { readonly [R in WindowRegistry]: readonly Lookup[] } = {
+  maintained: [inPackage, corrected],
+  printed: [printed, inPackage],
+  founding: [printed],
+}
+
+/** The windows asked for last: a conversation asks for the same one before every call. */
+const known = new Map<string, ContextWindow>()
+const MOST_KNOWN = 256
+
+function knownWindow(registry: WindowRegistry, provider: string, model: string | undefined): ContextWindow {
+  const key = JSON.stringify([registry, provider, model])
+  const last = known.get(key)
+  if (last !== undefined) return last
+  const found = lookUp(registry, provider, model)
+  if (known.size >= MOST_KNOWN) known.clear()
+  known.set(key, Object.freeze(found))
+  return found
+}
+
+function lookUp(registry: WindowRegistry, provider: string, model: string | undefined): ContextWindow {
+  for (const lookup of LOOKUPS[registry]) {
+    const found = lookup(provider, model)
+    if (found !== undefined) return found
+  }
+  return { tokens: DEFAULT_CONTEXT_WINDOW, source: 'default' }
+}
+
+/** The package's window of a model, under any name it may go by. */
+function inPackage(provider: string, model: string | undefined): ContextWindow | undefined {
+  if (model === undefined) return undefined
+  const name = canonicalProvider(provider)
+  const names = modelNames(model)
+  for (const of of [...names, ...names.map((one) => one.replace(VARIANT, ''))]) {
+    const found = packageWindow(name, of)
+    if (found !== undefined) return { tokens: found.tokens, source: 'package', entry: found.model }
+  }
+  return undefined
+}
+
+function windowIn(
+  table: ContextWindows | undefined,
+  source: WindowSource,
+  provider: string,
+  model: string | undefined,
+): ContextWindow | undefined {
+  if (table === undefined) return undefined
+  const models = entryOf(table, provider)
+  if (models === undefined) return undefined
+  if (typeof models === 'number') return { tokens: models, source, entry: '_default' }
+  const entry = model === undefined ? '_default' : (nameOf(models, model) ?? '_default')
+  return Object.hasOwn(models, entry) ? { tokens: models[entry]!, source, entry } : undefined
+}
+
+/** A provider's own entry, under the name that was given or another it goes by. */
+function entryOf(table: ContextWindows, provider: string): ContextWindows[string] | undefined {
+  if (Object.hasOwn(table, provider)) return table[provider]
+  const name = canonicalProvider(provider)
+  if (Object.hasOwn(table, name)) return table[name]
+  const other = Object.keys(table).find((key) => canonicalProvider(key) === name)
+  return other === undefined ? undefined : table[other]
+}
+
+/** What stands before a model's name without being part of it: a path or an ARN, a fine-tune's mark, Bedrock's regions. */
+const MODEL_PREFIX = /^(?:.*\/)?(?:ft:)?(?:(?:us|us-gov|eu|apac|global|jp|au|ca)\.)?/s
+
+/** The variant of a model that a gateway serves (`:free`, `:online`); Bedrock's versions (`:0`) are part of the name. */
+const VARIANT = /:[a-z]+$/i
+
+/** The names a model may go by: as it was given, without a gateway's name before it (`openrouter/anthropic/…`), and bare. */
+export function modelNames(model: string): readonly string[] {
+  return [...new Set([model, model.slice(model.indexOf('/') + 1), model.replace(MODEL_PREFIX, '')])]
+}
+
+/** The entry of a model: its own, else the longest name it begins with; case decides only when there is no other way. */
+function nameOf(models: { readonly [model: string]: number }, model: string): string | undefined {
+  if (Object.hasOwn(models, model)) return model
+  const bare = model.replace(MODEL_PREFIX, '')
+  const lower = [model.toLowerCase(), bare.toLowerCase()]
+  return (
+    longestOf(models, (name) => model.startsWith(name) || bare.startsWith(name)) ??
+    longestOf(models, (name) => lower.some((begins) => begins.startsWith(name.toLowerCase())))
+  )
+}
+
+function longestOf(
+  models: { readonly [model: string]: number },
+  begins: (name: string) => boolean,
+): string | undefined {
+  let longest: string | undefined
+  for (const name of Object.keys(models)) {
+    if (name === '_default' || name.length <= (longest?.length ?? 0)) continue
+    if (begins(name)) longest = name
+  }
+  return longest
+}
+
+/**
+ * The context window of a model, tokens: its own entry, else the longest registered name it begins with, else the
+ * provider's default, else 128,000: the founding table as it was printed. `overrides` are asked before it. Throws `INVALID_INPUT` for overrides
+ * that are no table of windows.
+ */
+export function getContextWindowSize(provider: string, model?: string, overrides?: ContextWindows): number {
+  const store = overrides === undefined ? undefined : check(contextWindowsSchema, overrides, 'overrides')
+  return resolveContextWindow(provider, model, { store }, 'founding').tokens
+}
+
+/** Tokens kept free for the answer: `maxTokens` when given, else 35 % of the window, rounded up, at most 64,000. */
+export function getOutputReserve(contextWindow: number, maxTokens?: number): number {
+  return (
+    maxTokens ?? Math.min(MAX_DEFAULT_OUTPUT_RESERVE, Math.ceil(contextWindow * DEFAULT_OUTPUT_RESERVE_RATIO))
+  )
+}
+
+/** What a window leaves for input, tokens: less the output reserve, and no more than the provider takes of input alone. */
+export function availableInput(contextWindow: number, maxTokens?: number, inputLimit?: number): number {
+  const left = contextWindow - getOutputReserve(contextWindow, maxTokens)
+  return inputLimit === undefined ? left : Math.min(left, inputLimit)
+}
+
+/** The lower of a limit that was learnt and one that was set, tokens; 0 sets none. */
+export function lowerLimit(learned: number | undefined, set: number | undefined): number | undefined {
+  if (set === undefined || set === 0) return learned
+  return learned === undefined ? set : Math.min(learned, set)
+}
+
+/** Tokens a request may take: the window less the output reserve. `overrides` as for `getContextWindowSize`. */
+export function getAvailableInputTokens(
+  provider: string,
+  model?: string,
+  maxTokens?: number,
+  overrides?: ContextWindows,
+): number {
+  return availableInput(getContextWindowSize(provider, model, overrides), maxTokens)
+}
