@@ -1,5 +1,5 @@
 export type { ArrayEstimator, EstimatorChoice } from './arrays/array-estimator.ts'
-export type { ChatMessage } from './arrays/chat-message.ts'
+export type { ChatMessage } from './messages/chat-message.ts'
 export { type ClearToolResultsOptions, clearToolResults } from './arrays/clear-tool-results.ts'
 export { type CompositeOptions, type CompositePart, composite } from './arrays/composite.ts'
 export {
@@ -26,7 +26,7 @@ export {
   getEffectiveHistory as filterEffectiveHistory,
   removeDanglingTags,
 } from './arrays/effective-history.ts'
-export type { PlainMessage } from './arrays/message-parts.ts'
+export type { PlainMessage } from './messages/message-parts.ts'
 export { type PriorityOptions, priority } from './arrays/priority.ts'
 export { type PruneConfig, type PruneResult, pruneToolOutputs } from './arrays/prune-tool-outputs.ts'
 export { type RepairOptions, type RepairResult, repairToolPairs } from './arrays/repair-tool-pairs.ts'
@@ -62,7 +62,7 @@ export {
   truncateWithSlidingWindow,
 } from './arrays/truncate-with-sliding-window.ts'
 export type { BudgetStrategy, UserStrategy } from './arrays/user-strategy.ts'
-export type { CompactionConfig } from './compaction/config.ts'
+export type { CompactionConfig } from './config/compaction.ts'
 export type { PendingSummary } from './compaction/planned-run.ts'
 export { CompactionPreview, type PlannedCompaction } from './compaction/preview.ts'
 export type { BlockOutcome, ProviderCompactionResult } from './compaction/record-provider.ts'
@@ -96,9 +96,9 @@ export {
   type InjectionTrigger,
   not,
   onTokenThreshold,
-} from './compat/injection-trigger.ts'
-export { type ContextSection, PersistentContext } from './compat/persistent-context.ts'
-export { type InjectionRule, SystemInjector } from './compat/system-injector.ts'
+} from './requests/injection-trigger.ts'
+export { type ContextSection, PersistentContext } from './requests/persistent-context.ts'
+export { type InjectionRule, SystemInjector } from './requests/system-injector.ts'
 export {
   DEFAULT_BACKGROUND_MIN_INTERVAL_MS,
   DEFAULT_BACKGROUND_THRESHOLD,
@@ -296,15 +296,15 @@ export type {
   ToolOutput,
   ToolOutputShown,
   ToolPlace,
-} from './messages/tool-calls.ts'
-export { type TruncateTextOptions, truncateToTokenBudget } from './messages/truncate-text.ts'
+} from './model/tool-calls.ts'
+export { type TruncateTextOptions, truncateToTokenBudget } from './tokens/truncate-text.ts'
 export type { Coverage, Place, RowSet } from './model/coverage.ts'
 export type { ExpandedMessage, ExpandedRow, ExpandedSummary } from './model/expansion.ts'
 export type { CompactionStatus } from './model/nesting.ts'
 export type { CompactionKind, CompactionStage } from './model/plan.ts'
 export type { FirstChanged } from './model/prompt-cache.ts'
-export type { AppliedEdit } from './model/provider-compaction.ts'
-export { ANTHROPIC_EDITS, contextManagementTypes } from './model/server-compaction.ts'
+export type { AppliedEdit } from './stages/provider-compaction.ts'
+export { ANTHROPIC_EDITS, contextManagementTypes } from './tokens/server-compaction.ts'
 export type { Finding, FindingCode } from './model/verify.ts'
 export type { CallEntry, ResultEntry, View, ViewRow } from './model/view.ts'
 export {
@@ -464,7 +464,7 @@ export type {
   UndoOptions,
   UsageInput,
   VerifyOptions,
-} from './store/store-options.ts'
+} from './config/store-options.ts'
 export { extractiveSummarizer } from './summarizers/extractive.ts'
 export {
   type GenerateAnswer,

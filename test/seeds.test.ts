@@ -24,9 +24,9 @@ const COUNTS = [
 
 /** The verbs of the store whose options are named, and the files that declare those. */
 const VERB_FILES = [
-  'src/store/store-options.ts',
+  'src/config/store-options.ts',
   'src/requests/options.ts',
-  'src/compaction/config.ts',
+  'src/config/compaction.ts',
   'src/tokens/budget.ts',
   'src/config/settings.ts',
 ]

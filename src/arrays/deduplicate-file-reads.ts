@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { check, shareSchema } from '../messages/check.ts'
 import { deduplicate } from '../stages/deduplicate.ts'
 import { replaceParts } from './applied.ts'
-import type { ChatMessage } from './chat-message.ts'
+import type { ChatMessage } from '../messages/chat-message.ts'
 import { rowsOf } from './rows.ts'
 import { runStage } from './run-stage.ts'
 

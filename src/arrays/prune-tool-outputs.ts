@@ -5,7 +5,7 @@ import type { View } from '../model/view.ts'
 import { prune } from '../stages/prune.ts'
 import { tokensOfText } from '../tokens/tokens.ts'
 import { replaceParts } from './applied.ts'
-import type { ChatMessage } from './chat-message.ts'
+import type { ChatMessage } from '../messages/chat-message.ts'
 import { rowsOf } from './rows.ts'
 import { runStage } from './run-stage.ts'
 

@@ -1,14 +1,14 @@
-import { indexMessage } from '../messages/index-message.ts'
+import { indexMessage } from '../model/index-message.ts'
 import type { Part, ToolCallPart, ToolResultPart } from '../messages/message.ts'
 import { type ShownReplacement, View, type ViewRow } from '../model/view.ts'
 import { CLEARED_PLACEHOLDER } from '../stages/clear-tool-results.ts'
 import { PRUNE_PLACEHOLDER } from '../stages/prune.ts'
 import { neurolinkEstimator } from '../tokens/tokens.ts'
 import type { ArrayEstimator } from './array-estimator.ts'
-import { type ChatMessage, isMarker, isSummary, requireMessages } from './chat-message.ts'
+import { type ChatMessage, isMarker, isSummary, requireMessages } from '../messages/chat-message.ts'
 import { isVisible } from './effective-history.ts'
 import { type Joinable, joinNeighbours } from './join-neighbours.ts'
-import { partsOfMessage, roleOf, sizesOf } from './message-parts.ts'
+import { partsOfMessage, roleOf, sizesOf } from '../messages/message-parts.ts'
 
 /** What planning needs of an array: its visible messages as rows, and their contents by key. */
 export type ArrayRows = {

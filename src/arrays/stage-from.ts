@@ -5,7 +5,7 @@ import type { View, ViewRow } from '../model/view.ts'
 import { isStage } from '../stages/registry.ts'
 import type { PlanDraft, ReplacementDraft, Stage, StageContext } from '../stages/stage.ts'
 import { staying } from '../stages/window-cut.ts'
-import type { ChatMessage } from './chat-message.ts'
+import type { ChatMessage } from '../messages/chat-message.ts'
 import { copyMessage } from './passage.ts'
 import {
   findPlaces,

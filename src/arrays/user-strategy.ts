@@ -1,7 +1,7 @@
 import { errorName, isUndertextError, standingFor, UndertextError } from '../errors.ts'
 import { invalid } from '../messages/check.ts'
 import { listIn } from '../messages/lists.ts'
-import type { ChatMessage } from './chat-message.ts'
+import type { ChatMessage } from '../messages/chat-message.ts'
 import type { ContextStrategy } from './context-strategy.ts'
 import { copyMessage, type Item, originsOf } from './passage.ts'
 

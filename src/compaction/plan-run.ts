@@ -17,7 +17,7 @@ import type {
 } from '../stages/stage.ts'
 import { bareCondensePlan } from '../stages/summarize.ts'
 import type { CommitStep, Snapshot } from '../storage/storage.ts'
-import type { CheckedConfig, RunSettings } from './config.ts'
+import type { CheckedConfig, RunSettings } from '../config/compaction.ts'
 import {
   completePlan,
   completeTask,

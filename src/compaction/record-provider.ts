@@ -1,7 +1,7 @@
 import { v7 as uuidv7 } from 'uuid'
 import { UndertextError } from '../errors.ts'
 import type { Part } from '../messages/message.ts'
-import { lastBlockOf } from '../model/compaction-block.ts'
+import { lastBlockOf } from '../messages/compaction-block.ts'
 import { checkLaws } from '../model/laws.ts'
 import { applyPlan, type Plan, type PlannedStep } from '../model/plan.ts'
 import {
@@ -12,10 +12,10 @@ import {
   planClearedReasoning,
   planClearedResults,
   rowsOfOldestReasoning,
-} from '../model/provider-compaction.ts'
+} from '../stages/provider-compaction.ts'
 import type { View } from '../model/view.ts'
 import type { Authorship, Compaction, Snapshot, Storage } from '../storage/storage.ts'
-import { resolveModel } from './model.ts'
+import { resolveModel } from '../config/model.ts'
 import { replanned } from './replan.ts'
 
 /** What is to be recorded, checked. */

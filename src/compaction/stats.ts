@@ -1,5 +1,5 @@
 import type { SessionFigures } from '../storage/storage.ts'
-import type { StatsOptions } from '../store/store-options.ts'
+import type { StatsOptions } from '../config/store-options.ts'
 import {
   type BudgetCheckResult,
   DEFAULT_COMPACTION_TARGET,
@@ -30,7 +30,7 @@ import {
   MAX_DEFAULT_OUTPUT_RESERVE,
   registryOf,
 } from '../tokens/windows.ts'
-import { type ChosenModel, resolveModel, windowOf } from './model.ts'
+import { type ChosenModel, resolveModel, windowOf } from '../config/model.ts'
 
 /** How full a session's context is: seed 003's fields first. */
 export type ContextStats = {

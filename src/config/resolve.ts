@@ -1,4 +1,4 @@
-import { SUMMARY_TIMEOUT_MS } from '../compaction/config.ts'
+import { SUMMARY_TIMEOUT_MS } from './compaction.ts'
 import { FILE_READ_BUDGET_PERCENT } from '../files/file-budget.ts'
 import { MAX_TOOL_OUTPUT_BYTES, MAX_TOOL_OUTPUT_LINES } from '../files/tool-output/cut-output.ts'
 import { PATH_ARGUMENTS, READ_TOOLS } from '../messages/tool-names.ts'

@@ -1,4 +1,4 @@
-import type { CheckedConfig } from '../compaction/config.ts'
+import type { CheckedConfig } from './compaction.ts'
 import type { JsonObject } from '../messages/json.ts'
 import { chosenSummarizer } from '../summarizers/choose.ts'
 import { registryOf } from '../tokens/windows.ts'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { compactionConfigSchema } from '../compaction/config.ts'
+import { compactionConfigSchema } from './compaction.ts'
 import { nameSchema, shareSchema } from '../messages/check.ts'
 import { type Json, type JsonObject, jsonProblem } from '../messages/json.ts'
 import { SUMMARY_PLACES } from '../rendering/places.ts'

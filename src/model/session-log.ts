@@ -1,5 +1,5 @@
 import { UndertextError } from '../errors.ts'
-import { indexMessage } from '../messages/index-message.ts'
+import { indexMessage } from './index-message.ts'
 import type { JsonObject } from '../messages/json.ts'
 import { type Part, partsOf, type Role, type RowKind } from '../messages/message.ts'
 import { withReplacements } from '../messages/overlay.ts'

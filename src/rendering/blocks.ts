@@ -5,7 +5,7 @@ import {
   compactionBlock,
   lastBlockOf,
   UNREADABLE_SUMMARY,
-} from '../model/compaction-block.ts'
+} from '../messages/compaction-block.ts'
 import { canonicalProvider } from '../tokens/providers.ts'
 import { type Draft, type Note, redraft } from './draft.ts'
 

@@ -6,7 +6,7 @@ import { PREPARE_WAIT_MS } from '../compaction/waiting.ts'
 import { isUndertextError } from '../errors.ts'
 import type { ContextWarningEvent } from '../events.ts'
 import type { NewMessage } from '../messages/message.ts'
-import type { CompactOptions, StatsOptions } from '../store/store-options.ts'
+import type { CompactOptions, StatsOptions } from '../config/store-options.ts'
 import {
   type Asked,
   bareStats,

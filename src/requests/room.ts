@@ -1,7 +1,7 @@
 import type { ContextStats } from '../compaction/stats.ts'
 import { readCall } from '../config/layers.ts'
 import type { ResolvedSettings } from '../config/resolve.ts'
-import type { CompactOptions, StatsOptions } from '../store/store-options.ts'
+import type { CompactOptions, StatsOptions } from '../config/store-options.ts'
 import type { CheckedPrepare } from './options.ts'
 import type { World } from './world.ts'
 

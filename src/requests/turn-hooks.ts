@@ -8,7 +8,7 @@ import type { Json, JsonObject } from '../messages/json.ts'
 import type { NewMessage } from '../messages/message.ts'
 import { type NextStep, nextStep } from '../messages/stop-reason.ts'
 import type { AppendedMessage } from '../storage/storage.ts'
-import type { CompactOptions, StatsOptions } from '../store/store-options.ts'
+import type { CompactOptions, StatsOptions } from '../config/store-options.ts'
 import type { CheckedAfter, CheckedBefore } from './turn-options.ts'
 import { Warnings } from './warnings.ts'
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { type FileBlock, fileBlocks } from '../files/file-blocks.ts'
-import { normalizePath } from '../messages/line-range.ts'
+import { normalizePath } from '../model/line-range.ts'
 import { listIn } from '../messages/lists.ts'
 import type { FilePart, ImagePart } from '../messages/message.ts'
 import { type PlannedReplacement, savedBy } from '../model/plan.ts'

@@ -1,4 +1,4 @@
-import { beginsAsError } from '../files/tool-output/error-text.ts'
+import { beginsAsError } from '../messages/error-text.ts'
 import { withoutTrailing } from '../messages/characters.ts'
 import type { Json } from '../messages/json.ts'
 import {
@@ -12,7 +12,7 @@ import {
   singlePath,
   toldRange,
   UNKNOWN_LINES,
-} from '../messages/line-range.ts'
+} from '../model/line-range.ts'
 import { listIn } from '../messages/lists.ts'
 import { outputText } from '../messages/message.ts'
 import { isReadTool, isWriteTool, PATH_ARGUMENTS } from '../messages/tool-names.ts'

@@ -1,7 +1,7 @@
 import type { ToolOutputLimits } from '../files/tool-output/message-previews.ts'
 import type { Json, JsonObject } from '../messages/json.ts'
 import type { NewMessage, Part, StoredMessage, ViewMessage } from '../messages/message.ts'
-import type { ToolCall, ToolOutput } from '../messages/tool-calls.ts'
+import type { ToolCall, ToolOutput } from '../model/tool-calls.ts'
 import type { Coverage } from '../model/coverage.ts'
 import type { ExpandedSummary } from '../model/expansion.ts'
 import type { CompactionStatus } from '../model/nesting.ts'

@@ -16,7 +16,7 @@ import {
   idleSchema,
   type ListJobsOptions,
   listJobsSchema,
-} from './store-options.ts'
+} from '../config/store-options.ts'
 
 /** Compaction behind the conversation's back. */
 export class BackgroundVerbs<S extends Storage> extends RewindVerbs<S> {

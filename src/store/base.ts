@@ -1,4 +1,4 @@
-import { resolveModel } from '../compaction/model.ts'
+import { resolveModel } from '../config/model.ts'
 import { type ContextStats, contextStats } from '../compaction/stats.ts'
 import { type Configuration, configurationOf } from '../config/configuration.ts'
 import type { Layer } from '../config/settings.ts'
@@ -7,7 +7,7 @@ import { Events } from '../events.ts'
 import type { Awaitable, Estimators, Session, SessionFigures, Storage } from '../storage/storage.ts'
 import type { Readings } from '../tokens/calibration.ts'
 import type { Estimator } from '../tokens/tokens.ts'
-import type { StatsOptions } from './store-options.ts'
+import type { StatsOptions } from '../config/store-options.ts'
 
 /** What `openStore` was told that concerns all sessions. */
 export type StoreSettings = {

@@ -1,6 +1,6 @@
 import { Guard } from '../compaction/background/guard.ts'
 import { Compactor, type FillConfig } from '../compaction/compactor.ts'
-import { resolveModel } from '../compaction/model.ts'
+import { resolveModel } from '../config/model.ts'
 import { CompactionPreview } from '../compaction/preview.ts'
 import { type ProviderCompactionResult, recordProvider } from '../compaction/record-provider.ts'
 import type { CompactionResult } from '../compaction/result.ts'
@@ -12,7 +12,7 @@ import { UndertextError } from '../errors.ts'
 import { percentOf } from '../events.ts'
 import { check, invalid } from '../messages/check.ts'
 import { taken } from '../messages/taken.ts'
-import type { AppliedEdit } from '../model/provider-compaction.ts'
+import type { AppliedEdit } from '../stages/provider-compaction.ts'
 import { toldTurned } from '../requests/told-turned.ts'
 import type { AuditEntry, Compaction, Storage, UndoOutcome } from '../storage/storage.ts'
 import type { StoreSettings } from './base.ts'
@@ -35,7 +35,7 @@ import {
   type UndoOptions,
   undoIfFitsSchema,
   undoSchema,
-} from './store-options.ts'
+} from '../config/store-options.ts'
 import { UsageVerbs } from './usage-verbs.ts'
 
 /** Making room, taking it back, and the audit of both. */

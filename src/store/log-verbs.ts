@@ -1,5 +1,5 @@
 import { v7 as uuidv7 } from 'uuid'
-import { resolveModel } from '../compaction/model.ts'
+import { resolveModel } from '../config/model.ts'
 import type { ProviderCompactionResult } from '../compaction/record-provider.ts'
 import { saidOf } from '../config/resolve.ts'
 import { RENDERING_KEYS } from '../config/settings.ts'
@@ -8,8 +8,8 @@ import { headOf } from '../messages/characters.ts'
 import { check, invalid } from '../messages/check.ts'
 import { checkMessages } from '../messages/check-messages.ts'
 import type { NewMessage, StoredMessage, ViewMessage } from '../messages/message.ts'
-import type { ToolCall, ToolOutput } from '../messages/tool-calls.ts'
-import { lastBlockOf } from '../model/compaction-block.ts'
+import type { ToolCall, ToolOutput } from '../model/tool-calls.ts'
+import { lastBlockOf } from '../messages/compaction-block.ts'
 import type { ExpandedSummary } from '../model/expansion.ts'
 import { type Rendering, type RenderOptions, renderView } from '../rendering/render.ts'
 import {
@@ -41,7 +41,7 @@ import {
   type ToolOutputOptions,
   toolCallsSchema,
   toolOutputSchema,
-} from './store-options.ts'
+} from '../config/store-options.ts'
 
 /** What an append answers. */
 export type AppendResult = {

@@ -35,7 +35,7 @@ import { isTokenizerName, TOKENIZER_NAMES, tokenizerEstimator } from '../tokens/
 import type { Estimator } from '../tokens/tokens.ts'
 import { contextWindowsSchema } from '../tokens/windows.ts'
 import { Store } from './store.ts'
-import type { StatsOptions } from './store-options.ts'
+import type { StatsOptions } from '../config/store-options.ts'
 
 /** The mode of a new file: what people said is nobody else's, whatever the umask. */
 const PRIVATE = 0o600

@@ -1,4 +1,4 @@
-import { resolveModel } from '../compaction/model.ts'
+import { resolveModel } from '../config/model.ts'
 import { saidOf } from '../config/resolve.ts'
 import { RENDERING_KEYS } from '../config/settings.ts'
 import { isUndertextError, UndertextError } from '../errors.ts'

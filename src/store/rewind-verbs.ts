@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { v7 as uuidv7 } from 'uuid'
-import { resolveModel } from '../compaction/model.ts'
+import { resolveModel } from '../config/model.ts'
 import { isUndertextError, UndertextError } from '../errors.ts'
 import { check, invalid } from '../messages/check.ts'
 import { checkMessages } from '../messages/check-messages.ts'
@@ -17,7 +17,7 @@ import type {
 } from '../storage/storage.ts'
 import { checkId } from './check-arguments.ts'
 import { LogVerbs } from './log-verbs.ts'
-import { rewindPointSchema, rewindSchema } from './store-options.ts'
+import { rewindPointSchema, rewindSchema } from '../config/store-options.ts'
 
 /** What is taken back, and what is said instead. */
 export type RewindOptions = {

@@ -20,7 +20,7 @@ import {
   updateSchema,
   type VerifyOptions,
   verifySchema,
-} from './store-options.ts'
+} from '../config/store-options.ts'
 
 /** Sessions themselves: made, found, changed, checked and removed. */
 export class SessionVerbs<S extends Storage> extends RequestVerbs<S> {

@@ -8,7 +8,7 @@ import type { HistoryRecord } from '../storage/records/records.ts'
 import type { Storage } from '../storage/storage.ts'
 import { checkId } from './check-arguments.ts'
 import { SessionVerbs } from './session-verbs.ts'
-import { createSchema } from './store-options.ts'
+import { createSchema } from '../config/store-options.ts'
 
 /** Conversations that come from elsewhere, and sessions as a whole. What does it is loaded when it is needed: most stores never do. */
 export class TransferVerbs<S extends Storage> extends SessionVerbs<S> {

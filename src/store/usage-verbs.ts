@@ -1,4 +1,4 @@
-import { resolveModel } from '../compaction/model.ts'
+import { resolveModel } from '../config/model.ts'
 import type { ContextStats } from '../compaction/stats.ts'
 import {
   limitNamed,
@@ -26,7 +26,7 @@ import {
   type StatsOptions,
   type UsageInput,
   usageSchema,
-} from './store-options.ts'
+} from '../config/store-options.ts'
 
 /** How full the context is, and what providers reported of it. */
 export class UsageVerbs<S extends Storage> extends StoreBase<S> {

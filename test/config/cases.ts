@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import { compactionConfigSchema } from '../../src/compaction/config.ts'
+import { compactionConfigSchema } from '../../src/config/compaction.ts'
 import type { LayerValues, SettingName } from '../../src/config/settings.ts'
 import {
   type BeforeTurnOptions,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { compactionConfigSchema } from '../../src/compaction/config.ts'
+import { compactionConfigSchema } from '../../src/config/compaction.ts'
 import { configurationOf } from '../../src/config/configuration.ts'
 import { runConfig } from '../../src/config/run-config.ts'
 import type { CheckedCall, Layer } from '../../src/config/settings.ts'

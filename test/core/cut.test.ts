@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { openStore } from '../../src/index.ts'
-import { indexMessage } from '../../src/messages/index-message.ts'
+import { indexMessage } from '../../src/model/index-message.ts'
 import type { Part } from '../../src/messages/message.ts'
 import { applyPlan, type PlannedStep } from '../../src/model/plan.ts'
 import { View, type ViewRow } from '../../src/model/view.ts'

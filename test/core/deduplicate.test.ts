@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { ChatMessage } from '../../src/arrays/chat-message.ts'
+import type { ChatMessage } from '../../src/messages/chat-message.ts'
 import { deduplicateFileReads, type NewMessage, openStore } from '../../src/index.ts'
 import type { Json } from '../../src/messages/json.ts'
 import type { Part, ToolResultOutput } from '../../src/messages/message.ts'

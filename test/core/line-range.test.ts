@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { indexMessage } from '../../src/messages/index-message.ts'
+import { indexMessage } from '../../src/model/index-message.ts'
 import {
   coversRange,
   readVariant,
@@ -7,7 +7,7 @@ import {
   shownRange,
   toldRange,
   UNKNOWN_LINES,
-} from '../../src/messages/line-range.ts'
+} from '../../src/model/line-range.ts'
 import { decodeCalls, encodeTools, skipTools } from '../../src/storage/sqlite/tools-codec.ts'
 import { neurolinkEstimator } from '../../src/tokens/tokens.ts'
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { previewsOf } from '../../src/files/tool-output/message-previews.ts'
 import { truncateToolOutput } from '../../src/index.ts'
-import { indexMessage } from '../../src/messages/index-message.ts'
+import { indexMessage } from '../../src/model/index-message.ts'
 import type { Message, Part, ToolResultOutput } from '../../src/messages/message.ts'
 import { neurolinkEstimator } from '../../src/tokens/tokens.ts'
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { indexMessage } from '../../src/messages/index-message.ts'
+import { indexMessage } from '../../src/model/index-message.ts'
 import type { Part, Role } from '../../src/messages/message.ts'
 import { Turns } from '../../src/model/turns.ts'
 import type { ViewRow } from '../../src/model/view.ts'

@@ -20,7 +20,7 @@ import {
   providerFactor,
   truncateToTokenBudget,
 } from '../../src/index.ts'
-import { indexMessage } from '../../src/messages/index-message.ts'
+import { indexMessage } from '../../src/model/index-message.ts'
 import type { Part } from '../../src/messages/message.ts'
 import { addSizes, measureMessage, measurePart, NO_SIZES } from '../../src/tokens/tokens.ts'
 

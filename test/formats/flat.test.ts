@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { ChatMessage } from '../../src/arrays/chat-message.ts'
+import type { ChatMessage } from '../../src/messages/chat-message.ts'
 import type { ConversionNote } from '../../src/ecosystems/conversion.ts'
 import { detectFormat } from '../../src/ecosystems/detect.ts'
 import { fromChatMessages } from '../../src/ecosystems/flat/from-chat-messages.ts'

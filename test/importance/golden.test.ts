@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { scoreMessages } from '../../src/index.ts'
-import { indexMessage } from '../../src/messages/index-message.ts'
+import { indexMessage } from '../../src/model/index-message.ts'
 import type { Part } from '../../src/messages/message.ts'
 import { View, type ViewRow } from '../../src/model/view.ts'
 import { DEFAULT_WEIGHTS } from '../../src/stages/importance/weights.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { ChatMessage } from '../../src/arrays/chat-message.ts'
+import type { ChatMessage } from '../../src/messages/chat-message.ts'
 import {
   getEffectiveHistory,
   KEEP_RECENT_RATIO,

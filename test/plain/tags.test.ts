@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import type { ChatMessage } from '../../src/arrays/chat-message.ts'
+import type { ChatMessage } from '../../src/messages/chat-message.ts'
 import { getEffectiveHistory } from '../../src/arrays/effective-history.ts'
 import {
   removeCondensationTags,

@@ -344,7 +344,7 @@ describe('what an adversary tried', () => {
     const database = new Database(':memory:')
     const own = await openStore(database)
     await own.append('s', chat(10, 20))
-    const { LEASE_HOLDER } = await import('../../src/compaction/process.ts')
+    const { LEASE_HOLDER } = await import('../../src/storage/process.ts')
     database
       .prepare('update undertext_sessions set lease_run = ?, lease_holder = ?, lease_expires = ?')
       .run('dead', LEASE_HOLDER, Date.now() + 60_000)

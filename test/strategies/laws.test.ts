@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { isSummary } from '../../src/arrays/chat-message.ts'
+import { isSummary } from '../../src/messages/chat-message.ts'
 import {
   type ChatMessage,
   clearToolResults,

@@ -1,4 +1,4 @@
-import { claimName, isHeld } from '../../src/compaction/process.ts'
+import { claimName, isHeld } from '../../src/storage/process.ts'
 import { UndertextError } from '../../src/errors.ts'
 import type {
   Circuit,

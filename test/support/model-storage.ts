@@ -1,6 +1,6 @@
 import { UndertextError } from '../../src/errors.ts'
 import { previewsOf } from '../../src/files/tool-output/message-previews.ts'
-import { indexMessage } from '../../src/messages/index-message.ts'
+import { indexMessage } from '../../src/model/index-message.ts'
 import { canonicalJson, type JsonObject } from '../../src/messages/json.ts'
 import {
   type NewMessage,
@@ -18,7 +18,7 @@ import {
   type ToolOutput,
   type ToolRow,
   withoutOtherIds,
-} from '../../src/messages/tool-calls.ts'
+} from '../../src/model/tool-calls.ts'
 import { coverageOf, holdsRow, NO_ROWS } from '../../src/model/coverage.ts'
 import type { ExpandedRow, ExpandedSummary } from '../../src/model/expansion.ts'
 import { checkLaws, checkStale, rebasePlan } from '../../src/model/laws.ts'

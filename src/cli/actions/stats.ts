@@ -1,5 +1,5 @@
 import type { ContextStats } from '../../compaction/stats.ts'
-import type { StatsOptions } from '../../store/store-options.ts'
+import type { StatsOptions } from '../../config/store-options.ts'
 import { CliError } from '../cli-error.ts'
 import type { Context } from '../command.ts'
 import { EXIT } from '../exit-codes.ts'

@@ -3,7 +3,7 @@ import type { Configuration } from '../../config/configuration.ts'
 import { errorName, isUndertextError } from '../../errors.ts'
 import type { Events, SpendLimitEvent } from '../../events.ts'
 import type { Circuit, Session, Spending, Storage } from '../../storage/storage.ts'
-import type { CheckedConfig } from '../config.ts'
+import type { CheckedConfig } from '../../config/compaction.ts'
 import type { IdleReason } from '../result.ts'
 import { isUnasked, type RunEnd, type RunGuard } from '../run-guard.ts'
 

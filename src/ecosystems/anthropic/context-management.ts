@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { check, invalid } from '../../messages/check.ts'
 import { type Json, type JsonObject, jsonProblem } from '../../messages/json.ts'
-import { ANTHROPIC_EDITS, OPENAI_COMPACTION } from '../../model/server-compaction.ts'
+import { ANTHROPIC_EDITS, OPENAI_COMPACTION } from '../../tokens/server-compaction.ts'
 import { canonicalProvider } from '../../tokens/providers.ts'
 import { isObject } from '../wire.ts'
 

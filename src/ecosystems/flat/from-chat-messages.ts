@@ -1,4 +1,4 @@
-import { argumentsIn, roleOf } from '../../arrays/message-parts.ts'
+import { argumentsIn, roleOf } from '../../messages/message-parts.ts'
 import { joinByNeighbourhood } from '../../arrays/rows.ts'
 import { invalid } from '../../messages/check.ts'
 import type { Json, JsonObject } from '../../messages/json.ts'

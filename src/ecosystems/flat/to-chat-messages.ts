@@ -1,5 +1,5 @@
-import type { ChatMessage } from '../../arrays/chat-message.ts'
-import { argumentsIn } from '../../arrays/message-parts.ts'
+import type { ChatMessage } from '../../messages/chat-message.ts'
+import { argumentsIn } from '../../messages/message-parts.ts'
 import { invalid } from '../../messages/check.ts'
 import { canonicalJson, type Json, type JsonObject } from '../../messages/json.ts'
 import {

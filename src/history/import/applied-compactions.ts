@@ -1,5 +1,5 @@
 import { v5 as uuidv5, v7 as uuidv7 } from 'uuid'
-import { resolveModel } from '../../compaction/model.ts'
+import { resolveModel } from '../../config/model.ts'
 import { isUndertextError } from '../../errors.ts'
 import { check } from '../../messages/check.ts'
 import type { PositionRange } from '../../messages/message.ts'

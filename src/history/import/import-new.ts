@@ -1,5 +1,5 @@
 import type { NewMessage, PositionRange } from '../../messages/message.ts'
-import { lastBlockOf } from '../../model/compaction-block.ts'
+import { lastBlockOf } from '../../messages/compaction-block.ts'
 import { AppliedCompactions } from './applied-compactions.ts'
 import { Batch } from './batch.ts'
 import { checkedEvents } from './checked-events.ts'

@@ -1,4 +1,4 @@
-import { coversRange, type IndexedCall, normalizePath } from '../../messages/line-range.ts'
+import { coversRange, type IndexedCall, normalizePath } from '../../model/line-range.ts'
 import type { LineRange, View } from '../../model/view.ts'
 import type { RowFacts } from './facts.ts'
 

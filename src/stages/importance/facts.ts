@@ -1,4 +1,4 @@
-import { beginsAsError } from '../../files/tool-output/error-text.ts'
+import { beginsAsError } from '../../messages/error-text.ts'
 import { headOf } from '../../messages/characters.ts'
 import type { Json } from '../../messages/json.ts'
 import type { Part, ToolResultOutput } from '../../messages/message.ts'

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { check, invalid } from '../../messages/check.ts'
-import { indexMessage } from '../../messages/index-message.ts'
+import { indexMessage } from '../../model/index-message.ts'
 import { type Message, type Part, partsOf } from '../../messages/message.ts'
 import { contentProblem } from '../../messages/message-check.ts'
 import { checkMessageList } from '../../messages/message-list.ts'

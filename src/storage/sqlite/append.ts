@@ -5,7 +5,7 @@ import {
   SHORTEST_PREVIEWED,
   type ToolOutputLimits,
 } from '../../files/tool-output/message-previews.ts'
-import { indexMessage } from '../../messages/index-message.ts'
+import { indexMessage } from '../../model/index-message.ts'
 import { canonicalJson, stringifyJson } from '../../messages/json.ts'
 import type { NewMessage } from '../../messages/message.ts'
 import type { ResultEntry } from '../../model/view.ts'

@@ -1,4 +1,4 @@
-import { LEASE_MS } from '../../compaction/process.ts'
+import { LEASE_MS } from '../process.ts'
 import type { Circuit, Spending } from '../jobs.ts'
 import type { Connection, Row } from './connection.ts'
 import { dueAt } from './jobs.ts'

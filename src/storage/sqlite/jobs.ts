@@ -1,4 +1,4 @@
-import { claimName, isHeld as isHeldBy, LEASE_MS } from '../../compaction/process.ts'
+import { claimName, isHeld as isHeldBy, LEASE_MS } from '../process.ts'
 import { UndertextError } from '../../errors.ts'
 import { isObject, stringifyJson } from '../../messages/json.ts'
 import type { ClaimedJob, Job, JobClaim, JobEnd, JobRequest, JobState, NewJob, RunOfJob } from '../jobs.ts'

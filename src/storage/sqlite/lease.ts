@@ -1,4 +1,4 @@
-import { isHeld, LEASE_MS } from '../../compaction/process.ts'
+import { isHeld, LEASE_MS } from '../process.ts'
 import { isUndertextError } from '../../errors.ts'
 import type { Lease } from '../storage.ts'
 import { expireAttempts, hasRunning } from './attempts.ts'

@@ -1,5 +1,5 @@
 import { isUndertextError, type UndertextError } from '../../errors.ts'
-import { indexMessage, type MessageIndex } from '../../messages/index-message.ts'
+import { indexMessage, type MessageIndex } from '../../model/index-message.ts'
 import { listIn } from '../../messages/lists.ts'
 import { type Part, partsOf } from '../../messages/message.ts'
 import { savedBy } from '../../model/plan.ts'

@@ -1,5 +1,5 @@
 import { UndertextError } from '../../errors.ts'
-import { indexMessage } from '../../messages/index-message.ts'
+import { indexMessage } from '../../model/index-message.ts'
 import { stringifyJson } from '../../messages/json.ts'
 import { type NewMessage, partsOf } from '../../messages/message.ts'
 import type { Estimator } from '../../tokens/tokens.ts'

@@ -9,7 +9,7 @@ import {
   type ToolOutput,
   type ToolRow,
   withoutOtherIds,
-} from '../../messages/tool-calls.ts'
+} from '../../model/tool-calls.ts'
 import { DEFAULT_PROVIDER } from '../../tokens/budget.ts'
 import type { Estimator } from '../../tokens/tokens.ts'
 import type { ToolCallQuery } from '../storage.ts'

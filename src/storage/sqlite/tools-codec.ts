@@ -1,5 +1,5 @@
-import type { MessageIndex } from '../../messages/index-message.ts'
-import type { IndexedCall } from '../../messages/line-range.ts'
+import type { MessageIndex } from '../../model/index-message.ts'
+import type { IndexedCall } from '../../model/line-range.ts'
 import type { CallEntry, LineRange, ResultEntry } from '../../model/view.ts'
 
 /*

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
-import type { MessageIndex } from '../../messages/index-message.ts'
+import type { MessageIndex } from '../../model/index-message.ts'
 import { pairToolUse } from '../../messages/pairing.ts'
 import { countRows, holdsRow, type RowSet } from '../../model/coverage.ts'
 import { COMPACTION_STATUSES } from '../../model/nesting.ts'

@@ -9,7 +9,7 @@ import {
   type StoredMessage,
   type ToolResultPart,
 } from '../../messages/message.ts'
-import { compactionBlock } from '../../model/compaction-block.ts'
+import { compactionBlock } from '../../messages/compaction-block.ts'
 import { counted, figure, size } from './figures.ts'
 import { mediaOf, type Picture } from './image-data.ts'
 import type { DocumentSettings } from './options.ts'

@@ -1,7 +1,7 @@
 import { check, invalid, nameSchema } from '../../../messages/check.ts'
 import { isObject } from '../../../messages/json.ts'
 import { taken } from '../../../messages/taken.ts'
-import type { SessionInput } from '../../../store/store-options.ts'
+import type { SessionInput } from '../../../config/store-options.ts'
 import type { SdkUIMessage, UIMessageLike } from '../ui-types.ts'
 import type { ChatRequest } from './asked.ts'
 import { type ChatStorage, changeChat, readChat, type SaveResult } from './log.ts'

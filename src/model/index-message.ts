@@ -1,8 +1,8 @@
-import { isUnreadable } from '../model/compaction-block.ts'
-import type { ResultEntry } from '../model/view.ts'
+import { isUnreadable } from '../messages/compaction-block.ts'
+import type { ResultEntry } from './view.ts'
 import { type Estimator, measurePart, NO_SIZES, type Sizes } from '../tokens/tokens.ts'
 import { type IndexedCall, readOf } from './line-range.ts'
-import { isFailed, isReasoning, type Message, type Part } from './message.ts'
+import { isFailed, isReasoning, type Message, type Part } from '../messages/message.ts'
 
 /** What planning needs to know of a message without reading it again. */
 export type MessageIndex = {

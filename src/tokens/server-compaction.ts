@@ -1,4 +1,4 @@
-import { canonicalProvider } from '../tokens/providers.ts'
+import { canonicalProvider } from './providers.ts'
 
 /*
  * What providers compact by themselves when a request asks for it under `context_management`. Sources: Anthropic's pages on

@@ -1,4 +1,4 @@
-import type { Message, Part, ProviderPart } from '../messages/message.ts'
+import type { Message, Part, ProviderPart } from './message.ts'
 
 /*
  * The block a provider leaves in an answer when it compacted the conversation itself. Sources: Anthropic's page
