@@ -306,3 +306,8 @@ export function errorName(error: unknown): string {
     return 'Error'
   }
 }
+
+/** `INVALID_INPUT` with one sentence of reason. */
+export function invalid(problems: string): UndertextError<'INVALID_INPUT'> {
+  return new UndertextError('INVALID_INPUT', { problems })
+}

@@ -1,7 +1,4 @@
-import type { UsageWarning } from './compaction/usage-result.ts'
-import { errorName } from './errors.ts'
-import { invalid } from './messages/check.ts'
-
+import { errorName, invalid } from './errors.ts'
 /*
  * What a store tells those who listen. Events carry ids and numbers, never text of a conversation. They are told when the
  * thing they speak of is done, from within the verb; a listener cannot change what the verb does or answers.
@@ -333,4 +330,13 @@ function checkListener(name: unknown, listener: unknown, verb: string): void {
   if (!STORE_EVENTS.includes(name as StoreEventName))
     throw invalid(`${verb}: the event must be one of ${STORE_EVENTS.join(', ')}`)
   if (typeof listener !== 'function') throw invalid(`${verb}: the listener must be a function`)
+}
+
+/** A report of less than half of what the request must hold. */
+export type UsageWarning = {
+  readonly code: 'USAGE_FAR_BELOW_ESTIMATE'
+  readonly reportedTokens: number
+  /** The estimate, by what was learnt of the model. */
+  readonly expectedTokens: number
+  readonly message: string
 }

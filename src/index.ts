@@ -1,5 +1,4 @@
 export type { ArrayEstimator, EstimatorChoice } from './arrays/array-estimator.ts'
-export type { ChatMessage } from './messages/chat-message.ts'
 export { type ClearToolResultsOptions, clearToolResults } from './arrays/clear-tool-results.ts'
 export { type CompositeOptions, type CompositePart, composite } from './arrays/composite.ts'
 export {
@@ -7,7 +6,6 @@ export {
   type ArrayCompactionResult,
   ContextCompactor,
 } from './arrays/context-compactor.ts'
-export type { ContextStrategy } from './arrays/context-strategy.ts'
 export {
   type ContextStrategyKind,
   type CreateStrategyOptions,
@@ -26,7 +24,6 @@ export {
   getEffectiveHistory as filterEffectiveHistory,
   removeDanglingTags,
 } from './arrays/effective-history.ts'
-export type { PlainMessage } from './messages/message-parts.ts'
 export { type PriorityOptions, priority } from './arrays/priority.ts'
 export { type PruneConfig, type PruneResult, pruneToolOutputs } from './arrays/prune-tool-outputs.ts'
 export { type RepairOptions, type RepairResult, repairToolPairs } from './arrays/repair-tool-pairs.ts'
@@ -62,7 +59,6 @@ export {
   truncateWithSlidingWindow,
 } from './arrays/truncate-with-sliding-window.ts'
 export type { BudgetStrategy, UserStrategy } from './arrays/user-strategy.ts'
-export type { CompactionConfig } from './config/compaction.ts'
 export type { PendingSummary } from './compaction/planned-run.ts'
 export { CompactionPreview, type PlannedCompaction } from './compaction/preview.ts'
 export type { BlockOutcome, ProviderCompactionResult } from './compaction/record-provider.ts'
@@ -90,22 +86,13 @@ export {
   type PreparedMessages,
 } from './compat/history-manager.ts'
 export {
-  allOf,
-  anyOf,
-  everyNTurns,
-  type InjectionTrigger,
-  not,
-  onTokenThreshold,
-} from './requests/injection-trigger.ts'
-export { type ContextSection, PersistentContext } from './requests/persistent-context.ts'
-export { type InjectionRule, SystemInjector } from './requests/system-injector.ts'
-export {
   DEFAULT_BACKGROUND_MIN_INTERVAL_MS,
   DEFAULT_BACKGROUND_THRESHOLD,
   DEFAULT_CIRCUIT_RESET_MS,
   DEFAULT_SPEND_WINDOW_MS,
   type SpendLimits,
 } from './config/background.ts'
+export type { CompactionConfig } from './config/compaction.ts'
 export type { Environment } from './config/environment.ts'
 export {
   NCA_AUTO_SUMMARIZE_THRESHOLD,
@@ -131,6 +118,36 @@ export {
 } from './config/settings.ts'
 export type { Spellings, SwitchSpellings } from './config/spellings.ts'
 export { MAX_RETAINED_MESSAGES, type StageSetting } from './config/stages.ts'
+export type {
+  AppendOptions,
+  AuditLogOptions,
+  AuthorshipOptions,
+  CloseOptions,
+  CompactOptions,
+  EffectiveHistoryOptions,
+  ExpandOptions,
+  GetMessagesOptions,
+  GetSourcesOptions,
+  IdleOptions,
+  LimitInput,
+  ListCompactionsOptions,
+  ListJobsOptions,
+  ListSessionsOptions,
+  ListToolCallsOptions,
+  OverflowInput,
+  PreviewOptions,
+  ProviderCompactionInput,
+  PurgeOptions,
+  RedoOptions,
+  SessionChange,
+  SessionInput,
+  StatsOptions,
+  ToolOutputOptions,
+  UndoIfFitsOptions,
+  UndoOptions,
+  UsageInput,
+  VerifyOptions,
+} from './config/store-options.ts'
 export type {
   AnthropicBlock,
   AnthropicConversation,
@@ -290,6 +307,14 @@ export {
   type StopReason,
   stopReasonOf,
 } from './messages/stop-reason.ts'
+export type { ChatMessage } from './model/chat-message.ts'
+export type { ContextStrategy } from './model/context-strategy.ts'
+export type { Coverage, Place, RowSet } from './model/coverage.ts'
+export type { ExpandedMessage, ExpandedRow, ExpandedSummary } from './model/expansion.ts'
+export type { PlainMessage } from './model/message-parts.ts'
+export type { CompactionStatus } from './model/nesting.ts'
+export type { CompactionKind, CompactionStage } from './model/plan.ts'
+export type { FirstChanged } from './model/prompt-cache.ts'
 export type {
   ToolCall,
   ToolCallStatus,
@@ -297,14 +322,6 @@ export type {
   ToolOutputShown,
   ToolPlace,
 } from './model/tool-calls.ts'
-export { type TruncateTextOptions, truncateToTokenBudget } from './tokens/truncate-text.ts'
-export type { Coverage, Place, RowSet } from './model/coverage.ts'
-export type { ExpandedMessage, ExpandedRow, ExpandedSummary } from './model/expansion.ts'
-export type { CompactionStatus } from './model/nesting.ts'
-export type { CompactionKind, CompactionStage } from './model/plan.ts'
-export type { FirstChanged } from './model/prompt-cache.ts'
-export type { AppliedEdit } from './stages/provider-compaction.ts'
-export { ANTHROPIC_EDITS, contextManagementTypes } from './tokens/server-compaction.ts'
 export type { Finding, FindingCode } from './model/verify.ts'
 export type { CallEntry, ResultEntry, View, ViewRow } from './model/view.ts'
 export {
@@ -326,11 +343,21 @@ export {
 } from './rendering/render.ts'
 export { type Problem, type ProblemCode, validateHistory } from './rendering/validate.ts'
 export { compactBeforeTurn, type TurnMessages } from './requests/compact-before-turn.ts'
+export {
+  allOf,
+  anyOf,
+  everyNTurns,
+  type InjectionTrigger,
+  not,
+  onTokenThreshold,
+} from './requests/injection-trigger.ts'
 export { assistantMessage, systemMessage, type TextMessage, userMessage } from './requests/messages.ts'
 export type { PrepareRequestOptions, Prompt } from './requests/options.ts'
+export { type ContextSection, PersistentContext } from './requests/persistent-context.ts'
 export type { PreparedFiles, PreparedRequest, RenderedMessage } from './requests/prepared.ts'
 export type { RecordedResponse, ResponseInput } from './requests/record.ts'
 export { OVERFLOW_TARGET } from './requests/recovery.ts'
+export { type InjectionRule, SystemInjector } from './requests/system-injector.ts'
 export type { AfterTurnResult, AppendedTurn, BeforeTurnResult, TurnUsage } from './requests/turn-hooks.ts'
 export type { AfterTurnOptions, BeforeTurnOptions } from './requests/turn-options.ts'
 export { CLEARED_PLACEHOLDER } from './stages/clear-tool-results.ts'
@@ -374,10 +401,9 @@ export {
   type ProtectedClass,
   priorityStage,
 } from './stages/priority.ts'
+export type { AppliedEdit } from './stages/provider-compaction.ts'
 export {
-  PRUNE_MINIMUM_SAVINGS,
   PRUNE_PLACEHOLDER,
-  PRUNE_PROTECT_TOKENS,
   PRUNE_PROTECTED_TOOLS,
 } from './stages/prune.ts'
 export { createStage, isStage, STAGE_NAMES, type StageSpec } from './stages/registry.ts'
@@ -435,36 +461,6 @@ export type { AppendResult } from './store/log-verbs.ts'
 export { type OpenOptions, openStore, SqliteStore } from './store/open.ts'
 export type { RewindOptions, RewindResult } from './store/rewind-verbs.ts'
 export { Store } from './store/store.ts'
-export type {
-  AppendOptions,
-  AuditLogOptions,
-  AuthorshipOptions,
-  CloseOptions,
-  CompactOptions,
-  EffectiveHistoryOptions,
-  ExpandOptions,
-  GetMessagesOptions,
-  GetSourcesOptions,
-  IdleOptions,
-  LimitInput,
-  ListCompactionsOptions,
-  ListJobsOptions,
-  ListSessionsOptions,
-  ListToolCallsOptions,
-  OverflowInput,
-  PreviewOptions,
-  ProviderCompactionInput,
-  PurgeOptions,
-  RedoOptions,
-  SessionChange,
-  SessionInput,
-  StatsOptions,
-  ToolOutputOptions,
-  UndoIfFitsOptions,
-  UndoOptions,
-  UsageInput,
-  VerifyOptions,
-} from './config/store-options.ts'
 export { extractiveSummarizer } from './summarizers/extractive.ts'
 export {
   type GenerateAnswer,
@@ -576,6 +572,8 @@ export {
   type ModelProfile,
   resolveModelProfile,
 } from './tokens/profiles.ts'
+export { PRUNE_MINIMUM_SAVINGS, PRUNE_PROTECT_TOKENS } from './tokens/scaled-figures.ts'
+export { ANTHROPIC_EDITS, contextManagementTypes } from './tokens/server-compaction.ts'
 export { TOKENIZER_NAMES, type TokenizerName, tokenizerEstimator } from './tokens/tokenizer.ts'
 export {
   CHARS_PER_TOKEN,
@@ -592,6 +590,7 @@ export {
   TOKENS_PER_CONVERSATION,
   TOKENS_PER_MESSAGE,
 } from './tokens/tokens.ts'
+export { type TruncateTextOptions, truncateToTokenBudget } from './tokens/truncate-text.ts'
 export { MODEL_CONTEXT_WINDOWS } from './tokens/window-registry.ts'
 export {
   type ContextWindow,

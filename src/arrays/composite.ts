@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { check, invalid } from '../messages/check.ts'
+import { invalid } from '../errors.ts'
+import { check } from '../messages/check.ts'
 import { compositeStage } from '../stages/composite.ts'
 import { isStage } from '../stages/registry.ts'
 import type { CompositeStage, Stage } from '../stages/stage.ts'

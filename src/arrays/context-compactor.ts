@@ -1,11 +1,11 @@
 import { z } from 'zod'
-import { compactionConfigSchema } from '../config/compaction.ts'
 import type { PlannedRun } from '../compaction/planned-run.ts'
 import { type CompactionOutline, type IdleReason, idleReason, outlineOf } from '../compaction/result.ts'
+import { compactionConfigSchema } from '../config/compaction.ts'
 import { check } from '../messages/check.ts'
+import type { ChatMessage } from '../model/chat-message.ts'
 import type { CompactionStage } from '../model/plan.ts'
 import { applySteps } from './applied.ts'
-import type { ChatMessage } from '../messages/chat-message.ts'
 import { runPipeline } from './run-pipeline.ts'
 
 /** Without what only a store can do something with: places in a log, triggers, authorship, waiting. */

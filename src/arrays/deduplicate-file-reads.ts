@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { check, shareSchema } from '../messages/check.ts'
+import type { ChatMessage } from '../model/chat-message.ts'
 import { deduplicate } from '../stages/deduplicate.ts'
 import { replaceParts } from './applied.ts'
-import type { ChatMessage } from '../messages/chat-message.ts'
 import { rowsOf } from './rows.ts'
 import { runStage } from './run-stage.ts'
 

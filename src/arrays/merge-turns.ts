@@ -1,4 +1,4 @@
-import type { PlainMessage } from '../messages/message-parts.ts'
+import type { PlainMessage } from '../model/message-parts.ts'
 import { fieldOf } from './tool-slots.ts'
 
 /** Fields of the messages that are joined; the rest is not looked at. */

@@ -1,9 +1,9 @@
 import { v7 as uuidv7 } from 'uuid'
 import type { Part } from '../messages/message.ts'
+import type { ChatMessage } from '../model/chat-message.ts'
 import type { PlannedInsert, PlannedStep } from '../model/plan.ts'
 import type { Manner } from '../rendering/rows.ts'
 import { insertedMessage, replaceParts } from './applied.ts'
-import type { ChatMessage } from '../messages/chat-message.ts'
 import { isVisible } from './effective-history.ts'
 
 /** A message on its way through strategies. */

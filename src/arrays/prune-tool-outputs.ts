@@ -1,11 +1,11 @@
 import { z } from 'zod'
 import { check } from '../messages/check.ts'
+import type { ChatMessage } from '../model/chat-message.ts'
 import type { PlannedReplacement } from '../model/plan.ts'
 import type { View } from '../model/view.ts'
 import { prune } from '../stages/prune.ts'
 import { tokensOfText } from '../tokens/tokens.ts'
 import { replaceParts } from './applied.ts'
-import type { ChatMessage } from '../messages/chat-message.ts'
 import { rowsOf } from './rows.ts'
 import { runStage } from './run-stage.ts'
 

@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import { check } from '../messages/check.ts'
+import { type ChatMessage, isSummary, requireMessages } from '../model/chat-message.ts'
+import { type PlainMessage, roleOf } from '../model/message-parts.ts'
 import { CONTINUATION_TEXT } from '../rendering/turns.ts'
-import { type ChatMessage, isSummary, requireMessages } from '../messages/chat-message.ts'
 import { isVisible } from './effective-history.ts'
 import { mergeTurns } from './merge-turns.ts'
-import { type PlainMessage, roleOf } from '../messages/message-parts.ts'
 import { madeUp } from './tool-placeholders.ts'
 import { fieldOf, readToolMessage } from './tool-slots.ts'
 

@@ -1,14 +1,14 @@
+import type { Part } from '../messages/message.ts'
+import { type ChatMessage, isMarker, isSummary, requireMessages } from '../model/chat-message.ts'
 import { indexMessage } from '../model/index-message.ts'
-import type { Part, ToolCallPart, ToolResultPart } from '../messages/message.ts'
+import { joinByNeighbourhood } from '../model/join-neighbours.ts'
+import { partsOfMessage, roleOf, sizesOf } from '../model/message-parts.ts'
 import { type ShownReplacement, View, type ViewRow } from '../model/view.ts'
 import { CLEARED_PLACEHOLDER } from '../stages/clear-tool-results.ts'
 import { PRUNE_PLACEHOLDER } from '../stages/prune.ts'
 import { neurolinkEstimator } from '../tokens/tokens.ts'
 import type { ArrayEstimator } from './array-estimator.ts'
-import { type ChatMessage, isMarker, isSummary, requireMessages } from '../messages/chat-message.ts'
 import { isVisible } from './effective-history.ts'
-import { type Joinable, joinNeighbours } from './join-neighbours.ts'
-import { partsOfMessage, roleOf, sizesOf } from '../messages/message-parts.ts'
 
 /** What planning needs of an array: its visible messages as rows, and their contents by key. */
 export type ArrayRows = {
@@ -88,42 +88,4 @@ function isReplacement(part: Part): boolean {
     /^\[Output pruned to save context\b[^\n]{0,80}\]$/.test(value) ||
     /^\[File .{1,1000} - refer to latest read below\]$/.test(value)
   )
-}
-
-/** Gives calls and results without ids one each, so that the core can pair them. `first` is the index of the first message. */
-export function joinByNeighbourhood(contents: readonly (readonly Part[])[], first = 0): (readonly Part[])[] {
-  const joined = joinNeighbours(
-    contents.map((parts) => ({
-      slots: parts.flatMap((part): Joinable[] => {
-        if (part.type === 'tool-call')
-          return [{ kind: 'call', id: part.toolCallId, tool: knownTool(part.toolName) }]
-        if (part.type !== 'tool-result') return []
-        return [{ kind: 'result', id: part.toolCallId, tool: knownTool(part.toolName) }]
-      }),
-      says: parts.some(isSpoken),
-    })),
-    first,
-  )
-  return contents.map((parts, row) => {
-    let next = 0
-    return parts.map((part) =>
-      part.type === 'tool-call' || part.type === 'tool-result'
-        ? withId(part, joined[row]![next++]!.id)
-        : part,
-    )
-  })
-}
-
-/** A flat call that names no tool is one of "unknown". */
-function knownTool(name: string | undefined): string | undefined {
-  return name === 'unknown' ? undefined : name
-}
-
-function isSpoken(part: Part): boolean {
-  if (part.type === 'text') return part.text.trim() !== ''
-  return part.type === 'image' || part.type === 'file'
-}
-
-function withId<P extends ToolCallPart | ToolResultPart>(part: P, id: string): P {
-  return part.toolCallId === id ? part : { ...part, toolCallId: id }
 }

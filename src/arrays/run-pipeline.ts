@@ -1,12 +1,12 @@
-import { type CheckedConfig, resolveSettings } from '../config/compaction.ts'
-import { resolveModel } from '../config/model.ts'
 import { planRun } from '../compaction/plan-run.ts'
 import type { PlannedRun } from '../compaction/planned-run.ts'
 import type { ContentReader } from '../compaction/run-draft.ts'
+import { type CheckedConfig, resolveSettings } from '../config/compaction.ts'
+import { resolveModel } from '../config/model.ts'
 import { isJsonObject, type JsonObject } from '../messages/json.ts'
+import type { ChatMessage } from '../model/chat-message.ts'
 import { NO_SIZES } from '../tokens/tokens.ts'
 import { getContextWindowSize } from '../tokens/windows.ts'
-import type { ChatMessage } from '../messages/chat-message.ts'
 import { type ArrayRows, rowsOf } from './rows.ts'
 
 type Snapshot = PlannedRun['snapshot']

@@ -3,15 +3,11 @@ import { PATH_ARGUMENTS, READ_TOOLS } from '../messages/tool-names.ts'
 import { checkLaws } from '../model/laws.ts'
 import { applyPlan, type Plan } from '../model/plan.ts'
 import { DEDUP_THRESHOLD } from '../stages/deduplicate.ts'
-import {
-  PRUNE_MINIMUM_SAVINGS,
-  PRUNE_PLACEHOLDER,
-  PRUNE_PROTECT_TOKENS,
-  PRUNE_PROTECTED_TOOLS,
-} from '../stages/prune.ts'
+import { PRUNE_PLACEHOLDER, PRUNE_PROTECTED_TOOLS } from '../stages/prune.ts'
 import type { PlanningStage, StageSettings } from '../stages/stage.ts'
 import { KEEP_RECENT_RATIO } from '../stages/summarize.ts'
 import { TRUNCATION_FRACTION, TRUNCATION_MARKER } from '../stages/truncate.ts'
+import { PRUNE_MINIMUM_SAVINGS, PRUNE_PROTECT_TOKENS } from '../tokens/scaled-figures.ts'
 import type { ArrayStep } from './applied.ts'
 import type { ArrayRows } from './rows.ts'
 

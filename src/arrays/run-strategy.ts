@@ -6,7 +6,7 @@ import {
   tasksProblem,
 } from '../compaction/draft-plan.ts'
 import type { SummarySource } from '../compaction/summary-chunks.ts'
-import { invalid } from '../messages/check.ts'
+import { invalid } from '../errors.ts'
 import { isJsonObject, type JsonObject } from '../messages/json.ts'
 import type { Part } from '../messages/message.ts'
 import { checkLaws } from '../model/laws.ts'

@@ -1,11 +1,11 @@
 import { isDeepStrictEqual } from 'node:util'
-import { invalid } from '../messages/check.ts'
+import { invalid } from '../errors.ts'
 import { outputText, type Part, partsOf } from '../messages/message.ts'
+import type { ChatMessage } from '../model/chat-message.ts'
 import type { View, ViewRow } from '../model/view.ts'
 import { isStage } from '../stages/registry.ts'
 import type { PlanDraft, ReplacementDraft, Stage, StageContext } from '../stages/stage.ts'
 import { staying } from '../stages/window-cut.ts'
-import type { ChatMessage } from '../messages/chat-message.ts'
 import { copyMessage } from './passage.ts'
 import {
   findPlaces,

@@ -1,11 +1,11 @@
 import { z } from 'zod'
 import { type CheckedConfig, compactionConfigSchema } from '../config/compaction.ts'
 import { check, shareSchema } from '../messages/check.ts'
+import type { ChatMessage } from '../model/chat-message.ts'
 import { KEEP_RECENT_RATIO } from '../stages/summarize.ts'
 import { extractiveSummarizer } from '../summarizers/extractive.ts'
 import type { Summarizer } from '../summarizers/summarizer.ts'
 import { applySteps } from './applied.ts'
-import type { ChatMessage } from '../messages/chat-message.ts'
 import { runPipeline } from './run-pipeline.ts'
 
 const { summarizer, summarySections, summaryMaxTokens, summaryTimeoutMs, offlineFallback, signal } =

@@ -1,4 +1,4 @@
-import type { PlainMessage } from '../messages/message-parts.ts'
+import type { PlainMessage } from '../model/message-parts.ts'
 import {
   callPart,
   callsFor,

@@ -1,5 +1,5 @@
 import { listIn } from '../messages/lists.ts'
-import type { PlainMessage } from '../messages/message-parts.ts'
+import type { PlainMessage } from '../model/message-parts.ts'
 import type { ToolForm, ToolSlot } from './tool-slots.ts'
 
 /** What stands for a result that is not there any more. Source: seed 003, checklist S3-317. */

@@ -1,5 +1,5 @@
-import { invalid } from '../messages/check.ts'
-import { type PlainMessage, roleOf } from '../messages/message-parts.ts'
+import { invalid } from '../errors.ts'
+import { type PlainMessage, roleOf } from '../model/message-parts.ts'
 import { isCallPlaceholder } from './tool-placeholders.ts'
 
 /*

@@ -1,8 +1,7 @@
-import { errorName, isUndertextError, standingFor, UndertextError } from '../errors.ts'
-import { invalid } from '../messages/check.ts'
+import { errorName, invalid, isUndertextError, standingFor, UndertextError } from '../errors.ts'
 import { listIn } from '../messages/lists.ts'
-import type { ChatMessage } from '../messages/chat-message.ts'
-import type { ContextStrategy } from './context-strategy.ts'
+import type { ChatMessage } from '../model/chat-message.ts'
+import type { ContextStrategy } from '../model/context-strategy.ts'
 import { copyMessage, type Item, originsOf } from './passage.ts'
 
 /** A strategy of your own in the manner of seed 001. It answers what is to be sent. */

@@ -1,9 +1,9 @@
 import { v7 as uuidv7 } from 'uuid'
+import { resolveModel } from '../config/model.ts'
 import { UndertextError } from '../errors.ts'
 import { checkLaws } from '../model/laws.ts'
 import { applyPlan, type Plan } from '../model/plan.ts'
 import type { Authorship, Snapshot, Storage } from '../storage/storage.ts'
-import { resolveModel } from '../config/model.ts'
 import type { ModelOf } from './plan-weighed.ts'
 import { replanned } from './replan.ts'
 

@@ -1,4 +1,5 @@
 import { v7 as uuidv7 } from 'uuid'
+import type { CheckedConfig, RunSettings } from '../config/compaction.ts'
 import { errorName, isUndertextError, standingFor, UndertextError } from '../errors.ts'
 import type { JsonObject } from '../messages/json.ts'
 import { type Part, partsOf } from '../messages/message.ts'
@@ -17,7 +18,6 @@ import type {
 } from '../stages/stage.ts'
 import { bareCondensePlan } from '../stages/summarize.ts'
 import type { CommitStep, Snapshot } from '../storage/storage.ts'
-import type { CheckedConfig, RunSettings } from '../config/compaction.ts'
 import {
   completePlan,
   completeTask,

@@ -1,8 +1,8 @@
+import type { RunSettings } from '../config/compaction.ts'
 import type { Message } from '../messages/message.ts'
 import type { CompactionStage } from '../model/plan.ts'
 import type { View } from '../model/view.ts'
 import type { CommitStep, FailedAttempt, Snapshot } from '../storage/storage.ts'
-import type { RunSettings } from '../config/compaction.ts'
 
 /** What a model would be asked for, shown in place of a summary that was not made. */
 export type PendingSummary = {

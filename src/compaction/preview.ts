@@ -1,8 +1,8 @@
+import type { CheckedConfig } from '../config/compaction.ts'
 import type { ViewMessage } from '../messages/message.ts'
 import type { CompactionStage } from '../model/plan.ts'
 import { type FirstChanged, firstChangedOf } from '../model/prompt-cache.ts'
 import type { RunStart } from '../storage/storage.ts'
-import type { CheckedConfig } from '../config/compaction.ts'
 import type { PendingSummary, PlannedRun } from './planned-run.ts'
 import { type CompactionOutline, type IdleReason, idleReason, outlineOf, viewAfter } from './result.ts'
 

@@ -1,9 +1,11 @@
 import { v7 as uuidv7 } from 'uuid'
+import { resolveModel } from '../config/model.ts'
 import { UndertextError } from '../errors.ts'
-import type { Part } from '../messages/message.ts'
 import { lastBlockOf } from '../messages/compaction-block.ts'
+import type { Part } from '../messages/message.ts'
 import { checkLaws } from '../model/laws.ts'
 import { applyPlan, type Plan, type PlannedStep } from '../model/plan.ts'
+import type { View } from '../model/view.ts'
 import {
   type AppliedEdit,
   type BlockPlace,
@@ -13,9 +15,7 @@ import {
   planClearedResults,
   rowsOfOldestReasoning,
 } from '../stages/provider-compaction.ts'
-import type { View } from '../model/view.ts'
 import type { Authorship, Compaction, Snapshot, Storage } from '../storage/storage.ts'
-import { resolveModel } from '../config/model.ts'
 import { replanned } from './replan.ts'
 
 /** What is to be recorded, checked. */

@@ -1,3 +1,4 @@
+import type { CheckedConfig, RunSettings } from '../config/compaction.ts'
 import { UndertextError } from '../errors.ts'
 import { listIn } from '../messages/lists.ts'
 import { type Part, partsOf } from '../messages/message.ts'
@@ -13,7 +14,6 @@ import {
 import type { View, ViewRow } from '../model/view.ts'
 import type { SummaryTask } from '../stages/stage.ts'
 import type { CommitStep, FailedAttempt, Snapshot, Storage, SummaryRecord } from '../storage/storage.ts'
-import type { CheckedConfig, RunSettings } from '../config/compaction.ts'
 import type { PendingSummary, PlannedRun } from './planned-run.ts'
 import type { SummarySource } from './summary-chunks.ts'
 

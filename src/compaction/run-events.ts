@@ -1,7 +1,7 @@
+import type { RunSettings } from '../config/compaction.ts'
 import { type BeforeCompaction, type CompactionEvent, percentOf } from '../events.ts'
 import { stageOf } from '../model/plan.ts'
 import type { CommitStep, RunStart, Snapshot } from '../storage/storage.ts'
-import type { RunSettings } from '../config/compaction.ts'
 import type { PlannedRun } from './planned-run.ts'
 
 /**

@@ -1,5 +1,5 @@
-import type { Session } from '../storage/storage.ts'
 import type { CheckedConfig } from '../config/compaction.ts'
+import type { Session } from '../storage/storage.ts'
 import type { CompactionResult } from './result.ts'
 
 /** How a run of `compactSession` ended. */

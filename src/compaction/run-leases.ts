@@ -1,7 +1,7 @@
-import { isUndertextError, UndertextError } from '../errors.ts'
-import type { Lease, Storage } from '../storage/storage.ts'
 import { type CheckedConfig, waitMsOf } from '../config/compaction.ts'
+import { isUndertextError, UndertextError } from '../errors.ts'
 import { LEASE_HOLDER, LEASE_MS, liveRuns, RENEW_MS } from '../storage/process.ts'
+import type { Lease, Storage } from '../storage/storage.ts'
 import { orAborted, pause, settled, timeLimit } from './waiting.ts'
 
 /** How often somebody who waits looks again, milliseconds. */

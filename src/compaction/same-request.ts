@@ -1,6 +1,6 @@
+import type { CheckedConfig } from '../config/compaction.ts'
 import { canonicalJson } from '../messages/json.ts'
 import { isStage } from '../stages/registry.ts'
-import type { CheckedConfig } from '../config/compaction.ts'
 
 /** Whether two requests are the same. One that carries a signal, tools or a function is like no other. */
 export function isSameRequest(a: CheckedConfig, b: CheckedConfig): boolean {

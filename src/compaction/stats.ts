@@ -1,5 +1,6 @@
-import type { SessionFigures } from '../storage/storage.ts'
+import { type ChosenModel, resolveModel, windowOf } from '../config/model.ts'
 import type { StatsOptions } from '../config/store-options.ts'
+import type { SessionFigures } from '../storage/storage.ts'
 import {
   type BudgetCheckResult,
   DEFAULT_COMPACTION_TARGET,
@@ -30,7 +31,6 @@ import {
   MAX_DEFAULT_OUTPUT_RESERVE,
   registryOf,
 } from '../tokens/windows.ts'
-import { type ChosenModel, resolveModel, windowOf } from '../config/model.ts'
 
 /** How full a session's context is: seed 003's fields first. */
 export type ContextStats = {

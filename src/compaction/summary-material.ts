@@ -1,5 +1,5 @@
-import { type Message, partsOf } from '../messages/message.ts'
 import { withReadableBlocks } from '../messages/compaction-block.ts'
+import { type Message, partsOf } from '../messages/message.ts'
 import { type Digest, mergeDigests, ToolCallReader } from '../summarizers/digest.ts'
 import { type ExtractiveReader, extractiveReader } from '../summarizers/extractive.ts'
 import type { Summarizer } from '../summarizers/summarizer.ts'

@@ -1,8 +1,8 @@
-import type { SessionFigures, Storage, UndoOutcome } from '../storage/storage.ts'
+import type { ChosenModel } from '../config/model.ts'
 import type { CheckedUndoIfFits, StatsOptions } from '../config/store-options.ts'
+import type { SessionFigures, Storage, UndoOutcome } from '../storage/storage.ts'
 import { DEFAULT_COMPACTION_TARGET } from '../tokens/budget.ts'
 import type { Readings } from '../tokens/calibration.ts'
-import type { ChosenModel } from '../config/model.ts'
 import type { ContextStats } from './stats.ts'
 
 /** What `undoIfFits` did. */

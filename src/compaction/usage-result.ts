@@ -1,3 +1,4 @@
+import type { UsageWarning } from '../events.ts'
 import type { ProviderOverflowDetails } from '../overflow/overflow.ts'
 import type { NamedLimit, UsageOutcome, UsageReport } from '../storage/storage.ts'
 import { isDoubted, NO_CALIBRATION, ratioOf, samplesOf, totalOf } from '../tokens/calibration.ts'
@@ -22,16 +23,6 @@ export type UsageResult = {
   /** The report is far below what the request must hold: nothing was learnt from it. */
   readonly warning?: UsageWarning
 }
-
-/** A report of less than half of what the request must hold. */
-export type UsageWarning = {
-  readonly code: 'USAGE_FAR_BELOW_ESTIMATE'
-  readonly reportedTokens: number
-  /** The estimate, by what was learnt of the model. */
-  readonly expectedTokens: number
-  readonly message: string
-}
-
 const FAR_BELOW =
   'The provider reported less than half of what the request is estimated to hold. A server may have cut the prompt without an error (Ollama: raise num_ctx, and set contextWindows to it), the report leaves out what came from a cache (pass cacheReadTokens), or images take much less than they were estimated at.'
 

@@ -1,5 +1,5 @@
-import { firstChangedOf, isWorthIt } from '../model/prompt-cache.ts'
 import type { CheckedConfig } from '../config/compaction.ts'
+import { firstChangedOf, isWorthIt } from '../model/prompt-cache.ts'
 import type { PlannedRun } from './planned-run.ts'
 
 /**

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { errorName } from '../errors.ts'
-import { check, invalid } from '../messages/check.ts'
+import { errorName, invalid } from '../errors.ts'
+import { check } from '../messages/check.ts'
 import type { Message, RowKind } from '../messages/message.ts'
 import { checkMessageList } from '../messages/message-list.ts'
 import { evictedOf } from '../requests/evicted.ts'

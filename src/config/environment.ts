@@ -1,4 +1,5 @@
-import { check, invalid } from '../messages/check.ts'
+import { invalid } from '../errors.ts'
+import { check } from '../messages/check.ts'
 import { kept } from './layers.ts'
 import { type LayerValues, SETTING_NAMES, type SettingName, settingsSchema } from './settings.ts'
 

@@ -1,5 +1,5 @@
 import { readFile, stat } from 'node:fs/promises'
-import { invalid } from '../messages/check.ts'
+import { invalid } from '../errors.ts'
 import { isObject } from '../messages/json.ts'
 import { readSettings } from './layers.ts'
 import type { LayerValues } from './settings.ts'

@@ -1,9 +1,10 @@
 import { CLEARED_PLACEHOLDER } from '../stages/clear-tool-results.ts'
-import { PRUNE_MINIMUM_SAVINGS, PRUNE_PLACEHOLDER, PRUNE_PROTECT_TOKENS } from '../stages/prune.ts'
+import { PRUNE_PLACEHOLDER } from '../stages/prune.ts'
 import { KEEP_RECENT_RATIO } from '../stages/summarize.ts'
 import { TRUNCATION_FRACTION } from '../stages/truncate.ts'
 import { NINE_SECTIONS } from '../summarizers/summarizer.ts'
 import { DEFAULT_COMPACTION_THRESHOLD } from '../tokens/budget.ts'
+import { PRUNE_MINIMUM_SAVINGS, PRUNE_PROTECT_TOKENS } from '../tokens/scaled-figures.ts'
 import type { LayerValues, PresetName } from './settings.ts'
 import { MAX_RETAINED_MESSAGES } from './stages.ts'
 

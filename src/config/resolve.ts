@@ -1,4 +1,3 @@
-import { SUMMARY_TIMEOUT_MS } from './compaction.ts'
 import { FILE_READ_BUDGET_PERCENT } from '../files/file-budget.ts'
 import { MAX_TOOL_OUTPUT_BYTES, MAX_TOOL_OUTPUT_LINES } from '../files/tool-output/cut-output.ts'
 import { PATH_ARGUMENTS, READ_TOOLS } from '../messages/tool-names.ts'
@@ -13,6 +12,7 @@ import {
 } from '../tokens/budget.ts'
 import type { ContextWindows } from '../tokens/windows.ts'
 import { BACKGROUND_DEFAULTS } from './background.ts'
+import { SUMMARY_TIMEOUT_MS } from './compaction.ts'
 import { kept } from './layers.ts'
 import { PRESETS } from './presets.ts'
 import {

@@ -1,7 +1,7 @@
-import type { CheckedConfig } from './compaction.ts'
 import type { JsonObject } from '../messages/json.ts'
 import { chosenSummarizer } from '../summarizers/choose.ts'
 import { registryOf } from '../tokens/windows.ts'
+import type { CheckedConfig } from './compaction.ts'
 import type { Configuration } from './configuration.ts'
 import { kept } from './layers.ts'
 import { type ResolvedConfig, saidOf } from './resolve.ts'

@@ -1,10 +1,10 @@
 import { z } from 'zod'
-import { compactionConfigSchema } from './compaction.ts'
 import { nameSchema, shareSchema } from '../messages/check.ts'
 import { type Json, type JsonObject, jsonProblem } from '../messages/json.ts'
 import { SUMMARY_PLACES } from '../rendering/places.ts'
 import { contextWindowsSchema } from '../tokens/windows.ts'
 import { backgroundShape } from './background.ts'
+import { compactionConfigSchema } from './compaction.ts'
 import { stagesSchema } from './stages.ts'
 
 /** The presets: this package's defaults, and the systems that a store can imitate. */

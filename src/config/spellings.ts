@@ -1,4 +1,4 @@
-import { invalid } from '../messages/check.ts'
+import { invalid } from '../errors.ts'
 import { canonicalJson, isObject } from '../messages/json.ts'
 import type { Settings } from './settings.ts'
 

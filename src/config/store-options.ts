@@ -1,7 +1,4 @@
 import { z } from 'zod'
-import { readSessionSettings } from './layers.ts'
-import { type callSchema, renderingShape } from './settings.ts'
-import type { SwitchSpellings } from './spellings.ts'
 import { isUndertextError } from '../errors.ts'
 import { jsonObjectSchema, labelSchema, nameSchema, shareSchema } from '../messages/check.ts'
 import { type Json, jsonProblem } from '../messages/json.ts'
@@ -10,6 +7,9 @@ import { overflowRulesSchema } from '../overflow/overflow.ts'
 import { SUMMARY_PRESETS } from '../rendering/rows.ts'
 import { LIMIT_KINDS } from '../storage/storage.ts'
 import { type PendingRequest, requestSchema } from '../tokens/budget.ts'
+import { readSessionSettings } from './layers.ts'
+import { type callSchema, renderingShape } from './settings.ts'
+import type { SwitchSpellings } from './spellings.ts'
 
 /* What each verb of the store can be told: type, default and check in one place. A misspelled option is an error. */
 

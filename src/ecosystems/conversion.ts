@@ -1,5 +1,4 @@
-import { isUndertextError, type UndertextError } from '../errors.ts'
-import { invalid } from '../messages/check.ts'
+import { invalid, isUndertextError, type UndertextError } from '../errors.ts'
 import { type Json, jsonProblem } from '../messages/json.ts'
 import type { ProviderPart } from '../messages/message.ts'
 import { UNREAD } from '../tokens/providers.ts'

@@ -2,7 +2,8 @@
  * What the wire forms have in common: questions of shape, data of images and files, and layouts of text blocks.
  * No format knows another, but for those of one provider.
  */
-import { invalid } from '../messages/check.ts'
+
+import { invalid } from '../errors.ts'
 import {
   canonicalJson,
   type Json,

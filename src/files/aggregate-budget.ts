@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { headOf } from '../messages/characters.ts'
 import { check } from '../messages/check.ts'
-import { DEFAULT_TEXT_ENDING, truncateToTokenBudget } from '../tokens/truncate-text.ts'
 import { type Estimator, neurolinkEstimator, tokensOfText } from '../tokens/tokens.ts'
+import { DEFAULT_TEXT_ENDING, truncateToTokenBudget } from '../tokens/truncate-text.ts'
 import { type AttachedFile, checkFiles, fileName } from './attached-file.ts'
 import {
   FILE_FAST_PATH_SIZE,

@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { check, invalid, isStorableText } from '../messages/check.ts'
+import { invalid } from '../errors.ts'
+import { check, isStorableText } from '../messages/check.ts'
 import { saveOutput } from './save-output.ts'
 import { cutOutput, outputLimitsSchema, withNotice } from './tool-output/cut-output.ts'
 

@@ -1,4 +1,4 @@
-import { invalid } from './check.ts'
+import { invalid } from '../errors.ts'
 import type { NewMessage } from './message.ts'
 import { messageProblem } from './message-check.ts'
 

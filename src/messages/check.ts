@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { UndertextError } from '../errors.ts'
+import { invalid } from '../errors.ts'
 import { isJsonObject, type JsonObject } from './json.ts'
 
 /** Parses with zod. What does not fit becomes `INVALID_INPUT`, with paths and reasons but without the values. */
@@ -13,11 +13,6 @@ export function check<S extends z.ZodType>(schema: S, value: unknown, what: stri
 export function problemOf(schema: z.ZodType, value: unknown): string | undefined {
   const result = schema.safeParse(value)
   return result.success ? undefined : describeIssues(result.error, false)
-}
-
-/** `INVALID_INPUT` with one sentence of reason. */
-export function invalid(problems: string): UndertextError<'INVALID_INPUT'> {
-  return new UndertextError('INVALID_INPUT', { problems })
 }
 
 /** Most characters of one issue: room for a list of all stages, and little for the names of keys. */

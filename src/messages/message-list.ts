@@ -1,4 +1,4 @@
-import { invalid } from './check.ts'
+import { invalid } from '../errors.ts'
 import { isObject } from './json.ts'
 
 /**

@@ -1,4 +1,4 @@
-import { invalid } from './check.ts'
+import { invalid } from '../errors.ts'
 
 /**
  * Why a model stopped, whoever it was:

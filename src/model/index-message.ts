@@ -1,8 +1,8 @@
 import { isUnreadable } from '../messages/compaction-block.ts'
-import type { ResultEntry } from './view.ts'
+import { isFailed, isReasoning, type Message, type Part } from '../messages/message.ts'
 import { type Estimator, measurePart, NO_SIZES, type Sizes } from '../tokens/tokens.ts'
 import { type IndexedCall, readOf } from './line-range.ts'
-import { isFailed, isReasoning, type Message, type Part } from '../messages/message.ts'
+import type { ResultEntry } from './view.ts'
 
 /** What planning needs to know of a message without reading it again. */
 export type MessageIndex = {

@@ -1,8 +1,8 @@
+import { isUnreadable } from '../messages/compaction-block.ts'
 import type { Json, JsonObject } from '../messages/json.ts'
 import { listIn } from '../messages/lists.ts'
 import { type ProviderPart, partsOf, type Role, type TextPart } from '../messages/message.ts'
 import { addSizes, NO_SIZES, type Sizes, subtractSizes } from '../tokens/tokens.ts'
-import { isUnreadable } from '../messages/compaction-block.ts'
 import { compareRows, type ResultEntry, type View, type ViewRow } from './view.ts'
 
 /** Which stage made a plan: its name where the parameters tell it, else one of the four and `cut`, `manual`, `provider` by kind. */

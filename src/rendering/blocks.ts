@@ -1,4 +1,3 @@
-import type { Part, ViewMessage } from '../messages/message.ts'
 import {
   blockOfSummary,
   type CompactionBlock,
@@ -6,6 +5,7 @@ import {
   lastBlockOf,
   UNREADABLE_SUMMARY,
 } from '../messages/compaction-block.ts'
+import type { Part, ViewMessage } from '../messages/message.ts'
 import { canonicalProvider } from '../tokens/providers.ts'
 import { type Draft, type Note, redraft } from './draft.ts'
 

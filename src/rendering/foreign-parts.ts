@@ -1,5 +1,5 @@
-import type { Part, ProviderPart, ToolResultPart, ViewMessage } from '../messages/message.ts'
 import { blockOfSummary, compactionBlock } from '../messages/compaction-block.ts'
+import type { Part, ProviderPart, ToolResultPart, ViewMessage } from '../messages/message.ts'
 import { readsPartsOf, UNREAD } from '../tokens/providers.ts'
 import type { Note } from './draft.ts'
 

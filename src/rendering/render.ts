@@ -1,4 +1,4 @@
-import { invalid } from '../messages/check.ts'
+import { invalid } from '../errors.ts'
 import type { Message, ViewMessage } from '../messages/message.ts'
 import { checkMessageList } from '../messages/message-list.ts'
 import { providerProfile } from '../tokens/providers.ts'

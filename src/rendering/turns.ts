@@ -1,5 +1,5 @@
-import { endsInResult, type Part } from '../messages/message.ts'
 import { lastBlockOf } from '../messages/compaction-block.ts'
+import { endsInResult, type Part } from '../messages/message.ts'
 import type { ProviderProfile } from '../tokens/providers.ts'
 import { type Draft, draftOf, type Note, redraft } from './draft.ts'
 

@@ -1,7 +1,7 @@
+import { compactionBlock, lastBlockOf } from '../messages/compaction-block.ts'
 import { endsInResult, type Message, type Part, partsOf } from '../messages/message.ts'
 import { checkMessageList, checkProviderName } from '../messages/message-list.ts'
 import { type CallRef, pairToolUse, toolUseOf } from '../messages/pairing.ts'
-import { compactionBlock, lastBlockOf } from '../messages/compaction-block.ts'
 import {
   CALL_ID_FORMS,
   canonicalProvider,

@@ -1,5 +1,5 @@
-import type { ContextStrategy } from '../arrays/context-strategy.ts'
-import { invalid } from '../messages/check.ts'
+import { invalid } from '../errors.ts'
+import type { ContextStrategy } from '../model/context-strategy.ts'
 
 /** What is to be sent, and what was done for it. */
 export type TurnMessages<M> = {

@@ -1,4 +1,4 @@
-import { invalid } from '../messages/check.ts'
+import { invalid } from '../errors.ts'
 
 /*
  * When a rule of the injector fires: plain values, so that rules can be kept as JSON and written in a configuration.

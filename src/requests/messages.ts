@@ -1,4 +1,4 @@
-import { invalid } from '../messages/check.ts'
+import { invalid } from '../errors.ts'
 
 /** A message that is one text. */
 export type TextMessage<R extends 'system' | 'user' | 'assistant'> = {

@@ -1,10 +1,10 @@
 import { z } from 'zod'
+import { renderSchema } from '../config/store-options.ts'
 import type { SummarizeFile } from '../files/ask.ts'
 import { nameSchema } from '../messages/check.ts'
 import type { NewMessage } from '../messages/message.ts'
 import { taken } from '../messages/taken.ts'
 import { overflowRulesSchema } from '../overflow/overflow.ts'
-import { renderSchema } from '../config/store-options.ts'
 import { beforeTurnSchema } from './turn-options.ts'
 
 /** What is about to be said: a text of the user's, or messages as `append` takes them. */

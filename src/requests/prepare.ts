@@ -3,10 +3,10 @@ import type { CompactionPreview } from '../compaction/preview.ts'
 import type { CompactionResult } from '../compaction/result.ts'
 import type { ContextStats } from '../compaction/stats.ts'
 import { PREPARE_WAIT_MS } from '../compaction/waiting.ts'
+import type { CompactOptions, StatsOptions } from '../config/store-options.ts'
 import { isUndertextError } from '../errors.ts'
 import type { ContextWarningEvent } from '../events.ts'
 import type { NewMessage } from '../messages/message.ts'
-import type { CompactOptions, StatsOptions } from '../config/store-options.ts'
 import {
   type Asked,
   bareStats,

@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { check, invalid } from '../messages/check.ts'
+import { invalid } from '../errors.ts'
+import { check } from '../messages/check.ts'
 import { checkTrigger, fires, type InjectionTrigger } from './injection-trigger.ts'
 
 /** When a text is to stand in a request, and the text. */

@@ -1,12 +1,12 @@
 import { z } from 'zod'
-import type { PersistentContext } from './persistent-context.ts'
-import type { SystemInjector } from './system-injector.ts'
 import { kept, readCall } from '../config/layers.ts'
+import type { CompactOptions } from '../config/store-options.ts'
 import { isUndertextError } from '../errors.ts'
 import { labelSchema, nameSchema, shareSchema } from '../messages/check.ts'
 import type { NewMessage } from '../messages/message.ts'
-import type { CompactOptions } from '../config/store-options.ts'
 import { requestSchema } from '../tokens/budget.ts'
+import type { PersistentContext } from './persistent-context.ts'
+import type { SystemInjector } from './system-injector.ts'
 
 /** What `compactSession` takes, checked as it checks it, so that a mistake is told at the first turn and not at the first run. */
 const compactionSchema = z.custom<CompactOptions>().superRefine((value, context) => {

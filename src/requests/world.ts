@@ -1,9 +1,9 @@
-import type { ChosenModel } from '../config/model.ts'
 import type { ContextStats } from '../compaction/stats.ts'
+import type { ChosenModel } from '../config/model.ts'
 import type { ResolvedSettings } from '../config/resolve.ts'
+import type { StatsOptions } from '../config/store-options.ts'
 import type { NewMessage, ViewMessage } from '../messages/message.ts'
 import { type Mend, type RenderOptions, renderView } from '../rendering/render.ts'
-import type { StatsOptions } from '../config/store-options.ts'
 import {
   type Estimator,
   measureMessage,

@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { check, invalid } from '../messages/check.ts'
+import { invalid } from '../errors.ts'
+import { check } from '../messages/check.ts'
 import type { CompositeStage, Stage } from './stage.ts'
 
 const optionsSchema = z.strictObject({

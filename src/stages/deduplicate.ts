@@ -1,6 +1,9 @@
-import { beginsAsError } from '../messages/error-text.ts'
 import { withoutTrailing } from '../messages/characters.ts'
+import { beginsAsError } from '../messages/error-text.ts'
 import type { Json } from '../messages/json.ts'
+import { listIn } from '../messages/lists.ts'
+import { outputText } from '../messages/message.ts'
+import { isReadTool, isWriteTool, PATH_ARGUMENTS } from '../messages/tool-names.ts'
 import {
   coversRange,
   type IndexedCall,
@@ -13,9 +16,6 @@ import {
   toldRange,
   UNKNOWN_LINES,
 } from '../model/line-range.ts'
-import { listIn } from '../messages/lists.ts'
-import { outputText } from '../messages/message.ts'
-import { isReadTool, isWriteTool, PATH_ARGUMENTS } from '../messages/tool-names.ts'
 import { type Plan, type PlannedReplacement, type RequiredPart, replaceResult } from '../model/plan.ts'
 import type { LineRange, ResultEntry, View, ViewRow } from '../model/view.ts'
 import type { Sizes } from '../tokens/tokens.ts'

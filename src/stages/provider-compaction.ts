@@ -1,11 +1,11 @@
+import { compactionBlock } from '../messages/compaction-block.ts'
 import type { JsonObject } from '../messages/json.ts'
 import type { Part, ProviderPart } from '../messages/message.ts'
-import { emptiedReasoning, reasoningRows } from './drop-reasoning.ts'
-import { PRUNE_PLACEHOLDER } from './prune.ts'
-import { measureMessage, measurePart } from '../tokens/tokens.ts'
-import { compactionBlock } from '../messages/compaction-block.ts'
 import { type Plan, type PlannedReplacement, replaceResult, savedBy } from '../model/plan.ts'
 import type { View, ViewRow } from '../model/view.ts'
+import { measureMessage, measurePart } from '../tokens/tokens.ts'
+import { emptiedReasoning, reasoningRows } from './drop-reasoning.ts'
+import { PRUNE_PLACEHOLDER } from './prune.ts'
 
 /*
  * What a provider did to a conversation by itself, as plans of kind `provider`. The provider is believed: it decides

@@ -3,11 +3,6 @@ import type { ResultEntry, View, ViewRow } from '../model/view.ts'
 import { NO_SIZES } from '../tokens/tokens.ts'
 import { placeholders } from './placeholder.ts'
 import type { PlanningStage } from './stage.ts'
-
-/** Tokens of recent tool outputs that pruning leaves alone. Source: seed 003. */
-export const PRUNE_PROTECT_TOKENS = 40_000
-/** Least saving, in tokens, for pruning to be applied. Source: seed 003. */
-export const PRUNE_MINIMUM_SAVINGS = 20_000
 /** Tools whose outputs are never pruned. Source: seed 003. */
 export const PRUNE_PROTECTED_TOOLS: readonly string[] = ['skill']
 /** What a pruned output shows. It never changes, so that a cached prefix stays valid. Source: seed 003. */

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { isUndertextError } from '../errors.ts'
-import { check, invalid } from '../messages/check.ts'
+import { invalid, isUndertextError } from '../errors.ts'
+import { check } from '../messages/check.ts'
 import { isObject } from '../messages/json.ts'
 import { type ClearToolResultsStageOptions, clearToolResultsStage } from './clear-tool-results.ts'
 import { compositeStage } from './composite.ts'

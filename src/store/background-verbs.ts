@@ -2,12 +2,6 @@ import { Background } from '../compaction/background/background.ts'
 import type { CompactionResult } from '../compaction/result.ts'
 import type { ContextStats } from '../compaction/stats.ts'
 import { readCall } from '../config/layers.ts'
-import { UndertextError } from '../errors.ts'
-import { check, invalid } from '../messages/check.ts'
-import type { Job, JobState, Storage } from '../storage/storage.ts'
-import type { StoreSettings } from './base.ts'
-import { checkId } from './check-arguments.ts'
-import { RewindVerbs } from './rewind-verbs.ts'
 import {
   type CloseOptions,
   type CompactOptions,
@@ -17,6 +11,12 @@ import {
   type ListJobsOptions,
   listJobsSchema,
 } from '../config/store-options.ts'
+import { invalid, UndertextError } from '../errors.ts'
+import { check } from '../messages/check.ts'
+import type { Job, JobState, Storage } from '../storage/storage.ts'
+import type { StoreSettings } from './base.ts'
+import { checkId } from './check-arguments.ts'
+import { RewindVerbs } from './rewind-verbs.ts'
 
 /** Compaction behind the conversation's back. */
 export class BackgroundVerbs<S extends Storage> extends RewindVerbs<S> {

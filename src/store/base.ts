@@ -1,13 +1,13 @@
-import { resolveModel } from '../config/model.ts'
 import { type ContextStats, contextStats } from '../compaction/stats.ts'
 import { type Configuration, configurationOf } from '../config/configuration.ts'
+import { resolveModel } from '../config/model.ts'
 import type { Layer } from '../config/settings.ts'
+import type { StatsOptions } from '../config/store-options.ts'
 import { UndertextError } from '../errors.ts'
 import { Events } from '../events.ts'
 import type { Awaitable, Estimators, Session, SessionFigures, Storage } from '../storage/storage.ts'
 import type { Readings } from '../tokens/calibration.ts'
 import type { Estimator } from '../tokens/tokens.ts'
-import type { StatsOptions } from '../config/store-options.ts'
 
 /** What `openStore` was told that concerns all sessions. */
 export type StoreSettings = {

@@ -1,5 +1,5 @@
-import { check, nameSchema } from '../messages/check.ts'
 import { type StatsOptions, statsSchema } from '../config/store-options.ts'
+import { check, nameSchema } from '../messages/check.ts'
 
 /** The session id that was checked last: verbs of one conversation follow each other, and this stands before all of them. */
 let lastId: unknown

@@ -1,22 +1,13 @@
 import { Guard } from '../compaction/background/guard.ts'
 import { Compactor, type FillConfig } from '../compaction/compactor.ts'
-import { resolveModel } from '../config/model.ts'
 import { CompactionPreview } from '../compaction/preview.ts'
 import { type ProviderCompactionResult, recordProvider } from '../compaction/record-provider.ts'
 import type { CompactionResult } from '../compaction/result.ts'
 import type { ContextStats } from '../compaction/stats.ts'
 import { type UndoIfFitsResult, undoIfFits } from '../compaction/undo-if-fits.ts'
 import { readCall, readPreview } from '../config/layers.ts'
+import { resolveModel } from '../config/model.ts'
 import { runConfig } from '../config/run-config.ts'
-import { UndertextError } from '../errors.ts'
-import { percentOf } from '../events.ts'
-import { check, invalid } from '../messages/check.ts'
-import { taken } from '../messages/taken.ts'
-import type { AppliedEdit } from '../stages/provider-compaction.ts'
-import { toldTurned } from '../requests/told-turned.ts'
-import type { AuditEntry, Compaction, Storage, UndoOutcome } from '../storage/storage.ts'
-import type { StoreSettings } from './base.ts'
-import { checkId } from './check-arguments.ts'
 import {
   type AuditLogOptions,
   type AuthorshipOptions,
@@ -36,6 +27,15 @@ import {
   undoIfFitsSchema,
   undoSchema,
 } from '../config/store-options.ts'
+import { invalid, UndertextError } from '../errors.ts'
+import { percentOf } from '../events.ts'
+import { check } from '../messages/check.ts'
+import { taken } from '../messages/taken.ts'
+import { toldTurned } from '../requests/told-turned.ts'
+import type { AppliedEdit } from '../stages/provider-compaction.ts'
+import type { AuditEntry, Compaction, Storage, UndoOutcome } from '../storage/storage.ts'
+import type { StoreSettings } from './base.ts'
+import { checkId } from './check-arguments.ts'
 import { UsageVerbs } from './usage-verbs.ts'
 
 /** Making room, taking it back, and the audit of both. */

@@ -1,26 +1,8 @@
 import { v7 as uuidv7 } from 'uuid'
-import { resolveModel } from '../config/model.ts'
 import type { ProviderCompactionResult } from '../compaction/record-provider.ts'
+import { resolveModel } from '../config/model.ts'
 import { saidOf } from '../config/resolve.ts'
 import { RENDERING_KEYS } from '../config/settings.ts'
-import { isUndertextError, UndertextError } from '../errors.ts'
-import { headOf } from '../messages/characters.ts'
-import { check, invalid } from '../messages/check.ts'
-import { checkMessages } from '../messages/check-messages.ts'
-import type { NewMessage, StoredMessage, ViewMessage } from '../messages/message.ts'
-import type { ToolCall, ToolOutput } from '../model/tool-calls.ts'
-import { lastBlockOf } from '../messages/compaction-block.ts'
-import type { ExpandedSummary } from '../model/expansion.ts'
-import { type Rendering, type RenderOptions, renderView } from '../rendering/render.ts'
-import {
-  type ImportanceOptions,
-  importanceSchema,
-  type SessionImportance,
-  scoreSession,
-} from '../stages/importance/session.ts'
-import type { Appended, AppendedMessage, AppendPreview, Previewing, Storage } from '../storage/storage.ts'
-import { checkId, isEmptyObject } from './check-arguments.ts'
-import { CompactionVerbs } from './compaction-verbs.ts'
 import {
   type AppendOptions,
   type AuthorshipOptions,
@@ -42,6 +24,24 @@ import {
   toolCallsSchema,
   toolOutputSchema,
 } from '../config/store-options.ts'
+import { invalid, isUndertextError, UndertextError } from '../errors.ts'
+import { headOf } from '../messages/characters.ts'
+import { check } from '../messages/check.ts'
+import { checkMessages } from '../messages/check-messages.ts'
+import { lastBlockOf } from '../messages/compaction-block.ts'
+import type { NewMessage, StoredMessage, ViewMessage } from '../messages/message.ts'
+import type { ExpandedSummary } from '../model/expansion.ts'
+import type { ToolCall, ToolOutput } from '../model/tool-calls.ts'
+import { type Rendering, type RenderOptions, renderView } from '../rendering/render.ts'
+import {
+  type ImportanceOptions,
+  importanceSchema,
+  type SessionImportance,
+  scoreSession,
+} from '../stages/importance/session.ts'
+import type { Appended, AppendedMessage, AppendPreview, Previewing, Storage } from '../storage/storage.ts'
+import { checkId, isEmptyObject } from './check-arguments.ts'
+import { CompactionVerbs } from './compaction-verbs.ts'
 
 /** What an append answers. */
 export type AppendResult = {

@@ -17,8 +17,9 @@ import { kept, readSettings } from '../config/layers.ts'
 import { resolveLayers } from '../config/resolve.ts'
 import type { Layer, Settings } from '../config/settings.ts'
 import type { Spellings } from '../config/spellings.ts'
-import { UndertextError } from '../errors.ts'
-import { check, invalid } from '../messages/check.ts'
+import type { StatsOptions } from '../config/store-options.ts'
+import { invalid, UndertextError } from '../errors.ts'
+import { check } from '../messages/check.ts'
 import { isObject } from '../messages/json.ts'
 import { Connection } from '../storage/sqlite/connection.ts'
 import { type Database, loadDriver } from '../storage/sqlite/driver.ts'
@@ -35,7 +36,6 @@ import { isTokenizerName, TOKENIZER_NAMES, tokenizerEstimator } from '../tokens/
 import type { Estimator } from '../tokens/tokens.ts'
 import { contextWindowsSchema } from '../tokens/windows.ts'
 import { Store } from './store.ts'
-import type { StatsOptions } from '../config/store-options.ts'
 
 /** The mode of a new file: what people said is nobody else's, whatever the umask. */
 const PRIVATE = 0o600

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto'
 import { v7 as uuidv7 } from 'uuid'
 import { resolveModel } from '../config/model.ts'
-import { isUndertextError, UndertextError } from '../errors.ts'
-import { check, invalid } from '../messages/check.ts'
+import { rewindPointSchema, rewindSchema } from '../config/store-options.ts'
+import { invalid, isUndertextError, UndertextError } from '../errors.ts'
+import { check } from '../messages/check.ts'
 import { checkMessages } from '../messages/check-messages.ts'
 import { canonicalJson, type Json } from '../messages/json.ts'
 import type { NewMessage, ViewMessage } from '../messages/message.ts'
@@ -17,7 +18,6 @@ import type {
 } from '../storage/storage.ts'
 import { checkId } from './check-arguments.ts'
 import { LogVerbs } from './log-verbs.ts'
-import { rewindPointSchema, rewindSchema } from '../config/store-options.ts'
 
 /** What is taken back, and what is said instead. */
 export type RewindOptions = {

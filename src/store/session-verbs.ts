@@ -1,13 +1,6 @@
 import { v7 as uuidv7 } from 'uuid'
 import { z } from 'zod'
 import type { ResolvedConfig } from '../config/resolve.ts'
-import { UndertextError } from '../errors.ts'
-import { headOf } from '../messages/characters.ts'
-import { check, invalid } from '../messages/check.ts'
-import type { Finding } from '../model/verify.ts'
-import type { MessageCounts, Purged, Session, Storage } from '../storage/storage.ts'
-import { checkId } from './check-arguments.ts'
-import { RequestVerbs } from './request-verbs.ts'
 import {
   createSchema,
   type ListSessionsOptions,
@@ -21,6 +14,13 @@ import {
   type VerifyOptions,
   verifySchema,
 } from '../config/store-options.ts'
+import { invalid, UndertextError } from '../errors.ts'
+import { headOf } from '../messages/characters.ts'
+import { check } from '../messages/check.ts'
+import type { Finding } from '../model/verify.ts'
+import type { MessageCounts, Purged, Session, Storage } from '../storage/storage.ts'
+import { checkId } from './check-arguments.ts'
+import { RequestVerbs } from './request-verbs.ts'
 
 /** Sessions themselves: made, found, changed, checked and removed. */
 export class SessionVerbs<S extends Storage> extends RequestVerbs<S> {

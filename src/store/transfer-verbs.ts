@@ -1,14 +1,15 @@
+import { createSchema } from '../config/store-options.ts'
+import { invalid } from '../errors.ts'
 import type { HistoryRecords } from '../history/checked-records.ts'
 import type { ImportEvents } from '../history/import/import-event.ts'
 import type { ImportOptions, SessionImport } from '../history/import/import-types.ts'
 import type { RestoreOptions, SessionRestore } from '../history/restore-session.ts'
-import { check, invalid, isIterable } from '../messages/check.ts'
+import { check, isIterable } from '../messages/check.ts'
 import { taken } from '../messages/taken.ts'
 import type { HistoryRecord } from '../storage/records/records.ts'
 import type { Storage } from '../storage/storage.ts'
 import { checkId } from './check-arguments.ts'
 import { SessionVerbs } from './session-verbs.ts'
-import { createSchema } from '../config/store-options.ts'
 
 /** Conversations that come from elsewhere, and sessions as a whole. What does it is loaded when it is needed: most stores never do. */
 export class TransferVerbs<S extends Storage> extends SessionVerbs<S> {

@@ -1,4 +1,3 @@
-import { resolveModel } from '../config/model.ts'
 import type { ContextStats } from '../compaction/stats.ts'
 import {
   limitNamed,
@@ -9,15 +8,7 @@ import {
   usageResult,
 } from '../compaction/usage-result.ts'
 import { type SessionUsage, sessionUsage } from '../compaction/usage-totals.ts'
-import { check, nameSchema } from '../messages/check.ts'
-import { overflowReader } from '../overflow/overflow.ts'
-import type { Awaitable, LearnedLimit, Session, Storage, UsageReport } from '../storage/storage.ts'
-import { estimateOf, estimateRequest } from '../tokens/budget.ts'
-import type { LearnedTokens } from '../tokens/calibration.ts'
-import { listPrices } from '../tokens/prices.ts'
-import { canonicalProvider } from '../tokens/providers.ts'
-import { StoreBase, when } from './base.ts'
-import { checkId, checkStats } from './check-arguments.ts'
+import { resolveModel } from '../config/model.ts'
 import {
   type LimitInput,
   limitSchema,
@@ -27,6 +18,15 @@ import {
   type UsageInput,
   usageSchema,
 } from '../config/store-options.ts'
+import { check, nameSchema } from '../messages/check.ts'
+import { overflowReader } from '../overflow/overflow.ts'
+import type { Awaitable, LearnedLimit, Session, Storage, UsageReport } from '../storage/storage.ts'
+import { estimateOf, estimateRequest } from '../tokens/budget.ts'
+import type { LearnedTokens } from '../tokens/calibration.ts'
+import { listPrices } from '../tokens/prices.ts'
+import { canonicalProvider } from '../tokens/providers.ts'
+import { StoreBase, when } from './base.ts'
+import { checkId, checkStats } from './check-arguments.ts'
 
 /** How full the context is, and what providers reported of it. */
 export class UsageVerbs<S extends Storage> extends StoreBase<S> {

@@ -1,5 +1,3 @@
-import { PRUNE_MINIMUM_SAVINGS, PRUNE_PROTECT_TOKENS } from '../stages/prune.ts'
-
 /** Fractions and token counts of settings that scale with the window. Source: checklist C-23 and F5. */
 const PRUNE_PROTECT_SHARE = 0.25
 const PRUNE_MINIMUM_SHARE = 0.1
@@ -83,3 +81,9 @@ export function scaleSources(availableTokens: number): {
 function shareOf(tokens: number, share: number): number {
   return Math.floor(tokens * share)
 }
+
+/** Tokens of recent tool outputs that pruning leaves alone. Source: seed 003. */
+export const PRUNE_PROTECT_TOKENS = 40_000
+
+/** Least saving, in tokens, for pruning to be applied. Source: seed 003. */
+export const PRUNE_MINIMUM_SAVINGS = 20_000

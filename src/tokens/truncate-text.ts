@@ -1,9 +1,10 @@
 import { z } from 'zod'
+import { invalid } from '../errors.ts'
+import { characterStart, codePointStart, detached } from '../messages/characters.ts'
+import { check } from '../messages/check.ts'
+import { checkProviderName } from '../messages/message-list.ts'
 import { estimatorSchema } from './estimators/estimator-schema.ts'
 import { type Estimator, neurolinkEstimator, tokensOfText } from './tokens.ts'
-import { characterStart, codePointStart, detached } from '../messages/characters.ts'
-import { check, invalid } from '../messages/check.ts'
-import { checkProviderName } from '../messages/message-list.ts'
 
 /** What a text that was cut ends in. Source: seed 003, checklist S3-185. */
 export const DEFAULT_TEXT_ENDING = '...'

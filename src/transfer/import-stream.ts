@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream'
-import { check, invalid } from '../messages/check.ts'
+import { invalid } from '../errors.ts'
+import { check } from '../messages/check.ts'
 import { importInput } from './import-file.ts'
 import { type ImportFileOptions, importFileSchema } from './import-options.ts'
 import type { ImportReport } from './import-report.ts'

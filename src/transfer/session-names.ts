@@ -1,4 +1,5 @@
-import { invalid, nameSchema } from '../messages/check.ts'
+import { invalid } from '../errors.ts'
+import { nameSchema } from '../messages/check.ts'
 import type { CheckedConversation } from './check-file.ts'
 import type { CheckedImportFile } from './import-options.ts'
 

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import type { CheckedConfig } from '../../src/config/compaction.ts'
 import type { RunGuard } from '../../src/compaction/run-guard.ts'
+import type { CheckedConfig } from '../../src/config/compaction.ts'
 import type { CompactionResult, SqliteStore } from '../../src/index.ts'
 import { storageOf } from '../support/apply-stage.ts'
 import { say } from '../support/conversation.ts'

@@ -1,6 +1,5 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { ChatMessage } from '../../src/messages/chat-message.ts'
 import { fileBlocks } from '../../src/files/file-blocks.ts'
 import {
   buildFileContextSection,
@@ -10,6 +9,7 @@ import {
   type Part,
   type SqliteStore,
 } from '../../src/index.ts'
+import type { ChatMessage } from '../../src/model/chat-message.ts'
 import { say } from '../support/conversation.ts'
 
 /* Files that a user attached more than once. Both ways in are asked, the plain array and the store. */

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { openStore } from '../../src/index.ts'
-import { indexMessage } from '../../src/model/index-message.ts'
 import type { Part } from '../../src/messages/message.ts'
+import { indexMessage } from '../../src/model/index-message.ts'
 import { applyPlan, type PlannedStep } from '../../src/model/plan.ts'
 import { View, type ViewRow } from '../../src/model/view.ts'
 import { cut } from '../../src/stages/cut.ts'

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import { indexMessage } from '../../src/model/index-message.ts'
 import type { Part, Role } from '../../src/messages/message.ts'
+import { indexMessage } from '../../src/model/index-message.ts'
 import { Turns } from '../../src/model/turns.ts'
 import type { ViewRow } from '../../src/model/view.ts'
 import { neurolinkEstimator } from '../../src/tokens/tokens.ts'

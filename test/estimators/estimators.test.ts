@@ -20,8 +20,8 @@ import {
   providerFactor,
   truncateToTokenBudget,
 } from '../../src/index.ts'
-import { indexMessage } from '../../src/model/index-message.ts'
 import type { Part } from '../../src/messages/message.ts'
+import { indexMessage } from '../../src/model/index-message.ts'
 import { addSizes, measureMessage, measurePart, NO_SIZES } from '../../src/tokens/tokens.ts'
 
 const part: fc.Arbitrary<Part> = fc.oneof(

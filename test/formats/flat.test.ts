@@ -1,6 +1,5 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { ChatMessage } from '../../src/messages/chat-message.ts'
 import type { ConversionNote } from '../../src/ecosystems/conversion.ts'
 import { detectFormat } from '../../src/ecosystems/detect.ts'
 import { fromChatMessages } from '../../src/ecosystems/flat/from-chat-messages.ts'
@@ -9,6 +8,7 @@ import { isUndertextError } from '../../src/errors.ts'
 import { openStore } from '../../src/index.ts'
 import type { Message, NewMessage, Part } from '../../src/messages/message.ts'
 import { messageProblem } from '../../src/messages/message-check.ts'
+import type { ChatMessage } from '../../src/model/chat-message.ts'
 
 const RUNS = process.env.LONG === '1' ? 20_000 : 1_000
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { ChatMessage } from '../../src/messages/chat-message.ts'
 import { pruneToolOutputs } from '../../src/index.ts'
+import type { ChatMessage } from '../../src/model/chat-message.ts'
 import { assistant, call, deepFreeze, result, user } from './support.ts'
 
 /*

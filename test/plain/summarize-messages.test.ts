@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest'
-import type { ChatMessage } from '../../src/messages/chat-message.ts'
 import {
   getEffectiveHistory,
   KEEP_RECENT_RATIO,
@@ -7,6 +6,7 @@ import {
   SUMMARY_SECTIONS,
   summarizeMessages,
 } from '../../src/index.ts'
+import type { ChatMessage } from '../../src/model/chat-message.ts'
 import { call, deepFreeze, failing, places, result, saying, system, talk, user } from './support.ts'
 
 it.each([

@@ -1,6 +1,5 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import type { ChatMessage } from '../../src/messages/chat-message.ts'
 import { getEffectiveHistory } from '../../src/arrays/effective-history.ts'
 import {
   removeCondensationTags,
@@ -8,6 +7,7 @@ import {
   tagForCondensation,
   tagForTruncation,
 } from '../../src/arrays/tags.ts'
+import type { ChatMessage } from '../../src/model/chat-message.ts'
 import { conversations, deepFreeze, talk } from './support.ts'
 
 const condensed = { condenseParent: 'c1' }

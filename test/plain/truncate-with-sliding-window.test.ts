@@ -1,5 +1,4 @@
 import { expect, it } from 'vitest'
-import type { ChatMessage } from '../../src/messages/chat-message.ts'
 import {
   getEffectiveHistory,
   removeTruncationTags,
@@ -7,6 +6,7 @@ import {
   TRUNCATION_MARKER,
   truncateWithSlidingWindow,
 } from '../../src/index.ts'
+import type { ChatMessage } from '../../src/model/chat-message.ts'
 import { call, deepFreeze, places, result, system, talk, user } from './support.ts'
 
 it.each([

@@ -1,6 +1,5 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { isSummary } from '../../src/messages/chat-message.ts'
 import {
   type ChatMessage,
   clearToolResults,
@@ -11,6 +10,7 @@ import {
   slidingWindow,
   summarizeOlder,
 } from '../../src/index.ts'
+import { isSummary } from '../../src/model/chat-message.ts'
 import { conversations, partedPairs, saying } from '../plain/support.ts'
 
 /* What holds of any conversation under any strategy. The arrays are frozen to the bottom, so whoever writes into one throws. */

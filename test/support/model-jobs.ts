@@ -1,5 +1,5 @@
-import { claimName, isHeld } from '../../src/storage/process.ts'
 import { UndertextError } from '../../src/errors.ts'
+import { claimName, isHeld } from '../../src/storage/process.ts'
 import type {
   Circuit,
   Circuits,

@@ -1,6 +1,5 @@
 import { UndertextError } from '../../src/errors.ts'
 import { previewsOf } from '../../src/files/tool-output/message-previews.ts'
-import { indexMessage } from '../../src/model/index-message.ts'
 import { canonicalJson, type JsonObject } from '../../src/messages/json.ts'
 import {
   type NewMessage,
@@ -9,18 +8,9 @@ import {
   type StoredMessage,
   type ViewMessage,
 } from '../../src/messages/message.ts'
-import {
-  describeCall,
-  describePair,
-  findCall,
-  pairCalls,
-  type ToolCall,
-  type ToolOutput,
-  type ToolRow,
-  withoutOtherIds,
-} from '../../src/model/tool-calls.ts'
 import { coverageOf, holdsRow, NO_ROWS } from '../../src/model/coverage.ts'
 import type { ExpandedRow, ExpandedSummary } from '../../src/model/expansion.ts'
+import { indexMessage } from '../../src/model/index-message.ts'
 import { checkLaws, checkStale, rebasePlan } from '../../src/model/laws.ts'
 import { applyPlan, contentOf, isCondensing, type PlannedInsert, savedBy } from '../../src/model/plan.ts'
 import { planRewind, pointingBehind, restoredPart, thinkingAgain } from '../../src/model/rewind.ts'
@@ -36,6 +26,16 @@ import {
   tagsOf,
   undoIn,
 } from '../../src/model/session-log.ts'
+import {
+  describeCall,
+  describePair,
+  findCall,
+  pairCalls,
+  type ToolCall,
+  type ToolOutput,
+  type ToolRow,
+  withoutOtherIds,
+} from '../../src/model/tool-calls.ts'
 import { View, type ViewRow } from '../../src/model/view.ts'
 import type {
   Appended,

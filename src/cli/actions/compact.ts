@@ -1,6 +1,6 @@
 import type { CompactionResult } from '../../compaction/result.ts'
-import type { SqliteStore } from '../../store/open.ts'
 import type { PreviewOptions } from '../../config/store-options.ts'
+import type { SqliteStore } from '../../store/open.ts'
 import type { Summarizer } from '../../summarizers/summarizer.ts'
 import { chooseBackend } from '../chat/choose-backend.ts'
 import { summarizerBy } from '../chat/model-summaries.ts'

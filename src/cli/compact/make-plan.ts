@@ -1,7 +1,7 @@
 import type { CompactionPreview } from '../../compaction/preview.ts'
+import type { PreviewOptions } from '../../config/store-options.ts'
 import type { ViewMessage } from '../../messages/message.ts'
 import type { SqliteStore } from '../../store/open.ts'
-import type { PreviewOptions } from '../../config/store-options.ts'
 import { sessionRows } from '../../transfer/session-rows.ts'
 import { tokenCounter } from '../token-counter.ts'
 import { viewContent } from '../transcript/view-content.ts'

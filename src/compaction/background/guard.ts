@@ -1,9 +1,9 @@
 import { DEFAULT_SPEND_WINDOW_MS, type SpendLimits } from '../../config/background.ts'
+import type { CheckedConfig } from '../../config/compaction.ts'
 import type { Configuration } from '../../config/configuration.ts'
 import { errorName, isUndertextError } from '../../errors.ts'
 import type { Events, SpendLimitEvent } from '../../events.ts'
 import type { Circuit, Session, Spending, Storage } from '../../storage/storage.ts'
-import type { CheckedConfig } from '../../config/compaction.ts'
 import type { IdleReason } from '../result.ts'
 import { isUnasked, type RunEnd, type RunGuard } from '../run-guard.ts'
 

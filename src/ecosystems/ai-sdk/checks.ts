@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { invalid } from '../../messages/check.ts'
+import { invalid } from '../../errors.ts'
 import { isObject, type Json, type JsonObject, jsonProblem } from '../../messages/json.ts'
 import type { ProviderOptions } from '../../messages/message.ts'
 import { base64At, type Conversion } from '../conversion.ts'

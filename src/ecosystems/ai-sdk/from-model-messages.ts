@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { invalid } from '../../messages/check.ts'
+import { invalid } from '../../errors.ts'
 import type { JsonObject } from '../../messages/json.ts'
 import type { NewMessage, Part } from '../../messages/message.ts'
 import { Conversion, type ConversionOptions } from '../conversion.ts'

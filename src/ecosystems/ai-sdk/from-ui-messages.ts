@@ -1,4 +1,4 @@
-import { invalid } from '../../messages/check.ts'
+import { invalid } from '../../errors.ts'
 import type { NewMessage, Part } from '../../messages/message.ts'
 import { Conversion, type ConversionOptions } from '../conversion.ts'
 import { isObject, listAt, stringAt } from '../wire.ts'

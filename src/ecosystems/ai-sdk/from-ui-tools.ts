@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { invalid } from '../../messages/check.ts'
+import { invalid } from '../../errors.ts'
 import { isObject, type JsonObject } from '../../messages/json.ts'
 import type { ProviderPart, ToolCallPart, ToolResultOutput, ToolResultPart } from '../../messages/message.ts'
 import type { Conversion } from '../conversion.ts'

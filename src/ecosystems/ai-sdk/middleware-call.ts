@@ -1,4 +1,5 @@
-import { check, invalid, nameSchema } from '../../messages/check.ts'
+import { invalid } from '../../errors.ts'
+import { check, nameSchema } from '../../messages/check.ts'
 import type { NewMessage } from '../../messages/message.ts'
 import { isContextOverflowError } from '../../overflow/overflow.ts'
 import type { PreparedRequest } from '../../requests/prepared.ts'

@@ -1,5 +1,5 @@
-import { isUndertextError } from '../../errors.ts'
-import { check, invalid, nameSchema } from '../../messages/check.ts'
+import { invalid, isUndertextError } from '../../errors.ts'
+import { check, nameSchema } from '../../messages/check.ts'
 import { taken } from '../../messages/taken.ts'
 import { ask, beginCall, type Call, type UndertextStore } from './middleware-call.ts'
 import { giveUp, recordAnswer } from './record-answer.ts'

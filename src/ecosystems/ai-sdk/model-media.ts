@@ -1,4 +1,4 @@
-import { invalid } from '../../messages/check.ts'
+import { invalid } from '../../errors.ts'
 import { isObject, type Json, type JsonObject } from '../../messages/json.ts'
 import type { FilePart, ImagePart, ProviderPart } from '../../messages/message.ts'
 import type { Conversion } from '../conversion.ts'

@@ -1,6 +1,6 @@
+import { compactionBlock } from '../../messages/compaction-block.ts'
 import { isObject, type Json, type JsonObject } from '../../messages/json.ts'
 import type { Part, ProviderPart, ToolCallPart } from '../../messages/message.ts'
-import { compactionBlock } from '../../messages/compaction-block.ts'
 import { fileFrom, fileTo, opaquePart, sdkPartIn } from './media.ts'
 import { jsonOf, keptOptions, ownOf, sentOptions } from './options.ts'
 import type { SdkPart, SdkVersion } from './sdk-types.ts'

@@ -1,4 +1,4 @@
-import { invalid } from '../../messages/check.ts'
+import { invalid } from '../../errors.ts'
 import type { JsonObject } from '../../messages/json.ts'
 import { isObject } from '../../messages/json.ts'
 import { type Message, type Part, type ProviderPart, partsOf } from '../../messages/message.ts'

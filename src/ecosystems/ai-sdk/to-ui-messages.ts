@@ -1,4 +1,4 @@
-import { invalid } from '../../messages/check.ts'
+import { invalid } from '../../errors.ts'
 import { isObject } from '../../messages/json.ts'
 import { listIn } from '../../messages/lists.ts'
 import type { Message, Part, ProviderPart, ToolResultPart } from '../../messages/message.ts'

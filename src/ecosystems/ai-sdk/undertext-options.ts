@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { check, invalid, nameSchema } from '../../messages/check.ts'
+import { invalid } from '../../errors.ts'
+import { check, nameSchema } from '../../messages/check.ts'
 import { isObject } from '../../messages/json.ts'
 import type { NewMessage } from '../../messages/message.ts'
 import { type PrepareRequestOptions, prepareSchema } from '../../requests/options.ts'

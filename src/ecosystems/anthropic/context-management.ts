@@ -1,8 +1,9 @@
 import { z } from 'zod'
-import { check, invalid } from '../../messages/check.ts'
+import { invalid } from '../../errors.ts'
+import { check } from '../../messages/check.ts'
 import { type Json, type JsonObject, jsonProblem } from '../../messages/json.ts'
-import { ANTHROPIC_EDITS, OPENAI_COMPACTION } from '../../tokens/server-compaction.ts'
 import { canonicalProvider } from '../../tokens/providers.ts'
+import { ANTHROPIC_EDITS, OPENAI_COMPACTION } from '../../tokens/server-compaction.ts'
 import { isObject } from '../wire.ts'
 
 /*

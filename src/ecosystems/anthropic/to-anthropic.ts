@@ -1,4 +1,4 @@
-import { invalid } from '../../messages/check.ts'
+import { invalid } from '../../errors.ts'
 import type { Json } from '../../messages/json.ts'
 import {
   isFailed,

@@ -10,8 +10,8 @@
  * `deleted` marks the end of what a deletion hid, and holds the name of that deletion.
  */
 import { createHash } from 'node:crypto'
-import { isUndertextError } from '../../errors.ts'
-import { invalid, MAX_NAME_LENGTH } from '../../messages/check.ts'
+import { invalid, isUndertextError } from '../../errors.ts'
+import { MAX_NAME_LENGTH } from '../../messages/check.ts'
 import { canonicalJson, isObject, type JsonObject, jsonProblem } from '../../messages/json.ts'
 import type { Message, NewMessage } from '../../messages/message.ts'
 import { fromAnthropic } from '../anthropic/from-anthropic.ts'

@@ -2,7 +2,9 @@
  * Transcripts by the names of sessions. A key of the SDK becomes `claude-agent-sdk/<projectKey>/<sessionId>`, with
  * `/<subpath>` behind it for a subagent's. Each piece is written so that any text can be read back.
  */
-import { invalid, MAX_NAME_LENGTH } from '../../messages/check.ts'
+
+import { invalid } from '../../errors.ts'
+import { MAX_NAME_LENGTH } from '../../messages/check.ts'
 import { isObject } from '../../messages/json.ts'
 import type { SessionKey } from './types.ts'
 

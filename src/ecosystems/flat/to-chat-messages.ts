@@ -1,6 +1,4 @@
-import type { ChatMessage } from '../../messages/chat-message.ts'
-import { argumentsIn } from '../../messages/message-parts.ts'
-import { invalid } from '../../messages/check.ts'
+import { invalid } from '../../errors.ts'
 import { canonicalJson, type Json, type JsonObject } from '../../messages/json.ts'
 import {
   isFailed,
@@ -12,6 +10,8 @@ import {
   type ToolResultPart,
 } from '../../messages/message.ts'
 import { checkMessageList } from '../../messages/message-list.ts'
+import type { ChatMessage } from '../../model/chat-message.ts'
+import { argumentsIn } from '../../model/message-parts.ts'
 import { Conversion, type ConversionOptions } from '../conversion.ts'
 import { isEmpty, isObject, keptFor } from '../wire.ts'
 import { FLAT, FROM_CONTENT, TAGS } from './flat-types.ts'

@@ -1,4 +1,4 @@
-import { invalid } from '../../messages/check.ts'
+import { invalid } from '../../errors.ts'
 import type { Json, JsonObject } from '../../messages/json.ts'
 import type { Message, Part } from '../../messages/message.ts'
 import { Conversion, type ConversionOptions } from '../conversion.ts'

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { invalid } from '../../messages/check.ts'
+import { invalid } from '../../errors.ts'
 import { type Json, type JsonObject, stringifyJson } from '../../messages/json.ts'
 import {
   isFailed,

@@ -1,4 +1,4 @@
-import { invalid } from '../../messages/check.ts'
+import { invalid } from '../../errors.ts'
 import { type Message, type Part, partsOf } from '../../messages/message.ts'
 import { checkMessageList } from '../../messages/message-list.ts'
 import { Conversion, type ConversionOptions } from '../conversion.ts'

@@ -8,7 +8,7 @@ import {
 } from '@langchain/core/messages'
 import type { RunnableConfig } from '@langchain/core/runnables'
 import { concat } from '@langchain/core/utils/stream'
-import { invalid } from '../../messages/check.ts'
+import { invalid } from '../../errors.ts'
 import type { PreparedRequest } from '../../requests/prepared.ts'
 import { readUsage } from '../../requests/provider-usage.ts'
 import { begunIterable, recordCallOf } from '../recovering.ts'

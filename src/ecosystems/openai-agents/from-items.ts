@@ -1,4 +1,4 @@
-import { invalid } from '../../messages/check.ts'
+import { invalid } from '../../errors.ts'
 import type { JsonObject } from '../../messages/json.ts'
 import type {
   Message,

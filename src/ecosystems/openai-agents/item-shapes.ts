@@ -1,4 +1,4 @@
-import { invalid } from '../../messages/check.ts'
+import { invalid } from '../../errors.ts'
 import { fileDataAt } from '../conversion.ts'
 import { isObject, stringAt } from '../wire.ts'
 import {

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { invalid } from '../../messages/check.ts'
+import { invalid } from '../../errors.ts'
 import type { NewMessage } from '../../messages/message.ts'
 import { listAt, objectAt, stringAt } from '../wire.ts'
 import { fromAgentItems } from './from-items.ts'

@@ -1,4 +1,4 @@
-import { invalid } from '../../messages/check.ts'
+import { invalid } from '../../errors.ts'
 import { listAt, objectAt, stringAt } from '../wire.ts'
 
 /*

@@ -1,3 +1,4 @@
+import { compactionBlock } from '../../messages/compaction-block.ts'
 import type { JsonObject } from '../../messages/json.ts'
 import {
   type Message,
@@ -8,7 +9,6 @@ import {
   type ToolCallPart,
 } from '../../messages/message.ts'
 import { checkMessageList } from '../../messages/message-list.ts'
-import { compactionBlock } from '../../messages/compaction-block.ts'
 import { Conversion, type ConversionOptions } from '../conversion.ts'
 import { argumentsText, isObject, keptFor, textBlocks } from '../wire.ts'
 import { CONTENT_TYPES } from './item-shapes.ts'

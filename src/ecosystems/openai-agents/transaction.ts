@@ -1,4 +1,5 @@
-import { check, invalid, nameSchema } from '../../messages/check.ts'
+import { invalid } from '../../errors.ts'
+import { check, nameSchema } from '../../messages/check.ts'
 import { canonicalJson } from '../../messages/json.ts'
 import { isObject } from '../wire.ts'
 import type { AgentItem } from './item-types.ts'

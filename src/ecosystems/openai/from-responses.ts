@@ -1,4 +1,4 @@
-import { invalid } from '../../messages/check.ts'
+import { invalid } from '../../errors.ts'
 import type { Json, JsonObject } from '../../messages/json.ts'
 import type { Message, Part, Role } from '../../messages/message.ts'
 import { base64At, Conversion, type ConversionOptions, UNREAD } from '../conversion.ts'

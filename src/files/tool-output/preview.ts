@@ -1,6 +1,7 @@
 import { z } from 'zod'
+import { invalid } from '../../errors.ts'
 import { characterEnd, characterStart, detached } from '../../messages/characters.ts'
-import { check, invalid } from '../../messages/check.ts'
+import { check } from '../../messages/check.ts'
 import { byteLength, countLineBreaks, endOfLines, headWithin, startOfLines, tailWithin } from './bytes.ts'
 import { MAX_TOOL_OUTPUT_LINES } from './cut-output.ts'
 

@@ -1,5 +1,5 @@
-import { UndertextError } from '../../errors.ts'
-import { invalid, isIterable } from '../../messages/check.ts'
+import { invalid, UndertextError } from '../../errors.ts'
+import { isIterable } from '../../messages/check.ts'
 import { checkMessages } from '../../messages/check-messages.ts'
 import { isObject } from '../../messages/json.ts'
 import type { ImportEvent, ImportEvents } from './import-event.ts'

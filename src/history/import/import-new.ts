@@ -1,5 +1,5 @@
-import type { NewMessage, PositionRange } from '../../messages/message.ts'
 import { lastBlockOf } from '../../messages/compaction-block.ts'
+import type { NewMessage, PositionRange } from '../../messages/message.ts'
 import { AppliedCompactions } from './applied-compactions.ts'
 import { Batch } from './batch.ts'
 import { checkedEvents } from './checked-events.ts'

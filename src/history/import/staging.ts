@@ -1,6 +1,6 @@
 import { v7 as uuidv7 } from 'uuid'
-import { isGivenUp, LEASE_HOLDER, LEASE_MS, liveRuns, RENEW_MS } from '../../storage/process.ts'
 import { isUndertextError, UndertextError } from '../../errors.ts'
+import { isGivenUp, LEASE_HOLDER, LEASE_MS, liveRuns, RENEW_MS } from '../../storage/process.ts'
 import type { Session, StagedFields, StagedSession, Storage } from '../../storage/storage.ts'
 
 /** How names of sessions begin that are on their way. */

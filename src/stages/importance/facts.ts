@@ -1,5 +1,5 @@
-import { beginsAsError } from '../../messages/error-text.ts'
 import { headOf } from '../../messages/characters.ts'
+import { beginsAsError } from '../../messages/error-text.ts'
 import type { Json } from '../../messages/json.ts'
 import type { Part, ToolResultOutput } from '../../messages/message.ts'
 import { effectOf, isListingTool } from '../../messages/tool-names.ts'

@@ -5,9 +5,9 @@ import {
   SHORTEST_PREVIEWED,
   type ToolOutputLimits,
 } from '../../files/tool-output/message-previews.ts'
-import { indexMessage } from '../../model/index-message.ts'
 import { canonicalJson, stringifyJson } from '../../messages/json.ts'
 import type { NewMessage } from '../../messages/message.ts'
+import { indexMessage } from '../../model/index-message.ts'
 import type { ResultEntry } from '../../model/view.ts'
 import { type Estimator, type Sizes, SizesSum } from '../../tokens/tokens.ts'
 import type {

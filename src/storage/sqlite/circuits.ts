@@ -1,5 +1,5 @@
-import { LEASE_MS } from '../process.ts'
 import type { Circuit, Spending } from '../jobs.ts'
+import { LEASE_MS } from '../process.ts'
 import type { Connection, Row } from './connection.ts'
 import { dueAt } from './jobs.ts'
 import { requireHead } from './sessions.ts'

@@ -1,7 +1,7 @@
-import { claimName, isHeld as isHeldBy, LEASE_MS } from '../process.ts'
 import { UndertextError } from '../../errors.ts'
 import { isObject, stringifyJson } from '../../messages/json.ts'
 import type { ClaimedJob, Job, JobClaim, JobEnd, JobRequest, JobState, NewJob, RunOfJob } from '../jobs.ts'
+import { claimName, isHeld as isHeldBy, LEASE_MS } from '../process.ts'
 import type { Connection, Row } from './connection.ts'
 import { requireHead, requireSession } from './sessions.ts'
 

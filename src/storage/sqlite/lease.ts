@@ -1,5 +1,5 @@
-import { isHeld, LEASE_MS } from '../process.ts'
 import { isUndertextError } from '../../errors.ts'
+import { isHeld, LEASE_MS } from '../process.ts'
 import type { Lease } from '../storage.ts'
 import { expireAttempts, hasRunning } from './attempts.ts'
 import type { Connection } from './connection.ts'

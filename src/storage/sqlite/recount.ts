@@ -1,7 +1,7 @@
 import { isUndertextError, type UndertextError } from '../../errors.ts'
-import { indexMessage, type MessageIndex } from '../../model/index-message.ts'
 import { listIn } from '../../messages/lists.ts'
 import { type Part, partsOf } from '../../messages/message.ts'
+import { indexMessage, type MessageIndex } from '../../model/index-message.ts'
 import { savedBy } from '../../model/plan.ts'
 import {
   addSizes,

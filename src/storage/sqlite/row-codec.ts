@@ -1,5 +1,5 @@
-import type { MessageIndex } from '../../model/index-message.ts'
 import { ROLES, ROW_KINDS, type Role, type RowKind } from '../../messages/message.ts'
+import type { MessageIndex } from '../../model/index-message.ts'
 import type { ShownReplacement } from '../../model/view.ts'
 import { damaged, parseStoredLists } from './content-codec.ts'
 

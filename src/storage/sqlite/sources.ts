@@ -1,4 +1,4 @@
-import { invalid } from '../../messages/check.ts'
+import { invalid } from '../../errors.ts'
 import { partsOf, type StoredMessage } from '../../messages/message.ts'
 import { decodeCoverage, type RowSet } from '../../model/coverage.ts'
 import {

@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { check, invalid } from '../../messages/check.ts'
+import { invalid } from '../../errors.ts'
+import { check } from '../../messages/check.ts'
 import type { Estimator } from '../tokens.ts'
 import { looksLikeCode } from './looks-like-code.ts'
 

@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { check, invalid } from '../../messages/check.ts'
+import { invalid } from '../../errors.ts'
+import { check } from '../../messages/check.ts'
 import { checkMessageList } from '../../messages/message-list.ts'
 import type { Estimator } from '../tokens.ts'
 import { type LengthUnit, lengthIn, lengthUnitSchema } from './text-length.ts'

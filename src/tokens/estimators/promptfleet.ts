@@ -1,4 +1,4 @@
-import { invalid } from '../../messages/check.ts'
+import { invalid } from '../../errors.ts'
 import type { Estimator } from '../tokens.ts'
 
 /** Tokens of a message's framing, of a list's, of a call's, of a list of tools'. Source: seed 001's crate, checklist C-19. */

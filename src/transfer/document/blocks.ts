@@ -1,3 +1,4 @@
+import { compactionBlock } from '../../messages/compaction-block.ts'
 import { stringifyJson } from '../../messages/json.ts'
 import {
   type FilePart,
@@ -9,7 +10,6 @@ import {
   type StoredMessage,
   type ToolResultPart,
 } from '../../messages/message.ts'
-import { compactionBlock } from '../../messages/compaction-block.ts'
 import { counted, figure, size } from './figures.ts'
 import { mediaOf, type Picture } from './image-data.ts'
 import type { DocumentSettings } from './options.ts'

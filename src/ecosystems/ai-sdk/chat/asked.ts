@@ -1,5 +1,4 @@
-import { UndertextError } from '../../../errors.ts'
-import { invalid } from '../../../messages/check.ts'
+import { invalid, UndertextError } from '../../../errors.ts'
 import { isObject } from '../../../messages/json.ts'
 import type { UIMessageLike } from '../ui-types.ts'
 import { grownFrom } from './grown.ts'

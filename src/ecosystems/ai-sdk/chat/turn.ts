@@ -1,6 +1,6 @@
 import { v7 as uuidv7 } from 'uuid'
-import { isUndertextError } from '../../../errors.ts'
-import { check, invalid } from '../../../messages/check.ts'
+import { invalid, isUndertextError } from '../../../errors.ts'
+import { check } from '../../../messages/check.ts'
 import { isObject } from '../../../messages/json.ts'
 import { type Message, partsOf } from '../../../messages/message.ts'
 import { taken } from '../../../messages/taken.ts'

@@ -1,5 +1,4 @@
-import { standingFor, type UndertextError } from '../../../errors.ts'
-import { invalid } from '../../../messages/check.ts'
+import { invalid, standingFor, type UndertextError } from '../../../errors.ts'
 import { isObject } from '../../../messages/json.ts'
 import { loadAiSdk } from '../load.ts'
 import type { LoadOptions } from './options.ts'

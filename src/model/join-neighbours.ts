@@ -1,3 +1,5 @@
+import type { Part, ToolCallPart, ToolResultPart } from '../messages/message.ts'
+
 /** One call or result of a tool, as far as pairing asks. Without an id of its own its id is empty. */
 export type Joinable = {
   readonly kind: 'call' | 'result'
@@ -147,4 +149,42 @@ function openCalls(): OpenCalls {
       return found
     },
   }
+}
+
+/** Gives calls and results without ids one each, so that the core can pair them. `first` is the index of the first message. */
+export function joinByNeighbourhood(contents: readonly (readonly Part[])[], first = 0): (readonly Part[])[] {
+  const joined = joinNeighbours(
+    contents.map((parts) => ({
+      slots: parts.flatMap((part): Joinable[] => {
+        if (part.type === 'tool-call')
+          return [{ kind: 'call', id: part.toolCallId, tool: knownTool(part.toolName) }]
+        if (part.type !== 'tool-result') return []
+        return [{ kind: 'result', id: part.toolCallId, tool: knownTool(part.toolName) }]
+      }),
+      says: parts.some(isSpoken),
+    })),
+    first,
+  )
+  return contents.map((parts, row) => {
+    let next = 0
+    return parts.map((part) =>
+      part.type === 'tool-call' || part.type === 'tool-result'
+        ? withId(part, joined[row]![next++]!.id)
+        : part,
+    )
+  })
+}
+
+/** A flat call that names no tool is one of "unknown". */
+function knownTool(name: string | undefined): string | undefined {
+  return name === 'unknown' ? undefined : name
+}
+
+function isSpoken(part: Part): boolean {
+  if (part.type === 'text') return part.text.trim() !== ''
+  return part.type === 'image' || part.type === 'file'
+}
+
+function withId<P extends ToolCallPart | ToolResultPart>(part: P, id: string): P {
+  return part.toolCallId === id ? part : { ...part, toolCallId: id }
 }

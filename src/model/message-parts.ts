@@ -1,7 +1,7 @@
-import { invalid } from './check.ts'
-import { type Json, jsonProblem } from './json.ts'
-import type { Part, Role, ToolCallPart, ToolResultPart } from './message.ts'
-import { messageProblem } from './message-check.ts'
+import { invalid } from '../errors.ts'
+import { type Json, jsonProblem } from '../messages/json.ts'
+import type { Part, Role, ToolCallPart, ToolResultPart } from '../messages/message.ts'
+import { messageProblem } from '../messages/message-check.ts'
 import { addSizes, type Estimator, NO_SIZES, type Sizes } from '../tokens/tokens.ts'
 import type { ChatMessage } from './chat-message.ts'
 

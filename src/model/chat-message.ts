@@ -1,5 +1,5 @@
-import { invalid } from './check.ts'
-import type { Part } from './message.ts'
+import { invalid } from '../errors.ts'
+import type { Part } from '../messages/message.ts'
 
 /*
  * Messages as plain objects in a plain array, for callers that keep their history themselves: the `ChatMessage`

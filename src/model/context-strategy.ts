@@ -1,4 +1,4 @@
-import type { ChatMessage } from '../messages/chat-message.ts'
+import type { ChatMessage } from './chat-message.ts'
 
 /** A strategy of the caller's own, over messages of any form. Ours are such strategies too. Source: seed 000, checklist S0-09 to S0-13. */
 export interface ContextStrategy<M = ChatMessage> {
