@@ -323,7 +323,8 @@ export type {
   ToolPlace,
 } from './model/tool-calls.ts'
 export type { Finding, FindingCode } from './model/verify.ts'
-export type { CallEntry, ResultEntry, View, ViewRow } from './model/view.ts'
+export type { View } from './model/view.ts'
+export type { CallEntry, ResultEntry, ViewRow } from './model/view-row.ts'
 export {
   extractErrorMessage,
   getContextOverflowProvider,
@@ -519,6 +520,7 @@ export {
 export type { EstimateSource } from './tokens/calibration.ts'
 export { BUILT_IN_ESTIMATORS, ESTIMATOR_NAMES, estimatorNamed } from './tokens/estimators/built-in.ts'
 export { calibratedEstimator } from './tokens/estimators/calibrated.ts'
+export type { Estimator, TextKind } from './tokens/estimators/estimator-schema.ts'
 export { looksLikeCode } from './tokens/estimators/looks-like-code.ts'
 export {
   estimateNcaMessages,
@@ -578,14 +580,12 @@ export { TOKENIZER_NAMES, type TokenizerName, tokenizerEstimator } from './token
 export {
   CHARS_PER_TOKEN,
   CODE_CHARS_PER_TOKEN,
-  type Estimator,
   estimateMessagesTokens,
   estimateTokens,
   getProviderMultiplier,
   IMAGE_TOKEN_ESTIMATE,
   neurolinkEstimator,
   type Sizes,
-  type TextKind,
   TOKEN_SAFETY_MARGIN,
   TOKENS_PER_CONVERSATION,
   TOKENS_PER_MESSAGE,

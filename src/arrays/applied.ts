@@ -1,7 +1,7 @@
 import { textsByRow, withReplacements } from '../messages/overlay.ts'
 import type { ChatMessage } from '../model/chat-message.ts'
 import { isCondensing, type Plan, type PlannedInsert, type PlannedReplacement } from '../model/plan.ts'
-import type { ViewRow } from '../model/view.ts'
+import type { ViewRow } from '../model/view-row.ts'
 import { isVisible } from './effective-history.ts'
 
 /** A plan to be laid over an array, with the id its tags get and the row that stands for what it inserts. */

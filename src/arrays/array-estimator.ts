@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { estimatorNamed } from '../tokens/estimators/built-in.ts'
-import { isEstimator } from '../tokens/estimators/estimator-schema.ts'
+import { type Estimator, isEstimator } from '../tokens/estimators/estimator-schema.ts'
 import type { TokenCounter } from '../tokens/estimators/neuron.ts'
 import { estimatePromptfleetMessage, promptfleetEstimator } from '../tokens/estimators/promptfleet.ts'
-import { type Estimator, neurolinkEstimator } from '../tokens/tokens.ts'
+import { neurolinkEstimator } from '../tokens/tokens.ts'
 
 /** An estimator for plain arrays. It may count the word of the role too, which a store's sums do not. */
 export type ArrayEstimator = Estimator & {

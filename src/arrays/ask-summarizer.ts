@@ -6,7 +6,7 @@ import { type WrittenSummary, writeSummary } from '../compaction/write-summary.t
 import { standingFor, UndertextError } from '../errors.ts'
 import { MAX_TIMER_MS } from '../messages/timer.ts'
 import type { Summarizer } from '../summarizers/summarizer.ts'
-import type { Estimator } from '../tokens/tokens.ts'
+import type { Estimator } from '../tokens/estimators/estimator-schema.ts'
 
 /** One summary that is asked for. */
 export type SummaryQuestion = {

@@ -5,8 +5,7 @@ import { type PlainMessage, roleOf } from '../model/message-parts.ts'
 import { CONTINUATION_TEXT } from '../rendering/turns.ts'
 import { isVisible } from './effective-history.ts'
 import { mergeTurns } from './merge-turns.ts'
-import { madeUp } from './tool-placeholders.ts'
-import { fieldOf, readToolMessage } from './tool-slots.ts'
+import { fieldOf, madeUp, readToolMessage } from './tool-slots.ts'
 
 const validationSchema = z.strictObject({
   /** Whether the first turn has to be the user's. Default false. */

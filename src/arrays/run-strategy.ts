@@ -11,7 +11,8 @@ import { isJsonObject, type JsonObject } from '../messages/json.ts'
 import type { Part } from '../messages/message.ts'
 import { checkLaws } from '../model/laws.ts'
 import { applyPlan, type Plan, type PlannedInsert, type PlannedStep } from '../model/plan.ts'
-import type { View, ViewRow } from '../model/view.ts'
+import type { View } from '../model/view.ts'
+import type { ViewRow } from '../model/view-row.ts'
 import { MANNERS, type Manner } from '../rendering/rows.ts'
 import type {
   BareContext,

@@ -2,12 +2,15 @@ import type { PlainMessage } from '../model/message-parts.ts'
 import {
   callPart,
   callsFor,
+  fieldOf,
+  isSpoken,
   resultPart,
   resultsFor,
+  saysSomething,
+  type ToolSlot,
   textPart,
   toolCallUnavailable,
-} from './tool-placeholders.ts'
-import { fieldOf, isSpoken, saysSomething, type ToolSlot } from './tool-slots.ts'
+} from './tool-slots.ts'
 
 /** What is put where, collected before anything is done. Neither the list nor its messages are changed. */
 export class Mending<M extends PlainMessage> {

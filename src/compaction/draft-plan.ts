@@ -8,7 +8,8 @@ import {
   type RequiredPart,
   savedBy,
 } from '../model/plan.ts'
-import type { View, ViewRow } from '../model/view.ts'
+import type { View } from '../model/view.ts'
+import type { ViewRow } from '../model/view-row.ts'
 import { isOurs } from '../stages/ours.ts'
 import type {
   InsertDraft,

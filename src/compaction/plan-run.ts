@@ -5,7 +5,7 @@ import type { JsonObject } from '../messages/json.ts'
 import { type Part, partsOf } from '../messages/message.ts'
 import { checkLaws } from '../model/laws.ts'
 import { COMPACTION_STAGES, type Plan } from '../model/plan.ts'
-import type { ViewRow } from '../model/view.ts'
+import type { ViewRow } from '../model/view-row.ts'
 import { cut } from '../stages/cut.ts'
 import type {
   CompositeStage,

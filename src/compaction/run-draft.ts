@@ -11,7 +11,8 @@ import {
   type PlannedInsert,
   type PlannedReplacement,
 } from '../model/plan.ts'
-import type { View, ViewRow } from '../model/view.ts'
+import type { View } from '../model/view.ts'
+import type { ViewRow } from '../model/view-row.ts'
 import type { SummaryTask } from '../stages/stage.ts'
 import type { CommitStep, FailedAttempt, Snapshot, Storage, SummaryRecord } from '../storage/storage.ts'
 import type { PendingSummary, PlannedRun } from './planned-run.ts'

@@ -19,8 +19,9 @@ import {
   samplesOf,
   totalOf,
 } from '../tokens/calibration.ts'
+import type { Estimator } from '../tokens/estimators/estimator-schema.ts'
 import { type ModelProfile, type ProfileSubject, profileOf } from '../tokens/profiles.ts'
-import { type Estimator, type Sizes, tokensOf } from '../tokens/tokens.ts'
+import { type Sizes, tokensOf } from '../tokens/tokens.ts'
 import {
   availableInput,
   type ContextWindow,

@@ -1,15 +1,8 @@
 import { type JsonObject, stringifyJson } from '../messages/json.ts'
 import { type Message, type Part, partsOf, type RowKind, withOutputText } from '../messages/message.ts'
 import { shortenMiddle } from '../summarizers/shorten-middle.ts'
-import {
-  addSizes,
-  type Estimator,
-  measureMessage,
-  NO_SIZES,
-  type Sizes,
-  tokensOf,
-  tokensOfText,
-} from '../tokens/tokens.ts'
+import type { Estimator } from '../tokens/estimators/estimator-schema.ts'
+import { addSizes, measureMessage, NO_SIZES, type Sizes, tokensOf, tokensOfText } from '../tokens/tokens.ts'
 import { fitText } from './shorten-summary.ts'
 
 /** What is kept of each end of a text that alone is too long for a summarizer, as a share of its room. */

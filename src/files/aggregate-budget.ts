@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import { headOf } from '../messages/characters.ts'
 import { check } from '../messages/check.ts'
-import { type Estimator, neurolinkEstimator, tokensOfText } from '../tokens/tokens.ts'
+import type { Estimator } from '../tokens/estimators/estimator-schema.ts'
+import { neurolinkEstimator, tokensOfText } from '../tokens/tokens.ts'
 import { DEFAULT_TEXT_ENDING, truncateToTokenBudget } from '../tokens/truncate-text.ts'
 import { type AttachedFile, checkFiles, fileName } from './attached-file.ts'
 import {

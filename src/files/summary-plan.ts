@@ -1,6 +1,7 @@
 import { check } from '../messages/check.ts'
 import { DEFAULT_PROVIDER } from '../tokens/budget.ts'
-import { type Estimator, neurolinkEstimator, tokensOfText } from '../tokens/tokens.ts'
+import type { Estimator } from '../tokens/estimators/estimator-schema.ts'
+import { neurolinkEstimator, tokensOfText } from '../tokens/tokens.ts'
 import { type AttachedFile, checkFiles } from './attached-file.ts'
 import { type FileBudget, fileBudgetSchema, fileBudgetTokens } from './file-budget.ts'
 

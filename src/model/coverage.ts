@@ -1,7 +1,8 @@
 import type { PositionRange } from '../messages/message.ts'
 import type { Plan } from './plan.ts'
 import { spanOf } from './plan.ts'
-import { compareRows, type View, type ViewRow } from './view.ts'
+import { compareRows, type View } from './view.ts'
+import type { ViewRow } from './view-row.ts'
 
 /*
  * What a compaction covers: exactly the rows it hid, compactly. Written once. Together with the statuses this

@@ -1,8 +1,9 @@
 import { isUnreadable } from '../messages/compaction-block.ts'
 import { isFailed, isReasoning, type Message, type Part } from '../messages/message.ts'
-import { type Estimator, measurePart, NO_SIZES, type Sizes } from '../tokens/tokens.ts'
+import type { Estimator } from '../tokens/estimators/estimator-schema.ts'
+import { measurePart, NO_SIZES, type Sizes } from '../tokens/tokens.ts'
 import { type IndexedCall, readOf } from './line-range.ts'
-import type { ResultEntry } from './view.ts'
+import type { ResultEntry } from './view-row.ts'
 
 /** What planning needs to know of a message without reading it again. */
 export type MessageIndex = {

@@ -1,7 +1,8 @@
 import { UndertextError } from '../errors.ts'
 import { applyPlan, isCondensing, type Plan, type PlannedStep, spanOf } from './plan.ts'
 import { isThought } from './turns.ts'
-import { View, type ViewRow } from './view.ts'
+import { View } from './view.ts'
+import type { ViewRow } from './view-row.ts'
 
 /**
  * The hard laws of design 3.3 that a plan must meet on the view it is applied to, whoever made it. Law 1 (the

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { withoutTrailing } from '../messages/characters.ts'
 import { canonicalJson, type Json } from '../messages/json.ts'
 import { PATH_ARGUMENTS, pathArgument } from '../messages/tool-names.ts'
-import type { CallEntry, LineRange } from './view.ts'
+import type { CallEntry, LineRange } from './view-row.ts'
 
 /** A call with what tells its read from others of the same path. */
 export type IndexedCall = CallEntry & {

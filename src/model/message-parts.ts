@@ -2,7 +2,8 @@ import { invalid } from '../errors.ts'
 import { type Json, jsonProblem } from '../messages/json.ts'
 import type { Part, Role, ToolCallPart, ToolResultPart } from '../messages/message.ts'
 import { messageProblem } from '../messages/message-check.ts'
-import { addSizes, type Estimator, NO_SIZES, type Sizes } from '../tokens/tokens.ts'
+import type { Estimator } from '../tokens/estimators/estimator-schema.ts'
+import { addSizes, NO_SIZES, type Sizes } from '../tokens/tokens.ts'
 import type { ChatMessage } from './chat-message.ts'
 
 /*

@@ -3,7 +3,8 @@ import type { Json, JsonObject } from '../messages/json.ts'
 import { listIn } from '../messages/lists.ts'
 import { type ProviderPart, partsOf, type Role, type TextPart } from '../messages/message.ts'
 import { addSizes, NO_SIZES, type Sizes, subtractSizes } from '../tokens/tokens.ts'
-import { compareRows, type ResultEntry, type View, type ViewRow } from './view.ts'
+import { compareRows, type View } from './view.ts'
+import type { ResultEntry, ViewRow } from './view-row.ts'
 
 /** Which stage made a plan: its name where the parameters tell it, else one of the four and `cut`, `manual`, `provider` by kind. */
 export function stageOf({ kind, params }: Pick<Plan, 'kind' | 'params'>): string {

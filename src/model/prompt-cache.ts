@@ -1,4 +1,5 @@
-import type { View, ViewRow } from './view.ts'
+import type { View } from './view.ts'
+import type { ViewRow } from './view-row.ts'
 
 /*
  * What a run does to a provider's prompt cache. A provider keeps what it has read of a request, from its beginning up to the first

@@ -2,7 +2,8 @@ import { listIn } from '../messages/lists.ts'
 import { NO_SIZES, type Sizes } from '../tokens/tokens.ts'
 import type { Plan, PlannedReplacement } from './plan.ts'
 import { openLoopBefore } from './turns.ts'
-import type { View, ViewRow } from './view.ts'
+import type { View } from './view.ts'
+import type { ViewRow } from './view-row.ts'
 
 /** A row with parts that point at copies which a rewind hides: they must show themselves again. */
 export type Pointing = { readonly row: ViewRow; readonly copies: readonly number[] }

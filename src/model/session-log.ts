@@ -2,13 +2,15 @@ import { UndertextError } from '../errors.ts'
 import type { JsonObject } from '../messages/json.ts'
 import { type Part, partsOf, type Role, type RowKind } from '../messages/message.ts'
 import { withReplacements } from '../messages/overlay.ts'
-import { type Estimator, measureMessage, measurePart } from '../tokens/tokens.ts'
+import type { Estimator } from '../tokens/estimators/estimator-schema.ts'
+import { measureMessage, measurePart } from '../tokens/tokens.ts'
 import { countRows, holdsRow, spanPlaces } from './coverage.ts'
 import { indexMessage } from './index-message.ts'
 import { checkLaws, partedReasoning } from './laws.ts'
 import { type Nested, type Nesting, planLift, planRedo, planUndo } from './nesting.ts'
 import { type CompactionKind, isCondensing, savedBy } from './plan.ts'
-import { compareRows, type Lean, type PreviewedPart, View, type ViewRow } from './view.ts'
+import { compareRows, type Lean, type PreviewedPart, View } from './view.ts'
+import type { ViewRow } from './view-row.ts'
 
 /*
  * The definition of what a store is: a log of rows that never change, and the compactions laid over it. Plain

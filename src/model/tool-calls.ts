@@ -1,8 +1,8 @@
 import type { Json } from '../messages/json.ts'
 import type { ToolResultOutput } from '../messages/message.ts'
 import { type CallRef, pairToolUse } from '../messages/pairing.ts'
-import type { Estimator } from '../tokens/tokens.ts'
-import type { CallEntry, ResultEntry, ShownReplacement } from './view.ts'
+import type { Estimator } from '../tokens/estimators/estimator-schema.ts'
+import type { CallEntry, ResultEntry, ShownReplacement } from './view-row.ts'
 
 /** Whether a call was answered, and how. */
 export type ToolCallStatus = 'ok' | 'error' | 'pending'

@@ -1,5 +1,5 @@
 import { type Pairing, pairToolUse } from '../messages/pairing.ts'
-import type { CallEntry, ViewRow } from './view.ts'
+import type { CallEntry, ViewRow } from './view-row.ts'
 
 /*
  * What must not be parted. A call, its parallel calls and their results are one group; a tool loop whose

@@ -4,14 +4,8 @@ import type { ResolvedSettings } from '../config/resolve.ts'
 import type { StatsOptions } from '../config/store-options.ts'
 import type { NewMessage, ViewMessage } from '../messages/message.ts'
 import { type Mend, type RenderOptions, renderView } from '../rendering/render.ts'
-import {
-  type Estimator,
-  measureMessage,
-  type Sizes,
-  SizesSum,
-  tokensOf,
-  tokensOfText,
-} from '../tokens/tokens.ts'
+import type { Estimator } from '../tokens/estimators/estimator-schema.ts'
+import { measureMessage, type Sizes, SizesSum, tokensOf, tokensOfText } from '../tokens/tokens.ts'
 import type { RenderedMessage } from './prepared.ts'
 import { asRows } from './prompt.ts'
 

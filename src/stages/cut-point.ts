@@ -1,4 +1,5 @@
-import type { View, ViewRow } from '../model/view.ts'
+import type { View } from '../model/view.ts'
+import type { ViewRow } from '../model/view-row.ts'
 
 /**
  * Where the kept tail begins: the earliest turn start with at most `keepTokens` behind it.

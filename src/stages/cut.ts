@@ -1,16 +1,16 @@
 import { headOf } from '../messages/characters.ts'
 import { outputText, type Part } from '../messages/message.ts'
 import { type Plan, type PlannedReplacement, savedBy } from '../model/plan.ts'
-import type { View, ViewRow } from '../model/view.ts'
+import type { View } from '../model/view.ts'
+import type { ViewRow } from '../model/view-row.ts'
+import type { Estimator, TextKind } from '../tokens/estimators/estimator-schema.ts'
 import {
   addSizes,
-  type Estimator,
   measureOutput,
   measurePart,
   NO_SIZES,
   type Sizes,
   subtractSizes,
-  type TextKind,
   unitsOf,
 } from '../tokens/tokens.ts'
 import { keepsGroups } from './cut-point.ts'

@@ -17,7 +17,8 @@ import {
   UNKNOWN_LINES,
 } from '../model/line-range.ts'
 import { type Plan, type PlannedReplacement, type RequiredPart, replaceResult } from '../model/plan.ts'
-import type { LineRange, ResultEntry, View, ViewRow } from '../model/view.ts'
+import type { View } from '../model/view.ts'
+import type { LineRange, ResultEntry, ViewRow } from '../model/view-row.ts'
 import type { Sizes } from '../tokens/tokens.ts'
 import { attachedAgain, attachmentRows, mediaAgain } from './attached-again.ts'
 import type { PlanningStage, StageContext } from './stage.ts'

@@ -2,8 +2,10 @@ import { z } from 'zod'
 import { check } from '../messages/check.ts'
 import { isReasoning, type Part } from '../messages/message.ts'
 import { type Plan, type PlannedReplacement, savedBy } from '../model/plan.ts'
-import type { View, ViewRow } from '../model/view.ts'
-import { type Estimator, measurePart } from '../tokens/tokens.ts'
+import type { View } from '../model/view.ts'
+import type { ViewRow } from '../model/view-row.ts'
+import type { Estimator } from '../tokens/estimators/estimator-schema.ts'
+import { measurePart } from '../tokens/tokens.ts'
 import type { PlanningStage } from './stage.ts'
 
 /** What the stage can be told. */

@@ -1,4 +1,5 @@
-import type { ResultEntry, View } from '../model/view.ts'
+import type { View } from '../model/view.ts'
+import type { ResultEntry } from '../model/view-row.ts'
 
 /** What is known of an output that is about to be cleared. */
 export type ClearedOutput = {

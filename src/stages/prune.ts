@@ -1,8 +1,10 @@
 import { type Plan, type PlannedReplacement, replaceResult } from '../model/plan.ts'
-import type { ResultEntry, View, ViewRow } from '../model/view.ts'
+import type { View } from '../model/view.ts'
+import type { ResultEntry, ViewRow } from '../model/view-row.ts'
 import { NO_SIZES } from '../tokens/tokens.ts'
 import { placeholders } from './placeholder.ts'
 import type { PlanningStage } from './stage.ts'
+
 /** Tools whose outputs are never pruned. Source: seed 003. */
 export const PRUNE_PROTECTED_TOOLS: readonly string[] = ['skill']
 /** What a pruned output shows. It never changes, so that a cached prefix stays valid. Source: seed 003. */

@@ -1,7 +1,8 @@
 import type { JsonObject } from '../messages/json.ts'
 import type { Part } from '../messages/message.ts'
 import type { Plan, PlannedInsert, PlannedReplacement, RequiredPart } from '../model/plan.ts'
-import type { View, ViewRow } from '../model/view.ts'
+import type { View } from '../model/view.ts'
+import type { ViewRow } from '../model/view-row.ts'
 import type { Placeholder } from './placeholder.ts'
 
 /** The knobs of the stages, resolved: plain values, defaults filled in and scaled to the window. */

@@ -1,5 +1,6 @@
 import type { Plan, PlannedInsert } from '../model/plan.ts'
-import type { View, ViewRow } from '../model/view.ts'
+import type { View } from '../model/view.ts'
+import type { ViewRow } from '../model/view-row.ts'
 import { findCut, findFillingCut, keepSurvivors, keepsGroups } from './cut-point.ts'
 import type { BareContext, SummarizingStage, SummaryTask } from './stage.ts'
 

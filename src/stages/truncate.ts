@@ -1,6 +1,7 @@
 import type { Plan, PlannedInsert } from '../model/plan.ts'
 import { isRequest } from '../model/turns.ts'
-import type { View, ViewRow } from '../model/view.ts'
+import type { View } from '../model/view.ts'
+import type { ViewRow } from '../model/view-row.ts'
 import { measureMessage, SizesSum, tokensOf } from '../tokens/tokens.ts'
 import { keepSurvivors, keepsGroups } from './cut-point.ts'
 import { lowestFirst } from './importance/score.ts'

@@ -1,4 +1,5 @@
-import type { View, ViewRow } from '../model/view.ts'
+import type { View } from '../model/view.ts'
+import type { ViewRow } from '../model/view-row.ts'
 import { SizesSum, tokensOf } from '../tokens/tokens.ts'
 import { keepSurvivors, keepsGroups } from './cut-point.ts'
 

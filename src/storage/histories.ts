@@ -1,3 +1,4 @@
+import type { Awaitable } from './jobs.ts'
 import type {
   AuditRecord,
   CompactionRecord,
@@ -5,7 +6,6 @@ import type {
   ReplacementRecord,
   RowRecord,
 } from './records/records.ts'
-import type { Awaitable } from './storage.ts'
 
 /** What was read of a session to export it. */
 export type ExportedHead = {

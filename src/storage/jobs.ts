@@ -1,6 +1,4 @@
 import type { JsonObject } from '../messages/json.ts'
-import type { Awaitable } from './storage.ts'
-
 /* The part of the port that work in the background stands on: jobs, circuits, and what summaries have cost. */
 
 /** `done`: also when there was nothing to do; `stale`: its plan was overtaken, and another job may follow it. */
@@ -125,3 +123,11 @@ export interface Circuits {
    */
   spending(id: string | undefined, since: number, summarizer: string): Awaitable<Spending>
 }
+
+/*
+ * The port: whole verbs, each one transaction. SQLite answers at once, other databases with a promise; whoever
+ * calls awaits. What comes in was checked at the door, and is the caller's: a verb reads all it needs of it before its first await. Every verb throws `STORE_CLOSED`, `STORE_BUSY`,
+ * `STORE_CORRUPT` and its like; what else is said at each.
+ */
+
+export type Awaitable<T> = T | Promise<T>

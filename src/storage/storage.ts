@@ -7,11 +7,13 @@ import type { CompactionStatus } from '../model/nesting.ts'
 import type { CompactionKind, PlannedStep } from '../model/plan.ts'
 import type { ToolCall, ToolOutput } from '../model/tool-calls.ts'
 import type { Finding } from '../model/verify.ts'
-import type { View, ViewRow } from '../model/view.ts'
+import type { View } from '../model/view.ts'
+import type { ViewRow } from '../model/view-row.ts'
 import type { Estimate, Readings } from '../tokens/calibration.ts'
-import type { Estimator, Sizes } from '../tokens/tokens.ts'
+import type { Estimator } from '../tokens/estimators/estimator-schema.ts'
+import type { Sizes } from '../tokens/tokens.ts'
 import type { Histories } from './histories.ts'
-import type { Circuits, Jobs, RunOfJob } from './jobs.ts'
+import type { Awaitable, Circuits, Jobs, RunOfJob } from './jobs.ts'
 
 export type { ExportedHead, ExportedRows, Histories, RestoredRow, Restoring } from './histories.ts'
 
@@ -36,9 +38,6 @@ export {
  * calls awaits. What comes in was checked at the door, and is the caller's: a verb reads all it needs of it before its first await. Every verb throws `STORE_CLOSED`, `STORE_BUSY`,
  * `STORE_CORRUPT` and its like; what else is said at each.
  */
-
-export type Awaitable<T> = T | Promise<T>
-
 /** Why a run was started. */
 export const TRIGGERS = ['manual', 'auto', 'overflow', 'import', 'provider'] as const
 export type Trigger = (typeof TRIGGERS)[number]

@@ -5,9 +5,10 @@ import type { Layer } from '../config/settings.ts'
 import type { StatsOptions } from '../config/store-options.ts'
 import { UndertextError } from '../errors.ts'
 import { Events } from '../events.ts'
-import type { Awaitable, Estimators, Session, SessionFigures, Storage } from '../storage/storage.ts'
+import type { Awaitable } from '../storage/jobs.ts'
+import type { Estimators, Session, SessionFigures, Storage } from '../storage/storage.ts'
 import type { Readings } from '../tokens/calibration.ts'
-import type { Estimator } from '../tokens/tokens.ts'
+import type { Estimator } from '../tokens/estimators/estimator-schema.ts'
 
 /** What `openStore` was told that concerns all sessions. */
 export type StoreSettings = {

@@ -3,14 +3,9 @@ import { check, shareSchema } from '../messages/check.ts'
 import type { Part } from '../messages/message.ts'
 import { taken } from '../messages/taken.ts'
 import { type Estimate, expectedTokens, type Outlook, PLAIN_OUTLOOK } from './calibration.ts'
+import type { Estimator } from './estimators/estimator-schema.ts'
 import { canonicalProvider } from './providers.ts'
-import {
-  type Estimator,
-  estimateMessagesTokens,
-  estimateToolDefinition,
-  neurolinkEstimator,
-  tokensOfText,
-} from './tokens.ts'
+import { estimateMessagesTokens, estimateToolDefinition, neurolinkEstimator, tokensOfText } from './tokens.ts'
 import { availableInput, getContextWindowSize } from './windows.ts'
 
 /** Usage at which compaction is due. Source: seed 003. */

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { isNotFound, UndertextError } from '../errors.ts'
 import { check } from '../messages/check.ts'
+import type { Estimator } from './estimators/estimator-schema.ts'
 import { IMAGE_TOKEN_ESTIMATE } from './estimators/neurolink.ts'
 import {
   CHAT_TOKENS_PER_CALL,
@@ -9,7 +10,6 @@ import {
   providerFactor,
 } from './estimators/provider-factors.ts'
 import { findLongRun } from './long-runs.ts'
-import type { Estimator } from './tokens.ts'
 
 /*
  * gpt-tokenizer rather than js-tiktoken: the same counts on every sample text of the table, faster, and an encoding is

@@ -3,8 +3,8 @@ import { invalid } from '../errors.ts'
 import { characterStart, codePointStart, detached } from '../messages/characters.ts'
 import { check } from '../messages/check.ts'
 import { checkProviderName } from '../messages/message-list.ts'
-import { estimatorSchema } from './estimators/estimator-schema.ts'
-import { type Estimator, neurolinkEstimator, tokensOfText } from './tokens.ts'
+import { type Estimator, estimatorSchema } from './estimators/estimator-schema.ts'
+import { neurolinkEstimator, tokensOfText } from './tokens.ts'
 
 /** What a text that was cut ends in. Source: seed 003, checklist S3-185. */
 export const DEFAULT_TEXT_ENDING = '...'

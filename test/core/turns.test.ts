@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import type { Part, Role } from '../../src/messages/message.ts'
 import { indexMessage } from '../../src/model/index-message.ts'
 import { Turns } from '../../src/model/turns.ts'
-import type { ViewRow } from '../../src/model/view.ts'
+import type { ViewRow } from '../../src/model/view-row.ts'
 import { neurolinkEstimator } from '../../src/tokens/tokens.ts'
 
 const call = (id: string): Part => ({ type: 'tool-call', toolCallId: id, toolName: 't', input: {} })

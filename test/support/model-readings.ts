@@ -13,7 +13,8 @@ import {
   type Readings,
   recordReport,
 } from '../../src/tokens/calibration.ts'
-import { type Estimator, estimateMessagesTokens } from '../../src/tokens/tokens.ts'
+import type { Estimator } from '../../src/tokens/estimators/estimator-schema.ts'
+import { estimateMessagesTokens } from '../../src/tokens/tokens.ts'
 
 /** A visible row as far as the size of a request goes. */
 type Sent = Parameters<typeof estimateMessagesTokens>[0][number] & {

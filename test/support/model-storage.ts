@@ -36,7 +36,8 @@ import {
   type ToolRow,
   withoutOtherIds,
 } from '../../src/model/tool-calls.ts'
-import { View, type ViewRow } from '../../src/model/view.ts'
+import { View } from '../../src/model/view.ts'
+import type { ViewRow } from '../../src/model/view-row.ts'
 import type {
   Appended,
   AppendedMessage,
@@ -70,9 +71,9 @@ import type {
   UsageReport,
 } from '../../src/storage/storage.ts'
 import { NOTHING_LEARNED, type Readings } from '../../src/tokens/calibration.ts'
+import type { Estimator } from '../../src/tokens/estimators/estimator-schema.ts'
 import {
   addSizes,
-  type Estimator,
   measureMessage,
   measurePart,
   neurolinkEstimator,

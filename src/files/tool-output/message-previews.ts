@@ -1,7 +1,8 @@
 import { type Message, outputText, type ToolResultOutput } from '../../messages/message.ts'
 import { type PlannedReplacement, savedBy } from '../../model/plan.ts'
-import type { ResultEntry } from '../../model/view.ts'
-import { type Estimator, measureOutput, NO_SIZES } from '../../tokens/tokens.ts'
+import type { ResultEntry } from '../../model/view-row.ts'
+import type { Estimator } from '../../tokens/estimators/estimator-schema.ts'
+import { measureOutput, NO_SIZES } from '../../tokens/tokens.ts'
 import { byteLength, endOfLines } from './bytes.ts'
 import { bareNotice, type Notice, PREVIEW_SHARES, previewWithin } from './preview.ts'
 

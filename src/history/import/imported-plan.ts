@@ -1,6 +1,7 @@
 import { applyPlan, type Plan, type PlannedInsert, type PlannedStep } from '../../model/plan.ts'
 import { planRewind } from '../../model/rewind.ts'
-import type { View, ViewRow } from '../../model/view.ts'
+import type { View } from '../../model/view.ts'
+import type { ViewRow } from '../../model/view-row.ts'
 import { condensePlan } from '../../stages/summarize.ts'
 import { measureMessage } from '../../tokens/tokens.ts'
 import type { ImportedCompaction } from './import-event.ts'

@@ -1,5 +1,6 @@
 import { coversRange, type IndexedCall, normalizePath } from '../../model/line-range.ts'
-import type { LineRange, View } from '../../model/view.ts'
+import type { View } from '../../model/view.ts'
+import type { LineRange } from '../../model/view-row.ts'
 import type { RowFacts } from './facts.ts'
 
 /** Most later reads of one file an earlier one is held against. */

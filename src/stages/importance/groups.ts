@@ -1,5 +1,6 @@
 import type { Part } from '../../messages/message.ts'
-import type { View, ViewRow } from '../../model/view.ts'
+import type { View } from '../../model/view.ts'
+import type { ViewRow } from '../../model/view-row.ts'
 import { callFacts } from './calls.ts'
 import { factsOf, type RowFacts, roleOf } from './facts.ts'
 import { type GroupRole, SIGNALS, type Signal } from './weights.ts'

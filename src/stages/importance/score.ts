@@ -1,5 +1,6 @@
 import type { Part } from '../../messages/message.ts'
-import type { View, ViewRow } from '../../model/view.ts'
+import type { View } from '../../model/view.ts'
+import type { ViewRow } from '../../model/view-row.ts'
 import { bareGroupsOf, type Group, groupsOf } from './groups.ts'
 import {
   type GroupRole,

@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import { nameSchema } from '../../messages/check.ts'
 import type { Message, Part } from '../../messages/message.ts'
-import type { View, ViewRow } from '../../model/view.ts'
+import type { View } from '../../model/view.ts'
+import type { ViewRow } from '../../model/view-row.ts'
 import {
   DEFAULT_SCORER,
   type ImportanceReason,

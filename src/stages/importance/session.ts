@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { Part } from '../../messages/message.ts'
-import type { View, ViewRow } from '../../model/view.ts'
+import type { View } from '../../model/view.ts'
+import type { ViewRow } from '../../model/view-row.ts'
 import { type MessageImportance, publicGroups } from './messages.ts'
 import { DEFAULT_SCORER, scoreView } from './score.ts'
 import { type ScorerWarning, scorerSchema, scoreViewWith } from './scorer.ts'

@@ -8,8 +8,9 @@ import {
 import { canonicalJson, stringifyJson } from '../../messages/json.ts'
 import type { NewMessage } from '../../messages/message.ts'
 import { indexMessage } from '../../model/index-message.ts'
-import type { ResultEntry } from '../../model/view.ts'
-import { type Estimator, type Sizes, SizesSum } from '../../tokens/tokens.ts'
+import type { ResultEntry } from '../../model/view-row.ts'
+import type { Estimator } from '../../tokens/estimators/estimator-schema.ts'
+import { type Sizes, SizesSum } from '../../tokens/tokens.ts'
 import type {
   Appended,
   AppendedMessage,

@@ -3,14 +3,8 @@ import { listIn } from '../../messages/lists.ts'
 import { type Part, partsOf } from '../../messages/message.ts'
 import { indexMessage, type MessageIndex } from '../../model/index-message.ts'
 import { savedBy } from '../../model/plan.ts'
-import {
-  addSizes,
-  type Estimator,
-  measurePart,
-  NO_SIZES,
-  type Sizes,
-  subtractSizes,
-} from '../../tokens/tokens.ts'
+import type { Estimator } from '../../tokens/estimators/estimator-schema.ts'
+import { addSizes, measurePart, NO_SIZES, type Sizes, subtractSizes } from '../../tokens/tokens.ts'
 import { blobReader } from './blobs.ts'
 import type { Connection, Row } from './connection.ts'
 import { decodeContent, parseReplacement, parseStoredObject } from './content-codec.ts'

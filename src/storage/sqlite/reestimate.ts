@@ -1,4 +1,4 @@
-import type { Estimator } from '../../tokens/tokens.ts'
+import type { Estimator } from '../../tokens/estimators/estimator-schema.ts'
 import { writeAudit } from './audit.ts'
 import type { Connection } from './connection.ts'
 import { VISIBLE } from './history.ts'

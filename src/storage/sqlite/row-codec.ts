@@ -1,6 +1,6 @@
 import { ROLES, ROW_KINDS, type Role, type RowKind } from '../../messages/message.ts'
 import type { MessageIndex } from '../../model/index-message.ts'
-import type { ShownReplacement } from '../../model/view.ts'
+import type { ShownReplacement } from '../../model/view-row.ts'
 import { damaged, parseStoredLists } from './content-codec.ts'
 
 /** Bits of `flags`; two, as the index of the view packs them. */

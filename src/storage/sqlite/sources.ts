@@ -13,14 +13,8 @@ import {
   type Sources,
 } from '../../model/expansion.ts'
 import { DEFAULT_PROVIDER } from '../../tokens/budget.ts'
-import {
-  addSizes,
-  type Estimator,
-  measureMessage,
-  NO_SIZES,
-  type Sizes,
-  tokensOf,
-} from '../../tokens/tokens.ts'
+import type { Estimator } from '../../tokens/estimators/estimator-schema.ts'
+import { addSizes, measureMessage, NO_SIZES, type Sizes, tokensOf } from '../../tokens/tokens.ts'
 import type { SourceQuery } from '../storage.ts'
 import { blobReader } from './blobs.ts'
 import type { Connection, Row } from './connection.ts'

@@ -1,5 +1,5 @@
 import { UndertextError } from '../../errors.ts'
-import type { Estimator } from '../../tokens/tokens.ts'
+import type { Estimator } from '../../tokens/estimators/estimator-schema.ts'
 import type { Estimators, Storage } from '../storage.ts'
 import { append, knownMessages } from './append.ts'
 import { endAttempts, noteAnswer, noteAttempt } from './attempts.ts'

@@ -11,7 +11,7 @@ import {
   withoutOtherIds,
 } from '../../model/tool-calls.ts'
 import { DEFAULT_PROVIDER } from '../../tokens/budget.ts'
-import type { Estimator } from '../../tokens/tokens.ts'
+import type { Estimator } from '../../tokens/estimators/estimator-schema.ts'
 import type { ToolCallQuery } from '../storage.ts'
 import { blobReader } from './blobs.ts'
 import type { Connection, Row } from './connection.ts'

@@ -1,6 +1,6 @@
 import type { MessageIndex } from '../../model/index-message.ts'
 import type { IndexedCall } from '../../model/line-range.ts'
-import type { CallEntry, LineRange, ResultEntry } from '../../model/view.ts'
+import type { CallEntry, LineRange, ResultEntry } from '../../model/view-row.ts'
 
 /*
  * The `tools` column: the calls and results of a row, as a JSON array without its brackets, so that the columns of

@@ -5,7 +5,8 @@ import {
   type Readings,
   recordReport,
 } from '../../tokens/calibration.ts'
-import { type Estimator, type Sizes, SizesSum, tokensOf } from '../../tokens/tokens.ts'
+import type { Estimator } from '../../tokens/estimators/estimator-schema.ts'
+import { type Sizes, SizesSum, tokensOf } from '../../tokens/tokens.ts'
 import {
   type LearnedLimit,
   LIMIT_KINDS,

@@ -1,11 +1,6 @@
 import type { Role, RowKind } from '../../messages/message.ts'
-import {
-  type CallEntry,
-  compareRows,
-  type ResultEntry,
-  type ShownReplacement,
-  type ViewRow,
-} from '../../model/view.ts'
+import { compareRows } from '../../model/view.ts'
+import type { CallEntry, ResultEntry, ShownReplacement, ViewRow } from '../../model/view-row.ts'
 import type { Sizes } from '../../tokens/tokens.ts'
 import type { Connection } from './connection.ts'
 import { damaged, parseStored } from './content-codec.ts'

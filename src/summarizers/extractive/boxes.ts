@@ -2,6 +2,7 @@ import { headOf } from '../../messages/characters.ts'
 import { type Call, isObject } from '../calls.ts'
 import { oneLine, shorten } from '../text.ts'
 import type { Conversation } from './conversation.ts'
+import type { Writing } from './seen-call.ts'
 
 /** A line with a check box, as it was last seen. */
 export type Box = {
@@ -17,15 +18,6 @@ const BOX = /^[ \t]{0,12}(?:[-*+]|\d{1,3}[.)])[ \t]+\[([ xX~-])\][ \t]+(\S.*)$/g
 const BOX_UNITS = 100_000
 const ALL_BOX_UNITS = 400_000
 const MAX_BOXES = 500
-
-/** A text with boxes, what it stands in for, and where. */
-export type Writing = {
-  readonly text: string
-  readonly old: string
-  readonly at: number
-  readonly where?: string
-  readonly isWhole: boolean
-}
 
 /**
  * Check boxes anywhere in what was said and in what tools were told to write, in the order of their list. Where

@@ -2,8 +2,9 @@ import { detached } from '../../messages/characters.ts'
 import type { Message, RowKind } from '../../messages/message.ts'
 import { CallReader } from '../calls.ts'
 import { ends } from '../text.ts'
-import type { Conversation, Exchange, Said, SeenCall } from './conversation.ts'
+import type { Conversation, Exchange, Said } from './conversation.ts'
 import { ownWords } from './own-words.ts'
+import type { SeenCall } from './seen-call.ts'
 import { SeenCalls } from './seen-calls.ts'
 
 /** How much is looked at of one text: units of its beginning and of its end. Rules and results stand there. */

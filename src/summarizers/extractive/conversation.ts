@@ -1,10 +1,9 @@
 import { headOf } from '../../messages/characters.ts'
 import { type Call, outputHead, outputTail, targetOf } from '../calls.ts'
 import { cleanLine, oneLine, shorten, shortenPath } from '../text.ts'
-import type { Writing } from './boxes.ts'
 import { tellingLine } from './error-lines.ts'
+import type { SeenCall } from './seen-call.ts'
 import { shellCommand, shellGist } from './shell.ts'
-import type { TodoItem } from './tasks.ts'
 
 /** Something the user or the assistant said, on its place; of a long text the beginning and the end. */
 export type Said = {
@@ -14,23 +13,6 @@ export type Said = {
   /** Of a user's text what is not quoted, pasted or forwarded; of an assistant's all. */
   readonly own: string
 }
-
-/** What is kept of an old call, so that its input and output need not be. */
-export type KeptOfCall = {
-  readonly label: string
-  /** The line of its result that tells what went wrong, and its name beside that. */
-  readonly problem: { readonly line: string; readonly label: string } | undefined
-  readonly isCommand: boolean
-  readonly commit: string | undefined
-  /** What a file says of itself that the call wrote as a whole. */
-  readonly about: string | undefined
-  readonly writings: readonly Writing[]
-  readonly todo: readonly TodoItem[]
-}
-
-/** A call with its input and output, or with what is kept of them. */
-export type SeenCall = Call & { readonly kept?: KeptOfCall }
-
 /** A request of the user's and everything up to the next one. */
 export type Exchange = {
   readonly request: Said

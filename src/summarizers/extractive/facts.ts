@@ -2,7 +2,8 @@ import { withoutTrailing } from '../../messages/characters.ts'
 import type { Json } from '../../messages/json.ts'
 import { type Call, isObject, outputHead } from '../calls.ts'
 import { oneLine } from '../text.ts'
-import type { Conversation, SeenCall } from './conversation.ts'
+import type { Conversation } from './conversation.ts'
+import type { SeenCall } from './seen-call.ts'
 
 /** A number, an id, a day, an amount: what one cannot guess, with what it was called. */
 export type Fact = { readonly name: string; readonly value: string; readonly weight: number }

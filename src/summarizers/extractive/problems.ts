@@ -7,9 +7,9 @@ import {
   LABEL_UNITS,
   PROBLEM_LABEL_UNITS,
   type Said,
-  type SeenCall,
 } from './conversation.ts'
 import { gist, informative } from './requests.ts'
+import type { SeenCall } from './seen-call.ts'
 
 /** Something that went wrong, and what came of it. */
 export type Problem = {

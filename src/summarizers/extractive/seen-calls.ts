@@ -1,17 +1,11 @@
 import { detached } from '../../messages/characters.ts'
 import { type Call, NO_OUTPUT } from '../calls.ts'
 import { writingsOf } from './boxes.ts'
-import {
-  callLabel,
-  errorLine,
-  type KeptOfCall,
-  LABEL_UNITS,
-  PROBLEM_LABEL_UNITS,
-  type SeenCall,
-} from './conversation.ts'
+import { callLabel, errorLine, LABEL_UNITS, PROBLEM_LABEL_UNITS } from './conversation.ts'
 import { ALL_FACT_UNITS, factUnits, isCommandLine } from './facts.ts'
 import { aboutWhole, textsToOutline } from './files.ts'
 import { MAX_FAILURES } from './problems.ts'
+import type { KeptOfCall, SeenCall } from './seen-call.ts'
 import { commitSubject, NEWEST_CALLS } from './shell.ts'
 import { todoItems } from './tasks.ts'
 

@@ -1,7 +1,7 @@
 import { headOf } from '../../messages/characters.ts'
 import { type Call, isObject, mainArgument } from '../calls.ts'
 import { oneLine, shorten } from '../text.ts'
-import type { SeenCall } from './conversation.ts'
+import type { SeenCall } from './seen-call.ts'
 
 /** Newest calls that are asked what their commands tell. */
 export const NEWEST_CALLS = 2_000

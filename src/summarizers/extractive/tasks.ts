@@ -3,8 +3,9 @@ import type { Json } from '../../messages/json.ts'
 import { type Call, isObject } from '../calls.ts'
 import { cleanLine, oneLine, sentencesOf, shorten, withoutFences } from '../text.ts'
 import { checkBoxes, openBoxes } from './boxes.ts'
-import type { Conversation, SeenCall } from './conversation.ts'
+import type { Conversation } from './conversation.ts'
 import { informative, isSmallTalk } from './requests.ts'
+import type { SeenCall, TodoItem } from './seen-call.ts'
 
 /** What is still to be done, and what is known to be done. */
 export type Tasks = { readonly open: readonly Task[]; readonly done: ReadonlySet<string> }
@@ -63,13 +64,6 @@ export function taskKey(text: string): string {
     .replace(/\((?:in progress|earlier)\)/g, '')
     .replaceAll(/[^\p{L}\p{N}]+/gu, ' ')
     .trim()
-}
-
-/** An item of a list of tasks that a tool keeps. */
-export type TodoItem = {
-  readonly text: string
-  readonly isDone: boolean
-  readonly isActive: boolean
 }
 
 /** The last list of tasks that was given to a tool for keeping one: objects with a status. */

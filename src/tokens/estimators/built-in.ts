@@ -1,5 +1,5 @@
-import type { Estimator } from '../tokens.ts'
 import { calibratedEstimator } from './calibrated.ts'
+import type { Estimator } from './estimator-schema.ts'
 import { ncaBytesEstimator, ncaEstimator } from './nca.ts'
 import { neurolinkAdditiveEstimator, neurolinkEstimator } from './neurolink.ts'
 import { neuronBytesEstimator, neuronEstimator } from './neuron.ts'

@@ -1,5 +1,5 @@
-import type { Estimator } from '../tokens.ts'
 import { LEVELS, PAIR_COSTS, RUN_COSTS } from './calibrated-costs.ts'
+import type { Estimator } from './estimator-schema.ts'
 import { IMAGE_TOKEN_ESTIMATE } from './neurolink.ts'
 import {
   CHAT_TOKENS_PER_CALL,

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { invalid } from '../../errors.ts'
 import { check } from '../../messages/check.ts'
-import type { Estimator } from '../tokens.ts'
+import type { Estimator } from './estimator-schema.ts'
 import { type LengthUnit, lengthIn, lengthUnitSchema } from './text-length.ts'
 
 /** Characters per token, of a tool's message and of any other. Source: seed 004. */

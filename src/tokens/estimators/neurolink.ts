@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { invalid } from '../../errors.ts'
 import { check } from '../../messages/check.ts'
-import type { Estimator } from '../tokens.ts'
+import type { Estimator } from './estimator-schema.ts'
 import { looksLikeCode } from './looks-like-code.ts'
 
 /** Characters (UTF-16 units) per token of ordinary text. Source: seed 003, "Token Estimation". */

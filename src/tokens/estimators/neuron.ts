@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { invalid } from '../../errors.ts'
 import { check } from '../../messages/check.ts'
 import { checkMessageList } from '../../messages/message-list.ts'
-import type { Estimator } from '../tokens.ts'
+import type { Estimator } from './estimator-schema.ts'
 import { type LengthUnit, lengthIn, lengthUnitSchema } from './text-length.ts'
 
 /** Characters per token; about right for GPT and Claude models in English. Source: seed 000. */

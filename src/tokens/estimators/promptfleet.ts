@@ -1,5 +1,5 @@
 import { invalid } from '../../errors.ts'
-import type { Estimator } from '../tokens.ts'
+import type { Estimator } from './estimator-schema.ts'
 
 /** Tokens of a message's framing, of a list's, of a call's, of a list of tools'. Source: seed 001's crate, checklist C-19. */
 const TOKENS_PER_MESSAGE = 4
