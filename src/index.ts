@@ -1,6 +1,6 @@
 export type { ArrayEstimator, EstimatorChoice } from './arrays/array-estimator.ts'
 export { type ClearToolResultsOptions, clearToolResults } from './arrays/clear-tool-results.ts'
-export { type CompositeOptions, type CompositePart, composite } from './arrays/composite.ts'
+export { type CompositeOptions, type CompositePart, composite, stageFrom } from './arrays/composite.ts'
 export {
   type ArrayCompactionConfig,
   type ArrayCompactionResult,
@@ -36,7 +36,6 @@ export {
   validateRoleAlternation,
 } from './arrays/role-alternation.ts'
 export { type SlidingWindowOptions, slidingWindow } from './arrays/sliding-window.ts'
-export { stageFrom } from './arrays/stage-from.ts'
 export type {
   ArrayFace,
   Strategy,
@@ -71,11 +70,6 @@ export { PREPARE_WAIT_MS } from './compaction/waiting.ts'
 export {
   buildEnrichedSystem,
   type EnrichedSystemInput,
-  MEMORY_TOKEN_BUDGET,
-  type Memory,
-  RECALL_TOP_K,
-} from './compat/enriched-system.ts'
-export {
   HistoryManager,
   type HistoryManagerConfig,
   type HistoryRequest,
@@ -83,7 +77,10 @@ export {
   type HistorySummarizer,
   type HistorySummary,
   type LongTermMemory,
+  MEMORY_TOKEN_BUDGET,
+  type Memory,
   type PreparedMessages,
+  RECALL_TOP_K,
 } from './compat/history-manager.ts'
 export {
   DEFAULT_BACKGROUND_MIN_INTERVAL_MS,
@@ -95,14 +92,12 @@ export {
 export type { CompactionConfig } from './config/compaction.ts'
 export type { Environment } from './config/environment.ts'
 export {
+  DEFAULT_WARNING_LEVELS,
   NCA_AUTO_SUMMARIZE_THRESHOLD,
   NCA_CONTEXT_WINDOW_TARGET,
   NCA_SECTIONS,
   NEURON_SECTIONS,
   PRESETS,
-} from './config/presets.ts'
-export {
-  DEFAULT_WARNING_LEVELS,
   type ResolvedConfig,
   type ResolvedSettings,
   type TurnSettings,
@@ -354,24 +349,23 @@ export {
 } from './requests/injection-trigger.ts'
 export { assistantMessage, systemMessage, type TextMessage, userMessage } from './requests/messages.ts'
 export type { PrepareRequestOptions, Prompt } from './requests/options.ts'
-export { type ContextSection, PersistentContext } from './requests/persistent-context.ts'
 export type { PreparedFiles, PreparedRequest, RenderedMessage } from './requests/prepared.ts'
 export type { RecordedResponse, ResponseInput } from './requests/record.ts'
 export { OVERFLOW_TARGET } from './requests/recovery.ts'
-export { type InjectionRule, SystemInjector } from './requests/system-injector.ts'
 export type { AfterTurnResult, AppendedTurn, BeforeTurnResult, TurnUsage } from './requests/turn-hooks.ts'
 export type { AfterTurnOptions, BeforeTurnOptions } from './requests/turn-options.ts'
+export {
+  type ContextSection,
+  type InjectionRule,
+  PersistentContext,
+  SystemInjector,
+} from './requests/turn-options.ts'
 export { CLEARED_PLACEHOLDER } from './stages/clear-tool-results.ts'
 export { CUT_ENDING } from './stages/cut.ts'
 export { DEDUP_THRESHOLD } from './stages/deduplicate.ts'
 export { DROP_REASONING_KEEP_TURNS } from './stages/drop-reasoning.ts'
-export {
-  FAN_OUT,
-  type HierarchicalOptions,
-  hierarchicalSummaries,
-  LEAF_MESSAGES,
-  LEAF_TOKENS,
-} from './stages/hierarchical.ts'
+export { DEFAULT_SCORER, type ImportanceReason } from './stages/importance/score.ts'
+export type { GroupScore, GroupToScore, ImportanceScorer, ScorerWarning } from './stages/importance/scorer.ts'
 export {
   type ImportanceScores,
   type MessageImportance,
@@ -379,9 +373,7 @@ export {
   type ScoreOptions,
   scoreMessages,
   scoreMessagesWith,
-} from './stages/importance/messages.ts'
-export { DEFAULT_SCORER, type ImportanceReason } from './stages/importance/score.ts'
-export type { GroupScore, GroupToScore, ImportanceScorer, ScorerWarning } from './stages/importance/scorer.ts'
+} from './stages/importance/session.ts'
 export {
   DEFAULT_WEIGHTS,
   type GroupRole,
@@ -407,7 +399,17 @@ export {
   PRUNE_PLACEHOLDER,
   PRUNE_PROTECTED_TOOLS,
 } from './stages/prune.ts'
-export { createStage, isStage, STAGE_NAMES, type StageSpec } from './stages/registry.ts'
+export {
+  createStage,
+  FAN_OUT,
+  type HierarchicalOptions,
+  hierarchicalSummaries,
+  isStage,
+  LEAF_MESSAGES,
+  LEAF_TOKENS,
+  STAGE_NAMES,
+  type StageSpec,
+} from './stages/registry.ts'
 export type {
   BareContext,
   CompositeStage,
@@ -458,18 +460,18 @@ export type {
   Trigger,
   UndoOutcome,
 } from './storage/storage.ts'
+export type { RewindOptions, RewindResult } from './store/background-verbs.ts'
 export type { AppendResult } from './store/log-verbs.ts'
 export { type OpenOptions, openStore, SqliteStore } from './store/open.ts'
-export type { RewindOptions, RewindResult } from './store/rewind-verbs.ts'
 export { Store } from './store/store.ts'
 export { extractiveSummarizer } from './summarizers/extractive.ts'
+export type { ModelPrice } from './summarizers/model/model-summarizer.ts'
 export {
   type GenerateAnswer,
   type GenerateRequest,
   type ModelSummarizerOptions,
   modelSummarizer,
 } from './summarizers/model/model-summarizer.ts'
-export type { ModelPrice } from './summarizers/model/price.ts'
 export {
   buildSummarizationPrompt,
   type SummarizationPrompt,
@@ -521,7 +523,6 @@ export type { EstimateSource } from './tokens/calibration.ts'
 export { BUILT_IN_ESTIMATORS, ESTIMATOR_NAMES, estimatorNamed } from './tokens/estimators/built-in.ts'
 export { calibratedEstimator } from './tokens/estimators/calibrated.ts'
 export type { Estimator, TextKind } from './tokens/estimators/estimator-schema.ts'
-export { looksLikeCode } from './tokens/estimators/looks-like-code.ts'
 export {
   estimateNcaMessages,
   estimateNcaTokens,
@@ -538,6 +539,7 @@ export {
 } from './tokens/estimators/nca-stats.ts'
 export {
   ADDITIVE_SAFETY_MARGIN,
+  looksLikeCode,
   MARGIN_MODES,
   type MarginMode,
   neurolinkAdditiveEstimator,
@@ -591,7 +593,6 @@ export {
   TOKENS_PER_MESSAGE,
 } from './tokens/tokens.ts'
 export { type TruncateTextOptions, truncateToTokenBudget } from './tokens/truncate-text.ts'
-export { MODEL_CONTEXT_WINDOWS } from './tokens/window-registry.ts'
 export {
   type ContextWindow,
   type ContextWindows,
@@ -601,5 +602,6 @@ export {
   getContextWindowSize,
   getOutputReserve,
   MAX_DEFAULT_OUTPUT_RESERVE,
+  MODEL_CONTEXT_WINDOWS,
   type WindowSource,
 } from './tokens/windows.ts'

@@ -14,9 +14,9 @@ export type {
   AgentToolItem,
 } from './ecosystems/openai-agents/item-types.ts'
 export type { AgentModel, AgentModelProvider } from './ecosystems/openai-agents/recovering-model.ts'
+export type { CompactionAnswer } from './ecosystems/openai-agents/session.ts'
 export { UndertextSession } from './ecosystems/openai-agents/session.ts'
 export type { SessionStore, UndertextSessionOptions } from './ecosystems/openai-agents/session-options.ts'
 export type { HistoryMutation } from './ecosystems/openai-agents/session-rewrites.ts'
 export { toAgentItems } from './ecosystems/openai-agents/to-items.ts'
 export type { HistoryTransaction } from './ecosystems/openai-agents/transaction.ts'
-export type { CompactionAnswer } from './ecosystems/openai-agents/usage.ts'

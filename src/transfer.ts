@@ -12,7 +12,7 @@ export type {
   HistoryLines,
   HistoryProblem,
   RefusedHistory,
-} from './transfer/history-cursor.ts'
+} from './transfer/history-lines.ts'
 export {
   type CheckedHistory,
   checkHistory,

@@ -1,4 +1,190 @@
-import { ACTUAL, EXCESS, INPUT, LIMITS, OUTPUT, PARTS } from './figure-patterns.ts'
+/*
+ * How errors name figures, in normalised text. Of each list the first that fits counts.
+ */
+
+/*
+ * A number of tokens: 128000, 128,000, 128_000, 128.000, 128 000, 128'000, 128k, 1.5m, 1 million. Not behind a
+ * letter, a dash, a dot or a currency (gpt-4-32k, 2024-08-06, $0.02), not before a percent sign or a unit.
+ */
+const NUMBER = String.raw`(?<![\w.$€£#-])(?:\d{1,4}(?:\.\d{1,3})? ?(?:k|m|million)\b|\d{1,3}(?:[,._' \u202f]\d{3}){1,4}(?!\d)|\d{1,12})(?![\d%]|\w|-\d| ?(?:bytes|characters|chars|kb|mb|images?|seconds|ms)\b)`
+
+/** The one number of a pattern, written `#`. */
+function figure(source: string): RegExp {
+  return new RegExp(source.replace('#', () => `(${NUMBER})`))
+}
+
+/* Two numbers behind the verdict, what was sent first: `exceeded (9000/8192)`, `exceeded: 9000 > 8192`, `exceeded: 9000 tokens (limit 8192)`. */
+const VERDICT = '(?:exceed(?:s|ed|ing)?|overflow(?:s|ed)?|too (?:long|large))[^0-9.;]{0,30}'
+const OUT_OF = ' ?(?:tokens? )?(?:used )?(?:/|of|>|\\((?:limit|max(?:imum)?)(?: is| of|:)?) ?'
+
+/** By how much a limit was missed. */
+export const EXCESS = figure(
+  '(?:exceeded (?:max |maximum )?context length by|limit exceeded by|(?:exceed(?:s|ed)?|over)[^.;]{0,60} by) # tokens',
+)
+
+/** The answer asked for. */
+export const OUTPUT = [
+  figure('length [0-9,._]{1,15} \\+ # (?:tokens )?(?:is|exceeds?|>)'),
+  figure('# (?:tokens )?(?:in|for|of|from) (?:the |your )?(?:completion|output|response)'),
+  figure('# (?:max_new_tokens|output tokens|completion tokens)'),
+  figure('exceed context limit: [0-9,._]{1,15} \\+ #'),
+  figure("max_(?:completion_)?tokens'? is too large: #"),
+]
+
+/** What was sent without the answer. */
+export const INPUT = [
+  figure('your request has # input tokens'),
+  figure('length # \\+ [0-9]'),
+  figure(
+    '# (?:tokens )?(?:in|of|from|for) (?:the |your )?(?:messages|prompt|text input|input messages|input)',
+  ),
+  figure('# (?:input|inputs|prompt) tokens'),
+  figure('exceed context limit: # \\+'),
+  figure('(?:max input tokens: [0-9,._]{1,15}, )?request input token count: #'),
+]
+
+/** What was sent. */
+export const ACTUAL = [
+  figure(`${VERDICT}#${OUT_OF}[0-9]`),
+  figure(
+    '\\b(?:context|input|prompt|request|sequence) (?:length|size)(?: of| is|:)? ?\\(?#\\)?(?: tokens\\)?)? exceeds?',
+  ),
+  figure('requested (?:a total of |about |approximately |roughly |at least )?# (?!output|new)tokens'),
+  figure('for a total of (?:at least |about )?# tokens'),
+  figure('resulted in (?:about )?# tokens'),
+  figure('# (?:tokens )?> [0-9]'),
+  figure(
+    '(?:request|prompt|input|messages?|conversation|it|which|and) (?:currently )?(?:contains?|has|have|is|was|are|uses?|used|totals?) (?:about |approximately |at least |only )?# (?:tokens|draft)',
+  ),
+  figure('prompt is too long:? \\(?#'),
+  figure('token count(?: of| is| was|:|=)? ?\\(?#'),
+  figure(
+    '(?:requested|received|got|given|sent|actual|current|found|provided|passed|used|submitted|estimated)(?: length| tokens| input| total| size| count)*(?: is| was| of| about|:|=)* ?\\(?#(?! ?(?:inputs|in your|output|new|max_new)|, |\\w)',
+  ),
+  figure(
+    '\\b(?:prompt|input|request|sequence|text|message|conversation|history)(?: context)?(?: length| size)?(?: is| was| of| has|:|=)* ?\\((?:total )?(?:length |about |approximately )?#',
+  ),
+  figure('\\b(?:prompt|input|sequence|request|message)s? (?:length|size)(?: is| was| of|:|=)* ?\\(?#'),
+  figure(
+    '(?:prompt|input|total|request|requested|number of(?: input| prompt)?|number of input and maximum output)[ _]tokens?(?: is| was| of|:|=)* ?\\(?#',
+  ),
+  figure('prompt_tokens \\(#'),
+  figure("prompt's length is #"),
+  figure('n_(?:keep|prompt_tokens)\\W{1,4}#'),
+  figure('keep the first # tokens'),
+  figure('tokens? \\(#\\)'),
+  figure('(?:you|we|i) (?:requested|sent|passed|provided|used|have) (?:about |approximately )?#'),
+  figure(
+    '# tokens? (?:were |was |is |are )?(?:sent|given|requested|provided|received|in (?:the|your) (?:prompt|request|input)|exceeds?|exceeded|over|is longer|is more|is greater)',
+  ),
+  figure('(?:contains?|containing|with|takes?|needs?|uses?) (?:about |approximately |at least )?# tokens'),
+  figure('\\(# > [0-9]'),
+  figure('required #'),
+  figure('prompt=#'),
+  figure('(?:请求了|输入了|实际|当前|共)[^0-9]{0,6}#'),
+  figure('value=#'),
+  figure('(?:too long|too large|too many tokens)[^0-9.;]{0,30}# tokens'),
+  figure('# ?/ ?[0-9,._]{3,12} tokens'),
+]
+
+type Limit = { readonly pattern: RegExp; readonly kind?: 'window' | 'input' }
+
+/** What is allowed, the plainest first. */
+export const LIMITS: readonly Limit[] = [
+  { pattern: figure(`${VERDICT}[0-9,._]{1,15}${OUT_OF}#`), kind: 'window' },
+  { pattern: figure('exceed context limit: [0-9,._]{1,15} \\+ [0-9,._]{1,15} > #'), kind: 'window' },
+  {
+    pattern: figure(
+      "exceed(?:s|ed)? (?:the )?(?:model(?:'s)? )?(?:max(?:imum)? )?(?:allowed )?context(?: length| window| size| limit)?(?: of| is|:)? ?\\(?#",
+    ),
+    kind: 'window',
+  },
+  {
+    pattern: figure(
+      String.raw`context[ _]?(?:length|window|size|limit)s?(?: limit| size)?(?: (?:for|of) (?:this|the) model| (?:for|of) [a-z][\w./:-]{1,80})?(?:,? (?:is|was|has|of|only|just|at most|up to|about|limited|to|exceeded|allowed|supported|configured)| ?[:=(>]){0,4} ?#`,
+    ),
+    kind: 'window',
+  },
+  { pattern: figure('# (?:tokens? )?(?:maximum )?context (?:length|window|size|limit)'), kind: 'window' },
+  { pattern: figure('# token (?:context|window)'), kind: 'window' },
+  { pattern: figure(String.raw`n(?:um)?_ctx\W{1,4}#`), kind: 'window' },
+  { pattern: figure(String.raw`max_(?:seq|model)_len\W{1,4}#`), kind: 'window' },
+  { pattern: figure('maximum model length (?:of|is|:)? ?\\(?#'), kind: 'window' },
+  { pattern: figure('model (?:token limit|maximum|max)(?::| is| of)? ?\\(?#'), kind: 'window' },
+  {
+    pattern: figure('inputs tokens \\+ max_new_tokens must be (?:<=|<|less than|at most) #'),
+    kind: 'window',
+  },
+  { pattern: figure('prompt and prediction\\) cannot exceed #'), kind: 'window' },
+  { pattern: figure('tokens > # maximum'), kind: 'window' },
+  { pattern: figure('[0-9] > #(?! ?\\+)') },
+  {
+    pattern: figure(
+      '(?:maximum|max) (?:allowed )?(?:prompt|input)(?: token)?(?: length| size| tokens?| count| limit)*(?: is| of|:|=| allowed)* ?\\(?#',
+    ),
+    kind: 'input',
+  },
+  {
+    pattern: figure(
+      'maximum number of (?:input )?tokens(?: allowed| supported)?(?: for (?:this|the) model)?(?: is| of|:)? ?\\(?#',
+    ),
+    kind: 'input',
+  },
+  {
+    pattern: figure(
+      '(?:input tokens exceed the configured|prompt token count of [0-9,._]{1,15} exceeds the) limit of #',
+    ),
+    kind: 'input',
+  },
+  { pattern: figure('but (?:the )?model only supports up to #'), kind: 'input' },
+  { pattern: figure('range of input length should be \\[\\d+, ?#'), kind: 'input' },
+  { pattern: figure('inputs must have less than #'), kind: 'input' },
+  { pattern: figure('in the prompt cannot exceed #'), kind: 'input' },
+  { pattern: figure('max size: # tokens') },
+  { pattern: figure('max tokens of # exceeded') },
+  { pattern: figure('requested [0-9,._]{1,15} tokens,? (?:but )?(?:the )?max(?:imum)?(?: is| of)? #') },
+  {
+    pattern: figure(
+      '(?:maximum|max)(?: allowed| supported| permitted)?(?: number of)?(?: total)?(?: sequence| token| tokens| length| limit| size| count| position| embeddings)*(?: allowed| supported| permitted)?(?: is| are| of|:|=| to)* ?\\(?#',
+    ),
+  },
+  {
+    pattern: figure(
+      'limit(?:ed|s)?(?! \\(2013\\))(?: is| of| was| to| for this model| for this model is|:|=)* ?\\(?#',
+    ),
+  },
+  {
+    pattern: figure(
+      "(?:cannot|can not|must not|may not|can't|should not) (?:exceed|be (?:more|longer|greater|larger) than)(?: the)?[^0-9.;]{0,40}#",
+    ),
+  },
+  {
+    pattern: figure(
+      'must be (?:<=|<|at most|less than|smaller than|below|under|no more than|shorter than)[^0-9.;]{0,40}#',
+    ),
+  },
+  {
+    pattern: figure(
+      '(?:supports?|accepts?|allows?|allowed|handle|handles)(?: only| at most| up to| a maximum of| just)* #',
+    ),
+  },
+  {
+    pattern: figure(
+      '(?:exceed(?:s|ed)?|more than|longer than|greater than|larger than|over|above|beyond) (?!by )(?:the )?(?:(?!by )[a-z]+ ){0,3}?\\(?# ?tokens?',
+    ),
+  },
+  { pattern: figure('(?:up to|at most|no more than|only) # tokens') },
+  { pattern: figure('# ?(?:tokens? )?(?:is the |is |are )?(?:maximum|max|limit|allowed|permitted)\\b') },
+  { pattern: figure('[0-9] > #\\)') },
+  { pattern: figure('cannot truncate to #') },
+  { pattern: figure('最大(?:上下文|输入|提示)?[^0-9。]{0,10}#') },
+  { pattern: figure('tokens > #') },
+  { pattern: figure('tokens? exceed(?:s|ed)? #') },
+  { pattern: figure('[0-9] ?/ ?# tokens') },
+]
+
+/** The parts of an input that are named one by one. */
+export const PARTS = new RegExp(`(${NUMBER}) of (?:text|tool|image|audio|file|video) input`, 'g')
 
 /** Figures an overflow error names, in tokens. Only what was named is there. */
 export type OverflowFigures = {

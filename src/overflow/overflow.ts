@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { check } from '../messages/check.ts'
 import { figuresNear, type OverflowFigures } from './figures.ts'
+import { GENERAL_WORDINGS } from './general-wordings.ts'
 import {
   hintsAtSize,
   isAboutAnswer,
@@ -11,11 +12,15 @@ import {
   speaksAgainst,
   speaksOfTokens,
 } from './guards.ts'
+import { OWN_WORDINGS } from './own-wordings.ts'
 import { providerInText, providerOfHost, sayingProvider } from './providers.ts'
 import { type ErrorNode, readError } from './read-error.ts'
+import { TABLE_WORDINGS } from './table-wordings.ts'
 import { normalizeText } from './text.ts'
 import { OWN_PROTOCOLS, type Wording } from './wording.ts'
-import { WORDINGS } from './wordings.ts'
+
+/** Every wording, in the order in which they are tried: the first that holds names the provider. */
+export const WORDINGS: readonly Wording[] = [...OWN_WORDINGS, ...TABLE_WORDINGS, ...GENERAL_WORDINGS]
 
 /** A wording of the caller's own. */
 export type OverflowPattern = {

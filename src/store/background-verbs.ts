@@ -1,7 +1,10 @@
+import { createHash } from 'node:crypto'
+import { v7 as uuidv7 } from 'uuid'
 import { Background } from '../compaction/background/background.ts'
 import type { CompactionResult } from '../compaction/result.ts'
 import type { ContextStats } from '../compaction/stats.ts'
 import { readCall } from '../config/layers.ts'
+import { resolveModel } from '../config/model.ts'
 import {
   type CloseOptions,
   type CompactOptions,
@@ -10,13 +13,212 @@ import {
   idleSchema,
   type ListJobsOptions,
   listJobsSchema,
+  rewindPointSchema,
+  rewindSchema,
 } from '../config/store-options.ts'
-import { invalid, UndertextError } from '../errors.ts'
+import { invalid, isUndertextError, UndertextError } from '../errors.ts'
 import { check } from '../messages/check.ts'
-import type { Job, JobState, Storage } from '../storage/storage.ts'
+import { checkMessages } from '../messages/check-messages.ts'
+import { canonicalJson, type Json } from '../messages/json.ts'
+import type { NewMessage, ViewMessage } from '../messages/message.ts'
+import { taken } from '../messages/taken.ts'
+import type {
+  AppendedMessage,
+  Job,
+  JobState,
+  RewindPoint,
+  RewindRequest,
+  Rewound,
+  Session,
+  Storage,
+} from '../storage/storage.ts'
 import type { StoreSettings } from './base.ts'
 import { checkId } from './check-arguments.ts'
-import { RewindVerbs } from './rewind-verbs.ts'
+import { LogVerbs } from './log-verbs.ts'
+
+/** What is taken back, and what is said instead. */
+export type RewindOptions = {
+  /**
+   * Where to go back to: `'start'` (before everything), `'end'` (nothing is rewound), or `{ messageId }`: just before that
+   * message was appended, hidden or not. A summary or a marker names the first message it replaces. A function receives the view,
+   * names a row of it, and is called again when somebody changes the session before it is written; what it throws ends the verb.
+   */
+  readonly from: RewindPoint | ((view: readonly ViewMessage[]) => RewindPoint)
+  /**
+   * Whether compactions that lie entirely before that message stay as they are, those made after it included. Then a summary or a
+   * marker of the view is hidden as a row, `'start'` hides what is visible, and nothing that was undone is redone. Default: no,
+   * the view before that message is as it was.
+   */
+  readonly keepCompactions?: boolean | undefined
+  /** Appended after it, in the same transaction. A function is given the rows that are hidden. */
+  readonly append?:
+    | readonly NewMessage[]
+    | ((hidden: readonly ViewMessage[]) => readonly NewMessage[])
+    | undefined
+  /** The position the caller believes is last. */
+  readonly expectedPosition?: number | undefined
+  /** The caller's id of this rewind: the same again does nothing and answers what the first did. */
+  readonly operationId?: string | undefined
+  /** What the operation is, to tell it from another with the same id. Default: `from` and `append`, which may be no functions then. */
+  readonly operationBody?: Json | undefined
+  readonly actor?: string | undefined
+  readonly reason?: string | undefined
+}
+
+/** What a rewind did. */
+export type RewindResult = {
+  readonly sessionId: string
+  /** The compaction of kind `manual` that hides; absent when nothing was hidden. */
+  readonly compactionId?: string
+  readonly rowsHidden: number
+  /** One entry an appended message, in order. */
+  readonly messages: readonly AppendedMessage[]
+  /** The session's last position. */
+  readonly position: number
+  /** Whether the operation was known, so that nothing was done. */
+  readonly existing: boolean
+}
+
+/** Taking back what was said last. */
+export class RewindVerbs<S extends Storage> extends LogVerbs<S> {
+  /**
+   * Takes back the end of a conversation, and says something else instead if need be: restores the view as it was just before a
+   * message was appended, as one compaction of kind `manual`, and appends messages; one transaction. What others call clear, pop,
+   * regenerate, edit or replace is this. Compactions made since are lifted, those undone since are redone. Nothing is destroyed:
+   * `undoCompaction` restores the view, and the compactions, as they were before the rewind.
+   *
+   * System messages, pinned rows, summaries and calls that wait are hidden too: they are taken back, not made room of. A call
+   * may lose its result this way; it then waits again. Rows that are hidden keep their ids and give their idempotency keys free.
+   * With something to append the session is made if need be.
+   *
+   * Throws `INVALID_INPUT`, `SESSION_NOT_FOUND` when nothing is appended or a row is named, `MESSAGE_NOT_FOUND`,
+   * `STALE_PLAN` when a function names a row that is not visible or others will not stop changing the session,
+   * `POSITION_CONFLICT`, `OPERATION_CONFLICT` for an operation id that was used for another rewind, and what `append`
+   * throws.
+   */
+  async rewind(sessionId: string, options: RewindOptions): Promise<RewindResult> {
+    const id = checkId(sessionId)
+    const { operationId, operationBody, expectedPosition, keepCompactions, actor, reason, ...given } = check(
+      rewindSchema,
+      options,
+      'rewind',
+    )
+    const request = taken(given) as Request
+    const body = operationBody ?? bodyOf(request, operationId, keepCompactions)
+    const operation = operationId === undefined ? undefined : { id: operationId, digest: digestOf(body) }
+    const once = async (): Promise<{ readonly done: Rewound; readonly append: readonly NewMessage[] }> => {
+      const known = operation && (await this.storage.rewound(id, operation))
+      if (known !== undefined) return { done: known, append: [] }
+      const { session, ...decided } = await this.#decide(id, request)
+      const wanted = { ...decided, keepCompactions, expectedPosition, operation }
+      return {
+        done: await this.#commit(id, session, wanted, { actor, reason }),
+        append: decided.append,
+      }
+    }
+    const { done, append } = isFixed(request) ? await once() : await this.#askedAgain(id, once)
+    if (!done.existing) await this.recordAppended(id, append, done.messages)
+    const last = done.messages.at(-1)
+    const isNew = last !== undefined && !done.existing
+    const position = isNew ? last.position : ((await this.storage.session(id))?.messageCount ?? 0)
+    const { compactionId, rowsHidden, messages, existing } = done
+    const compaction = compactionId === undefined ? {} : { compactionId }
+    return { sessionId: id, ...compaction, rowsHidden, messages, position, existing }
+  }
+
+  /** Asks functions again when their answers went stale. What is stale though nothing changed is their mistake, and told at once. */
+  async #askedAgain<T>(id: string, once: () => Promise<T>): Promise<T> {
+    for (let asked = 1; ; asked++) {
+      const before = await this.storage.session(id)
+      try {
+        return await once()
+      } catch (error) {
+        if (!isUndertextError(error, 'STALE_PLAN') || asked === MOST_DECISIONS) throw error
+        const now = await this.storage.session(id)
+        if (now?.incarnation === before?.incarnation && now?.version === before?.version) throw error
+      }
+    }
+  }
+
+  /** What is asked for now. The session is read before its view, so that whatever is changed in between shows in its version. */
+  async #decide(id: string, request: Request): Promise<Decision> {
+    if (isFixed(request)) {
+      const decided = { from: pointOf(request.from), append: messagesOf(request.append), madeFor: undefined }
+      return { ...decided, session: await this.storage.session(id) }
+    }
+    const session = await this.storage.session(id)
+    const view = session === undefined ? [] : await this.storage.view(id, false)
+    const from = pointOf(typeof request.from === 'function' ? request.from(view) : request.from)
+    const hidden = view.slice(indexOf(id, view, from))
+    const append = messagesOf(typeof request.append === 'function' ? request.append(hidden) : request.append)
+    return { from, append, madeFor: session ?? null, session }
+  }
+
+  async #commit(
+    id: string,
+    session: Session | undefined,
+    wanted: Omit<RewindRequest, 'compactionId' | 'run' | 'provider'>,
+    authorship: Pick<RewindRequest['run'], 'actor' | 'reason'>,
+  ): Promise<Rewound> {
+    const provider = resolveModel(session && this.configuration.modelOf(session), undefined, undefined).key
+    const run = { runId: uuidv7(), trigger: 'manual' as const, ...authorship }
+    const request = { ...wanted, compactionId: uuidv7(), run, provider }
+    try {
+      return await this.storage.rewind(id, request, this.previewing)
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error
+      throw invalid('rewind: a message is larger than a text can be')
+    }
+  }
+}
+
+type Request = Pick<RewindOptions, 'from' | 'append'>
+type Decision = Pick<RewindRequest, 'from' | 'append' | 'madeFor'> & { readonly session: Session | undefined }
+
+/** How often a function is asked again: every time somebody else got ahead, so few are enough. */
+const MOST_DECISIONS = 100
+
+function isFixed(request: Request): request is { from: RewindPoint; append?: readonly NewMessage[] } {
+  return typeof request.from !== 'function' && typeof request.append !== 'function'
+}
+
+function pointOf(from: unknown): RewindPoint {
+  return check(rewindPointSchema, from, 'rewind: from')
+}
+
+function messagesOf(append: unknown): readonly NewMessage[] {
+  if (append === undefined || (Array.isArray(append) && append.length === 0)) return []
+  checkMessages(append, 'append')
+  // Other work is awaited before they are written: what was checked is what is stored.
+  return taken(append)
+}
+
+/** Where a point stands in a view. */
+function indexOf(sessionId: string, view: readonly ViewMessage[], from: RewindPoint): number {
+  if (from === 'start') return 0
+  if (from === 'end') return view.length
+  const index = view.findIndex(({ id }) => id === from.messageId)
+  if (index !== -1) return index
+  throw new UndertextError('STALE_PLAN', {
+    sessionId,
+    why: 'it is not visible',
+    messageIds: [from.messageId],
+  })
+}
+
+/** What an operation is, when its caller does not say: what is taken back and what is said instead. */
+function bodyOf(request: Request, operationId: string | undefined, keepCompactions: boolean): unknown {
+  if (operationId === undefined) return undefined
+  if (!isFixed(request))
+    throw invalid('rewind: operationBody must be given with an operationId and functions')
+  const body = [pointOf(request.from), messagesOf(request.append)]
+  return keepCompactions ? [...body, { keepCompactions }] : body
+}
+
+/** Enough to tell one operation from another; the operation itself may be large. */
+function digestOf(body: unknown): string {
+  return createHash('sha256').update(canonicalJson(body)).digest('base64')
+}
 
 /** Compaction behind the conversation's back. */
 export class BackgroundVerbs<S extends Storage> extends RewindVerbs<S> {

@@ -1,7 +1,17 @@
 import { readHead } from './head.ts'
 import { recogniseHistory } from './history-lines.ts'
 import type { Head, Input, Source, SourceName } from './source.ts'
-import { SOURCES } from './sources/all.ts'
+import { anthropic } from './sources/anthropic.ts'
+import { chatgpt } from './sources/chatgpt.ts'
+import { claude } from './sources/claude.ts'
+import { claudeCode } from './sources/claude-code.ts'
+import { messages } from './sources/messages.ts'
+import { openai } from './sources/openai.ts'
+import { pi } from './sources/pi.ts'
+import { roo } from './sources/roo.ts'
+
+/** The sources, in the order they are asked: those with marks of their own first, plain messages last. */
+export const SOURCES: readonly Source[] = [claudeCode, pi, roo, chatgpt, claude, openai, anthropic, messages]
 
 /**
  * The source that reads a file; `history` for one with histories of ours, which no source reads; or what the file looked like where nothing

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { replacementTexts } from '../../src/cli/diff/replacement-texts.ts'
+import { replacementTexts } from '../../src/cli/diff/compare.ts'
 import { dependentsOf, viewAt } from '../../src/cli/diff/view-at.ts'
 import type { SqliteStore } from '../../src/index.ts'
 import { runCli } from '../support/cli-run.ts'

@@ -6,7 +6,7 @@
 import { createReadStream } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { openStore } from '../../src/index.ts'
-import type { HistoryLine } from '../../src/transfer/history-cursor.ts'
+import type { HistoryLine } from '../../src/transfer/history-lines.ts'
 import { restoreFrom } from '../../src/transfer/history-lines.ts'
 
 const [file = '', source = '', until = 'all'] = process.argv.slice(2)

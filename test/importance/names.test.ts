@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, it, test } from 'vitest'
-import { addNames } from '../../src/stages/importance/names.ts'
+import { addNames } from '../../src/stages/importance/facts.ts'
 import {
   asksQuestion,
   endsInFailure,

@@ -2,7 +2,7 @@ import { PassThrough } from 'node:stream'
 import { stripVTControlCharacters } from 'node:util'
 import type { Sink } from '../../src/cli/command.ts'
 import type { Io } from '../../src/cli/io.ts'
-import { runProgram } from '../../src/cli/program.ts'
+import { runProgram } from '../../src/cli/main.ts'
 
 export type RunOptions = {
   /** Columns of a terminal; absent: the program writes to a pipe. */

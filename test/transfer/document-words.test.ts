@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { mediaOf } from '../../src/transfer/document/blocks.ts'
 import { figure, size, time } from '../../src/transfer/document/figures.ts'
-import { mediaOf } from '../../src/transfer/document/image-data.ts'
 import { positionWords } from '../../src/transfer/document/positions.ts'
 import { sharesOf } from '../../src/transfer/document/summary-words.ts'
 import { visibleLine, visibleText } from '../../src/transfer/document/visible-text.ts'

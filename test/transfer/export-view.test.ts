@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { fromUIMessages } from '../../src/ecosystems/ai-sdk/chat/versions.ts'
 import { fromModelMessages } from '../../src/ecosystems/ai-sdk/from-model-messages.ts'
-import { fromUIMessages } from '../../src/ecosystems/ai-sdk/from-ui-messages.ts'
 import { toModelMessages } from '../../src/ecosystems/ai-sdk/to-model-messages.ts'
 import { toUIMessages } from '../../src/ecosystems/ai-sdk/to-ui-messages.ts'
 import { fromLangChain } from '../../src/ecosystems/langchain/from-langchain.ts'

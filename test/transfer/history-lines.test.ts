@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openStore, type SqliteStore } from '../../src/index.ts'
-import type { HistoryLine } from '../../src/transfer/history-cursor.ts'
+import type { HistoryLine } from '../../src/transfer/history-lines.ts'
 import {
   type CheckedHistory,
   checkHistory,

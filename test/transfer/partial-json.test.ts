@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { partialJson } from '../../src/transfer/partial-json.ts'
+import { partialJson } from '../../src/transfer/head.ts'
 
 it.each([
   ['{"a":1,"b":[1,{"c":"wor', { a: 1, b: [1, { c: 'wor' }] }],

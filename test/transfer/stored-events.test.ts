@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import type { PositionRange } from '../../src/messages/message.ts'
 import type { SourceEvent } from '../../src/transfer/source.ts'
-import { StoredEvents } from '../../src/transfer/stored-events.ts'
+import { StoredEvents } from '../../src/transfer/write-file.ts'
 
 const message = (content: unknown): SourceEvent => ({
   type: 'message',

@@ -12,7 +12,7 @@ import {
   type Summarizer,
   SystemInjector,
 } from '../../src/index.ts'
-import { Warnings } from '../../src/requests/warnings.ts'
+import { Warnings } from '../../src/requests/turn-hooks.ts'
 import { call, chat, say, units } from '../support/conversation.ts'
 import { CANARY, expectFailure, failureOf } from '../support/failures.ts'
 

@@ -9,17 +9,17 @@ import { briefMessage } from '../chat/brief-message.ts'
 import type { Chat } from '../chat/chat.ts'
 import { CHAT_COMMANDS } from '../chat/chat-commands.ts'
 import { type BackendChoice, chooseBackend } from '../chat/choose-backend.ts'
-import { jsonReporter } from '../chat/json-reporter.ts'
 import { onePrompt, type Prompts, pipedPrompts } from '../chat/lines.ts'
 import { chatLoop } from '../chat/loop.ts'
 import { summarizerBy } from '../chat/model-summaries.ts'
+import type { Reporter } from '../chat/reporter.ts'
 import { terminalPrompts } from '../chat/terminal-prompts.ts'
 import { textReporter } from '../chat/text-reporter.ts'
 import { CliError } from '../cli-error.ts'
-import type { Context } from '../command.ts'
+import type { Context, Sink } from '../command.ts'
 import { shellWord } from '../output/command-line.ts'
 import { counted } from '../output/figures.ts'
-import { safeLine } from '../output/safe-text.ts'
+import { safeJson, safeLine } from '../output/safe-text.ts'
 import { type SystemPromptOptions, systemPromptOf } from '../system-prompt.ts'
 
 export type ChatOptions = BackendChoice &
@@ -182,4 +182,32 @@ async function earlierPrompts(store: SqliteStore, sessionId: string): Promise<st
     const text = partsOf(row).flatMap((part) => (part.type === 'text' ? [part.text] : []))
     return text.length === 0 ? [] : [text.join('\n').replace(/[^\P{Cc}\n]/gu, '')]
   })
+}
+
+/** Each event as one line of JSON. Remarks for people are left out. */
+export function jsonReporter(out: Sink): Reporter {
+  const tell = (event: string, fields: object): void =>
+    out.write(`${safeJson(JSON.stringify({ event, ...fields }))}\n`)
+  return {
+    session: ({ sessionId: session, ...told }) => tell('session', { session, ...told }),
+    text: (text) => tell('text', { text }),
+    answer: ({ sessionId: session, stats, ...told }) =>
+      tell('answer', { session, ...told, context: stats === null ? null : contextOf(stats) }),
+    warning: (warning) => tell('warning', warning),
+    compaction: ({ sessionId: session, ...told }) => tell('compaction', { session, ...told }),
+    failure: ({ code, message, hint }) => tell('error', { code, message, hint }),
+    note: () => {},
+    result: (command, value) => tell('result', { command, value }),
+    end: (session) => tell('end', { session: session ?? null }),
+  }
+}
+
+function contextOf({
+  estimatedInputTokens: tokens,
+  availableInputTokens: availableTokens,
+  usageRatio,
+  shouldCompact,
+  source,
+}: Parameters<Reporter['answer']>[0]['stats'] & object) {
+  return { tokens, availableTokens, usageRatio, shouldCompact, source }
 }

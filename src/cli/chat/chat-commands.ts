@@ -1,3 +1,4 @@
+import type { Compaction, UndoOutcome } from '../../storage/storage.ts'
 import { CliError } from '../cli-error.ts'
 import { makePlan, planRows } from '../compact/make-plan.ts'
 import { planJson } from '../compact/plan-json.ts'
@@ -8,10 +9,10 @@ import { readTimeline } from '../log/timeline.ts'
 import { share } from '../options.ts'
 import { count, counted, percent } from '../output/figures.ts'
 import { safeLine } from '../output/safe-text.ts'
+import { shortIds } from '../output/short-ids.ts'
 import { briefMessage } from './brief-message.ts'
 import type { Chat } from './chat.ts'
 import { chooseBackend } from './choose-backend.ts'
-import { redo, undo } from './undo-commands.ts'
 
 /** What can be said to the chat itself. */
 export type ChatCommand = {
@@ -222,4 +223,56 @@ async function system({ conversation, reporter }: Chat, argument: string): Promi
   if (argument !== '') conversation.system = argument === '-' ? undefined : argument
   const { system } = conversation
   reporter.result('/system', { system: system ?? null }, [system ?? 'There is no system prompt.'])
+}
+
+/** `/undo [id]`: takes a run out of force; the newest one when none is named. */
+export async function undo(chat: Chat, argument: string): Promise<undefined> {
+  const { store, conversation } = chat
+  const target = await targetRun(chat, argument, 'active')
+  if (target === undefined) {
+    chat.reporter.note('No compaction is in force.')
+    return
+  }
+  tellOutcome(chat, '/undo', target, await store.undoCompaction(conversation.sessionId, target))
+}
+
+/** `/redo [id]`: puts a run back in force; the one undone last when none is named. */
+export async function redo(chat: Chat, argument: string): Promise<undefined> {
+  const { store, conversation } = chat
+  const target = await targetRun(chat, argument, 'undone')
+  if (target === undefined) {
+    chat.reporter.note('No compaction was undone.')
+    return
+  }
+  tellOutcome(chat, '/redo', target, await store.redoCompaction(conversation.sessionId, target))
+}
+
+/** The run that is meant: the one named, else the newest in that state. */
+async function targetRun(
+  { context, store, conversation: { sessionId } }: Chat,
+  argument: string,
+  status: Compaction['status'],
+): Promise<string | undefined> {
+  if (argument !== '') return context.compaction(store, sessionId, argument)
+  const found = (await store.listCompactions(sessionId)).filter((one) => one.status === status)
+  const newest =
+    status === 'active' ? found.at(-1) : found.toSorted((a, b) => a.changedAt - b.changedAt).at(-1)
+  return newest?.runId
+}
+
+function tellOutcome(
+  { reporter }: Chat,
+  command: '/undo' | '/redo',
+  target: string,
+  outcome: UndoOutcome,
+): void {
+  const name = shortIds([target, ...outcome.compactionIds]).get(target) ?? target
+  const [did, back] = command === '/undo' ? ['Undone', `/redo ${name}`] : ['Put back', `/undo ${name}`]
+  const what = `${counted(outcome.compactionIds.length, 'compaction')}: ${counted(outcome.rows, 'row')}, ${counted(outcome.parts, 'part')}`
+  const line = outcome.changed
+    ? `${did}: ${what}. The other way: ${back}`
+    : outcome.notTurned === undefined
+      ? 'It is so already; nothing was changed.'
+      : `Nothing was changed: ${outcome.notTurned.map(({ compactionId, status }) => `${compactionId} is ${status}`).join(', ')}.`
+  reporter.result(command, { target, ...outcome }, [line])
 }

@@ -1,8 +1,8 @@
+import { type Message, partsOf } from '../../messages/message.ts'
 import { CliError } from '../cli-error.ts'
 import type { Context } from '../command.ts'
 import { providerAndModel } from '../provider-and-model.ts'
-import type { Backend } from './backends/backend.ts'
-import { echoBackend } from './backends/echo.ts'
+import { type Backend, textReply } from './backends/backend.ts'
 
 /** What a command line says of who answers. */
 export type BackendChoice = {
@@ -118,4 +118,26 @@ async function byAiSdk(options: {
 
 function noModel(option: string): CliError {
   return new CliError('WRONG_USE', `${option} needs --model: which model is to answer?`)
+}
+
+/** Says again what was said, without a network: to try things out, and to look after a session without asking a model. */
+export function echoBackend(names: { readonly provider?: string; readonly model?: string } = {}): Backend {
+  return {
+    kind: 'echo',
+    title: 'the offline echo',
+    ...names,
+    async ask({ messages, signal, onText }) {
+      signal.throwIfAborted()
+      const text = wordsOf(messages.findLast(({ role }) => role === 'user'))
+      if (text !== '') onText(text)
+      return textReply(text, { stopReason: 'stop' })
+    },
+  }
+}
+
+function wordsOf(message: Message | undefined): string {
+  if (message === undefined) return ''
+  return partsOf(message)
+    .flatMap((part) => (part.type === 'text' ? [part.text] : []))
+    .join('\n')
 }

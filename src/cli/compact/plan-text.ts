@@ -2,8 +2,8 @@ import type { CompactionPreview, PlannedCompaction } from '../../compaction/prev
 import { positionWords } from '../../transfer/document/positions.ts'
 import type { Context, Sink, Style } from '../command.ts'
 import { count, counted, percent } from '../output/figures.ts'
-import { paragraph } from '../output/layout.ts'
-import { mixedLine } from '../output/mixed-line.ts'
+import { paragraph, widthOf } from '../output/layout.ts'
+import { safeLine } from '../output/safe-text.ts'
 import { type Column, table } from '../output/table.ts'
 import {
   type CompactionPlan,
@@ -215,4 +215,17 @@ function cacheLines({ firstChanged }: CompactionPreview, out: Sink, style: Style
   const known = source === 'reported' ? 'as its provider reported' : 'as far as can be known'
   const text = `prompt cache: the history changes from position ${position} on; ${count(tokensGivenUp)} of ${count(cachedTokens)} cached tokens are given up (${known})`
   return paragraph(text, out, '  ').map((line) => style.dim(line))
+}
+
+/** A piece of a line: stored text, made safe here, and how it is to look. */
+export type Piece = string | { readonly text: string; readonly style: (text: string) => string }
+
+/** A line of several looks. Where it does not fit a terminal it is wrapped, and then without its looks. */
+export function mixedLine(pieces: readonly Piece[], sink: Sink, indent = ''): string[] {
+  const texts = pieces.map((piece) => safeLine(typeof piece === 'string' ? piece : piece.text))
+  const plain = texts.join('')
+  if (sink.isTerminal && widthOf(plain) + widthOf(indent) > sink.columns)
+    return paragraph(plain, sink, indent)
+  const styled = pieces.map((piece, at) => (typeof piece === 'string' ? texts[at]! : piece.style(texts[at]!)))
+  return [indent + styled.join('')]
 }

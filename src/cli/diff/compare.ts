@@ -3,8 +3,7 @@ import type { SqliteStore } from '../../store/open.ts'
 import { CliError } from '../cli-error.ts'
 import type { TokenCounter } from '../token-counter.ts'
 import { type Difference, differences } from './differences.ts'
-import { replacementTexts } from './replacement-texts.ts'
-import { dependentsOf, type StoredHistory, viewAt } from './view-at.ts'
+import { dependentsOf, type ReplacementText, type StoredHistory, viewAt } from './view-at.ts'
 
 /** Two views, and what they are. */
 export type Comparison = {
@@ -70,4 +69,15 @@ function neverInForce(target: string): CliError {
       hint: '`undertext log SESSION` shows which did.',
     },
   )
+}
+
+/** The texts of all replacements of a session, those out of force too: of the session's history, which alone tells them. */
+export async function replacementTexts(store: SqliteStore, sessionId: string): Promise<ReplacementText[]> {
+  const texts: ReplacementText[] = []
+  for await (const record of store.exportSession(sessionId)) {
+    if (record.type !== 'replacement') continue
+    const { compaction, message, part, text } = record
+    texts.push({ compactionId: compaction, messageId: message, part, text })
+  }
+  return texts
 }

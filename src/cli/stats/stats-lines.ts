@@ -1,13 +1,72 @@
+import type { ContextStats } from '../../compaction/stats.ts'
 import type { SessionUsage } from '../../compaction/usage-totals.ts'
 import type { MessageCounts, Session } from '../../storage/storage.ts'
-import type { Context } from '../command.ts'
-import { count, counted, money, percent } from '../output/figures.ts'
+import { TOLD_ABOVE } from '../chat/usage-warning.ts'
+import type { Context, Sink, Style } from '../command.ts'
+import { count, counted, money, percent, time } from '../output/figures.ts'
 import { paragraph } from '../output/layout.ts'
 import { safeLine } from '../output/safe-text.ts'
+import { shares } from '../output/shares.ts'
 import { type Column, table } from '../output/table.ts'
-import { CATEGORIES, type RequestFigures } from './request-figures.ts'
-import { sourceOfEstimate, sourceOfReserve, sourceOfWindow } from './sources.ts'
-import { glyphOf, usageBar } from './usage-bar.ts'
+import { CATEGORIES, type Category, type RequestFigures } from './request-figures.ts'
+
+/** How each category is drawn: told apart without colours too. */
+const LOOKS: { readonly [category in Category]: { readonly glyph: string; readonly colour: keyof Style } } = {
+  system: { glyph: '■', colour: 'yellow' },
+  text: { glyph: '█', colour: 'green' },
+  reasoning: { glyph: '░', colour: 'gray' },
+  calls: { glyph: '▓', colour: 'blue' },
+  results: { glyph: '▒', colour: 'cyan' },
+  media: { glyph: '▚', colour: 'magenta' },
+  prompt: { glyph: '▶', colour: 'green' },
+  tools: { glyph: '▤', colour: 'yellow' },
+  files: { glyph: '▥', colour: 'magenta' },
+  unseen: { glyph: '▞', colour: 'gray' },
+}
+const FREE = '·'
+const MARK = '▴'
+
+export function glyphOf(category: Category, style: Style): string {
+  const { glyph, colour } = LOOKS[category]
+  return style[colour](glyph)
+}
+
+/** A bar, the marks beneath it, and what they mark. */
+export type UsageBar = { readonly bar: string; readonly marks: string; readonly legend: string }
+
+/** The available input as a bar of `width` columns, and beneath it marks at the target, at 60 % and where compaction is due. */
+export function usageBar(
+  { stats, breakdown, target }: RequestFigures,
+  width: number,
+  style: Style,
+): UsageBar {
+  const { usageRatio, availableInputTokens, threshold } = stats
+  const used = usageRatio > 0 ? Math.max(1, Math.round(Math.min(1, usageRatio) * width)) : 0
+  const cells = shares(
+    used,
+    CATEGORIES.map((category) => breakdown[category]),
+  )
+  const drawn = CATEGORIES.map((category, at) => {
+    const { glyph, colour } = LOOKS[category]
+    return style[colour](glyph.repeat(cells[at]!))
+  }).join('')
+  const bar = drawn + style.dim(FREE.repeat(width - used))
+  const targetShare = availableInputTokens > 0 ? target / availableInputTokens : 0
+  const marks = [
+    { share: targetShare, name: 'target' },
+    { share: TOLD_ABOVE, name: 'warning' },
+    { share: threshold, name: 'compaction due' },
+  ].sort((a, b) => a.share - b.share)
+  const line = Array.from({ length: width }, (_, at) =>
+    marks.some(({ share }) => cellOf(share, width) === at) ? MARK : ' ',
+  )
+  const names = marks.map(({ share, name }) => `${percent(share)} ${name}`).join(' · ')
+  return { bar, marks: line.join('').trimEnd(), legend: `${MARK} ${names}` }
+}
+
+function cellOf(share: number, width: number): number {
+  return Math.min(width - 1, Math.max(0, Math.round(share * width) - 1))
+}
 
 /** The bar is no wider, columns; so wide where there is no terminal. */
 const WIDEST = 72
@@ -193,4 +252,53 @@ function billed({ out, style }: Shown, { models, summaries }: SessionUsage): str
     { title: 'COST', align: 'right' },
   ]
   return ['', ...table(columns, rows, out, style)]
+}
+
+/** Where the figure of the request comes from, as a sentence. */
+export function sourceOfEstimate(
+  { source, measured, estimated, estimator, calibration }: ContextStats,
+  out: Sink,
+): string {
+  const own = `the estimator ${estimator} alone says ${count(estimated)}`
+  switch (source) {
+    case 'measured':
+      return `the provider's own report of this request (${time(measured?.at ?? 0, out)}); ${own}`
+    case 'measured+estimated':
+      return `the provider's last report (${count(measured?.inputTokens ?? 0)} tokens, ${time(measured?.at ?? 0, out)}) and an estimate of what came since; ${own}`
+    case 'calibrated':
+      return `the estimator ${estimator}, corrected by ${calibration.ratio.toFixed(3)} as ${count(calibration.samples)} reports of this model showed; ${own}`
+    case 'estimated':
+      return `the estimator ${estimator}; no provider has reported on this model yet`
+  }
+}
+
+/** Why the window is what it is. */
+export function sourceOfWindow({ contextWindow: { source, entry } }: ContextStats): string {
+  const name = entry === undefined ? '' : `, entry ${entry}`
+  switch (source) {
+    case 'learned':
+      return 'learnt from an overflow error of the provider'
+    case 'session':
+      return `the session's own table${name}`
+    case 'store':
+      return `the settings of the store${name}`
+    case 'package':
+      return `the package @pydantic/genai-prices${name}`
+    case 'registry':
+      return `the founding table of models${name}`
+    case 'default':
+      return 'nobody knows this model; the default'
+  }
+}
+
+/** Why so much is kept free for the answer. */
+export function sourceOfReserve({ outputReserve: { source } }: ContextStats): string {
+  switch (source) {
+    case 'maxTokens':
+      return 'maxTokens, as asked for'
+    case 'share':
+      return 'a share of the window, for nobody said maxTokens'
+    case 'most':
+      return 'the most that is kept, for nobody said maxTokens'
+  }
 }

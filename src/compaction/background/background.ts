@@ -1,17 +1,19 @@
+import { DEFAULT_BACKGROUND_THRESHOLD } from '../../config/background.ts'
 import { mayAskModel } from '../../config/compaction.ts'
 import type { Configuration } from '../../config/configuration.ts'
+import type { ResolvedConfig } from '../../config/resolve.ts'
 import { runConfig } from '../../config/run-config.ts'
 import type { CheckedCall } from '../../config/settings.ts'
 import { isUndertextError, UndertextError } from '../../errors.ts'
 import type { Events } from '../../events.ts'
 import { LEASE_MS } from '../../storage/process.ts'
 import type { Job, Session, Storage } from '../../storage/storage.ts'
+import { DEFAULT_COMPACTION_THRESHOLD } from '../../tokens/budget.ts'
 import type { FillConfig } from '../compactor.ts'
 import type { CompactionResult } from '../result.ts'
 import type { ContextStats } from '../stats.ts'
 import { orAborted, pause } from '../waiting.ts'
 import type { Guard } from './guard.ts'
-import { softThreshold } from './soft-threshold.ts'
 import { asOrdered } from './stored-call.ts'
 import { Worker } from './worker.ts'
 
@@ -233,4 +235,17 @@ export class Background {
 
 function immediate(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
+}
+
+/**
+ * The usage from which a session is compacted in the background. One that nobody said stays as far below the threshold at which
+ * compaction is due as 0.7 is below 0.8.
+ */
+export function softThreshold(
+  { settings, sources }: ResolvedConfig,
+  { threshold }: Pick<ContextStats, 'threshold'>,
+): number {
+  if (sources.backgroundThreshold !== 'default') return settings.backgroundThreshold
+  const following = (threshold * DEFAULT_BACKGROUND_THRESHOLD) / DEFAULT_COMPACTION_THRESHOLD
+  return Math.min(DEFAULT_BACKGROUND_THRESHOLD, following)
 }

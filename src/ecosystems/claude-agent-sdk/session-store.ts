@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
-import { isUndertextError } from '../../errors.ts'
+import { isNotFound, isUndertextError, standingFor, UndertextError } from '../../errors.ts'
 import { check, nameSchema } from '../../messages/check.ts'
 import { taken } from '../../messages/taken.ts'
 import type { Session } from '../../storage/storage.ts'
@@ -9,7 +9,6 @@ import { unlessUnknown } from '../../store/unless-unknown.ts'
 import { appendNew } from './append.ts'
 import { deletionMark, messagesOf } from './entry.ts'
 import { CLAUDE_AGENT_SDK, keyOfSession, ownerOf, type Transcript, transcriptOf } from './key.ts'
-import { loadFold } from './load.ts'
 import { keepIn } from './session-metadata.ts'
 import { mtimeOf, summaryOf } from './summary.ts'
 import { DELETED, type DeletionMark, readTranscript } from './transcript.ts'
@@ -21,6 +20,35 @@ import type {
   SessionSummaryEntry,
   TranscriptStore,
 } from './types.ts'
+
+let loaded: Promise<FoldSessionSummary> | undefined
+
+/**
+ * The SDK's `foldSessionSummary`, loaded when it is first needed. Rejects with `CLAUDE_AGENT_SDK_UNAVAILABLE` when the SDK is missing,
+ * broken, or a version without it; `originalErrorOf` has why.
+ */
+export function loadFold(): Promise<FoldSessionSummary> {
+  loaded ??= load()
+  return loaded
+}
+
+async function load(): Promise<FoldSessionSummary> {
+  let module: Record<string, unknown>
+  try {
+    // By its name and inside this `try`: a bundler then brings it along where it is installed, and builds where it is not.
+    module = (await import('@anthropic-ai/claude-agent-sdk')) as Record<string, unknown>
+  } catch (error) {
+    const isMissing = isNotFound(error)
+    const detail = isMissing ? 'it is not installed.' : 'it cannot be loaded.'
+    throw standingFor(new UndertextError('CLAUDE_AGENT_SDK_UNAVAILABLE', { detail }), error)
+  }
+  const { foldSessionSummary } = module
+  if (typeof foldSessionSummary !== 'function') {
+    const detail = 'the version that is installed has no foldSessionSummary.'
+    throw new UndertextError('CLAUDE_AGENT_SDK_UNAVAILABLE', { detail })
+  }
+  return foldSessionSummary as FoldSessionSummary
+}
 
 const optionsSchema = z.strictObject({
   store: storeSchema<TranscriptStore>('append', 'getMessages', 'listSessions', 'rewind', 'undoCompaction'),

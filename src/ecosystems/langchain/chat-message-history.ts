@@ -7,16 +7,15 @@ import type { CompactOptions } from '../../config/store-options.ts'
 import { invalid, isUndertextError } from '../../errors.ts'
 import { check, nameSchema } from '../../messages/check.ts'
 import { canonicalJson, isObject } from '../../messages/json.ts'
-import type { Message, NewMessage } from '../../messages/message.ts'
+import { type Message, type NewMessage, partsOf, type ToolCallPart } from '../../messages/message.ts'
 import type { Store } from '../../store/store.ts'
 import { storeSchema } from '../../store/store-schema.ts'
 import { unlessUnknown } from '../../store/unless-unknown.ts'
 import type { ConversionNote, ConversionOptions } from '../conversion.ts'
 import { appendNamed, type RecoveringStore } from '../recovering.ts'
+import { keptFor } from '../wire.ts'
 import { fromLangChain } from './from-langchain.ts'
 import { toLangChain } from './instances.ts'
-import { messageIdOf } from './message-id.ts'
-import { answeringOwn, ownIdsOf } from './open-calls.ts'
 import { type Place, turnsOf } from './turns-of.ts'
 import { LANGCHAIN } from './types.ts'
 
@@ -263,4 +262,54 @@ function keyed(messages: readonly Message[]): NewMessage[] {
 function keyOf(id: string | undefined, { role, content, metadata }: Message): string {
   const body = canonicalJson([id, role, content, metadata ?? null])
   return `langchain:${createHash('sha256').update(body).digest('base64')}`
+}
+
+/** The id LangChain knows a message by, where it was read with one. A tool's message keeps it with its result. */
+export function messageIdOf(message: Message): string | undefined {
+  const [first] = partsOf(message)
+  const fields =
+    first?.type === 'tool-result'
+      ? keptFor(LANGCHAIN, first.providerOptions)
+      : keptFor(LANGCHAIN, message.metadata)
+  return typeof fields?.id === 'string' && fields.id !== '' ? fields.id : undefined
+}
+
+/**
+ * The ids of open calls at the end of a history by the ids a provider's rendering gave them, where these are others. `shown` is
+ * that rendering, `own` one with the calls' own ids.
+ */
+export function ownIdsOf(shown: readonly Message[], own: readonly Message[]): ReadonlyMap<string, string> {
+  const [renamed, calls] = [openCalls(shown), openCalls(own)]
+  const isSame = ({ toolName, input }: ToolCallPart, i: number): boolean =>
+    toolName === calls[i]?.toolName && isDeepStrictEqual(input, calls[i].input)
+  if (renamed.length !== calls.length || !renamed.every(isSame)) return new Map()
+  return new Map(renamed.map(({ toolCallId }, i) => [toolCallId, calls[i]!.toolCallId]))
+}
+
+/** Messages whose results of such calls name the calls by their own ids. */
+export function answeringOwn(messages: readonly Message[], ownIds: ReadonlyMap<string, string>): Message[] {
+  if (ownIds.size === 0) return [...messages]
+  const asked = new Set<string>()
+  return messages.map((message) => {
+    const parts = partsOf(message)
+    for (const part of parts) if (part.type === 'tool-call') asked.add(part.toolCallId)
+    const content = parts.map((part) => {
+      const own = part.type === 'tool-result' && !asked.has(part.toolCallId) && ownIds.get(part.toolCallId)
+      return own ? { ...part, toolCallId: own } : part
+    })
+    return content.some((part, i) => part !== parts[i]) ? { ...message, content } : message
+  })
+}
+
+function openCalls(messages: readonly Message[]): ToolCallPart[] {
+  const answered = new Set<string>()
+  for (const message of messages.toReversed()) {
+    const parts = partsOf(message)
+    for (const part of parts) if (part.type === 'tool-result') answered.add(part.toolCallId)
+    if (message.role !== 'tool')
+      return parts
+        .filter((part) => part.type === 'tool-call')
+        .filter(({ toolCallId }) => !answered.has(toolCallId))
+  }
+  return []
 }

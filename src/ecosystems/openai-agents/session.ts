@@ -1,16 +1,16 @@
 import { v7 as uuidv7 } from 'uuid'
 import { z } from 'zod'
+import type { CompactionResult } from '../../compaction/result.ts'
 import { isUndertextError, UndertextError } from '../../errors.ts'
 import { check } from '../../messages/check.ts'
 import { isObject } from '../../messages/json.ts'
-import type { ViewMessage } from '../../messages/message.ts'
+import type { StoredMessage, ViewMessage } from '../../messages/message.ts'
 import type { Session } from '../../storage/storage.ts'
 import { unlessUnknown } from '../../store/unless-unknown.ts'
 import type { ConversionOptions } from '../conversion.ts'
 import { appendNamed } from '../recovering.ts'
 import { CompactionOwnership } from './compaction-ownership.ts'
 import { fromAgentItems } from './from-items.ts'
-import { fullHistory } from './full-history.ts'
 import type { AgentItem } from './item-types.ts'
 import { type AgentModel, type AgentModelProvider, type HandedOut, recovering } from './recovering-model.ts'
 import { type Decide, type Operation, rewriteHistory } from './rewriting.ts'
@@ -25,7 +25,38 @@ import {
 import { type ShownRow, shownRows } from './session-rows.ts'
 import { toAgentItems } from './to-items.ts'
 import { checkTransaction, type HistoryTransaction } from './transaction.ts'
-import { type CompactionAnswer, usageOf } from './usage.ts'
+
+/** The reasons of rewinds that take back a history as a whole, what a compaction hid included. */
+export const WHOLE_REASONS: ReadonlySet<string> = new Set([
+  'openai-agents: clearSession',
+  'openai-agents: replaceHistoryWithCompaction',
+])
+
+/**
+ * The messages of the log that were not taken back, whatever compactions did to them: hidden by no rewind themselves, and
+ * neither is the summary or marker that stands for them.
+ */
+export async function fullHistory(store: SessionStore, sessionId: string): Promise<StoredMessage[]> {
+  const rows = await store.getMessages(sessionId)
+  const compactions = await store.listCompactions(sessionId)
+  const rewinds = compactions.filter(({ status, params }) => status === 'active' && params.rewind === true)
+  if (rewinds.length === 0) return rows.filter(({ kind }) => kind === 'message')
+
+  const takenBack = new Set(rewinds.map(({ id }) => id))
+  // Whatever an earlier compaction hides was there when the whole history was taken back.
+  const places = new Map(compactions.map(({ id }, i) => [id, i]))
+  const isWhole = ({ reason }: (typeof rewinds)[number]): boolean => WHOLE_REASONS.has(reason ?? '')
+  const cleared = places.get(rewinds.findLast(isWhole)?.id ?? '') ?? 0
+  const inserted = new Map(rows.map((row) => [row.condenseId ?? row.truncationId, row]))
+  const isGone = (row: StoredMessage): boolean => {
+    const parent = row.condenseParent ?? row.truncationParent
+    if (parent === undefined) return false
+    if (takenBack.has(parent) || (places.get(parent) ?? cleared) < cleared) return true
+    const stands = inserted.get(parent)
+    return stands !== undefined && isGone(stands)
+  }
+  return rows.filter((row) => row.kind === 'message' && !isGone(row))
+}
 
 /** What the SDK's runner says about a compaction after a turn. Only `force` concerns this session. */
 export type RunCompactionArgs = { readonly force?: boolean | undefined }
@@ -290,4 +321,38 @@ const askedSchema = z.custom<object>(
 function nameOf(error: unknown): string {
   if (isUndertextError(error)) return error.code
   return error instanceof Error ? error.name : 'unknown'
+}
+
+/** What a compaction took, as the SDK counts it. */
+export type CompactionAnswer = {
+  usage: {
+    inputTokens: number
+    outputTokens: number
+    totalTokens: number
+    inputTokensDetails: { [name: string]: number }
+    outputTokensDetails: { [name: string]: number }
+    endpoint: string
+  }
+}
+
+/**
+ * The tokens of all summaries of a run, in the SDK's words; null when no model was asked. `inputTokens` holds those read from and
+ * written to a cache. Source: `RequestUsage` of `@openai/agents-core`.
+ */
+export function usageOf(result: CompactionResult | null): CompactionAnswer | null {
+  if (result?.usage === undefined) return null
+  const { inputTokens = 0, outputTokens = 0, cacheReadTokens, cacheCreationTokens } = result.usage
+  return {
+    usage: {
+      inputTokens,
+      outputTokens,
+      totalTokens: inputTokens + outputTokens,
+      inputTokensDetails: {
+        ...(cacheReadTokens !== undefined && { cached_tokens: cacheReadTokens }),
+        ...(cacheCreationTokens !== undefined && { cache_write_tokens: cacheCreationTokens }),
+      },
+      outputTokensDetails: {},
+      endpoint: 'undertext.compactSession',
+    },
+  }
 }

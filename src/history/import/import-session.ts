@@ -1,10 +1,213 @@
-import { isUndertextError } from '../../errors.ts'
+import { isUndertextError, UndertextError } from '../../errors.ts'
 import { check } from '../../messages/check.ts'
-import { extendSession, lookThrough } from './extend-session.ts'
-import type { ImportEvent, ImportEvents } from './import-event.ts'
-import { importNew } from './import-new.ts'
-import { type ImportHost, type ImportOptions, importSchema, type SessionImport } from './import-types.ts'
+import { isObject } from '../../messages/json.ts'
+import type { NewMessage } from '../../messages/message.ts'
+import type { Session } from '../../storage/storage.ts'
+import { Batch } from './batch.ts'
+import { checkedEvents } from './checked-events.ts'
+import type { ImportEvent, ImportEvents, ImportedCompaction } from './import-event.ts'
+import { importNew, Writing } from './import-new.ts'
+import {
+  type CheckedImport,
+  type ImportHost,
+  type ImportOptions,
+  importSchema,
+  type SessionImport,
+} from './import-types.ts'
 import { discardDead, underName } from './staging.ts'
+
+/**
+ * Brings in what is new of a conversation that was imported before. What is there must be its beginning, word for word; what is new goes
+ * behind it, and so is what the session does not say of itself yet. Where the events can be had again, all of them are looked at before
+ * anything is written.
+ *
+ * Throws `SESSION_EXISTS` for a session that is another conversation or somebody else's, `IMPORT_DIVERGED`.
+ */
+export async function extendSession(
+  host: ImportHost,
+  session: Session,
+  events: ImportEvents,
+  options: CheckedImport,
+): Promise<SessionImport> {
+  const { id: sessionId, messageCount } = session
+  requireOwn(session, options)
+  const takenBack: ImportedCompaction[] = []
+  const checked = () => checkedEvents(events, sessionId, options)
+  if (typeof events === 'function') {
+    const known = new KnownBeginning(host, session)
+    await settleAll(known, checked())
+    if (!known.isSomethingNew) {
+      await options.beforePublish?.()
+      await own(host, session, known, options)
+      return { sessionId, status: 'unchanged', messages: 0, existing: known.existing, compactions: [] }
+    }
+    for (const each of known.takenBack) takenBack.push(each)
+  }
+  const writing = new Writing(host, sessionId, messageCount, options)
+  await writing.compactions.takeBack(sessionId, takenBack)
+  const known = new KnownBeginning(host, session, writing)
+  await settleAll(known, checked())
+  await options.beforePublish?.()
+  await writing.finish()
+  await own(host, session, known, options)
+  const { outcomes } = writing.compactions
+  const isChanged = writing.messages > 0 || outcomes.some(({ status }) => status === 'applied')
+  if (isChanged) await learn(host, session, writing, options)
+  return {
+    sessionId,
+    status: isChanged ? 'extended' : 'unchanged',
+    messages: writing.messages,
+    existing: writing.existing,
+    compactions: outcomes,
+  }
+}
+
+/** Nobody adds to a session of somebody else. Throws `SESSION_EXISTS`. */
+function requireOwn({ id: sessionId, owner }: Session, asked: CheckedImport): void {
+  if (asked.owner !== undefined && owner !== undefined && owner !== asked.owner)
+    throw new UndertextError('SESSION_EXISTS', { sessionId })
+}
+
+/** A session without an owner gets the one that is given with all that stands in it. */
+async function own(
+  { storage }: ImportHost,
+  { id, owner }: Session,
+  { isWhole }: KnownBeginning,
+  asked: CheckedImport,
+): Promise<void> {
+  if (owner === undefined && asked.owner !== undefined && isWhole)
+    await storage.updateSession(id, { owner: asked.owner })
+}
+
+/**
+ * Titles and models are often known only when a conversation has gone on for a while. The session's last change is its newest message, as
+ * it is after a first import, not the moment of this one.
+ */
+async function learn(
+  { storage }: ImportHost,
+  { id, updatedAt: before }: Session,
+  { fields, saidAt }: Writing,
+  { source }: CheckedImport,
+): Promise<void> {
+  const session = await storage.session(id)
+  const fresh = session && fields.newTo(session, source)
+  const updatedAt = saidAt === undefined ? undefined : Math.max(before, saidAt)
+  if (fresh !== undefined || updatedAt !== undefined)
+    await storage.updateSession(id, { ...fresh, ...(updatedAt !== undefined && { updatedAt }) })
+}
+
+/**
+ * What an import would do, with nothing written. Throws what it would throw for what is there already.
+ */
+export async function lookThrough(
+  host: ImportHost,
+  sessionId: string,
+  events: ImportEvents,
+  options: CheckedImport,
+): Promise<SessionImport> {
+  const session = await host.storage.session(sessionId)
+  const told = { sessionId, compactions: [] }
+  const checked = checkedEvents(events, sessionId, options)
+  if (session === undefined) {
+    let messages = 0
+    for await (const event of checked) if (event.type === 'message') messages += 1
+    await options.beforePublish?.()
+    return { ...told, status: 'imported', messages, existing: 0 }
+  }
+  requireOwn(session, options)
+  const known = new KnownBeginning(host, session)
+  await settleAll(known, checked)
+  await options.beforePublish?.()
+  const { fresh, existing } = known
+  return { ...told, status: fresh > 0 ? 'extended' : 'unchanged', messages: fresh, existing }
+}
+
+async function settleAll(known: KnownBeginning, events: AsyncIterable<ImportEvent>): Promise<void> {
+  const batch = new Batch<ImportEvent>()
+  for await (const event of events) {
+    batch.add(event)
+    if (batch.isFull) await known.settle(batch.take())
+  }
+  await known.settle(batch.take())
+}
+
+/** Passes events on, if to anybody, and knows where what is stored ends and what is new begins. */
+class KnownBeginning {
+  readonly #host: ImportHost
+  readonly #session: Session
+  readonly #writing: Writing | undefined
+  #last = 0
+  /** The first position that is stored and was passed over. */
+  #gap: number | undefined
+  #isPast = false
+  #hasCompactions = false
+  /** Compactions their own system has undone. */
+  readonly takenBack: ImportedCompaction[] = []
+  /** Messages that are stored, and that are not. */
+  existing = 0
+  fresh = 0
+
+  constructor(host: ImportHost, session: Session, writing?: Writing) {
+    this.#host = host
+    this.#session = session
+    this.#writing = writing
+  }
+
+  /** Whether there is anything that may have to be written. */
+  get isSomethingNew(): boolean {
+    return this.#isPast || this.#hasCompactions
+  }
+
+  /** Whether every message of the session was among them. */
+  get isWhole(): boolean {
+    return this.#gap === undefined && this.#last === this.#session.messageCount
+  }
+
+  async settle(events: readonly ImportEvent[]): Promise<void> {
+    const messages = events.flatMap((event) => (event.type === 'message' ? [event.message] : []))
+    const found = await this.#host.storage.knownMessages(this.#session.id, messages)
+    let next = 0
+    for (const event of events) {
+      if (event.type === 'compaction') {
+        this.#hasCompactions = true
+        if (isObject(event.compaction) && event.compaction.undone === true)
+          this.takenBack.push(event.compaction)
+      }
+      if (event.type !== 'message') {
+        await this.#writing?.take(event)
+        continue
+      }
+      const known = found[next++]
+      if (known === undefined) await this.#new(event.message)
+      else this.#known(known.position, known.same)
+    }
+  }
+
+  #known(position: number, isSame: boolean): void {
+    if (!isSame) throw this.#diverged(position, 'the message there says something else now')
+    if (this.#isPast) throw this.#diverged(position, 'something new stands before it now')
+    if (position > this.#last + 1) this.#gap ??= this.#last + 1
+    this.#last = Math.max(this.#last, position)
+    this.existing += 1
+    this.#writing?.known(position)
+  }
+
+  async #new(message: NewMessage): Promise<void> {
+    const { id: sessionId, messageCount } = this.#session
+    if (!this.#isPast && this.#last === 0 && messageCount > 0)
+      throw new UndertextError('SESSION_EXISTS', { sessionId })
+    if (!this.#isPast && this.#last < messageCount)
+      throw this.#diverged(this.#last + 1, 'other messages were appended behind what was imported')
+    if (this.#gap !== undefined) throw this.#diverged(this.#gap, 'the message there is not in it any more')
+    this.#isPast = true
+    this.fresh += 1
+    await this.#writing?.take({ type: 'message', message })
+  }
+
+  #diverged(position: number, why: string): UndertextError<'IMPORT_DIVERGED'> {
+    return new UndertextError('IMPORT_DIVERGED', { sessionId: this.#session.id, position, why })
+  }
+}
 
 /** See `importSession` of the store. */
 export async function importSession(

@@ -1,16 +1,159 @@
+import { type NewMessage, partsOf } from '../../messages/message.ts'
+import { messageProblem } from '../../messages/message-check.ts'
+import { mayShow } from '../../messages/overlay.ts'
+import { isCondensing } from '../../model/plan.ts'
+import { withBytes } from './content-bytes.ts'
 import { HeadCheck } from './head-check.ts'
-import type { Hiding } from './hiding.ts'
+import { type Hiding, namedTags } from './hiding.ts'
 import {
+  type CompactionRecord,
   type EndRecord,
   HISTORY_FORMAT,
   HISTORY_VERSION,
   type HistoryCounts,
   type HistoryHead,
   type HistoryRecord,
+  type InsertedRecord,
   isRow,
+  type MessageRecord,
+  type ReplacementRecord,
+  type RowRecord,
+  recordId,
 } from './records.ts'
-import { RowCheck } from './row-check.ts'
 import { formProblem } from './schemas.ts'
+
+/** What of a row the records behind it are held to. */
+type LastRow = {
+  readonly id: string
+  readonly content: NewMessage['content']
+  /** The last replacement of it: part, and the compaction's place in the list. */
+  part: number
+  by: number
+}
+
+/**
+ * The rows and what is shown in their place, one after the other: without gaps, in the order of the view, with the tags that coverage and
+ * statuses say.
+ */
+export class RowCheck {
+  readonly #head: HistoryHead
+  readonly #hiding: Hiding
+  readonly #indexes: ReadonlyMap<string, number>
+  /** Parts that compactions lean on, by the ids of their rows: the highest. Taken out when the row has come. */
+  readonly #required = new Map<string, number>()
+  readonly #replaced: number[]
+  readonly counts = { messages: 0, inserted: 0, replacements: 0 }
+  #anchor = 0
+  #ordinal = 0
+  #row: LastRow | undefined
+
+  constructor(head: HistoryHead, hiding: Hiding) {
+    this.#head = head
+    this.#hiding = hiding
+    this.#indexes = new Map(head.compactions.map(({ id }, index) => [id, index]))
+    this.#replaced = head.compactions.map(() => 0)
+    for (const { requires = [] } of head.compactions) {
+      for (const { message, part, by = [] } of requires) {
+        for (const id of by) this.#require(id, 0)
+        this.#require(message, part)
+      }
+    }
+  }
+
+  #require(id: string, part: number): void {
+    this.#required.set(id, Math.max(part, this.#required.get(id) ?? 0))
+  }
+
+  row(record: RowRecord): string | undefined {
+    const problem =
+      (record.type === 'message' ? this.#message(record) : this.#inserted(record)) ??
+      this.#tags(record) ??
+      this.#content(record)
+    if (problem !== undefined || this.#row === undefined) return problem
+    const part = this.#required.get(this.#row.id)
+    if (part === undefined) return undefined
+    if (part >= partsOf(this.#row).length) return 'a compaction leans on a part it does not have'
+    this.#required.delete(this.#row.id)
+    return undefined
+  }
+
+  #message({ position, id }: MessageRecord): string | undefined {
+    if (position !== this.counts.messages + 1) return `position must be ${this.counts.messages + 1}`
+    if (position > this.#head.session.messages) return 'there are more messages than the session says'
+    if (id?.startsWith(`${this.#head.session.incarnation}:`) === true)
+      return 'id must not have the form of the session’s own'
+    this.counts.messages = position
+    this.#anchor = position
+    this.#ordinal = 0
+    return undefined
+  }
+
+  #inserted({ type, anchor, ordinal, compaction }: InsertedRecord): string | undefined {
+    const isNext = anchor > this.#anchor || (anchor === this.#anchor && ordinal > this.#ordinal)
+    if (anchor !== this.counts.messages || !isNext) return 'it must stand behind the message of its anchor'
+    this.#anchor = anchor
+    this.#ordinal = ordinal
+    this.counts.inserted += 1
+    const inserter = this.#compaction(this.#hiding.inserterOf(ordinal))
+    if (inserter === undefined || inserter.id !== compaction || inserter.inserts![0] !== anchor)
+      return 'its compaction does not insert it'
+    const isSummary = type === 'summary'
+    return isSummary === isCondensing(inserter.kind) ? undefined : 'its compaction inserts no such row'
+  }
+
+  #compaction(index: number | undefined): CompactionRecord | undefined {
+    return index === undefined ? undefined : this.#head.compactions[index]
+  }
+
+  #tags(record: RowRecord): string | undefined {
+    const expected = namedTags(this.#hiding.tagsOf(record), this.#head.compactions)
+    for (const tag of ['condenseParent', 'truncationParent'] as const)
+      if (record[tag] !== expected[tag]) return `${tag} is not what the compactions in force say`
+    if (record.type !== 'message' && record.retired !== expected.retired)
+      return 'retired is not what its compaction says'
+    return undefined
+  }
+
+  #content(record: RowRecord): string | undefined {
+    const { role, content: said, metadata, bytes = [] } = record
+    const message = { role, content: said, ...(metadata !== undefined && { metadata }) }
+    const problem = messageProblem(message)
+    if (problem !== undefined) return problem.replace(/^\./, '')
+    const content = withBytes(said as NewMessage['content'], bytes)
+    if (content === undefined) return 'bytes must name parts that hold base64'
+    this.#row = { id: recordId(this.#head.session.incarnation, record), content, part: 0, by: -1 }
+    return undefined
+  }
+
+  replacement({ compaction, message, part, text }: ReplacementRecord): string | undefined {
+    const row = this.#row
+    if (row?.id !== message) return 'it must stand behind the row it is of'
+    const by = this.#indexes.get(compaction)
+    if (by === undefined) return 'its compaction is not there'
+    if (part < row.part || (part === row.part && by <= row.by))
+      return 'replacements of a row must be in order of parts and compactions'
+    row.part = part
+    row.by = by
+    this.#replaced[by]! += 1
+    this.counts.replacements += 1
+    const original = partsOf(row)[part]
+    if (original === undefined) return 'the row does not have that part'
+    if (text === null)
+      return this.#compaction(by)!.rewinds === true ? undefined : 'only a rewind shows originals again'
+    return mayShow(original, text) ? undefined : 'no text may be shown in place of that part'
+  }
+
+  /** What is missing when the end has come. */
+  close(): string | undefined {
+    const { session, compactions } = this.#head
+    if (this.counts.messages !== session.messages) return 'there are fewer messages than the session says'
+    if (this.counts.inserted !== session.inserted)
+      return 'there are fewer inserted rows than the session says'
+    if (this.#required.size > 0) return 'a compaction leans on a row that is not there'
+    const wrong = compactions.findIndex(({ partsReplaced }, index) => partsReplaced !== this.#replaced[index])
+    return wrong === -1 ? undefined : 'partsReplaced of a compaction is not the number of its replacements'
+  }
+}
 
 /**
  * Holds the records of one history to what must be true of them, one after the other, and holds no more of them than what comes before

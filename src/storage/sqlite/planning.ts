@@ -1,10 +1,255 @@
 import { UndertextError } from '../../errors.ts'
-import { View } from '../../model/view.ts'
+import type { Role, RowKind } from '../../messages/message.ts'
+import { compareRows, View } from '../../model/view.ts'
+import type { CallEntry, ResultEntry, ShownReplacement, ViewRow } from '../../model/view-row.ts'
+import type { Sizes } from '../../tokens/tokens.ts'
 import type { Estimators, Snapshot } from '../storage.ts'
 import { loadLeans, loadPreviews } from './compactions.ts'
 import type { Connection } from './connection.ts'
+import { damaged, parseStored } from './content-codec.ts'
+import { M_VISIBLE } from './history.ts'
+import {
+  decodeShown,
+  PACKED_ROW,
+  REASONING,
+  rowId,
+  SPEAKS,
+  unpackFlags,
+  unpackKind,
+  unpackPinned,
+  unpackRole,
+} from './row-codec.ts'
 import { readSession, type StoredSession } from './sessions.ts'
-import { readIndex } from './view-index.ts'
+import { decodeCalls, decodeResults, skipTools } from './tools-codec.ts'
+
+/*
+ * The index of a view: what planning works on. The driver's time for a row is a fixed part and one for each of
+ * its columns, so the columns come instead, each as the text of one JSON array (figures in docs/decisions.md).
+ */
+
+/** Rows fetched at once, about. A text of SQLite's and a string of JavaScript's both have an end. */
+const PAGE = 20_000
+
+/** What every row has. */
+const COLUMNS = [
+  'm.key',
+  'm.anchor',
+  PACKED_ROW,
+  'm.size_text',
+  'm.size_calls',
+  'm.size_results',
+  'ifnull(m.tools, 0)',
+]
+const COUNT = COLUMNS.length + 1
+const TOOLS_NAME = 'index of calls and results'
+
+/** What few rows have, under the key of the row. */
+const RARE = `group_concat(
+    json_array(m.key, m.ordinal, m.id, cast(m.shown as text), m.size_reasoning, m.size_media)
+  ) filter (where m.ordinal or m.id is not null or m.shown is not null or m.size_reasoning or m.size_media)`
+
+/**
+ * One page of the index, between two anchors; exported for the test of its plan. Reads no content. The rows come in
+ * the order of the index that is named, which is the order of the view; `appendPage` looks whether they did.
+ */
+export const PLANNING_QUERY = `select ${[
+  ...COLUMNS.map((column) => `group_concat(${column})`),
+  `ifnull(${RARE}, '')`,
+]
+  .map((column) => `'[' || ${column} || ']'`)
+  .join(', ')}, count(*) from undertext_messages m indexed by undertext_visible
+  where m.session = ? and m.anchor > ? and m.anchor <= ? and ${M_VISIBLE}`
+
+const PAGE_END = `select m.anchor from undertext_messages m indexed by undertext_visible
+  where m.session = ? and m.anchor > ? and ${M_VISIBLE} order by m.anchor, m.ordinal limit 1 offset ?`
+
+/** The rows of a view, in order and without their content. Within the caller's transaction. */
+export function readIndex(connection: Connection, session: StoredSession): IndexedRow[] {
+  for (let pageRows = PAGE; ; pageRows = Math.ceil(pageRows / 16)) {
+    try {
+      return readPages(connection, session, pageRows)
+    } catch (error) {
+      // Names and ids of calls may be of any length: then a page holds fewer rows.
+      if (pageRows === 1 || !isTooLong(error)) throw error
+    }
+  }
+}
+
+/** A text longer than SQLite or JavaScript can hold. */
+function isTooLong(error: unknown): boolean {
+  const code = error instanceof Error ? (error as { code?: unknown }).code : undefined
+  return code === 'SQLITE_TOOBIG' || code === 'ERR_STRING_TOO_LONG' || error instanceof RangeError
+}
+
+function readPages(
+  connection: Connection,
+  { no, incarnation, visibleCount }: StoredSession,
+  pageRows: number,
+): IndexedRow[] {
+  const rows: IndexedRow[] = []
+  for (let from = -1; ; ) {
+    const end = visibleCount > pageRows ? connection.get(PAGE_END, no, from, pageRows)?.[0] : undefined
+    const to = (end as number | undefined) ?? Number.MAX_SAFE_INTEGER
+    const found = connection.get(PLANNING_QUERY, no, from, to)!
+    const count = found[COUNT] as number
+    if (count > 0) appendPage(rows, found, count, incarnation)
+    if (end === undefined) return rows
+    from = to
+  }
+}
+
+/** The columns of a page, each an array with one entry a row, but for the tools, which are one flat array. */
+type Page = {
+  readonly incarnation: string
+  readonly anchors: readonly number[]
+  readonly packed: readonly number[]
+  readonly tools: readonly unknown[]
+  /** Where the tools of each row begin. */
+  readonly toolsAt: Uint32Array
+}
+
+type Rare = readonly [
+  key: number,
+  ordinal: number,
+  id: string | null,
+  shown: string | null,
+  reasoning: number,
+  media: number,
+]
+
+/** Throws `STORE_CORRUPT`. */
+function appendPage(
+  rows: IndexedRow[],
+  columns: readonly unknown[],
+  count: number,
+  incarnation: string,
+): void {
+  const array = (at: number): unknown[] => parseStored(columns[at], TOOLS_NAME, 'some row') as unknown[]
+  const column = (at: number): unknown[] => {
+    const values = array(at)
+    // A value that is missing leaves no gap, it moves all behind it.
+    if (values.length !== count) throw damaged('index of the view', 'some row')
+    return values
+  }
+  const keys = column(0) as number[]
+  const anchors = column(1) as number[]
+  const packed = column(2) as number[]
+  const texts = column(3) as number[]
+  const calls = column(4) as number[]
+  const results = column(5) as number[]
+  const tools = array(6)
+  const rareRows = new Map((array(7) as Rare[]).map((rare) => [rare[0], rare] as const))
+  const page = { incarnation, anchors, packed, tools, toolsAt: new Uint32Array(count) }
+  let toolsAt = 0
+  for (let index = 0; index < count; index++) {
+    const key = keys[index]!
+    const next = skipTools(tools, toolsAt)
+    if (next === undefined) throw damaged(TOOLS_NAME, key)
+    page.toolsAt[index] = toolsAt
+    toolsAt = next
+    const rare = rareRows.size === 0 ? undefined : rareRows.get(key)
+    const sizes = {
+      text: texts[index]!,
+      reasoning: rare === undefined ? 0 : rare[4],
+      toolCalls: calls[index]!,
+      toolResults: results[index]!,
+      media: rare === undefined ? 0 : rare[5],
+    }
+    const row = new IndexedRow(key, sizes, rare, page, index)
+    const before = rows.at(-1)
+    if (before !== undefined && compareRows(before, row) >= 0) throw damaged('order of the view', key)
+    rows.push(row)
+  }
+  if (toolsAt !== tools.length) throw damaged(TOOLS_NAME, 'some row')
+}
+
+const NOTHING: readonly never[] = []
+
+/** A row of the view. Calls, results and replacements are decoded when asked for: most rows have none. */
+export class IndexedRow implements ViewRow {
+  readonly key: number
+  readonly sizes: Sizes
+  readonly #rare: Rare | undefined
+  readonly #page: Page
+  readonly #at: number
+  #calls: readonly CallEntry[] | undefined
+  #results: readonly ResultEntry[] | undefined
+  #shown: readonly ShownReplacement[] | undefined
+
+  constructor(key: number, sizes: Sizes, rare: Rare | undefined, page: Page, at: number) {
+    this.key = key
+    this.sizes = sizes
+    this.#rare = rare
+    this.#page = page
+    this.#at = at
+  }
+
+  get #packed(): number {
+    return this.#page.packed[this.#at]!
+  }
+
+  get kind(): RowKind {
+    return unpackKind(this.#packed)
+  }
+
+  get role(): Role {
+    return unpackRole(this.#packed)
+  }
+
+  get hasReasoning(): boolean {
+    return (unpackFlags(this.#packed) & REASONING) !== 0
+  }
+
+  get speaks(): boolean {
+    return (unpackFlags(this.#packed) & SPEAKS) !== 0
+  }
+
+  get pinned(): boolean {
+    return unpackPinned(this.#packed)
+  }
+
+  get anchor(): number {
+    return this.#page.anchors[this.#at]!
+  }
+
+  get ordinal(): number {
+    return this.#rare === undefined ? 0 : this.#rare[1]
+  }
+
+  /** A message's position is its anchor. */
+  get position(): number | undefined {
+    return this.kind === 'message' ? this.anchor : undefined
+  }
+
+  get id(): string {
+    const ownId = this.#rare === undefined ? null : this.#rare[2]
+    return rowId(this.#page.incarnation, ownId, this.position ?? null, this.ordinal)
+  }
+
+  get calls(): readonly CallEntry[] {
+    this.#calls ??= this.#decode(decodeCalls)
+    return this.#calls
+  }
+
+  get results(): readonly ResultEntry[] {
+    this.#results ??= this.#decode(decodeResults)
+    return this.#results
+  }
+
+  get shown(): readonly ShownReplacement[] {
+    if (this.#shown === undefined) {
+      const text = this.#rare === undefined ? null : this.#rare[3]
+      this.#shown = text === null ? NOTHING : decodeShown(text, this.key)
+    }
+    return this.#shown
+  }
+
+  #decode<T>(decode: (values: readonly unknown[], start: number) => readonly T[]): readonly T[] {
+    const { tools, toolsAt } = this.#page
+    const start = toolsAt[this.#at]!
+    return tools[start] === 0 ? NOTHING : decode(tools, start)
+  }
+}
 
 /** What planning works on, of one moment; `undefined` for an unknown session. Throws `ESTIMATOR_UNKNOWN`. */
 export function readSnapshot(

@@ -1,14 +1,23 @@
-import { UndertextError } from '../../errors.ts'
+import { isUndertextError, UndertextError } from '../../errors.ts'
+import { planUndo } from '../../model/nesting.ts'
 import type { Estimator } from '../../tokens/estimators/estimator-schema.ts'
-import type { Estimators, Storage } from '../storage.ts'
+import type {
+  AuditEntry,
+  Estimators,
+  SessionFigures,
+  SessionTest,
+  Storage,
+  UndoWhileOutcome,
+  UndoWhileRequest,
+} from '../storage.ts'
 import { append, knownMessages } from './append.ts'
 import { endAttempts, noteAnswer, noteAttempt } from './attempts.ts'
-import { readAudit } from './audit-log.ts'
 import { readCachedTokens, readUsage } from './billing.ts'
 import { noteFailure, readCircuit, readSpending, resetCircuit, tryOnce } from './circuits.ts'
 import { commitRun } from './commit.ts'
-import { readCompactions } from './compactions.ts'
+import { readCompactions, type StoredCompaction, someCompactions, storedNesting } from './compactions.ts'
 import type { Connection } from './connection.ts'
+import { parseStoredObject } from './content-codec.ts'
 import { exportHead } from './export-head.ts'
 import { exportRows } from './export-rows.ts'
 import { readContents, readMessages, readMetadata, readShown, readView } from './history.ts'
@@ -46,14 +55,14 @@ import {
   newestSession,
   readFigures,
   readSession,
+  requireSession,
   type StoredSession,
   updateSession,
 } from './sessions.ts'
 import { expandSummary, readSources } from './sources.ts'
 import { discardStaged, publishSession, stagedSessions, stageSession } from './staging.ts'
 import { readToolCalls, readToolOutput } from './tool-calls.ts'
-import { redo, undo } from './undo.ts'
-import { undoWhile } from './undo-while.ts'
+import { outcome, redo, refuseMoved, Turning, undo } from './undo.ts'
 import { forgetLimit, learnLimit, readLimits, readReadings, recordUsage } from './usage.ts'
 import { verifySession } from './verify.ts'
 
@@ -163,3 +172,111 @@ export function sqliteStorage(connection: Connection, estimators: Estimators) {
 }
 
 export type SqliteStorage = ReturnType<typeof sqliteStorage>
+
+/** The audit of a session, oldest first. */
+export function readAudit(
+  connection: Connection,
+  id: string,
+  query: { after: number; limit: number },
+): AuditEntry[] {
+  return connection.read('getAuditLog', () => {
+    const session = requireSession(connection, id)
+    const rows = connection.all(
+      `select a.no, a.event, c.id, a.run, a.at, a.actor, a.detail
+       from undertext_audit a left join undertext_compactions c on c.no = a.compaction
+       where a.session = ? and a.no > ? order by a.no limit ?`,
+      session.no,
+      query.after,
+      query.limit,
+    )
+    return rows.map(([no, event, compactionId, runId, at, actor, detail]) => ({
+      no: no as number,
+      event: event as string,
+      compactionId: (compactionId as string | null) ?? undefined,
+      runId: (runId as string | null) ?? undefined,
+      at: at as number,
+      actor: (actor as string | null) ?? undefined,
+      detail: detail === null ? undefined : parseStoredObject(detail, 'detail', `audit entry ${no}`),
+    }))
+  })
+}
+
+/**
+ * Takes compactions out of force, newest first, as long as the session passes a test. Each is really undone and the counters
+ * asked, for what shows again when one goes depends on what else is in force; the one that does not pass is taken back
+ * within the transaction, so that nobody sees it. Throws as the port says.
+ */
+export function undoWhile(
+  connection: Connection,
+  id: string,
+  { kinds, provider, model, ...authorship }: UndoWhileRequest,
+  passes: SessionTest,
+): UndoWhileOutcome {
+  return connection.write('undoIfFits', () => {
+    const session = requireSession(connection, id)
+    const readings = readReadings(connection, id, provider, model)
+    const figuresNow = (): SessionFigures => readFigures(connection, id)!
+    const before = figuresNow()
+    const standing = someCompactions(connection, session.no, "c.status = 'active' order by c.rank desc")
+    const nesting = storedNesting(connection, session.no)
+    const turning = new Turning(connection, session, { ...authorship, cascade: false, both: false })
+    const wanted = new Set<string>(kinds)
+    const turnedWith = new Set<string>()
+    const takeBack = (): void => {
+      connection.run('rollback to undertext_step')
+      connection.run('release undertext_step')
+      turning.turnedWith.length = turnedWith.size
+    }
+    const taken = new Set<StoredCompaction>()
+    const blocked: string[] = []
+    let after = before
+    let refused: UndoWhileOutcome['refused']
+    // What does not fit now fits no better with more in it.
+    for (const compaction of passes(before, readings) ? standing : []) {
+      // A rewind that was undone here has turned some of those that stood.
+      if (!wanted.has(compaction.kind) || turnedWith.has(compaction.id)) continue
+      if (!isFree(() => planUndo(id, nesting, [compaction], false))) {
+        blocked.push(compaction.id)
+        continue
+      }
+      connection.run('savepoint undertext_step')
+      turning.undo(compaction, undefined)
+      if (!isFree(() => refuseMoved(connection, session, [compaction]))) {
+        takeBack()
+        blocked.push(compaction.id)
+        continue
+      }
+      const figures = figuresNow()
+      if (!passes(figures, readings)) {
+        takeBack()
+        refused = { compactionId: compaction.id, figures }
+        break
+      }
+      connection.run('release undertext_step')
+      taken.add(compaction)
+      for (const turned of turning.turnedWith.slice(turnedWith.size)) turnedWith.add(turned)
+      after = figures
+    }
+    return {
+      ...outcome([...taken], turning.turnedWith),
+      changed: taken.size > 0,
+      readings,
+      before,
+      after,
+      refused,
+      blocked,
+    }
+  })
+}
+
+/** Whether nothing in force builds on a compaction, and no conversation went on after it. */
+function isFree(check: () => unknown): boolean {
+  try {
+    check()
+    return true
+  } catch (error) {
+    if (isUndertextError(error, 'HAS_ACTIVE_DEPENDENTS') || isUndertextError(error, 'BRANCH_MOVED'))
+      return false
+    throw error
+  }
+}

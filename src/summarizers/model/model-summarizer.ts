@@ -9,8 +9,35 @@ import { resolveContextWindow } from '../../tokens/windows.ts'
 import type { Summarizer, SummaryAnswer, SummaryRequest, SummaryUsage } from '../summarizer.ts'
 import { callFailure, mayRetry, waitBefore } from './call-failure.ts'
 import { MESSAGE_LINE_TOKENS } from './material.ts'
-import { costOf, type ModelPrice, priceSchema } from './price.ts'
 import { MAX_OUTPUT_CHARS, summarizationPrompt } from './prompt.ts'
+
+const perMillion = z.number().nonnegative()
+/** Prices of a model's tokens, US dollars for a million. */
+export const priceSchema = z.strictObject({
+  input: perMillion,
+  output: perMillion,
+  /** Of input read from the provider's cache. Default: as `input`. */
+  cacheRead: perMillion.optional(),
+  /** Of input written to it. Default: as `input`. */
+  cacheWrite: perMillion.optional(),
+})
+/** What a model's tokens cost. */
+export type ModelPrice = z.output<typeof priceSchema>
+
+const MILLION = 1_000_000
+
+/** What tokens cost, US dollars; `undefined` when nobody said how many there were. `inputTokens` counts cached ones too. */
+export function costOf(usage: SummaryUsage | undefined, price: ModelPrice): number | undefined {
+  const { inputTokens, outputTokens, cacheReadTokens = 0, cacheCreationTokens = 0 } = usage ?? {}
+  if (inputTokens === undefined && outputTokens === undefined) return undefined
+  const fresh = Math.max(0, (inputTokens ?? 0) - cacheReadTokens - cacheCreationTokens)
+  const dollars =
+    fresh * price.input +
+    cacheReadTokens * (price.cacheRead ?? price.input) +
+    cacheCreationTokens * (price.cacheWrite ?? price.input) +
+    (outputTokens ?? 0) * price.output
+  return dollars / MILLION
+}
 
 /**
  * Output tokens that a model may use for thinking besides its summary. Models that think count it among their output, and one that is

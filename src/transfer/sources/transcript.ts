@@ -1,6 +1,8 @@
+import { createHash } from 'node:crypto'
 import type { FieldsEvent } from '../../history/import/import-event.ts'
-import { isObject, type JsonObject } from '../../messages/json.ts'
+import { canonicalJson, isObject, type JsonObject } from '../../messages/json.ts'
 import type { NewMessage } from '../../messages/message.ts'
+import { messageProblem } from '../../messages/message-check.ts'
 import { type JsonElement, placeOf, readElements } from '../elements.ts'
 import { readHead } from '../head.ts'
 import { readJsonLines } from '../lines.ts'
@@ -8,8 +10,34 @@ import type { Input, Place, SourceEvent, SourceName } from '../source.ts'
 import { fieldsBeside, nameOf } from './entry-fields.ts'
 import type { Given, MessageReader, Told } from './message-reader.ts'
 import { momentOf } from './moment.ts'
-import { OwnNames } from './own-names.ts'
 import { CONVERSATION_LIST, MESSAGE_LISTS, messagesOf, transcriptShape } from './transcript-shape.ts'
+
+/** The ids and keys that messages of one conversation bring along: within a session each names one message. */
+export class OwnNames {
+  readonly #ids = new Set<string>()
+  readonly #bodies = new Map<string, string>()
+
+  /** Takes the names of the next message. Answers why it cannot have them, or `undefined`. The same body under one key is the same message. */
+  take(message: NewMessage): string | undefined {
+    const { id, idempotencyKey: key } = message
+    // What else is wrong with a message is said by whoever stores it.
+    if ((id === undefined && key === undefined) || messageProblem(message) !== undefined) return undefined
+    const body = key === undefined ? undefined : bodyOf(message)
+    const known = key === undefined ? undefined : this.#bodies.get(key)
+    if (known !== undefined)
+      return known === body ? undefined : 'message.idempotencyKey: another message before it has this key'
+    if (id !== undefined && this.#ids.has(id)) return 'message.id: another message before it has this id'
+    if (id !== undefined) this.#ids.add(id)
+    if (key !== undefined) this.#bodies.set(key, body!)
+    return undefined
+  }
+}
+
+function bodyOf({ role, content, metadata = {} }: NewMessage): string {
+  return createHash('sha256')
+    .update(canonicalJson([role, content, metadata]))
+    .digest('base64url')
+}
 
 /** What the sources of transcripts do not have in common. */
 export type TranscriptForm = {

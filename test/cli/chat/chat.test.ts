@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { runProgram } from '../../../src/cli/program.ts'
+import { runProgram } from '../../../src/cli/main.ts'
 import { openStore, type SqliteStore } from '../../../src/index.ts'
 import { type ModelServer, startModelServer } from '../../support/model-server.ts'
 

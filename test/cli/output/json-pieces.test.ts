@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { jsonPieces } from '../../../src/cli/output/json-pieces.ts'
+import { jsonPieces } from '../../../src/cli/context.ts'
 import { printable } from '../../../src/cli/output/print-json.ts'
 
 async function* listOf(values: readonly unknown[]): AsyncGenerator<unknown> {

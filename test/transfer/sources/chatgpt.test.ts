@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { SourceEvent } from '../../../src/transfer/source.ts'
-import { treeOf } from '../../../src/transfer/sources/chatgpt-tree.ts'
+import { treeOf } from '../../../src/transfer/sources/chatgpt.ts'
 import { fileWith, readFile } from '../support/files.ts'
 
 type Message = { readonly [field: string]: unknown }

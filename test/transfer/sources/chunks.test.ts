@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
+import { SOURCES } from '../../../src/transfer/detect.ts'
 import type { Input, SourceEvent } from '../../../src/transfer/source.ts'
-import { SOURCES } from '../../../src/transfer/sources/all.ts'
 import { all, chunked } from '../support/chunked.ts'
 
 /* A source tells the same events wherever the chunks of a file are cut, also when the file is damaged. */

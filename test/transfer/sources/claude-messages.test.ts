@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { messageProblem } from '../../../src/messages/message-check.ts'
 import type { SourceEvent } from '../../../src/transfer/source.ts'
 import { claude } from '../../../src/transfer/sources/claude.ts'
-import { unsaidOf } from '../../../src/transfer/sources/claude-unsaid.ts'
+import { unsaidOf } from '../../../src/transfer/sources/claude-messages.ts'
 import {
   eventsOf,
   type Fields,

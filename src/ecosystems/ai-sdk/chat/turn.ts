@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { v7 as uuidv7 } from 'uuid'
 import { invalid, isUndertextError } from '../../../errors.ts'
 import { check } from '../../../messages/check.ts'
@@ -10,14 +11,13 @@ import { keptPartTo } from '../model-media.ts'
 import type { SdkModelMessage } from '../model-types.ts'
 import { AI_SDK } from '../options.ts'
 import { namesOf } from '../provider-names.ts'
-import { type SdkModel, type SdkVersion, versionOf } from '../sdk-types.ts'
+import { type SdkModel, type SdkPart, type SdkVersion, versionOf } from '../sdk-types.ts'
 import { CAME_LATE } from '../taken-back.ts'
-import type { UIMessageLike } from '../ui-types.ts'
+import { toModelMessages } from '../to-model-messages.ts'
+import type { SdkUIMessage, UIMessageLike } from '../ui-types.ts'
 import { askedIn, type ChatRequest, messageIn, targetOfRequest } from './asked.ts'
 import { type ChatStorage, changeChat, readChat, type SaveResult } from './log.ts'
-import { withModelOutputs } from './model-outputs.ts'
 import { type LoadOptions, type TurnOptions, turnSchema } from './options.ts'
-import { promptOf } from './prompt-of.ts'
 import { recoveringModel } from './recovering-model.ts'
 import type { Wanted } from './target.ts'
 import { validated } from './validation.ts'
@@ -244,4 +244,71 @@ function saysSomething(message: unknown): boolean {
     if (part.type === 'reasoning') return part.text !== '' || part.providerMetadata !== undefined
     return part.type !== 'step-start'
   })
+}
+
+/**
+ * A prepared request as `streamText` takes it. System messages (an application's own, a summary) go behind the system prompt where they
+ * stand in front, and are a user's further on: among `messages` ai 7 refuses them, and ai 6 warns. Source: `standardizePrompt` of both.
+ */
+export function promptOf(
+  { system, messages }: PreparedRequest,
+  version: SdkVersion,
+): { readonly system?: string; readonly messages: SdkModelMessage[] } {
+  const start = messages.findIndex(({ role }) => role !== 'system')
+  const front = messages.slice(0, start === -1 ? messages.length : start)
+  const said = front
+    .flatMap((message) => partsOf(message))
+    .flatMap((part) => (part.type === 'text' && part.text !== '' ? [part.text] : []))
+  const whole = [...(system === undefined ? [] : [system]), ...said]
+  const rest = messages
+    .slice(front.length)
+    .map((message) => (message.role === 'system' ? { ...message, role: 'user' as const } : message))
+  return {
+    ...(whole.length > 0 && { system: whole.join('\n\n') }),
+    messages: toModelMessages(rest, { version }),
+  }
+}
+
+type ToModelOutput = (call: {
+  readonly toolCallId: string
+  readonly input: unknown
+  readonly output: unknown
+}) => unknown
+
+/**
+ * Results as the tools of an application say them to a model (`toModelOutput`: a picture in place of its bytes as JSON), as
+ * `convertToModelMessages` of ai 6 and 7 asks for them. What a compaction shows in place of a result stays.
+ */
+export async function withModelOutputs(
+  messages: SdkModelMessage[],
+  chat: readonly SdkUIMessage[],
+  tools: object | undefined,
+): Promise<SdkModelMessage[]> {
+  const speaking = Object.entries(tools ?? {}).flatMap(([name, tool]) =>
+    isObject(tool) && typeof tool.toModelOutput === 'function'
+      ? [[name, tool.toModelOutput.bind(tool) as ToModelOutput] as const]
+      : [],
+  )
+  if (speaking.length === 0) return messages
+  const toModel = new Map(speaking)
+  const parts = new Map<string, SdkPart>()
+  for (const part of chat.flatMap((message) => message.parts as readonly SdkPart[]))
+    if (typeof part.toolCallId === 'string') parts.set(part.toolCallId, part)
+
+  const said = async (part: SdkPart): Promise<SdkPart> => {
+    const ask = part.type === 'tool-result' ? toModel.get(part.toolName as string) : undefined
+    const shown = parts.get(part.toolCallId as string)
+    if (ask === undefined || shown?.state !== 'output-available') return part
+    const { input, output } = shown
+    const stored =
+      typeof output === 'string' ? { type: 'text', value: output } : { type: 'json', value: output }
+    if (!isDeepStrictEqual(part.output, stored)) return part
+    return { ...part, output: await ask({ toolCallId: part.toolCallId as string, input, output }) }
+  }
+  const asked = messages.map(async (message) => {
+    if (typeof message.content === 'string') return message
+    const content = await Promise.all((message.content as readonly SdkPart[]).map(said))
+    return { ...message, content } as SdkModelMessage
+  })
+  return Promise.all(asked)
 }
