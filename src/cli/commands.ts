@@ -61,7 +61,7 @@ Each file is checked as a whole first; a conversation with a bad place is not st
         ]),
       )
       .action((files: string[], options: ImportCommandOptions) =>
-        run(async (context) => (await import('../actions/import.ts')).importFiles(context, files, options)),
+        run(async (context) => (await import('./actions/import.ts')).importFiles(context, files, options)),
       ),
 }
 
@@ -103,7 +103,7 @@ export const showCommand: CliCommand = {
         ]),
       )
       .action((session: string, options: ShowOptions) =>
-        run(async (context) => (await import('../actions/show.ts')).showSession(context, session, options)),
+        run(async (context) => (await import('./actions/show.ts')).showSession(context, session, options)),
       ),
 }
 
@@ -139,7 +139,7 @@ export const statsCommand: CliCommand = {
         ]),
       )
       .action((session: string, options: StatsCommandOptions) =>
-        run(async (context) => (await import('../actions/stats.ts')).showStats(context, session, options)),
+        run(async (context) => (await import('./actions/stats.ts')).showStats(context, session, options)),
       ),
 }
 
@@ -162,13 +162,13 @@ export const completionCommand: CliCommand = {
         ]),
       )
       .action((shell: 'bash' | 'zsh' | 'fish') =>
-        run(async (context) => (await import('../actions/completion.ts')).printScript(context, shell)),
+        run(async (context) => (await import('./actions/completion.ts')).printScript(context, shell)),
       )
     program
       .command('__complete [words...]', { hidden: true })
       .action((words: readonly string[]) =>
         run(async (context) =>
-          (await import('../actions/completion.ts')).printCandidates(context, program, words),
+          (await import('./actions/completion.ts')).printCandidates(context, program, words),
         ),
       )
   },
@@ -198,7 +198,7 @@ export const sessionsCommand: CliCommand = {
         ]),
       )
       .action((options: SessionsOptions) =>
-        run(async (context) => (await import('../actions/sessions.ts')).listSessions(context, options)),
+        run(async (context) => (await import('./actions/sessions.ts')).listSessions(context, options)),
       ),
 }
 
@@ -224,7 +224,7 @@ export const verifyCommand: CliCommand = {
         ]),
       )
       .action((session: string | undefined, options: VerifyCommandOptions) =>
-        run(async (context) => (await import('../actions/verify.ts')).verify(context, session, options)),
+        run(async (context) => (await import('./actions/verify.ts')).verify(context, session, options)),
       ),
 }
 
@@ -250,7 +250,7 @@ export const diffCommand: CliCommand = {
         ]),
       )
       .action((session: string, id: string, options: DiffOptions) =>
-        run(async (context) => (await import('../actions/diff.ts')).showDiff(context, session, id, options)),
+        run(async (context) => (await import('./actions/diff.ts')).showDiff(context, session, id, options)),
       ),
 }
 
@@ -274,7 +274,7 @@ export const logCommand: CliCommand = {
         ]),
       )
       .action((session: string, options: LogOptions) =>
-        run(async (context) => (await import('../actions/log.ts')).showLog(context, session, options)),
+        run(async (context) => (await import('./actions/log.ts')).showLog(context, session, options)),
       ),
 }
 
@@ -298,7 +298,7 @@ export const purgeCommand: CliCommand = {
         ]),
       )
       .action((session: string, options: PurgeOptions) =>
-        run(async (context) => (await import('../actions/purge.ts')).purge(context, session, options)),
+        run(async (context) => (await import('./actions/purge.ts')).purge(context, session, options)),
       ),
 }
 
@@ -322,7 +322,7 @@ export const doctorCommand: CliCommand = {
         ]),
       )
       .action((options: DoctorOptions) =>
-        run(async (context) => (await import('../actions/doctor.ts')).doctor(context, options)),
+        run(async (context) => (await import('./actions/doctor.ts')).doctor(context, options)),
       ),
 }
 
