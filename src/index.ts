@@ -82,13 +82,6 @@ export {
   type PreparedMessages,
   RECALL_TOP_K,
 } from './compat/history-manager.ts'
-export {
-  DEFAULT_BACKGROUND_MIN_INTERVAL_MS,
-  DEFAULT_BACKGROUND_THRESHOLD,
-  DEFAULT_CIRCUIT_RESET_MS,
-  DEFAULT_SPEND_WINDOW_MS,
-  type SpendLimits,
-} from './config/background.ts'
 export type { CompactionConfig } from './config/compaction.ts'
 export type { Environment } from './config/environment.ts'
 export {
@@ -103,6 +96,10 @@ export {
   type TurnSettings,
 } from './config/resolve.ts'
 export {
+  DEFAULT_BACKGROUND_MIN_INTERVAL_MS,
+  DEFAULT_BACKGROUND_THRESHOLD,
+  DEFAULT_CIRCUIT_RESET_MS,
+  DEFAULT_SPEND_WINDOW_MS,
   type LayerValues,
   PRESET_NAMES,
   type PresetName,
@@ -110,6 +107,7 @@ export {
   type SettingName,
   type SettingSource,
   type Settings,
+  type SpendLimits,
 } from './config/settings.ts'
 export type { Spellings, SwitchSpellings } from './config/spellings.ts'
 export { MAX_RETAINED_MESSAGES, type StageSetting } from './config/stages.ts'
@@ -216,7 +214,7 @@ export {
 } from './files/aggregate-budget.ts'
 export type { AskFailure, FileSummaryRequest, SummarizeFile } from './files/ask.ts'
 export type { AttachedFile } from './files/attached-file.ts'
-export { buildFileContextSection, type SectionFile } from './files/context-section.ts'
+export { buildFileContextSection, type SectionFile } from './files/attached-file.ts'
 export {
   calculateFileTokenBudget,
   FILE_FAST_PATH_SIZE,
@@ -237,7 +235,9 @@ export {
 } from './files/file-summarization-service.ts'
 export { estimatePostProcessingTokens } from './files/processed-size.ts'
 export {
+  buildFileSummarizationPrompt,
   FILE_SUMMARIZATION_THRESHOLD,
+  type FileSummaryPromptParams,
   MAX_PER_FILE_TOKENS,
   MIN_PER_FILE_TOKENS,
   NON_FILE_RESERVE,
@@ -245,7 +245,6 @@ export {
   planFileSummarization,
   shouldSummarizeFiles,
 } from './files/summary-plan.ts'
-export { buildFileSummarizationPrompt, type FileSummaryPromptParams } from './files/summary-prompt.ts'
 export { MAX_TOOL_OUTPUT_BYTES, MAX_TOOL_OUTPUT_LINES } from './files/tool-output/cut-output.ts'
 export {
   DEFAULT_MAX_PREVIEW_BYTES,
@@ -261,15 +260,13 @@ export {
 export type { HistoryRecords } from './history/checked-records.ts'
 export type {
   CompactionEvent as ImportedCompactionEvent,
+  CompactionOutcome,
   FieldsEvent,
   ImportEvent,
   ImportEvents,
   ImportedCompaction,
-  MessageEvent,
-} from './history/import/import-event.ts'
-export type {
-  CompactionOutcome,
   ImportOptions,
+  MessageEvent,
   SessionImport,
 } from './history/import/import-types.ts'
 export type { RestoreOptions, SessionRestore } from './history/restore-session.ts'
@@ -302,8 +299,7 @@ export {
   type StopReason,
   stopReasonOf,
 } from './messages/stop-reason.ts'
-export type { ChatMessage } from './model/chat-message.ts'
-export type { ContextStrategy } from './model/context-strategy.ts'
+export type { ChatMessage, ContextStrategy } from './model/chat-message.ts'
 export type { Coverage, Place, RowSet } from './model/coverage.ts'
 export type { ExpandedMessage, ExpandedRow, ExpandedSummary } from './model/expansion.ts'
 export type { PlainMessage } from './model/message-parts.ts'
@@ -360,7 +356,6 @@ export {
   PersistentContext,
   SystemInjector,
 } from './requests/turn-options.ts'
-export { CLEARED_PLACEHOLDER } from './stages/clear-tool-results.ts'
 export { CUT_ENDING } from './stages/cut.ts'
 export { DEDUP_THRESHOLD } from './stages/deduplicate.ts'
 export { DROP_REASONING_KEEP_TURNS } from './stages/drop-reasoning.ts'
@@ -384,11 +379,6 @@ export {
   type WeightsInput,
 } from './stages/importance/weights.ts'
 export {
-  type ClearedOutput,
-  type Placeholder,
-  PRUNE_PLACEHOLDER_WITH_SIZE,
-} from './stages/placeholder.ts'
-export {
   PROTECTED_CLASSES,
   type PriorityStageOptions,
   type ProtectedClass,
@@ -396,7 +386,11 @@ export {
 } from './stages/priority.ts'
 export type { AppliedEdit } from './stages/provider-compaction.ts'
 export {
+  CLEARED_PLACEHOLDER,
+  type ClearedOutput,
+  type Placeholder,
   PRUNE_PLACEHOLDER,
+  PRUNE_PLACEHOLDER_WITH_SIZE,
   PRUNE_PROTECTED_TOOLS,
 } from './stages/prune.ts'
 export {
@@ -522,7 +516,7 @@ export {
 export type { EstimateSource } from './tokens/calibration.ts'
 export { BUILT_IN_ESTIMATORS, ESTIMATOR_NAMES, estimatorNamed } from './tokens/estimators/built-in.ts'
 export { calibratedEstimator } from './tokens/estimators/calibrated.ts'
-export type { Estimator, TextKind } from './tokens/estimators/estimator-schema.ts'
+export type { Estimator, LengthUnit, TextKind } from './tokens/estimators/estimator-schema.ts'
 export {
   estimateNcaMessages,
   estimateNcaTokens,
@@ -543,6 +537,7 @@ export {
   MARGIN_MODES,
   type MarginMode,
   neurolinkAdditiveEstimator,
+  providerFactor,
 } from './tokens/estimators/neurolink.ts'
 export {
   createTokenCounter,
@@ -555,6 +550,9 @@ export {
   type TokenCounterOptions,
 } from './tokens/estimators/neuron.ts'
 export {
+  type ContextBudget,
+  type ContextBudgetInput,
+  contextBudget,
   estimatePromptfleetMessage,
   estimatePromptfleetMessages,
   estimatePromptfleetTokens,
@@ -562,13 +560,6 @@ export {
   type PromptfleetMessage,
   promptfleetEstimator,
 } from './tokens/estimators/promptfleet.ts'
-export {
-  type ContextBudget,
-  type ContextBudgetInput,
-  contextBudget,
-} from './tokens/estimators/promptfleet-budget.ts'
-export { providerFactor } from './tokens/estimators/provider-factors.ts'
-export type { LengthUnit } from './tokens/estimators/text-length.ts'
 export {
   type Figure,
   type FigureSource,

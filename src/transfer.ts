@@ -6,7 +6,13 @@ export type { DocumentOptions } from './transfer/document/options.ts'
 export type { DocumentStore } from './transfer/document/session-document.ts'
 export { exportHtml } from './transfer/export-html.ts'
 export { exportMarkdown } from './transfer/export-markdown.ts'
-export { type ExportViewOptions, exportView, type ViewStore } from './transfer/export-view.ts'
+export {
+  type ExportViewOptions,
+  exportView,
+  VIEW_FORMATS,
+  type ViewFormat,
+  type ViewStore,
+} from './transfer/export-view.ts'
 export type {
   HistoryLine,
   HistoryLines,
@@ -22,12 +28,13 @@ export {
   restoreFrom,
 } from './transfer/history-lines.ts'
 export { importFile } from './transfer/import-file.ts'
-export type { ImportFileOptions, ImportProgress } from './transfer/import-options.ts'
 export type {
   ImportedCompactions,
   ImportedConversation,
+  ImportFileOptions,
   ImportNote,
   ImportProblem,
+  ImportProgress,
   ImportReport,
   ImportStatus,
   ImportTotals,
@@ -35,5 +42,4 @@ export type {
 export { type ImportStreamOptions, importStream } from './transfer/import-stream.ts'
 export { type Line, readLines } from './transfer/lines.ts'
 export { SOURCE_NAMES, type SourceName } from './transfer/source.ts'
-export { VIEW_FORMATS, type ViewFormat } from './transfer/view-formats.ts'
 export type { ImportStore } from './transfer/write-file.ts'

@@ -1,4 +1,3 @@
-import { failureCode } from '../compaction/ask-for-summary.ts'
 import {
   completePlan,
   completeTask,
@@ -7,13 +6,13 @@ import {
   tasksProblem,
 } from '../compaction/draft-plan.ts'
 import type { SummarySource } from '../compaction/summary-chunks.ts'
-import { SummaryMaterial } from '../compaction/summary-material.ts'
+import { SummaryMaterial } from '../compaction/summary-chunks.ts'
 import { unlessAborted } from '../compaction/waiting.ts'
-import { type WrittenSummary, writeSummary } from '../compaction/write-summary.ts'
+import { failureCode, type WrittenSummary, writeSummary } from '../compaction/write-summary.ts'
 import { invalid, standingFor, UndertextError } from '../errors.ts'
+import { MAX_TIMER_MS } from '../messages/check.ts'
 import { isJsonObject, type JsonObject } from '../messages/json.ts'
 import type { Part } from '../messages/message.ts'
-import { MAX_TIMER_MS } from '../messages/timer.ts'
 import { checkLaws } from '../model/laws.ts'
 import { applyPlan, type Plan, type PlannedInsert, type PlannedStep } from '../model/plan.ts'
 import type { View } from '../model/view.ts'

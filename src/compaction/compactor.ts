@@ -8,17 +8,25 @@ import { recheckSteps } from '../model/laws.ts'
 import type { Authorship, Lease, RunStart, Session, Snapshot, Storage, Trigger } from '../storage/storage.ts'
 import type { ContextWindows } from '../tokens/windows.ts'
 import { Attempts, recorded } from './attempts.ts'
-import { hideByHand } from './hide-by-hand.ts'
+import { hideByHand } from './draft-plan.ts'
 import type { SummaryMode } from './plan-summaries.ts'
 import { type ModelOf, type PlanningWorld, planWeighed } from './plan-weighed.ts'
 import type { PlannedRun } from './planned-run.ts'
+import { MOST_PLANS } from './planned-run.ts'
 import { CompactionPreview, plannedRunOf } from './preview.ts'
-import { MOST_PLANS } from './replan.ts'
 import { type CompactionResult, type IdleReason, resultOf } from './result.ts'
 import { aboutRun, RunTelling } from './run-events.ts'
 import { isUnasked, type RunEnd, type RunGuard } from './run-guard.ts'
-import { deadlineOf, goesOn, isOver, LeaseTaken, POLL_MS, waitForOthers, withLease } from './run-leases.ts'
-import { isSameRequest } from './same-request.ts'
+import {
+  deadlineOf,
+  goesOn,
+  isOver,
+  isSameRequest,
+  LeaseTaken,
+  POLL_MS,
+  waitForOthers,
+  withLease,
+} from './run-leases.ts'
 import { orAborted } from './waiting.ts'
 
 type Running = { readonly config: CheckedConfig; readonly result: Promise<CompactionResult | null> }

@@ -32,7 +32,7 @@ import {
 import { type SummaryMode, SummaryPlanner } from './plan-summaries.ts'
 import type { PlannedRun } from './planned-run.ts'
 import { type ContentReader, RunDraft } from './run-draft.ts'
-import { SummaryMaterial } from './summary-material.ts'
+import { SummaryMaterial } from './summary-chunks.ts'
 import { givenSummary, type WrittenSummary } from './write-summary.ts'
 
 /**

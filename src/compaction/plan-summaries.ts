@@ -9,10 +9,10 @@ import type { SummaryRecord } from '../storage/storage.ts'
 import { extractiveSummarizer } from '../summarizers/extractive.ts'
 import type { AnswerProblem, Summarizer } from '../summarizers/summarizer.ts'
 import { measureMessage, NO_SIZES } from '../tokens/tokens.ts'
-import { askForSummary } from './ask-for-summary.ts'
 import type { RunDraft } from './run-draft.ts'
-import { SummaryMaterial } from './summary-material.ts'
+import { SummaryMaterial } from './summary-chunks.ts'
 import type { WrittenSummary } from './write-summary.ts'
+import { askForSummary } from './write-summary.ts'
 
 /** How a run comes by its summaries. */
 export type SummaryMode =

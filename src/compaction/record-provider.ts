@@ -16,7 +16,7 @@ import {
   rowsOfOldestReasoning,
 } from '../stages/provider-compaction.ts'
 import type { Authorship, Compaction, Snapshot, Storage } from '../storage/storage.ts'
-import { replanned } from './replan.ts'
+import { replanned } from './planned-run.ts'
 
 /** What is to be recorded, checked. */
 export type ProviderRecord = Authorship & {

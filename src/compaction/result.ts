@@ -4,8 +4,8 @@ import { type CompactionKind, type CompactionStage, stageOf } from '../model/pla
 import { type FirstChanged, firstChangedOf } from '../model/prompt-cache.ts'
 import type { CommitStep, FailedAttempt, SummaryRecord } from '../storage/storage.ts'
 import type { SummaryUsage } from '../summarizers/summarizer.ts'
-import { Bill } from './bill.ts'
 import type { PlannedRun } from './planned-run.ts'
+import { Bill } from './write-summary.ts'
 
 /** Why nothing was done. */
 export type IdleReason =

@@ -1,5 +1,7 @@
 import { type CheckedConfig, waitMsOf } from '../config/compaction.ts'
 import { isUndertextError, UndertextError } from '../errors.ts'
+import { canonicalJson } from '../messages/json.ts'
+import { isStage } from '../stages/registry.ts'
 import { LEASE_HOLDER, LEASE_MS, liveRuns, RENEW_MS } from '../storage/process.ts'
 import type { Lease, Storage } from '../storage/storage.ts'
 import { orAborted, pause, settled, timeLimit } from './waiting.ts'
@@ -137,4 +139,30 @@ export async function isOver(
 /** Whether a run goes on with the stages that need no model when another is in the way. */
 export function goesOn({ trigger, whenBusy }: CheckedConfig): boolean {
   return trigger === 'overflow' || whenBusy === 'withoutModel'
+}
+
+/** Whether two requests are the same. One that carries a signal, tools or a function is like no other. */
+export function isSameRequest(a: CheckedConfig, b: CheckedConfig): boolean {
+  const plain = ({ summarizer: _, stages: __, signal, toolDefinitions, ...rest }: CheckedConfig) =>
+    signal === undefined && toolDefinitions === undefined && typeof rest.prunePlaceholder !== 'function'
+      ? canonicalJson(rest)
+      : undefined
+  return (
+    a.summarizer === b.summarizer &&
+    isSameComposition(a.stages ?? [], b.stages ?? []) &&
+    plain(a) !== undefined &&
+    plain(a) === plain(b)
+  )
+}
+
+type Composition = NonNullable<CheckedConfig['stages']>
+
+/** Stages of the application's own are compared as objects: what their functions do, nobody can tell. */
+function isSameComposition(a: Composition, b: Composition): boolean {
+  const isSame = (one: Composition[number], at: number): boolean => {
+    const other = b[at]
+    if (isStage(one) || isStage(other)) return one === other
+    return canonicalJson(one) === canonicalJson(other)
+  }
+  return a.length === b.length && a.every(isSame)
 }

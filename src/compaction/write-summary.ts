@@ -1,13 +1,87 @@
+import { SUMMARY_TIMEOUT_MS } from '../config/compaction.ts'
+import { errorName, isUndertextError } from '../errors.ts'
+import { headOf } from '../messages/characters.ts'
+import { isStorableText, MAX_NAME_LENGTH, MAX_TIMER_MS } from '../messages/check.ts'
 import type { JsonObject } from '../messages/json.ts'
+import type { View } from '../model/view.ts'
+import type { SummaryRecord } from '../storage/storage.ts'
 import { boundDigest, type Digest, filesOf, renderDigest } from '../summarizers/digest.ts'
+import { topicsOf } from '../summarizers/extractive/terms.ts'
 import { judgeAnswer } from '../summarizers/judge-answer.ts'
-import type { AnswerProblem, Summarizer, SummaryAnswer, SummaryRequest } from '../summarizers/summarizer.ts'
+import type {
+  AnswerProblem,
+  Summarizer,
+  SummaryAnswer,
+  SummaryRequest,
+  SummaryUsage,
+} from '../summarizers/summarizer.ts'
+import { shortenMiddle } from '../summarizers/text.ts'
 import type { Estimator } from '../tokens/estimators/estimator-schema.ts'
 import { estimateTokens } from '../tokens/tokens.ts'
-import { Bill } from './bill.ts'
-import { shortenSummary } from './shorten-summary.ts'
-import { Scale, takeChunk } from './summary-chunks.ts'
-import { readableSource, type SummaryMaterial } from './summary-material.ts'
+import { readableSource, Scale, type SummaryMaterial, takeChunk } from './summary-chunks.ts'
+import { unlessAborted } from './waiting.ts'
+
+const USAGE_FIELDS = ['inputTokens', 'outputTokens', 'cacheReadTokens', 'cacheCreationTokens'] as const
+
+/**
+ * What the answers for one summary cost, together: a long range takes several, and those that were paid count also when a later
+ * one fails. Takes from an answer only known fields of the right kind: a summarizer may say anything.
+ */
+export class Bill {
+  readonly #usage: { -readonly [F in keyof SummaryUsage]: number } = {}
+  #cost: number | undefined
+  #model: string | undefined
+  #promptVersion: string | undefined
+  readonly #onAnswer: ((record: Omit<SummaryRecord, 'summarizer'>) => unknown) | undefined
+
+  /** `onAnswer` is called after each answer, with what is noted of all of them so far; `add` answers what it does. */
+  constructor(onAnswer?: (record: Omit<SummaryRecord, 'summarizer'>) => unknown) {
+    this.#onAnswer = onAnswer
+  }
+
+  add(answer: SummaryAnswer | undefined): unknown {
+    if (typeof answer !== 'object' || answer === null) return undefined
+    for (const field of USAGE_FIELDS) {
+      const count = amount(answer.usage?.[field])
+      if (count !== undefined) this.#usage[field] = (this.#usage[field] ?? 0) + count
+    }
+    const cost = amount(answer.cost)
+    if (cost !== undefined) this.#cost = (this.#cost ?? 0) + cost
+    this.#model = label(answer.model) ?? this.#model
+    this.#promptVersion = label(answer.promptVersion) ?? this.#promptVersion
+    return this.#onAnswer?.(this.record())
+  }
+
+  /** One answer that stands for all of them. */
+  total(text: string): SummaryAnswer {
+    const { usage, cost, model, promptVersion } = this.record()
+    return {
+      text,
+      ...(usage !== undefined && { usage }),
+      ...(cost !== undefined && { cost }),
+      ...(model !== undefined && { model }),
+      ...(promptVersion !== undefined && { promptVersion }),
+    }
+  }
+
+  /** What is noted of them. */
+  record(): Omit<SummaryRecord, 'summarizer'> {
+    return {
+      model: this.#model,
+      promptVersion: this.#promptVersion,
+      usage: Object.keys(this.#usage).length === 0 ? undefined : { ...this.#usage },
+      cost: this.#cost,
+    }
+  }
+}
+
+function amount(value: unknown): number | undefined {
+  return typeof value === 'number' && Number.isFinite(value) && value >= 0 ? value : undefined
+}
+
+function label(value: unknown): string | undefined {
+  return typeof value === 'string' && isStorableText(value) ? headOf(value, MAX_NAME_LENGTH) : undefined
+}
 
 /** Share of a summary's tokens that its digest of tool calls may take. Source: checklist F3. */
 const DIGEST_SHARE = 0.25
@@ -138,4 +212,133 @@ export function givenSummary(text: string, material: SummaryMaterial): WrittenSu
     },
     answer: { text },
   }
+}
+
+/** How a summarizer is asked. */
+export type AskOptions = {
+  readonly timeoutMs: number | undefined
+  readonly signal: AbortSignal | undefined
+  /** The view whose estimator and provider count. */
+  readonly view: Pick<View, 'estimator' | 'provider'>
+  /** Called after each answer, with all that is to be noted so far; waited for. */
+  readonly answered: ((record: SummaryRecord) => unknown) | undefined
+}
+
+/**
+ * Asks a summarizer for one summary, for no longer than `timeoutMs` milliseconds. Answers what was written, or the code of the error;
+ * and, either way, who was asked and what it cost. Never rejects.
+ */
+export async function askForSummary(
+  summarizer: Summarizer,
+  material: SummaryMaterial,
+  request: Parameters<typeof writeSummary>[2],
+  { timeoutMs = SUMMARY_TIMEOUT_MS, signal: own, view, answered }: AskOptions,
+): Promise<
+  { readonly record: SummaryRecord } & ({ readonly written: WrittenSummary } | { readonly error: string })
+> {
+  const recorded = (record: Omit<SummaryRecord, 'summarizer'>): SummaryRecord => ({
+    summarizer: summarizer.name,
+    ...record,
+  })
+  const bill = new Bill((record) => answered?.(recorded(record)))
+  const timeout = new AbortController()
+  // Not AbortSignal.timeout: its timer would let the process end in the middle of the wait.
+  const timer = setTimeout(() => timeout.abort(), Math.min(timeoutMs, MAX_TIMER_MS))
+  const signal = own === undefined ? timeout.signal : AbortSignal.any([own, timeout.signal])
+  try {
+    const work = writeSummary(
+      summarizer,
+      material,
+      { ...request, signal },
+      view.estimator,
+      view.provider,
+      bill,
+    )
+    const written = await unlessAborted(work, signal)
+    return { written, record: recorded(bill.record()) }
+  } catch (error) {
+    const code = timeout.signal.aborted ? 'SUMMARY_TIMEOUT' : failureCode(error)
+    return { error: code, record: recorded(bill.record()) }
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** What an attempt is noted to have failed with: what went wrong with the call, where that is known. */
+export function failureCode(error: unknown): string {
+  return isUndertextError(error, 'MODEL_CALL_FAILED') ? error.facts.error : errorName(error)
+}
+
+/**
+ * A summary as it is, or as much of it as fits: its rules stay whole as long as they fit themselves, and the rest is shortened in
+ * the middle. The rules are what stands beneath the heading of the section for them.
+ */
+export function shortenSummary(
+  summary: string,
+  sections: readonly string[],
+  fits: (text: string) => boolean,
+): string {
+  if (fits(summary)) return summary
+  const { before, rules, behind } = parted(summary, sections[topicsOf(sections).indexOf('rules')])
+  if (rules === '' || !fits(rules)) return fitText(summary, fits)
+  const rest = `${before}${behind}`
+  const most = longest(rest.length, (length) => fits(joined(shortenMiddle(rest, length), rules)))
+  return most < 0 ? rules : joined(shortenMiddle(rest, most), rules)
+}
+
+/** A text as it is, or as much of its two ends as fits; empty when nothing does. */
+export function fitText(text: string, fits: (text: string) => boolean): string {
+  if (fits(text)) return text
+  const most = longest(text.length - 1, (length) => fits(shortenMiddle(text, length)))
+  return most < 0 ? '' : shortenMiddle(text, most)
+}
+
+/** The largest number up to `high` that fits, by halving; -1 for none. */
+function longest(high: number, fits: (length: number) => boolean): number {
+  let low = -1
+  let most = high
+  while (low < most) {
+    const middle = Math.ceil((low + most) / 2)
+    if (fits(middle)) low = middle
+    else most = middle - 1
+  }
+  return low
+}
+
+function joined(rest: string, rules: string): string {
+  return rest === '' ? rules : `${rest.trimEnd()}\n\n${rules}`
+}
+
+/** The section with a title, its heading included, and what stands before and behind it. */
+function parted(
+  summary: string,
+  title: string | undefined,
+): { readonly before: string; readonly rules: string; readonly behind: string } {
+  const whole = { before: summary, rules: '', behind: '' }
+  if (title === undefined) return whole
+  const wanted = title.trim().toLowerCase()
+  let from = -1
+  let level = 0
+  for (let at = 0; at < summary.length; ) {
+    const end = summary.indexOf('\n', at)
+    const next = end === -1 ? summary.length : end + 1
+    const heading = /^(#{1,6})[ \t]+(\S.{0,999})$/.exec(summary.slice(at, end === -1 ? next : end).trimEnd())
+    if (heading !== null) {
+      const depth = heading[1]!.length
+      if (from >= 0 && depth <= level)
+        return {
+          before: summary.slice(0, from),
+          rules: summary.slice(from, at).trimEnd(),
+          behind: summary.slice(at),
+        }
+      if (from < 0 && heading[2]!.trim().toLowerCase() === wanted) {
+        from = at
+        level = depth
+      }
+    }
+    at = next
+  }
+  return from < 0
+    ? whole
+    : { before: summary.slice(0, from), rules: summary.slice(from).trimEnd(), behind: '' }
 }

@@ -1,9 +1,8 @@
 import { FILE_READ_BUDGET_PERCENT } from '../files/file-budget.ts'
 import { MAX_TOOL_OUTPUT_BYTES, MAX_TOOL_OUTPUT_LINES } from '../files/tool-output/cut-output.ts'
 import { PATH_ARGUMENTS, READ_TOOLS } from '../messages/tool-names.ts'
-import { CLEARED_PLACEHOLDER } from '../stages/clear-tool-results.ts'
 import { DEDUP_THRESHOLD } from '../stages/deduplicate.ts'
-import { PRUNE_PLACEHOLDER, PRUNE_PROTECTED_TOOLS } from '../stages/prune.ts'
+import { CLEARED_PLACEHOLDER, PRUNE_PLACEHOLDER, PRUNE_PROTECTED_TOOLS } from '../stages/prune.ts'
 import { KEEP_RECENT_RATIO } from '../stages/summarize.ts'
 import { TRUNCATION_FRACTION, TRUNCATION_MARKER } from '../stages/truncate.ts'
 import { NINE_SECTIONS, SUMMARY_SECTIONS } from '../summarizers/summarizer.ts'
@@ -14,10 +13,10 @@ import {
 } from '../tokens/budget.ts'
 import { PRUNE_MINIMUM_SAVINGS, PRUNE_PROTECT_TOKENS } from '../tokens/scaled-figures.ts'
 import type { ContextWindows } from '../tokens/windows.ts'
-import { BACKGROUND_DEFAULTS } from './background.ts'
 import { SUMMARY_TIMEOUT_MS } from './compaction.ts'
 import { kept } from './layers.ts'
 import {
+  BACKGROUND_DEFAULTS,
   type Layer,
   type LayerValues,
   type PresetName,

@@ -2,9 +2,9 @@ import type { JsonObject } from '../messages/json.ts'
 import { chosenSummarizer } from '../summarizers/choose.ts'
 import { registryOf } from '../tokens/windows.ts'
 import type { CheckedConfig } from './compaction.ts'
-import type { Configuration } from './configuration.ts'
 import { kept } from './layers.ts'
 import { type ResolvedConfig, saidOf } from './resolve.ts'
+import type { Configuration } from './settings.ts'
 import {
   CALL_FACTS,
   type CheckedCall,

@@ -1,11 +1,57 @@
 import { z } from 'zod'
 import { nameSchema, shareSchema } from '../messages/check.ts'
 import { type Json, type JsonObject, jsonProblem } from '../messages/json.ts'
-import { SUMMARY_PLACES } from '../rendering/places.ts'
+import { SUMMARY_PLACES } from '../rendering/draft.ts'
+import { canonicalProvider } from '../tokens/providers.ts'
 import { contextWindowsSchema } from '../tokens/windows.ts'
-import { backgroundShape } from './background.ts'
 import { compactionConfigSchema } from './compaction.ts'
+import { storedSessionSettings } from './layers.ts'
+import { type ResolvedConfig, resolveLayers } from './resolve.ts'
 import { stagesSchema } from './stages.ts'
+
+/** Usage from which the history is compacted in the background: over the target, so that runs are rare and large. Source: design 3.6. */
+export const DEFAULT_BACKGROUND_THRESHOLD = 0.7
+/** Least time between two unasked runs in the background, milliseconds: each of them ends a provider's cached prefix. */
+export const DEFAULT_BACKGROUND_MIN_INTERVAL_MS = 60_000
+/** How long a circuit stays open, milliseconds. */
+export const DEFAULT_CIRCUIT_RESET_MS = 300_000
+/** The window of time that spending is counted in, milliseconds. */
+export const DEFAULT_SPEND_WINDOW_MS = 3_600_000
+/** Summaries that may be asked for unasked, a session and hour: far above what a busy conversation needs, far below what a loop would ask. */
+const DEFAULT_SPEND_CALLS = 100
+
+/** What unasked runs may spend on models. What is not said has no limit. */
+const spendLimitsSchema = z.strictObject({
+  /** Summaries asked for, failed ones too. */
+  calls: z.int().nonnegative().optional(),
+  /** Tokens of question and answer, as the summarizers reported them. */
+  tokens: z.int().nonnegative().optional(),
+  /** US dollars, likewise. */
+  cost: z.number().nonnegative().optional(),
+  /** The window of time, milliseconds. Default: an hour. */
+  windowMs: z.int().positive().optional(),
+  /** Whether each session is counted by itself, or all of the store together. Default "session". */
+  per: z.enum(['session', 'store']).optional(),
+})
+/** What unasked runs may spend, as it is checked. */
+export type SpendLimits = z.output<typeof spendLimitsSchema>
+
+/** The settings of work in the background. */
+export const backgroundShape = {
+  background: z.boolean().optional(),
+  backgroundThreshold: shareSchema.optional(),
+  backgroundMinIntervalMs: z.int().nonnegative().optional(),
+  circuitResetMs: z.int().positive().optional(),
+  spendLimits: spendLimitsSchema.optional(),
+}
+
+/** What the settings of work in the background are where nobody says otherwise. */
+export const BACKGROUND_DEFAULTS = {
+  backgroundThreshold: DEFAULT_BACKGROUND_THRESHOLD,
+  backgroundMinIntervalMs: DEFAULT_BACKGROUND_MIN_INTERVAL_MS,
+  circuitResetMs: DEFAULT_CIRCUIT_RESET_MS,
+  spendLimits: { calls: DEFAULT_SPEND_CALLS, windowMs: DEFAULT_SPEND_WINDOW_MS, per: 'session' },
+} as const
 
 /** The presets: this package's defaults, and the systems that a store can imitate. */
 export const PRESET_NAMES = ['default', 'neurolink', 'neuron', 'promptfleet', 'nca'] as const
@@ -118,3 +164,57 @@ export const SETTING_SOURCES = [
 export type SettingSource = (typeof SETTING_SOURCES)[number]
 
 export type Layer = { readonly source: SettingSource; readonly values: LayerValues }
+
+/** Whose figures count when nobody says: a session's columns. */
+type Model = { readonly provider: string | undefined; readonly model: string | undefined }
+
+/** The settings of a store, and with what a session or a call says besides. */
+export type Configuration = {
+  /** What is in force for all sessions: resolved once. */
+  readonly ofStore: ResolvedConfig
+  /** What is in force for a session with this config. */
+  ofSession(config: JsonObject | undefined): ResolvedConfig
+  /** The same with what a call says on top. */
+  ofCall(config: JsonObject | undefined, call: LayerValues): ResolvedConfig
+  /** A session's provider and model, the store-wide ones where it has none. A model goes with its provider. */
+  modelOf(session: Model): Model
+}
+
+/** A configuration from the store-wide layers, weightiest first. */
+export function configurationOf(layers: readonly Layer[]): Configuration {
+  const ofStore = resolveLayers(layers)
+  // A storage answers the same object for the same stored text, so a session's layer is read once.
+  const known = new WeakMap<JsonObject, { readonly layer: Layer; readonly resolved: ResolvedConfig }>()
+
+  const lookUp = (config: JsonObject): { readonly layer: Layer; readonly resolved: ResolvedConfig } => {
+    const before = known.get(config)
+    if (before !== undefined) return before
+    const layer: Layer = { source: 'session', values: storedSessionSettings(config) }
+    const isSilent = Object.keys(layer.values).length === 0
+    const found = { layer, resolved: isSilent ? ofStore : resolveLayers([layer, ...layers]) }
+    known.set(config, found)
+    return found
+  }
+
+  const { provider, model } = Object.assign(
+    {},
+    ...layers.map(({ values }) => values).reverse(),
+  ) as LayerValues
+
+  return {
+    ofStore,
+    ofSession: (config) => (config === undefined ? ofStore : lookUp(config).resolved),
+    ofCall: (config, values) => {
+      const call: Layer = { source: 'call', values }
+      return resolveLayers([call, ...(config === undefined ? [] : [lookUp(config).layer]), ...layers])
+    },
+    modelOf: (session) => {
+      if (provider === undefined && model === undefined) return session
+      const own = session.provider ?? provider
+      const isOurs =
+        session.provider === undefined ||
+        (provider !== undefined && canonicalProvider(session.provider) === canonicalProvider(provider))
+      return { provider: own, model: session.model ?? (isOurs ? model : undefined) }
+    },
+  }
+}

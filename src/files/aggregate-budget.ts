@@ -12,7 +12,7 @@ import {
   fileBudgetTokens,
   fileShareShape,
 } from './file-budget.ts'
-import { byteLength } from './tool-output/bytes.ts'
+import { byteLength } from './tool-output/cut-output.ts'
 
 const parametersSchema = z.strictObject({
   provider: z.string(),

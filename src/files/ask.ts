@@ -1,4 +1,4 @@
-import type { FileSummaryPromptParams } from './summary-prompt.ts'
+import type { FileSummaryPromptParams } from './summary-plan.ts'
 
 /** What the caller's function is asked for. */
 export interface FileSummaryRequest extends FileSummaryPromptParams {

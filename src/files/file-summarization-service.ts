@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { UndertextError } from '../errors.ts'
-import { check } from '../messages/check.ts'
-import { MAX_TIMER_MS } from '../messages/timer.ts'
+import { check, MAX_TIMER_MS } from '../messages/check.ts'
 import type { Estimator } from '../tokens/estimators/estimator-schema.ts'
 import { tokensOfText } from '../tokens/tokens.ts'
 import { truncateToTokenBudget } from '../tokens/truncate-text.ts'
@@ -9,8 +8,7 @@ import { fitFiles, noticeOf } from './aggregate-budget.ts'
 import { type AskFailure, ask, type SummarizeFile } from './ask.ts'
 import { type AttachedFile, fileName } from './attached-file.ts'
 import { fileBudgetSchema } from './file-budget.ts'
-import { measureFiles, planFileSummarization } from './summary-plan.ts'
-import { buildFileSummarizationPrompt } from './summary-prompt.ts'
+import { buildFileSummarizationPrompt, measureFiles, planFileSummarization } from './summary-plan.ts'
 
 /** How long one summary may take, milliseconds. Source: checklist S3-U04, as for summaries of messages. */
 const FILE_SUMMARY_TIMEOUT_MS = 120_000

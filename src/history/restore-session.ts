@@ -20,8 +20,7 @@ import type {
 } from '../storage/storage.ts'
 import { CheckedRecords, type HistoryRecords, type NumberedRecord, refused } from './checked-records.ts'
 import { exportSession } from './export-session.ts'
-import { Batch, MOST_TOGETHER } from './import/batch.ts'
-import { discardDead, othersFirst, staged, underName } from './import/staging.ts'
+import { Batch, discardDead, MOST_TOGETHER, othersFirst, staged, underName } from './import/staging.ts'
 import { type Names, namesWithin, ownNames, Renaming } from './renamed.ts'
 
 export const restoreSchema = z.strictObject({

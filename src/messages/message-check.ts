@@ -1,5 +1,6 @@
+import { invalid } from '../errors.ts'
 import { isStorableText, MAX_NAME_LENGTH } from './check.ts'
-import { jsonProblem } from './json.ts'
+import { isObject, jsonProblem } from './json.ts'
 import { type NewMessage, ROLES } from './message.ts'
 
 /*
@@ -212,4 +213,46 @@ function isRecord(value: unknown): value is Unknown {
 /** The name of a key, where it can be one that was misspelled; any other may be what somebody said. */
 function namedKey(key: string): string {
   return /^[A-Za-z_$][\w$]{0,39}$/.test(key) ? JSON.stringify(key) : `of ${key.length} characters`
+}
+
+/**
+ * The least a list of messages must be for the pure functions to look at it: objects with a role, whose content
+ * is a text or a list of typed parts. Throws `INVALID_INPUT`, naming the place and not what stands there.
+ */
+export function checkMessageList(messages: unknown, what: string): void {
+  if (!Array.isArray(messages)) throw invalid(`${what}: messages must be an array`)
+  for (let index = 0; index < messages.length; index++) {
+    const message = messages[index] as unknown
+    if (!isObject(message) || typeof message.role !== 'string') {
+      throw invalid(`${what}: messages[${index}] must be an object with a role`)
+    }
+    const { content } = message
+    if (typeof content === 'string') continue
+    if (
+      !Array.isArray(content) ||
+      !content.every((part) => isObject(part) && typeof part.type === 'string')
+    ) {
+      throw invalid(`${what}: messages[${index}].content must be a text or a list of parts`)
+    }
+  }
+}
+
+/** A name of a provider, where one may be given. Throws `INVALID_INPUT`. */
+export function checkProviderName(provider: unknown, what: string): void {
+  if (provider !== undefined && typeof provider !== 'string')
+    throw invalid(`${what}: provider must be a text`)
+}
+
+/** What is to be stored, at the door. `what` names the argument. Throws `INVALID_INPUT`. */
+export function checkMessages(
+  messages: unknown,
+  what = 'messages',
+): asserts messages is readonly NewMessage[] {
+  if (!Array.isArray(messages)) throw invalid(`${what} must be an array`)
+  if (messages.length === 0) throw invalid(`${what} must not be empty`)
+  for (let index = 0; index < messages.length; index++) {
+    const problem = messageProblem(messages[index])
+    if (problem !== undefined)
+      throw invalid(`${what}[${index}]${problem.startsWith('.') ? '' : ' '}${problem}`)
+  }
 }

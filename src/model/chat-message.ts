@@ -72,3 +72,14 @@ export function requireMessages(messages: unknown, what: string): void {
   const wrong = messages.findIndex((message) => typeof message !== 'object' || message === null)
   if (wrong >= 0) throw invalid(`${what}: messages[${wrong}] must be an object`)
 }
+
+/** A strategy of the caller's own, over messages of any form. Ours are such strategies too. Source: seed 000, checklist S0-09 to S0-13. */
+export interface ContextStrategy<M = ChatMessage> {
+  /** What results and the audit call it. Default "custom". */
+  readonly name?: string
+  /** Tokens of the messages, a whole number. */
+  tokenEstimate(messages: readonly M[]): number
+  shouldCompact(messages: readonly M[], tokenCount: number): boolean
+  /** The shorter list. May fail; its error reaches the caller (conflict C-32). */
+  compact(messages: readonly M[]): readonly M[] | Promise<readonly M[]>
+}

@@ -1,17 +1,16 @@
 import { invalid } from '../errors.ts'
 import type { Message, ViewMessage } from '../messages/message.ts'
-import { checkMessageList } from '../messages/message-list.ts'
+import { checkMessageList } from '../messages/message-check.ts'
 import { providerProfile } from '../tokens/providers.ts'
 import { cleanContents, settleReasoning } from './contents.ts'
 import type { Mend } from './draft.ts'
+import { SUMMARY_PLACES } from './draft.ts'
 import { withoutForeignParts } from './foreign-parts.ts'
-import { SUMMARY_PLACES } from './places.ts'
 import { type InsertedRowOptions, presentRows } from './rows.ts'
 import { arrangeToolUse } from './tool-use.ts'
 import { arrangeTurns } from './turns.ts'
 
-export type { Mend, MendKind } from './draft.ts'
-export type { SummaryPlace } from './places.ts'
+export type { Mend, MendKind, SummaryPlace } from './draft.ts'
 export type { InsertedRole, SummaryPreset } from './rows.ts'
 
 /** For whom a view is rendered, and how summaries and markers are shown. */

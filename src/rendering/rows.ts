@@ -2,8 +2,7 @@ import type { JsonObject } from '../messages/json.ts'
 import { type Message, type Part, partsOf, type ViewMessage } from '../messages/message.ts'
 import { canonicalProvider, type ProviderProfile } from '../tokens/providers.ts'
 import { beginsWithBlock, blockFirst, presentBlock, settleBlocks } from './blocks.ts'
-import { type Draft, draftOf, type Note } from './draft.ts'
-import { partSummaries, type SummaryPlace } from './places.ts'
+import { type Draft, draftOf, type Note, partSummaries, type SummaryPlace } from './draft.ts'
 
 /** Whose words a summary or a marker can be shown as. */
 export type InsertedRole = 'system' | 'user' | 'assistant'

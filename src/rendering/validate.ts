@@ -1,6 +1,6 @@
 import { compactionBlock, lastBlockOf } from '../messages/compaction-block.ts'
 import { endsInResult, type Message, type Part, partsOf } from '../messages/message.ts'
-import { checkMessageList, checkProviderName } from '../messages/message-list.ts'
+import { checkMessageList, checkProviderName } from '../messages/message-check.ts'
 import { type CallRef, pairToolUse, toolUseOf } from '../messages/pairing.ts'
 import {
   CALL_ID_FORMS,

@@ -1,5 +1,5 @@
 import { invalid } from '../errors.ts'
-import type { ContextStrategy } from '../model/context-strategy.ts'
+import type { ContextStrategy } from '../model/chat-message.ts'
 
 /** What is to be sent, and what was done for it. */
 export type TurnMessages<M> = {

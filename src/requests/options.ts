@@ -1,9 +1,8 @@
 import { z } from 'zod'
 import { renderSchema } from '../config/store-options.ts'
 import type { SummarizeFile } from '../files/ask.ts'
-import { nameSchema } from '../messages/check.ts'
+import { nameSchema, taken } from '../messages/check.ts'
 import type { NewMessage } from '../messages/message.ts'
-import { taken } from '../messages/taken.ts'
 import { overflowRulesSchema } from '../overflow/overflow.ts'
 import { beforeTurnSchema } from './turn-options.ts'
 

@@ -1,4 +1,4 @@
-import { taken } from '../messages/taken.ts'
+import { taken } from '../messages/check.ts'
 import { pricePackage } from '../tokens/prices.ts'
 import { canonicalProvider } from '../tokens/providers.ts'
 

@@ -1,9 +1,134 @@
+import { z } from 'zod'
+import { check } from '../messages/check.ts'
 import { type Plan, type PlannedReplacement, replaceResult } from '../model/plan.ts'
 import type { View } from '../model/view.ts'
 import type { ResultEntry, ViewRow } from '../model/view-row.ts'
 import { NO_SIZES } from '../tokens/tokens.ts'
-import { placeholders } from './placeholder.ts'
 import type { PlanningStage } from './stage.ts'
+
+/** What a cleared result shows. Source: seed 000. */
+export const CLEARED_PLACEHOLDER = '[tool result cleared]'
+
+export const clearToolResultsShape = {
+  /** How many of the newest tool results stay as they are, counted one by one, not by message. */
+  keep: z.int().nonnegative(),
+  /**
+   * What a cleared result shows: a text, with `{tokens}` and `{tool}` filled in, or a function that makes one. Default
+   * "[tool result cleared]".
+   */
+  placeholder: z
+    .union([
+      z.string().min(1),
+      z.custom<Exclude<Placeholder, string>>(
+        (value) => typeof value === 'function',
+        'must be a text or a function',
+      ),
+    ])
+    .optional(),
+  /** Tools whose results are never cleared. Default: none, as in seed 000. */
+  protectedTools: z.array(z.string()).readonly().optional(),
+}
+const optionsSchema = z.strictObject(clearToolResultsShape)
+export type ClearToolResultsStageOptions = z.input<typeof optionsSchema>
+
+/**
+ * Shows a placeholder in place of all tool results but the newest `keep`, short and failed ones too (seed 000). Calls,
+ * ids, order and everything else stay. What stays besides: results in pinned messages and of waiting calls, those that show
+ * a replacement already (a preview is none of these), those that other rows point at, and those of `protectedTools`; they count among the newest all the
+ * same.
+ *
+ * In a store a replacement is a text over the output, so a failed result stays marked as failed. Throws `INVALID_INPUT`.
+ */
+export function clearToolResultsStage(
+  options: ClearToolResultsStageOptions,
+  what = 'clearToolResults',
+): PlanningStage<Plan | undefined> {
+  const checked = check(optionsSchema, options, what)
+  const { keep, placeholder = CLEARED_PLACEHOLDER, protectedTools = [] } = checked
+  const params = {
+    keep,
+    ...(typeof placeholder === 'string' && { placeholder }),
+    ...(protectedTools.length > 0 && { protectedTools }),
+  }
+  return {
+    name: 'clear_tool_results',
+    plan(view) {
+      const placeholderOf = placeholders(view, placeholder)
+      const replace: PlannedReplacement[] = []
+      let seen = 0
+      for (let index = view.rows.length - 1; index >= 0; index--) {
+        const row = view.rows[index]!
+        const isFixed = row.pinned || isSystem(row) || view.turns.pending.has(index)
+        for (let at = row.results.length - 1; at >= 0; at--) {
+          const result = row.results[at]!
+          seen += 1
+          const preview = view.previewOf(row, result.part)
+          if (seen <= keep || isFixed || preview === false) continue
+          if (view.isLeanedOn(row.key, result.part)) continue
+          const tool = result.name ?? view.turns.callOf(index, result.part)?.name
+          if (tool !== undefined && protectedTools.includes(tool)) continue
+          const tokens = view.estimator.toTokens(result.units, view.provider) + result.media
+          const { text, units } = placeholderOf(result, tool, tokens)
+          replace.push(replaceResult(row, result, text, units, preview))
+        }
+      }
+      if (replace.length === 0) return undefined
+      replace.reverse()
+      return { kind: 'prune', hide: [], replace, requires: [], params }
+    },
+  }
+}
+
+function isSystem({ kind, role }: { readonly kind: string; readonly role: string }): boolean {
+  return kind === 'message' && role === 'system'
+}
+
+/** What is known of an output that is about to be cleared. */
+export type ClearedOutput = {
+  /** The tool's name, where it is known. */
+  readonly tool: string | undefined
+  readonly toolCallId: string
+  /** What the output takes, tokens, by the session's estimator. */
+  readonly tokens: number
+}
+
+/**
+ * What is shown in place of a cleared output: a text, in which `{tokens}` and `{tool}` stand for what the output took and
+ * whose it was, or a function that makes one. The same output must give the same text: it stands in a prefix that
+ * providers cache.
+ */
+export type Placeholder = string | ((output: ClearedOutput) => string)
+
+/** The placeholder of seed 002 that tells the size. Source: seed 002, checklist C-02. */
+export const PRUNE_PLACEHOLDER_WITH_SIZE = '[Output pruned to save context. Original size: {tokens} tokens.]'
+
+/** A placeholder as it is shown, and what it takes. */
+export type MeasuredPlaceholder = { readonly text: string; readonly units: number; readonly tokens: number }
+
+/** Gives the placeholder of each output of a view. One that is the same for all is measured once. */
+export function placeholders(
+  view: View,
+  placeholder: Placeholder,
+): (result: ResultEntry, tool: string | undefined, tokens: number) => MeasuredPlaceholder {
+  const measured = new Map<string, MeasuredPlaceholder>()
+  return (result, tool, tokens) => {
+    const text = textOf(placeholder, { tool, toolCallId: result.id, tokens })
+    const known = measured.get(text)
+    if (known !== undefined) return known
+    const units = view.estimator.measureText(text, 'toolResult')
+    const found = { text, units, tokens: view.estimator.toTokens(units, view.provider) }
+    measured.set(text, found)
+    return found
+  }
+}
+
+function textOf(placeholder: Placeholder, output: ClearedOutput): string {
+  if (typeof placeholder === 'function') return String(placeholder(output))
+  if (!placeholder.includes('{')) return placeholder
+  return placeholder.replace(/\{(tokens|tool)\}/g, (_, name) =>
+    name === 'tokens' ? String(output.tokens) : (output.tool ?? 'unknown'),
+  )
+}
 
 /** Tools whose outputs are never pruned. Source: seed 003. */
 export const PRUNE_PROTECTED_TOOLS: readonly string[] = ['skill']

@@ -5,19 +5,23 @@ import { isObject } from '../messages/json.ts'
 import { listIn } from '../messages/lists.ts'
 import type { View } from '../model/view.ts'
 import type { ViewRow } from '../model/view-row.ts'
-import { type ClearToolResultsStageOptions, clearToolResultsStage } from './clear-tool-results.ts'
 import { compositeStage } from './composite.ts'
 import { cut } from './cut.ts'
 import { findCut } from './cut-point.ts'
 import { deduplicate } from './deduplicate.ts'
 import { dropReasoningStage } from './drop-reasoning.ts'
-import { ours } from './ours.ts'
 import { type PriorityStageOptions, priorityStage } from './priority.ts'
-import { prune } from './prune.ts'
+import { type ClearToolResultsStageOptions, clearToolResultsStage, prune } from './prune.ts'
 import { type SlidingWindowStageOptions, slidingWindowStage } from './sliding-window.ts'
 import type { BareContext, Stage, StageContext, SummarizingStage, SummaryTaskDraft } from './stage.ts'
-import { coverableRuns, summarize, tokensThatStay } from './summarize.ts'
-import { type SummarizeOlderStageOptions, summarizeOlderStage } from './summarize-older.ts'
+import { ours } from './stage.ts'
+import {
+  coverableRuns,
+  type SummarizeOlderStageOptions,
+  summarize,
+  summarizeOlderStage,
+  tokensThatStay,
+} from './summarize.ts'
 import { truncate } from './truncate.ts'
 
 /** Tokens and messages a summary of messages stands for at least. Source: checklist F1. */

@@ -3,9 +3,9 @@ import { check } from '../messages/check.ts'
 import type { Plan } from '../model/plan.ts'
 import type { View } from '../model/view.ts'
 import type { ViewRow } from '../model/view-row.ts'
+import { cutByCount, cutToFit, isCounted, newestGroup, newestTurn, staying } from './cut-point.ts'
 import type { BareContext, PlanningStage, SummarizingStage, SummaryTask } from './stage.ts'
 import { coverableRuns, isWorthIt } from './summarize.ts'
-import { cutByCount, cutToFit, isCounted, newestGroup, newestTurn, staying } from './window-cut.ts'
 
 /** Share of the target that is left free for summaries, at most. */
 const SUMMARY_SHARE = 0.5

@@ -3,7 +3,24 @@ import type { Part } from '../messages/message.ts'
 import type { Plan, PlannedInsert, PlannedReplacement, RequiredPart } from '../model/plan.ts'
 import type { View } from '../model/view.ts'
 import type { ViewRow } from '../model/view-row.ts'
-import type { Placeholder } from './placeholder.ts'
+import type { Placeholder } from './prune.ts'
+
+/*
+ * Which stages are this package's own. What they plan is taken as it is, figures included: working out what thousands of
+ * placeholders save would mean reading every output again. What anybody else plans is worked out anew.
+ */
+
+const OURS = new WeakSet<object>()
+
+/** Marks a stage as ours, by its function: a copy with another function is none. */
+export function ours<S extends Stage>(stage: S): S {
+  if ('plan' in stage) OURS.add(stage.plan)
+  return stage
+}
+
+export function isOurs(stage: Stage): boolean {
+  return 'plan' in stage && OURS.has(stage.plan)
+}
 
 /** The knobs of the stages, resolved: plain values, defaults filled in and scaled to the window. */
 export type StageSettings = {

@@ -17,11 +17,10 @@ import {
   rewindSchema,
 } from '../config/store-options.ts'
 import { invalid, isUndertextError, UndertextError } from '../errors.ts'
-import { check } from '../messages/check.ts'
-import { checkMessages } from '../messages/check-messages.ts'
+import { check, taken } from '../messages/check.ts'
 import { canonicalJson, type Json } from '../messages/json.ts'
 import type { NewMessage, ViewMessage } from '../messages/message.ts'
-import { taken } from '../messages/taken.ts'
+import { checkMessages } from '../messages/message-check.ts'
 import type {
   AppendedMessage,
   Job,

@@ -11,8 +11,13 @@ import {
 } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { z } from 'zod'
-import { type Environment, FILE_VARIABLE, readEnvironment, unknownVariables } from '../config/environment.ts'
-import { readConfigFile } from '../config/file.ts'
+import {
+  type Environment,
+  FILE_VARIABLE,
+  readConfigFile,
+  readEnvironment,
+  unknownVariables,
+} from '../config/environment.ts'
 import { kept, readSettings } from '../config/layers.ts'
 import { resolveLayers } from '../config/resolve.ts'
 import type { Layer, Settings } from '../config/settings.ts'
@@ -21,15 +26,14 @@ import type { StatsOptions } from '../config/store-options.ts'
 import { invalid, UndertextError } from '../errors.ts'
 import { check } from '../messages/check.ts'
 import { isObject } from '../messages/json.ts'
-import { Connection } from '../storage/sqlite/connection.ts'
+import { Connection, fromDriver, sqliteCode, translateFailure } from '../storage/sqlite/connection.ts'
 import { type Database, loadDriver } from '../storage/sqlite/driver.ts'
-import { fromDriver, sqliteCode, translateFailure } from '../storage/sqlite/failure.ts'
 import { expireAllDead } from '../storage/sqlite/lease.ts'
 import { migrate, refuseOthers } from '../storage/sqlite/migrate.ts'
 import { finishClearing } from '../storage/sqlite/residue.ts'
 import { type SqliteStorage, sqliteStorage } from '../storage/sqlite/storage.ts'
 import type { Estimators } from '../storage/storage.ts'
-import { summarizerSchema } from '../summarizers/summarizer-schema.ts'
+import { summarizerSchema } from '../summarizers/summarizer.ts'
 import { BUILT_IN_ESTIMATORS, ESTIMATOR_NAMES, estimatorNamed } from '../tokens/estimators/built-in.ts'
 import { type Estimator, isEstimator } from '../tokens/estimators/estimator-schema.ts'
 import { isTokenizerName, TOKENIZER_NAMES, tokenizerEstimator } from '../tokens/tokenizer.ts'

@@ -2,9 +2,8 @@ import { detached } from '../messages/characters.ts'
 import type { Message, ToolResultOutput } from '../messages/message.ts'
 import type { Effect, ToolNames } from '../messages/tool-names.ts'
 import { measureOutput, neurolinkEstimator } from '../tokens/tokens.ts'
-import { unitsWithin } from './budget.ts'
 import { type Call, CallReader, outputHead, targetOf } from './calls.ts'
-import { firstLine } from './text.ts'
+import { firstLine, unitsWithin } from './text.ts'
 
 /** One call of a tool, or several equal ones. */
 export type DigestEntry = {

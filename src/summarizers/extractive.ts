@@ -1,13 +1,12 @@
 import { type Message, partsOf, type ToolResultOutput } from '../messages/message.ts'
-import { unitsWithin } from './budget.ts'
 import type { Conversation } from './extractive/conversation.ts'
 import { ConversationReader } from './extractive/conversation-reader.ts'
 import { type Bullet, fitSections, type Section } from './extractive/fit.ts'
 import { EARLIER, type Previous, readPrevious } from './extractive/previous.ts'
 import { bulletsByTopic } from './extractive/sections.ts'
-import { type Topic, topicsOf } from './extractive/titles.ts'
+import { type Topic, topicsOf } from './extractive/terms.ts'
 import { SUMMARY_SECTIONS, type Summarizer, type SummaryAnswer, type SummaryRequest } from './summarizer.ts'
-import { oneLine, shorten } from './text.ts'
+import { oneLine, shorten, unitsWithin } from './text.ts'
 
 /** Part of the room each topic may take while others are waiting. */
 const SHARES: { readonly [T in Topic | 'earlier']: number } = {

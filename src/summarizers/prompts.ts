@@ -3,7 +3,7 @@ import { headOf } from '../messages/characters.ts'
 import { check } from '../messages/check.ts'
 import { jsonProblem, stringifyJson } from '../messages/json.ts'
 import { outputText, type ToolResultOutput } from '../messages/message.ts'
-import { checkMessageList } from '../messages/message-list.ts'
+import { checkMessageList } from '../messages/message-check.ts'
 
 /*
  * What models are asked for a summary, in the manner of seed 004 (nca) and of seed 000 (neuron). Texts only: who calls the

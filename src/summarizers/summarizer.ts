@@ -1,4 +1,16 @@
+import { z } from 'zod'
 import type { Message, RowKind } from '../messages/message.ts'
+
+/** What a caller may hand in as a summarizer. */
+export const summarizerSchema = z.custom<Summarizer>(
+  (value) =>
+    typeof value === 'object' &&
+    value !== null &&
+    typeof (value as Summarizer).name === 'string' &&
+    typeof (value as Summarizer).summarize === 'function' &&
+    typeof (value as Summarizer).usesModel === 'boolean',
+  'must be a summarizer: { name, usesModel, summarize }; aiSdkSummarizer and modelSummarizer make one of a model',
+)
 
 /** Titles of the ten sections of a summary. Source: checklist C-01, the default there. */
 export const SUMMARY_SECTIONS: readonly string[] = [

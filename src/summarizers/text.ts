@@ -1,4 +1,5 @@
 import { headOf, isInsidePair, tailOf } from '../messages/characters.ts'
+import { CHARS_PER_TOKEN, neurolinkEstimator } from '../tokens/tokens.ts'
 
 /** A text of at most `max` units: the whole, or its beginning up to a space and an ellipsis. */
 export function shorten(text: string, max: number): string {
@@ -153,4 +154,32 @@ function isSoftBreak(text: string, i: number): boolean {
     if (before < 0 || text.charCodeAt(before) === 0x0a) return false
   }
   return true
+}
+
+/**
+ * A text without its middle, when it is longer than `length` characters (UTF-16 units) and the note of what is left out is
+ * worth it: half of `length` of each end is kept. No pair of surrogates is cut.
+ */
+export function shortenMiddle(text: string, length: number): string {
+  if (text.length <= length) return text
+  const half = Math.floor(length / 2)
+  const head = headOf(text, half)
+  const tail = tailOf(text, half)
+  const short = `${head}\n[… ${text.length - head.length - tail.length} characters left out …]\n${tail}`
+  return short.length < text.length ? short : text
+}
+
+/** The longest text, in UTF-16 units, that `estimateTokens` counts as no more than `maxTokens`. */
+export function unitsWithin(maxTokens: number): number {
+  if (!(maxTokens > 0)) return 0
+  if (!Number.isFinite(maxTokens)) return Number.MAX_SAFE_INTEGER
+  // Tokens grow by at least one a step, so the answer lies at or below `maxTokens` and is found by halving.
+  let fits = 0
+  let tooMany = Math.floor(maxTokens) + 1
+  while (tooMany - fits > 1) {
+    const middle = Math.floor((fits + tooMany) / 2)
+    if (neurolinkEstimator.toTokens(middle) <= maxTokens) fits = middle
+    else tooMany = middle
+  }
+  return fits * CHARS_PER_TOKEN
 }

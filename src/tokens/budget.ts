@@ -1,7 +1,6 @@
 import { z } from 'zod'
-import { check, shareSchema } from '../messages/check.ts'
+import { check, shareSchema, taken } from '../messages/check.ts'
 import type { Part } from '../messages/message.ts'
-import { taken } from '../messages/taken.ts'
 import { type Estimate, expectedTokens, type Outlook, PLAIN_OUTLOOK } from './calibration.ts'
 import type { Estimator } from './estimators/estimator-schema.ts'
 import { canonicalProvider } from './providers.ts'

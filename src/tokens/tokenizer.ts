@@ -2,13 +2,13 @@ import { z } from 'zod'
 import { isNotFound, UndertextError } from '../errors.ts'
 import { check } from '../messages/check.ts'
 import type { Estimator } from './estimators/estimator-schema.ts'
-import { IMAGE_TOKEN_ESTIMATE } from './estimators/neurolink.ts'
 import {
   CHAT_TOKENS_PER_CALL,
   CHAT_TOKENS_PER_CONVERSATION,
   CHAT_TOKENS_PER_MESSAGE,
+  IMAGE_TOKEN_ESTIMATE,
   providerFactor,
-} from './estimators/provider-factors.ts'
+} from './estimators/neurolink.ts'
 
 /** Longest run handed over in one piece, UTF-16 units. The merging of a piece takes time by the square of its length. */
 const LONGEST_RUN = 256

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { invalid } from '../errors.ts'
 import { characterStart, codePointStart, detached } from '../messages/characters.ts'
 import { check } from '../messages/check.ts'
-import { checkProviderName } from '../messages/message-list.ts'
+import { checkProviderName } from '../messages/message-check.ts'
 import { type Estimator, estimatorSchema } from './estimators/estimator-schema.ts'
 import { neurolinkEstimator, tokensOfText } from './tokens.ts'
 

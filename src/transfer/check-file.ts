@@ -2,7 +2,7 @@ import { inConversations } from './event-cursor.ts'
 import type { FileInput } from './file-input.ts'
 import { type ImportNote, type ImportProblem, TOLD } from './import-report.ts'
 import type { ConversationEvent, PlacedMessage, ReadOptions, Source, SourceEvent } from './source.ts'
-import { storable } from './storable.ts'
+import { storable } from './source.ts'
 
 /** What the check found of one conversation. */
 export type CheckedConversation = {

@@ -5,10 +5,10 @@ import { anthropic } from './sources/anthropic.ts'
 import { chatgpt } from './sources/chatgpt.ts'
 import { claude } from './sources/claude.ts'
 import { claudeCode } from './sources/claude-code.ts'
-import { messages } from './sources/messages.ts'
 import { openai } from './sources/openai.ts'
 import { pi } from './sources/pi.ts'
 import { roo } from './sources/roo.ts'
+import { messages } from './sources/transcript.ts'
 
 /** The sources, in the order they are asked: those with marks of their own first, plain messages last. */
 export const SOURCES: readonly Source[] = [claudeCode, pi, roo, chatgpt, claude, openai, anthropic, messages]

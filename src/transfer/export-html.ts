@@ -1,10 +1,16 @@
 import { detached, headOf } from '../messages/characters.ts'
+import { taken } from '../messages/check.ts'
 import { partsOf, type StoredMessage } from '../messages/message.ts'
-import { taken } from '../messages/taken.ts'
 import { type Block, blocksOf, type Code, isLong, lengthOf } from './document/blocks.ts'
-import { counted, time } from './document/figures.ts'
-import { type DocumentOptions, type DocumentSettings, documentSettings } from './document/options.ts'
-import { hiddenReason, insertedBy } from './document/reasons.ts'
+import {
+  counted,
+  type DocumentOptions,
+  type DocumentSettings,
+  documentSettings,
+  hiddenReason,
+  insertedBy,
+  time,
+} from './document/options.ts'
 import {
   type DocumentCompaction,
   type DocumentStore,

@@ -1,10 +1,19 @@
+import { taken } from '../messages/check.ts'
 import type { StoredMessage } from '../messages/message.ts'
-import { taken } from '../messages/taken.ts'
 import { type Block, blocksOf, type Code, isLong, lengthOf } from './document/blocks.ts'
 import { fenceAround, longestRun } from './document/code-blocks.ts'
-import { counted, time } from './document/figures.ts'
-import { type DocumentOptions, type DocumentSettings, documentSettings } from './document/options.ts'
-import { hiddenReason, insertedBy, statusWords } from './document/reasons.ts'
+import {
+  counted,
+  type DocumentOptions,
+  type DocumentSettings,
+  documentSettings,
+  hiddenReason,
+  insertedBy,
+  statusWords,
+  time,
+  visibleLine,
+  visibleText,
+} from './document/options.ts'
 import {
   type DocumentStore,
   hasChanged,
@@ -20,7 +29,6 @@ import {
   sessionFacts,
   sharesOf,
 } from './document/summary-words.ts'
-import { visibleLine, visibleText } from './document/visible-text.ts'
 import { inertText, messageMarkdown } from './markdown/message-markdown.ts'
 
 /**

@@ -13,14 +13,27 @@ import { toOpenAIResponses } from '../ecosystems/openai/to-responses.ts'
 import { RESPONSES } from '../ecosystems/openai/types.ts'
 import { AGENTS } from '../ecosystems/openai-agents/item-types.ts'
 import { toAgentItems } from '../ecosystems/openai-agents/to-items.ts'
-import { check, nameSchema } from '../messages/check.ts'
+import { check, nameSchema, taken } from '../messages/check.ts'
 import { stringifyJson } from '../messages/json.ts'
 import type { Message, StoredMessage, ViewMessage } from '../messages/message.ts'
-import { taken } from '../messages/taken.ts'
 import type { Mend } from '../rendering/render.ts'
 import type { Store } from '../store/store.ts'
 import { sessionRows } from './session-rows.ts'
-import { VIEW_FORMATS, type ViewFormat } from './view-formats.ts'
+
+/** The forms a view is written in. They stand apart from what writes them: the help of a command names them, and loads no writer. */
+export const VIEW_FORMATS = [
+  'neutral',
+  'flat',
+  'openai',
+  'openai-responses',
+  'anthropic',
+  'gemini',
+  'ai-sdk',
+  'ui',
+  'langchain',
+  'openai-agents',
+] as const
+export type ViewFormat = (typeof VIEW_FORMATS)[number]
 
 /** Messages in a form: a list, and what stands beside it. */
 export type WrittenView = {

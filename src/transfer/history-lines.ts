@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { isUndertextError, UndertextError } from '../errors.ts'
 import type { RestoreOptions, SessionRestore } from '../history/restore-session.ts'
+import { taken } from '../messages/check.ts'
 import { isObject, stringifyJson } from '../messages/json.ts'
-import { taken } from '../messages/taken.ts'
 import { HistoryCheck } from '../storage/records/history-check.ts'
 import {
   type EndRecord,

@@ -13,13 +13,15 @@ import {
 } from './import-histories.ts'
 import {
   type CheckedImportFile,
+  type ImportedConversation,
   type ImportFileOptions,
   type ImportProgress,
+  type ImportReport,
   importFileSchema,
-} from './import-options.ts'
-import { type ImportedConversation, type ImportReport, reportOf } from './import-report.ts'
+  reportOf,
+} from './import-report.ts'
 import type { Done } from './outcomes.ts'
-import { sessionNames } from './session-names.ts'
+import { sessionNames } from './session-rows.ts'
 import type { Source } from './source.ts'
 import { type ImportStore, writeFile } from './write-file.ts'
 

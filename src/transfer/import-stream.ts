@@ -8,8 +8,8 @@ import { invalid, UndertextError } from '../errors.ts'
 import { check } from '../messages/check.ts'
 import { FileInput } from './file-input.ts'
 import { importInput } from './import-file.ts'
-import { type ImportFileOptions, importFileSchema } from './import-options.ts'
 import type { ImportReport } from './import-report.ts'
+import { type ImportFileOptions, importFileSchema } from './import-report.ts'
 import type { ImportStore } from './write-file.ts'
 
 /** What came by a stream, to be read as often as asked. */

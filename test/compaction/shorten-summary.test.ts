@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { shortenSummary } from '../../src/compaction/shorten-summary.ts'
+import { shortenSummary } from '../../src/compaction/write-summary.ts'
 import { SUMMARY_SECTIONS } from '../../src/summarizers/summarizer.ts'
 
 const RULES = '## Constraints and Established Rules\n- never touch rates.py\n- answer in French'

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import type { SummarySource } from '../../src/compaction/summary-chunks.ts'
-import { SummaryMaterial } from '../../src/compaction/summary-material.ts'
+import { SummaryMaterial } from '../../src/compaction/summary-chunks.ts'
 import { writeSummary as writeFrom } from '../../src/compaction/write-summary.ts'
 import type { Part, Role, RowKind } from '../../src/messages/message.ts'
 import type { Summarizer, SummaryRequest } from '../../src/summarizers/summarizer.ts'

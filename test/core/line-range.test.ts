@@ -8,7 +8,7 @@ import {
   toldRange,
   UNKNOWN_LINES,
 } from '../../src/model/line-range.ts'
-import { decodeCalls, encodeTools, skipTools } from '../../src/storage/sqlite/tools-codec.ts'
+import { decodeCalls, encodeTools, skipTools } from '../../src/storage/sqlite/row-codec.ts'
 import { neurolinkEstimator } from '../../src/tokens/tokens.ts'
 
 describe('the lines a read asks for', () => {

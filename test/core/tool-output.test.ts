@@ -2,7 +2,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { headWithin, tailWithin } from '../../src/files/tool-output/bytes.ts'
+import { headWithin, tailWithin } from '../../src/files/tool-output/cut-output.ts'
 import {
   DEFAULT_MAX_PREVIEW_BYTES,
   generateToolOutputPreview,

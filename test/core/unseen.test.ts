@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { safeText } from '../../src/cli/output/safe-text.ts'
-import { visibleText } from '../../src/transfer/document/visible-text.ts'
+import { visibleText } from '../../src/transfer/document/options.ts'
 
 /** What the terminal and documents must not let through as it is; from the Unicode standard, and alone, without what may go before. */
 const DANGEROUS: Readonly<Record<string, readonly (number | readonly [number, number])[]>> = {

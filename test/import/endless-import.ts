@@ -1,4 +1,4 @@
-import type { ImportEvent } from '../../src/history/import/import-event.ts'
+import type { ImportEvent } from '../../src/history/import/import-types.ts'
 import { openStore } from '../../src/index.ts'
 
 /* Imports a conversation that never ends into the store it is told, and says so after some messages: to be killed. */

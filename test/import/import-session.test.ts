@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { ImportEvent, ImportedCompaction } from '../../src/history/import/import-event.ts'
+import type { ImportEvent, ImportedCompaction } from '../../src/history/import/import-types.ts'
 import { type NewMessage, neurolinkEstimator, openStore, Store } from '../../src/index.ts'
 import { call, result, say } from '../support/conversation.ts'
 import { ModelStorage } from '../support/model-storage.ts'

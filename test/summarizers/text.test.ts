@@ -1,6 +1,5 @@
 import { expect, it } from 'vitest'
 import { headOf, tailOf } from '../../src/messages/characters.ts'
-import { unitsWithin } from '../../src/summarizers/budget.ts'
 import {
   cleanLine,
   ends,
@@ -9,6 +8,7 @@ import {
   sentencesOf,
   shorten,
   shortenPath,
+  unitsWithin,
   withoutFences,
 } from '../../src/summarizers/text.ts'
 import { estimateTokens } from '../../src/tokens/tokens.ts'

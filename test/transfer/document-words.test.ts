@@ -1,9 +1,14 @@
 import { describe, expect, it } from 'vitest'
 import { mediaOf } from '../../src/transfer/document/blocks.ts'
-import { figure, size, time } from '../../src/transfer/document/figures.ts'
-import { positionWords } from '../../src/transfer/document/positions.ts'
+import {
+  figure,
+  positionWords,
+  size,
+  time,
+  visibleLine,
+  visibleText,
+} from '../../src/transfer/document/options.ts'
 import { sharesOf } from '../../src/transfer/document/summary-words.ts'
-import { visibleLine, visibleText } from '../../src/transfer/document/visible-text.ts'
 import { PNG } from './sessions.ts'
 
 describe('what cannot be seen', () => {

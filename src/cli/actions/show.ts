@@ -1,7 +1,7 @@
 import { partsOf, type Role, type StoredMessage } from '../../messages/message.ts'
 import type { Compaction, MessageCounts, Session } from '../../storage/storage.ts'
 import type { SqliteStore } from '../../store/open.ts'
-import { positionWords } from '../../transfer/document/positions.ts'
+import { positionWords } from '../../transfer/document/options.ts'
 import { sessionRows } from '../../transfer/session-rows.ts'
 import { standsFor } from '../../transfer/stands-for.ts'
 import { CliError } from '../cli-error.ts'

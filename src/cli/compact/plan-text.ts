@@ -1,5 +1,5 @@
 import type { CompactionPreview, PlannedCompaction } from '../../compaction/preview.ts'
-import { positionWords } from '../../transfer/document/positions.ts'
+import { positionWords } from '../../transfer/document/options.ts'
 import type { Context, Sink, Style } from '../command.ts'
 import { count, counted, percent } from '../output/figures.ts'
 import { paragraph, widthOf } from '../output/layout.ts'

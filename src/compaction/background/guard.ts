@@ -1,6 +1,6 @@
-import { DEFAULT_SPEND_WINDOW_MS, type SpendLimits } from '../../config/background.ts'
 import type { CheckedConfig } from '../../config/compaction.ts'
-import type { Configuration } from '../../config/configuration.ts'
+import type { Configuration } from '../../config/settings.ts'
+import { DEFAULT_SPEND_WINDOW_MS, type SpendLimits } from '../../config/settings.ts'
 import { errorName, isUndertextError } from '../../errors.ts'
 import type { Events, SpendLimitEvent } from '../../events.ts'
 import type { Circuit, Session, Spending, Storage } from '../../storage/storage.ts'

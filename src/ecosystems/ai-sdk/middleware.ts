@@ -1,7 +1,6 @@
 import { errorName, invalid, isUndertextError } from '../../errors.ts'
-import { check, nameSchema } from '../../messages/check.ts'
+import { check, nameSchema, taken } from '../../messages/check.ts'
 import type { NewMessage } from '../../messages/message.ts'
-import { taken } from '../../messages/taken.ts'
 import type { PreparedRequest } from '../../requests/prepared.ts'
 import type { RecordedResponse } from '../../requests/record.ts'
 import { ask, beginCall, type Call, type UndertextStore } from './middleware-call.ts'

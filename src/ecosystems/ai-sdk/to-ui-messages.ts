@@ -9,7 +9,7 @@ import type {
   ProviderPart,
   ToolResultPart,
 } from '../../messages/message.ts'
-import { checkMessageList } from '../../messages/message-list.ts'
+import { checkMessageList } from '../../messages/message-check.ts'
 import { Conversion, type ConversionOptions } from '../conversion.ts'
 import { mediaOf } from '../wire.ts'
 import { ownOfMessage } from './checks.ts'

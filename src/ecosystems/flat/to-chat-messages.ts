@@ -9,7 +9,7 @@ import {
   type ToolCallPart,
   type ToolResultPart,
 } from '../../messages/message.ts'
-import { checkMessageList } from '../../messages/message-list.ts'
+import { checkMessageList } from '../../messages/message-check.ts'
 import type { ChatMessage } from '../../model/chat-message.ts'
 import { argumentsIn } from '../../model/message-parts.ts'
 import { Conversion, type ConversionOptions } from '../conversion.ts'

@@ -1,6 +1,6 @@
 import { invalid } from '../../errors.ts'
 import { type Message, type Part, partsOf } from '../../messages/message.ts'
-import { checkMessageList } from '../../messages/message-list.ts'
+import { checkMessageList } from '../../messages/message-check.ts'
 import { Conversion, type ConversionOptions } from '../conversion.ts'
 import { answeredRunsOf } from '../runs.ts'
 import { isBlank, isResult, keptFor } from '../wire.ts'

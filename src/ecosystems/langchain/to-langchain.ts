@@ -9,7 +9,7 @@ import {
   type ToolCallPart,
   type ToolResultPart,
 } from '../../messages/message.ts'
-import { checkMessageList } from '../../messages/message-list.ts'
+import { checkMessageList } from '../../messages/message-check.ts'
 import { Conversion, type ConversionOptions, isSilent, unknownPart, whyNotSent } from '../conversion.ts'
 import { runsOf } from '../runs.ts'
 import { isEmpty, isObject, isResult, keptFor, textBlocks } from '../wire.ts'

@@ -15,7 +15,7 @@ import {
   type ToolResultOutput,
   type ToolResultPart,
 } from '../../messages/message.ts'
-import { checkMessageList } from '../../messages/message-list.ts'
+import { checkMessageList } from '../../messages/message-check.ts'
 import { Conversion, type ConversionOptions } from '../conversion.ts'
 import { argumentsText, isObject, keptFor, textBlocks } from '../wire.ts'
 import { CONTENT_TYPES } from './item-shapes.ts'

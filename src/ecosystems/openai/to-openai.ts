@@ -1,7 +1,7 @@
 import { compactionBlock } from '../../messages/compaction-block.ts'
 import type { Json, JsonObject } from '../../messages/json.ts'
 import type { Message, Part, ProviderPart, ToolCallPart } from '../../messages/message.ts'
-import { checkMessageList } from '../../messages/message-list.ts'
+import { checkMessageList } from '../../messages/message-check.ts'
 import { Conversion, type ConversionOptions } from '../conversion.ts'
 import { answeredRunsOf } from '../runs.ts'
 import { isEmpty, isObject, isResult, keptFor } from '../wire.ts'

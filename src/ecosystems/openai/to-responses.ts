@@ -11,7 +11,7 @@ import {
   type ToolResultOutput,
   type ToolResultPart,
 } from '../../messages/message.ts'
-import { checkMessageList } from '../../messages/message-list.ts'
+import { checkMessageList } from '../../messages/message-check.ts'
 import {
   Conversion,
   type ConversionNote,

@@ -2,8 +2,15 @@ import { z } from 'zod'
 import { invalid } from '../../errors.ts'
 import { characterEnd, characterStart, detached } from '../../messages/characters.ts'
 import { check } from '../../messages/check.ts'
-import { byteLength, countLineBreaks, endOfLines, headWithin, startOfLines, tailWithin } from './bytes.ts'
-import { MAX_TOOL_OUTPUT_LINES } from './cut-output.ts'
+import {
+  byteLength,
+  countLineBreaks,
+  endOfLines,
+  headWithin,
+  MAX_TOOL_OUTPUT_LINES,
+  startOfLines,
+  tailWithin,
+} from './cut-output.ts'
 
 /** Most bytes of a tool output that a preview keeps, UTF-8. Source: seed 002, checklist S2-045. */
 export const DEFAULT_MAX_PREVIEW_BYTES = 51_200

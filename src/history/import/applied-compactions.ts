@@ -6,10 +6,9 @@ import type { PositionRange } from '../../messages/message.ts'
 import { checkLaws } from '../../model/laws.ts'
 import type { ViewRow } from '../../model/view-row.ts'
 import type { CommitStep, Compaction, Snapshot, Storage, UndoRequest } from '../../storage/storage.ts'
-import type { ImportedCompaction } from './import-event.ts'
-import { type CompactionOutcome, type ImportRun, importedCompactionSchema } from './import-types.ts'
+import type { ImportedCompaction } from './import-types.ts'
+import { type CompactionOutcome, type ImportRun, importedCompactionSchema, labelOf } from './import-types.ts'
 import { type ImportedPlan, type NoPlan, planImported } from './imported-plan.ts'
-import { labelOf } from './label-of.ts'
 
 /** The namespace of ids made of a session and the name another system gave a compaction. */
 const NAMESPACE = 'b1cf9f5f-52f1-4a44-9a0e-7d2f5b8e6c11'

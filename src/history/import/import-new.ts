@@ -4,12 +4,16 @@ import { isObject, type JsonObject } from '../../messages/json.ts'
 import type { NewMessage, PositionRange } from '../../messages/message.ts'
 import type { Session, SessionFields } from '../../storage/storage.ts'
 import { AppliedCompactions } from './applied-compactions.ts'
-import { Batch } from './batch.ts'
-import { checkedEvents } from './checked-events.ts'
-import type { FieldsEvent, ImportEvent, ImportEvents } from './import-event.ts'
-import { type CheckedImport, fieldsEventSchema, type ImportHost, type SessionImport } from './import-types.ts'
-import { labelOf } from './label-of.ts'
-import { othersFirst, staged } from './staging.ts'
+import type { FieldsEvent, ImportEvent, ImportEvents } from './import-types.ts'
+import {
+  type CheckedImport,
+  checkedEvents,
+  fieldsEventSchema,
+  type ImportHost,
+  labelOf,
+  type SessionImport,
+} from './import-types.ts'
+import { Batch, othersFirst, staged } from './staging.ts'
 
 /** What is told of a conversation on the way: the last word counts, metadata is put together. */
 export class ToldFields {

@@ -3,18 +3,17 @@ import { check } from '../../messages/check.ts'
 import { isObject } from '../../messages/json.ts'
 import type { NewMessage } from '../../messages/message.ts'
 import type { Session } from '../../storage/storage.ts'
-import { Batch } from './batch.ts'
-import { checkedEvents } from './checked-events.ts'
-import type { ImportEvent, ImportEvents, ImportedCompaction } from './import-event.ts'
 import { importNew, Writing } from './import-new.ts'
+import type { ImportEvent, ImportEvents, ImportedCompaction } from './import-types.ts'
 import {
   type CheckedImport,
+  checkedEvents,
   type ImportHost,
   type ImportOptions,
   importSchema,
   type SessionImport,
 } from './import-types.ts'
-import { discardDead, underName } from './staging.ts'
+import { Batch, discardDead, underName } from './staging.ts'
 
 /**
  * Brings in what is new of a conversation that was imported before. What is there must be its beginning, word for word; what is new goes

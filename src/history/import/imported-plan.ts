@@ -4,7 +4,7 @@ import type { View } from '../../model/view.ts'
 import type { ViewRow } from '../../model/view-row.ts'
 import { condensePlan } from '../../stages/summarize.ts'
 import { measureMessage } from '../../tokens/tokens.ts'
-import type { ImportedCompaction } from './import-event.ts'
+import type { ImportedCompaction } from './import-types.ts'
 
 /*
  * A compaction that another system made, as plans of ours. What that system hid may be more than the laws allow: half of a tool call, a

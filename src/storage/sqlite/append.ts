@@ -22,11 +22,10 @@ import type {
 import { commitPreviews, type RowPreview } from './append-preview.ts'
 import { blobReader, keepBlobs } from './blobs.ts'
 import type { Connection } from './connection.ts'
+import { sqliteCode } from './connection.ts'
 import { decodeContent, type EncodedContent, encodeContent, parseStoredObject } from './content-codec.ts'
-import { sqliteCode } from './failure.ts'
-import { decodeRole, encodeFlags, encodeRole, rowId } from './row-codec.ts'
+import { decodeRole, encodeFlags, encodeRole, encodeTools, rowId } from './row-codec.ts'
 import { decodeSaid, insertSession, requireHead } from './sessions.ts'
-import { encodeTools } from './tools-codec.ts'
 
 /** A message with everything worked out that its rows need. */
 type Prepared = {

@@ -9,18 +9,20 @@ import type { Connection } from './connection.ts'
 import { damaged, parseStored } from './content-codec.ts'
 import { M_VISIBLE } from './history.ts'
 import {
+  decodeCalls,
+  decodeResults,
   decodeShown,
   PACKED_ROW,
   REASONING,
   rowId,
   SPEAKS,
+  skipTools,
   unpackFlags,
   unpackKind,
   unpackPinned,
   unpackRole,
 } from './row-codec.ts'
 import { readSession, type StoredSession } from './sessions.ts'
-import { decodeCalls, decodeResults, skipTools } from './tools-codec.ts'
 
 /*
  * The index of a view: what planning works on. The driver's time for a row is a fixed part and one for each of

@@ -6,8 +6,8 @@ import type { AuditRecord, CompactionRecord, RequiredRecord, RowSetRecord } from
 import type { Restoring } from '../storage.ts'
 import type { Connection } from './connection.ts'
 import { requireKey } from './pins.ts'
-import { unguarded } from './purge.ts'
-import { countAll } from './reestimate.ts'
+import { countAll } from './recount.ts'
+import { unguarded } from './residue.ts'
 import { requireSession, type StoredSession } from './sessions.ts'
 import { requireStaged } from './staging.ts'
 

@@ -9,12 +9,11 @@ import { type ReplacementRecord, type RowRecord, recordId } from '../records/rec
 import type { RestoredRow, Restoring } from '../storage.ts'
 import { keepBlobs } from './blobs.ts'
 import type { Connection } from './connection.ts'
+import { sqliteCode } from './connection.ts'
 import { type EncodedContent, encodeContent, ORIGINAL } from './content-codec.ts'
-import { sqliteCode } from './failure.ts'
 import { savedOf, showing } from './recount.ts'
-import { encodeFlags, encodeKind, encodeRole } from './row-codec.ts'
+import { encodeFlags, encodeKind, encodeRole, encodeTools } from './row-codec.ts'
 import { requireStaged } from './staging.ts'
-import { encodeTools } from './tools-codec.ts'
 
 /** What a row's columns are made of, worked out before the write lock is taken. */
 type Prepared = {

@@ -1,7 +1,143 @@
 import { ROLES, ROW_KINDS, type Role, type RowKind } from '../../messages/message.ts'
 import type { MessageIndex } from '../../model/index-message.ts'
-import type { ShownReplacement } from '../../model/view-row.ts'
+import type { IndexedCall } from '../../model/line-range.ts'
+import type { CallEntry, LineRange, ResultEntry, ShownReplacement } from '../../model/view-row.ts'
 import { damaged, parseStoredLists } from './content-codec.ts'
+
+/*
+ * The `tools` column: the calls and results of a row, as a JSON array without its brackets, so that the columns of
+ * many rows can be put together and parsed as one flat array. First the number of entries, then each entry:
+ * a call: -1 - part, id, name, 0 or [path, from?, to?, variant?] (the variant, known by being a text, stands last);
+ * a result: part, id, units, media, 1 when it failed else 0, name or 0.
+ */
+
+const CALL_FIELDS = 4
+const RESULT_FIELDS = 6
+
+type EncodedFile = readonly [path: string, ...more: (number | string)[]]
+
+/** `null` for a row without calls and results. */
+export function encodeTools({ calls, results }: Pick<MessageIndex, 'calls' | 'results'>): string | null {
+  if (calls.length === 0 && results.length === 0) return null
+  const values: unknown[] = [calls.length + results.length]
+  for (const call of calls) values.push(-1 - call.part, call.id, call.name, encodeFile(call))
+  for (const { part, id, units, media, failed, name } of results)
+    values.push(part, id, units, media, failed ? 1 : 0, name ?? 0)
+  return JSON.stringify(values).slice(1, -1)
+}
+
+function encodeFile({ path, range, variant }: IndexedCall): EncodedFile | 0 {
+  if (path === undefined) return 0
+  const file: [string, ...(number | string)[]] = [path]
+  if (range !== undefined && range.to !== undefined) file.push(range.from, range.to)
+  else if (range !== undefined && range.from !== 1) file.push(range.from)
+  if (variant !== undefined) file.push(variant)
+  return file
+}
+
+/**
+ * Where the values of the row behind this one begin; `undefined` when these are not what `encodeTools` makes: taken for
+ * "no calls" they would let a pair be parted.
+ */
+export function skipTools(values: readonly unknown[], start: number): number | undefined {
+  const entries = values[start]
+  if (!Number.isInteger(entries) || (entries as number) < 0) return undefined
+  let at = start + 1
+  for (let left = entries as number; left > 0; left--) {
+    const isSound = isCall(values, at) ? isSoundCall(values, at) : isSoundResult(values, at)
+    if (!isSound) return undefined
+    at += fieldsAt(values, at)
+  }
+  return at
+}
+
+function isSoundCall(values: readonly unknown[], at: number): boolean {
+  const file = values[at + 3]
+  return (
+    Number.isInteger(values[at]) &&
+    typeof values[at + 1] === 'string' &&
+    typeof values[at + 2] === 'string' &&
+    (file === 0 || (Array.isArray(file) && typeof file[0] === 'string'))
+  )
+}
+
+function isSoundResult(values: readonly unknown[], at: number): boolean {
+  const name = values[at + 5]
+  return (
+    Number.isInteger(values[at]) &&
+    typeof values[at + 1] === 'string' &&
+    typeof values[at + 2] === 'number' &&
+    typeof values[at + 3] === 'number' &&
+    typeof values[at + 4] === 'number' &&
+    (name === 0 || typeof name === 'string')
+  )
+}
+
+/** The calls among the values that begin at `start`. Most rows hold a single entry, so lists are made for no more. */
+export function decodeCalls(values: readonly unknown[], start: number): readonly CallEntry[] {
+  const entries = values[start] as number
+  if (entries === 1) return isCall(values, start + 1) ? [decodeCall(values, start + 1)] : NOTHING
+  const calls: CallEntry[] = []
+  let at = start + 1
+  for (let left = entries; left > 0; left--) {
+    if (isCall(values, at)) calls.push(decodeCall(values, at))
+    at += fieldsAt(values, at)
+  }
+  return calls
+}
+
+/** The results among them. */
+export function decodeResults(values: readonly unknown[], start: number): readonly ResultEntry[] {
+  const entries = values[start] as number
+  if (entries === 1) return isCall(values, start + 1) ? NOTHING : [decodeResult(values, start + 1)]
+  const results: ResultEntry[] = []
+  let at = start + 1
+  for (let left = entries; left > 0; left--) {
+    if (!isCall(values, at)) results.push(decodeResult(values, at))
+    at += fieldsAt(values, at)
+  }
+  return results
+}
+
+const NOTHING: readonly never[] = []
+
+function isCall(values: readonly unknown[], at: number): boolean {
+  return (values[at] as number) < 0
+}
+
+function fieldsAt(values: readonly unknown[], at: number): number {
+  return isCall(values, at) ? CALL_FIELDS : RESULT_FIELDS
+}
+
+function decodeCall(values: readonly unknown[], at: number): IndexedCall {
+  const part = -1 - (values[at] as number)
+  const id = values[at + 1] as string
+  const name = values[at + 2] as string
+  const file = values[at + 3] as EncodedFile | 0
+  if (file === 0) return { part, id, name }
+  const path = file[0]
+  if (file.length === 1) return { part, id, name, path, range: WHOLE_FILE }
+  const more = file.slice(1)
+  const last = more.at(-1)
+  const variant = typeof last === 'string' ? last : undefined
+  const [from = 1, to] = more.filter((item) => typeof item === 'number')
+  const range: LineRange = to === undefined ? { from } : { from, to }
+  return variant === undefined ? { part, id, name, path, range } : { part, id, name, path, range, variant }
+}
+
+const WHOLE_FILE: LineRange = { from: 1 }
+
+function decodeResult(values: readonly unknown[], at: number): ResultEntry {
+  const part = values[at] as number
+  const id = values[at + 1] as string
+  const units = values[at + 2] as number
+  const media = values[at + 3] as number
+  const failed = values[at + 4] === 1
+  const name = values[at + 5]
+  return name === 0
+    ? { part, id, units, media, failed }
+    : { part, id, units, media, failed, name: name as string }
+}
 
 /** Bits of `flags`; two, as the index of the view packs them. */
 export const REASONING = 1

@@ -3,8 +3,7 @@ import type { Session, Staged, StagedSession, StagedWith } from '../storage.ts'
 import { writeAudit } from './audit.ts'
 import { dropBlobsOf } from './blobs.ts'
 import type { Connection } from './connection.ts'
-import { dropSession, unguarded } from './purge.ts'
-import { clearFilesInTurn, erase } from './residue.ts'
+import { clearFilesInTurn, dropSession, erase, unguarded } from './residue.ts'
 import { insertSession, readSession, requireSession, type StoredSession, updateFields } from './sessions.ts'
 
 /*

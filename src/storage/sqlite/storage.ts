@@ -12,8 +12,15 @@ import type {
 } from '../storage.ts'
 import { append, knownMessages } from './append.ts'
 import { endAttempts, noteAnswer, noteAttempt } from './attempts.ts'
-import { readCachedTokens, readUsage } from './billing.ts'
-import { noteFailure, readCircuit, readSpending, resetCircuit, tryOnce } from './circuits.ts'
+import {
+  noteFailure,
+  readCachedTokens,
+  readCircuit,
+  readSpending,
+  readUsage,
+  resetCircuit,
+  tryOnce,
+} from './billing.ts'
 import { commitRun } from './commit.ts'
 import { readCompactions, type StoredCompaction, someCompactions, storedNesting } from './compactions.ts'
 import type { Connection } from './connection.ts'
@@ -35,9 +42,8 @@ import {
 import { leaseInTheWay, releaseLease, renewLease, takeLease } from './lease.ts'
 import { pinMessages, requireMessages } from './pins.ts'
 import { readSnapshot } from './planning.ts'
-import { purgeSession } from './purge.ts'
-import { reestimate } from './reestimate.ts'
-import { finishClearing } from './residue.ts'
+import { reestimate } from './recount.ts'
+import { finishClearing, purgeSession } from './residue.ts'
 import {
   reserveCompactions,
   restoreAudit,

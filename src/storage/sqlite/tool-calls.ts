@@ -17,9 +17,8 @@ import { blobReader } from './blobs.ts'
 import type { Connection, Row } from './connection.ts'
 import { damaged, decodeContent, parseStored } from './content-codec.ts'
 import { M_VISIBLE } from './history.ts'
-import { decodeShown, rowId } from './row-codec.ts'
+import { decodeCalls, decodeResults, decodeShown, rowId, skipTools } from './row-codec.ts'
 import { requireSession, type StoredSession } from './sessions.ts'
-import { decodeCalls, decodeResults, skipTools } from './tools-codec.ts'
 
 /*
  * Calls and results of the log, whatever compactions did to them. Read from the index that planning uses (the `tools`

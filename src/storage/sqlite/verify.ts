@@ -13,11 +13,9 @@ import type { Connection, Row } from './connection.ts'
 import { blobPlaces } from './content-codec.ts'
 import { endDead } from './lease.ts'
 import { guardProblems } from './migrate.ts'
-import { type Recounted, recountRows } from './recount.ts'
-import { countAll, resetCounters, writeRecounted } from './reestimate.ts'
-import { rowId } from './row-codec.ts'
+import { countAll, type Recounted, recountRows, resetCounters, writeRecounted } from './recount.ts'
+import { encodeTools, rowId } from './row-codec.ts'
 import { requireSession, type StoredSession } from './sessions.ts'
-import { encodeTools } from './tools-codec.ts'
 
 /** What a row's tags must be, by what is in force. */
 type Tags = { condenseParent: number | null; truncationParent: number | null; retiredBy: number | null }

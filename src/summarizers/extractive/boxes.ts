@@ -1,8 +1,7 @@
 import { headOf } from '../../messages/characters.ts'
 import { type Call, isObject } from '../calls.ts'
 import { oneLine, shorten } from '../text.ts'
-import type { Conversation } from './conversation.ts'
-import type { Writing } from './seen-call.ts'
+import type { Conversation, Writing } from './conversation.ts'
 
 /** A line with a check box, as it was last seen. */
 export type Box = {

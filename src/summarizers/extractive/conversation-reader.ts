@@ -3,12 +3,15 @@ import type { Message, RowKind } from '../../messages/message.ts'
 import { type Call, CallReader, NO_OUTPUT } from '../calls.ts'
 import { ends } from '../text.ts'
 import { writingsOf } from './boxes.ts'
+import type { KeptOfCall, SeenCall } from './conversation.ts'
 import {
   type Conversation,
   callLabel,
+  commitSubject,
   type Exchange,
   errorLine,
   LABEL_UNITS,
+  NEWEST_CALLS,
   PROBLEM_LABEL_UNITS,
   type Said,
 } from './conversation.ts'
@@ -16,8 +19,6 @@ import { ALL_FACT_UNITS, factUnits, isCommandLine } from './facts.ts'
 import { aboutWhole, textsToOutline } from './files.ts'
 import { ownWords } from './own-words.ts'
 import { MAX_FAILURES } from './problems.ts'
-import type { KeptOfCall, SeenCall } from './seen-call.ts'
-import { commitSubject, NEWEST_CALLS } from './shell.ts'
 import { todoItems } from './tasks.ts'
 
 /** Calls that are added at least before those that have their input and output are looked through again. */

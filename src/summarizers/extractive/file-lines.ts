@@ -1,6 +1,6 @@
+import { isTellingName } from './facts.ts'
 import type { FileFacts } from './files.ts'
 import { isProse, noFacts } from './files.ts'
-import { isTellingName } from './names.ts'
 import { type Definition, noOutline, type Outline } from './outline.ts'
 
 /*

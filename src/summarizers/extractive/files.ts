@@ -2,9 +2,9 @@ import { headOf } from '../../messages/characters.ts'
 import type { Json } from '../../messages/json.ts'
 import { type Call, isObject, outputHead } from '../calls.ts'
 import { cleanLine, oneLine, shorten } from '../text.ts'
-import { countNames, countPaths } from './names.ts'
+import type { SeenCall } from './conversation.ts'
+import { countNames, countPaths } from './facts.ts'
 import { mergeOutlines, noOutline, type Outline, readOutline } from './outline.ts'
-import type { SeenCall } from './seen-call.ts'
 
 /** What happened to one file. */
 export type FileFacts = {

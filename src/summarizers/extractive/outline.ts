@@ -1,5 +1,5 @@
 import { headOf } from '../../messages/characters.ts'
-import { countNames, isTellingName, KEYWORDS } from './names.ts'
+import { countNames, isTellingName, KEYWORDS } from './facts.ts'
 
 /*
  * Definitions that no word announces: functions of C and its kin, and what SQL creates.

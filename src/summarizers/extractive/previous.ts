@@ -2,8 +2,7 @@ import { type Fact, readFacts } from './facts.ts'
 import { readFile, readNames, readReads } from './file-lines.ts'
 import type { FileFacts } from './files.ts'
 import { isWrittenRule, type Rule, readRule, rulesInSummary } from './rules.ts'
-import { readTerms, type Terms } from './terms.ts'
-import { isDefaultTitle, type Topic, topicOf, topicsOf } from './titles.ts'
+import { isDefaultTitle, readTerms, type Terms, type Topic, topicOf, topicsOf } from './terms.ts'
 
 /** An earlier summary, taken apart: what each part of a new one can carry on. */
 export type Previous = {

@@ -1,9 +1,8 @@
 import { headOf, tailOf } from '../../messages/characters.ts'
 import { oneLine, sentencesOf, shorten, withoutFences } from '../text.ts'
-import { type Conversation, callLabel, type Exchange, errorLine } from './conversation.ts'
+import { type Conversation, callLabel, commits, type Exchange, errorLine } from './conversation.ts'
 import type { Bullet } from './fit.ts'
 import { gist, informative, isSmallTalk, withList } from './requests.ts'
-import { commits } from './shell.ts'
 
 /** Most units of the first request, of a later one, and of one line of the task's evolution. */
 const FIRST_REQUEST = 2_000

@@ -3,9 +3,8 @@ import type { Json } from '../../messages/json.ts'
 import { type Call, isObject } from '../calls.ts'
 import { cleanLine, oneLine, sentencesOf, shorten, withoutFences } from '../text.ts'
 import { checkBoxes, openBoxes } from './boxes.ts'
-import type { Conversation } from './conversation.ts'
+import type { Conversation, SeenCall, TodoItem } from './conversation.ts'
 import { informative, isSmallTalk } from './requests.ts'
-import type { SeenCall, TodoItem } from './seen-call.ts'
 
 /** What is still to be done, and what is known to be done. */
 export type Tasks = { readonly open: readonly Task[]; readonly done: ReadonlySet<string> }

@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto'
 import { estimateTokens } from '../../tokens/tokens.ts'
 import { callsText, type PromptMessage, partText, resultText } from '../prompts.ts'
-import { shortenMiddle } from '../shorten-middle.ts'
-import { oneLine } from '../text.ts'
+import { oneLine, shortenMiddle } from '../text.ts'
 
 /*
  * What is to be summarized, as text that cannot be taken for anything else. Lines that divide it begin with a mark that occurs nowhere

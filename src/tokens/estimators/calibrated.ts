@@ -1,11 +1,11 @@
 import type { Estimator } from './estimator-schema.ts'
-import { IMAGE_TOKEN_ESTIMATE } from './neurolink.ts'
 import {
   CHAT_TOKENS_PER_CALL,
   CHAT_TOKENS_PER_CONVERSATION,
   CHAT_TOKENS_PER_MESSAGE,
+  IMAGE_TOKEN_ESTIMATE,
   providerFactor,
-} from './provider-factors.ts'
+} from './neurolink.ts'
 
 /*
  * Fitted, see calibrated.ts. One line for each class of the unit before, one sign for each class of the unit: the

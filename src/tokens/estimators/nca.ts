@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { invalid } from '../../errors.ts'
 import { check } from '../../messages/check.ts'
 import type { Estimator } from './estimator-schema.ts'
-import { type LengthUnit, lengthIn, lengthUnitSchema } from './text-length.ts'
+import { type LengthUnit, lengthIn, lengthUnitSchema } from './estimator-schema.ts'
 
 /** Characters per token, of a tool's message and of any other. Source: seed 004. */
 const TOOL_CHARS_PER_TOKEN = 3.5

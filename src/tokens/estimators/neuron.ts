@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { invalid } from '../../errors.ts'
 import { check } from '../../messages/check.ts'
-import { checkMessageList } from '../../messages/message-list.ts'
+import { checkMessageList } from '../../messages/message-check.ts'
 import type { Estimator } from './estimator-schema.ts'
-import { type LengthUnit, lengthIn, lengthUnitSchema } from './text-length.ts'
+import { type LengthUnit, lengthIn, lengthUnitSchema } from './estimator-schema.ts'
 
 /** Characters per token; about right for GPT and Claude models in English. Source: seed 000. */
 const CHARS_PER_TOKEN = 4

@@ -10,8 +10,8 @@ import {
   type StoredMessage,
   type ToolResultPart,
 } from '../../messages/message.ts'
-import { counted, figure, size } from './figures.ts'
 import type { DocumentSettings } from './options.ts'
+import { counted, figure, size } from './options.ts'
 
 /*
  * What stands in a message, as a document shows it: the same for Markdown and HTML. Texts are as they were said; whoever writes

@@ -1,5 +1,9 @@
 import { z } from 'zod'
 import { check, nameSchema } from '../../messages/check.ts'
+import type { PositionRange, StoredMessage } from '../../messages/message.ts'
+import { onOneLine, withUnseenShown } from '../../messages/unseen.ts'
+import type { Compaction } from '../../storage/storage.ts'
+import type { DocumentCompaction, SessionDocument } from './session-document.ts'
 
 /** What documents for people can be told. */
 export const documentSchema = z.strictObject({
@@ -40,4 +44,87 @@ export function documentSettings(
     title,
     exportedAt,
   }
+}
+
+/** A whole number with its thousands apart: `12,345`. */
+export function figure(value: number): string {
+  return String(Math.round(value)).replace(/\B(?=(?:\d{3})+$)/g, ',')
+}
+
+/** `1 message`, `3 messages`. */
+export function counted(count: number, word: string): string {
+  return `${figure(count)} ${word}${count === 1 ? '' : 's'}`
+}
+
+/** A time in UTC to the second: the same bytes wherever a document is made. */
+export function time(ms: number): string {
+  if (!Number.isFinite(ms) || Math.abs(ms) > 8.64e15) return 'at no time there is'
+  return `${new Date(ms).toISOString().slice(0, -5).replace('T', ' ')} UTC`
+}
+
+/** Bytes as people say them: `612 bytes`, `34 KB`, `1.2 MB`. */
+export function size(bytes: number): string {
+  if (bytes < 1_000) return counted(bytes, 'byte')
+  if (bytes < 1_000_000) return `${Math.round(bytes / 1_000)} KB`
+  return `${(bytes / 1_000_000).toFixed(1)} MB`
+}
+
+/*
+ * Positions as people read them, in documents and on the terminal. Their digits stand together: a position names a message, and can be
+ * given back to a command as it is.
+ */
+
+/** `3`, `3–41, 44`. */
+export function positionList(ranges: readonly PositionRange[]): string {
+  return ranges.map(([from, to]) => (from === to ? `${from}` : `${from}–${to}`)).join(', ')
+}
+
+/** `position 3`, `positions 3–41, 44`. */
+export function positionWords(ranges: readonly PositionRange[]): string {
+  const isOne = ranges.length === 1 && ranges[0]![0] === ranges[0]![1]
+  return `${isOne ? 'position' : 'positions'} ${positionList(ranges)}`
+}
+
+/** Why a row is hidden, and by which compaction. */
+export type HiddenReason = { readonly why: string; readonly by: DocumentCompaction | undefined }
+
+/** `undefined` for a row that is seen. */
+export function hiddenReason(row: StoredMessage, { byId }: SessionDocument): HiddenReason | undefined {
+  if (!row.hidden) return undefined
+  // An inserted row whose compaction is not in force is hidden for that, whatever covered it before.
+  if (row.retiredBy !== undefined)
+    return { why: 'its compaction is not in force', by: byId.get(row.retiredBy) }
+  if (row.condenseParent !== undefined)
+    return { why: 'a summary stands for it', by: byId.get(row.condenseParent) }
+  const by = byId.get(row.truncationParent!)
+  return { why: by === undefined ? 'a compaction hides it' : hidingWords(by.compaction), by }
+}
+
+function hidingWords({ kind, params }: Compaction): string {
+  if (kind === 'truncate') return 'it was truncated'
+  if (kind !== 'manual') return 'a compaction hides it'
+  return params.rewind === true ? 'it was taken back' : 'it was hidden by hand'
+}
+
+/** The compaction that inserted a row. */
+export function insertedBy(row: StoredMessage, { byId }: SessionDocument): DocumentCompaction | undefined {
+  return byId.get(row.condenseId ?? row.truncationId ?? '')
+}
+
+/** Where a compaction stands, in words. */
+export function statusWords({ status }: Compaction): string {
+  return status === 'active' ? 'in force' : status
+}
+
+/**
+ * A text as a document may have it, with nothing invisible in it: controls as their pictures (`␛`), directions, invisible characters and
+ * halves of pairs by number (`⟨U+202E⟩`). Line breaks and tabs stay; two-character line breaks become one. The result is well-formed.
+ */
+export function visibleText(text: string): string {
+  return withUnseenShown(text, (code) => `⟨U+${code.toString(16).toUpperCase().padStart(4, '0')}⟩`)
+}
+
+/** The same on one line: line breaks and tabs are shown as well. */
+export function visibleLine(text: string): string {
+  return onOneLine(visibleText(text))
 }

@@ -1,9 +1,7 @@
 import type { ContextStats } from '../../compaction/stats.ts'
 import type { StoredMessage } from '../../messages/message.ts'
 import type { Sizes } from '../../tokens/tokens.ts'
-import { figure, time } from './figures.ts'
-import { positionWords } from './positions.ts'
-import { statusWords } from './reasons.ts'
+import { figure, positionWords, statusWords, time } from './options.ts'
 import type { DocumentCompaction, SessionDocument } from './session-document.ts'
 
 /** The words both documents say of a session, its compactions and its rows. What stands apart was said by others, and is made harmless by the writer. */

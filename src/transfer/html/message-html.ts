@@ -1,6 +1,5 @@
-import { codeBlockAt } from '../document/code-blocks.ts'
-import { piecesOf } from '../document/code-spans.ts'
-import { visibleLine, visibleText } from '../document/visible-text.ts'
+import { codeBlockAt, piecesOf } from '../document/code-blocks.ts'
+import { visibleLine, visibleText } from '../document/options.ts'
 
 /*
  * What somebody wrote, as HTML. All of it is escaped; the only elements made of it are blocks of code between fences, code within a

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
-import { figure, time } from '../document/figures.ts'
 import type { DocumentSettings } from '../document/options.ts'
-import { statusWords } from '../document/reasons.ts'
+import { figure, statusWords, time } from '../document/options.ts'
 import type { DocumentCompaction, SessionDocument } from '../document/session-document.ts'
 import { compactionFacts, type Fact, sessionFacts, sharesOf } from '../document/summary-words.ts'
 import { escapedLine } from './message-html.ts'

@@ -1,6 +1,5 @@
-import { codeBlockAt, fenceAround, leadingSpaces, spaced } from '../document/code-blocks.ts'
-import { piecesOf } from '../document/code-spans.ts'
-import { visibleText } from '../document/visible-text.ts'
+import { codeBlockAt, fenceAround, leadingSpaces, piecesOf, spaced } from '../document/code-blocks.ts'
+import { visibleText } from '../document/options.ts'
 
 /*
  * The Markdown of a message, kept as far as it stays in its place. Code, lists, quotes, emphasis, tables and links to web addresses are

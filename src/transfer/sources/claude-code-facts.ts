@@ -4,8 +4,8 @@
  */
 import { isSpoken } from '../../ecosystems/claude-agent-sdk/entry.ts'
 import { isObject, type JsonObject } from '../../messages/json.ts'
-import { useOfBlocks } from './block-facts.ts'
 import { textIn } from './entry-fields.ts'
+import { useOfBlocks } from './transcript.ts'
 
 export type Facts = {
   readonly uuid: string

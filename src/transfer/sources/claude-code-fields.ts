@@ -1,4 +1,4 @@
-import type { FieldsEvent } from '../../history/import/import-event.ts'
+import type { FieldsEvent } from '../../history/import/import-types.ts'
 import { indexOfText } from '../../messages/characters.ts'
 import { isObject, type JsonObject } from '../../messages/json.ts'
 import { nameOf, timeOf, titleOf } from './entry-fields.ts'

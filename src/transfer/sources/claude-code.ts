@@ -4,11 +4,11 @@ import { isObject, type JsonObject } from '../../messages/json.ts'
 import type { NewMessage } from '../../messages/message.ts'
 import { jsonOf, readFilledLines, UNFINISHED } from '../lines.ts'
 import type { Head, Input, NoteEvent, Source, SourceEvent } from '../source.ts'
-import { textOf } from './block-facts.ts'
 import { Branches, type Made, type Step } from './claude-code-branches.ts'
 import { type Facts, factsOf } from './claude-code-facts.ts'
 import { SessionFields } from './claude-code-fields.ts'
 import { entryOf, timeOf } from './entry-fields.ts'
+import { textOf } from './transcript.ts'
 
 /**
  * Sessions of Claude Code. Every entry is a row, in the form the Claude Agent SDK's adapter keeps it in; most say nothing to a model. What was

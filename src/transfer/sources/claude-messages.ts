@@ -14,8 +14,7 @@ import {
   word,
 } from './claude-blocks.ts'
 import { messageAt, placedOf } from './claude-tree.ts'
-import { DEPTH_KEPT, textIn } from './entry-fields.ts'
-import { moment } from './moment.ts'
+import { DEPTH_KEPT, moment, textIn } from './entry-fields.ts'
 import type { BranchReader } from './tree-conversations.ts'
 
 /** A call that no tool has answered yet. `isOwn`: its id is of the export. `batch`: which calls were made together. */

@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
 import { isObject, type JsonObject } from '../../messages/json.ts'
 import type { Place, SourceEvent } from '../source.ts'
+import { moment } from './entry-fields.ts'
 import { messageTree } from './message-tree.ts'
-import { moment } from './moment.ts'
 import type { TreeRead } from './tree-conversations.ts'
 
 /** What a first message names as its parent. */

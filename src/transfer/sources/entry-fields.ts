@@ -1,5 +1,33 @@
 import { isStorableText, MAX_NAME_LENGTH } from '../../messages/check.ts'
 import { isObject, type JsonObject, jsonProblem } from '../../messages/json.ts'
+import type { PositionRange } from '../../messages/message.ts'
+
+/** Fields in which transcripts keep when something was said. */
+const FIELDS = ['createdAt', 'created_at', 'timestamp', 'create_time', 'created', 'ts'] as const
+
+/** From here on a number is milliseconds, below it seconds: the year 1973 as the one, 5138 as the other. */
+const MILLISECONDS_FROM = 1e11
+
+/** When something was made, in milliseconds since 1970, where one of its fields says so. */
+export function momentOf(value: unknown): number | undefined {
+  if (!isObject(value)) return undefined
+  for (const name of FIELDS) {
+    const found = moment(value[name])
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
+/** A time as files have it: seconds or milliseconds since 1970, or a date in ISO 8601. */
+export function moment(value: unknown): number | undefined {
+  if (typeof value === 'number' && value > 0) {
+    const time = Math.round(value < MILLISECONDS_FROM ? value * 1000 : value)
+    return time < 8.64e15 ? time : undefined
+  }
+  if (typeof value !== 'string' || !/^\d{4}-\d\d-\d\d/.test(value)) return undefined
+  const time = Date.parse(value)
+  return Number.isNaN(time) ? undefined : time
+}
 
 /* Fields that entries of several systems have, read as sessions and messages can hold them. */
 
@@ -54,4 +82,15 @@ export function fieldsBeside(
   const fields = read.filter(({ problem }) => problem === undefined).map(({ name, value }) => [name, value])
   const problems = read.flatMap(({ problem }) => (problem === undefined ? [] : [`a field holds ${problem}`]))
   return { fields: Object.fromEntries(fields) as JsonObject, problems }
+}
+
+/** Ordinals as ranges, inclusive, ascending; each counts once, in whatever order it is given. */
+export function rangesOf(ordinals: Iterable<number>): PositionRange[] {
+  const ranges: [number, number][] = []
+  for (const ordinal of [...new Set(ordinals)].sort((a, b) => a - b)) {
+    const last = ranges.at(-1)
+    if (last !== undefined && last[1] === ordinal - 1) last[1] = ordinal
+    else ranges.push([ordinal, ordinal])
+  }
+  return ranges
 }

@@ -1,5 +1,5 @@
 import { keyOfUuid } from '../../ecosystems/claude-agent-sdk/entry.ts'
-import type { FieldsEvent, MessageEvent } from '../../history/import/import-event.ts'
+import type { FieldsEvent, MessageEvent } from '../../history/import/import-types.ts'
 import { isObject, type JsonObject } from '../../messages/json.ts'
 import { type Pairing, pairToolUse, type ToolUse } from '../../messages/pairing.ts'
 import { type JsonLine, readJsonLines, UNFINISHED } from '../lines.ts'

@@ -1,8 +1,7 @@
 import { listIn } from '../../messages/lists.ts'
 import type { PositionRange } from '../../messages/message.ts'
-import { pairToolUse } from '../../messages/pairing.ts'
-import { rangesOf } from './ranges.ts'
-import type { RooElement, RooNote } from './roo-element.ts'
+import { pairToolUse, type ToolUse } from '../../messages/pairing.ts'
+import { rangesOf } from './entry-fields.ts'
 
 /*
  * Roo Code's tags as compactions. Roo shows what stands from the last summary on, less what a marker among that hides; earlier
@@ -271,3 +270,18 @@ export function tagNotes(elements: readonly RooElement[]): RooNote[] {
     note(both.index, `both a summary's and a marker's tag: what hid it first counts, for ${both.count}`)
   return notes
 }
+
+/** What is kept of an element: nothing of what it says. */
+export type RooElement = {
+  readonly kind: 'message' | 'summary' | 'marker'
+  /** Of a summary or a marker: the id that tags name. */
+  readonly id: string | undefined
+  readonly condenseParent: string | undefined
+  readonly truncationParent: string | undefined
+  readonly use: ToolUse | undefined
+  /** Whether it brings results of tools and nothing else. */
+  readonly onlyResults: boolean
+}
+
+/** What was mended or kept of the element with this index. */
+export type RooNote = { readonly index: number; readonly kind: 'mended' | 'kept'; readonly why: string }

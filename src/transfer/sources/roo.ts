@@ -6,10 +6,10 @@ import { isObject, type Json, type JsonObject, jsonProblem } from '../../message
 import type { Message, Part } from '../../messages/message.ts'
 import { type JsonElement, placeOf, readElements } from '../elements.ts'
 import type { Head, Input, Source, SourceEvent } from '../source.ts'
-import { textOf, useOfBlocks } from './block-facts.ts'
 import { DEPTH_KEPT, textIn, timeOf } from './entry-fields.ts'
-import type { RooElement } from './roo-element.ts'
+import type { RooElement } from './roo-plan.ts'
 import { planOfRoo, type RooCompaction, type RooPlan } from './roo-plan.ts'
+import { textOf, useOfBlocks } from './transcript.ts'
 
 /*
  * Elements of Roo Code's `api_conversation_history.json` as messages. Format: src/core/task-persistence/apiMessages.ts of

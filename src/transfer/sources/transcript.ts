@@ -1,16 +1,34 @@
 import { createHash } from 'node:crypto'
-import type { FieldsEvent } from '../../history/import/import-event.ts'
+import type { FieldsEvent } from '../../history/import/import-types.ts'
 import { canonicalJson, isObject, type JsonObject } from '../../messages/json.ts'
 import type { NewMessage } from '../../messages/message.ts'
 import { messageProblem } from '../../messages/message-check.ts'
+import type { ToolUse } from '../../messages/pairing.ts'
 import { type JsonElement, placeOf, readElements } from '../elements.ts'
 import { readHead } from '../head.ts'
 import { readJsonLines } from '../lines.ts'
-import type { Input, Place, SourceEvent, SourceName } from '../source.ts'
-import { fieldsBeside, nameOf } from './entry-fields.ts'
-import type { Given, MessageReader, Told } from './message-reader.ts'
-import { momentOf } from './moment.ts'
+import type { Input, Place, Source, SourceEvent, SourceName } from '../source.ts'
+import { fieldsBeside, momentOf, nameOf } from './entry-fields.ts'
+import { anyMessageReader, type Given, type MessageReader, type Told } from './message-reader.ts'
 import { CONVERSATION_LIST, MESSAGE_LISTS, messagesOf, transcriptShape } from './transcript-shape.ts'
+
+const FORM: TranscriptForm = {
+  name: 'messages',
+  reader: anyMessageReader,
+  leading: ({ system }) => (typeof system === 'string' ? [{ role: 'system', content: system }] : []),
+  leadingFields: ['system'],
+}
+
+/** Plain `{ role, content }`, neutral messages, flat calls and results, and files in which forms are mixed. */
+export const messages: Source = {
+  name: 'messages',
+  title: 'messages with a role and a content',
+  recognises: (head) => {
+    const shape = transcriptShape(head)
+    return shape !== undefined && !shape.forms.has('gemini')
+  },
+  read: (input) => readTranscript(input, FORM),
+}
 
 /** The ids and keys that messages of one conversation bring along: within a session each names one message. */
 export class OwnNames {
@@ -237,4 +255,28 @@ function stored(message: NewMessage, { value, ordinal }: Given, form: Transcript
     ...(createdAt !== undefined && { createdAt }),
     ...message,
   }
+}
+
+/* What a content in the form of Anthropic's API says of itself, before it is read as a message. */
+
+/** The words of a content, its texts in paragraphs. */
+export function textOf(content: unknown): string {
+  if (typeof content === 'string') return content
+  if (!Array.isArray(content)) return ''
+  const texts = content.flatMap((block: unknown) =>
+    isObject(block) && typeof block.text === 'string' && block.type === 'text' ? [block.text] : [],
+  )
+  return texts.join('\n\n')
+}
+
+/** The calls and results among the blocks of Anthropic's API in a content, by their place. */
+export function useOfBlocks(content: unknown): ToolUse | undefined {
+  if (!Array.isArray(content)) return undefined
+  const idsOf = (type: string, field: string): { part: number; id: string }[] =>
+    content.flatMap((block: unknown, part) => {
+      const id = isObject(block) && block.type === type ? block[field] : undefined
+      return typeof id === 'string' ? [{ part, id }] : []
+    })
+  const use = { calls: idsOf('tool_use', 'id'), results: idsOf('tool_result', 'tool_use_id') }
+  return use.calls.length + use.results.length === 0 ? undefined : use
 }

@@ -1,4 +1,4 @@
-import type { FieldsEvent } from '../../history/import/import-event.ts'
+import type { FieldsEvent } from '../../history/import/import-types.ts'
 import { isObject, type JsonObject } from '../../messages/json.ts'
 import { placeOf, readElements } from '../elements.ts'
 import { readHead } from '../head.ts'

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { SOURCES } from '../../../src/transfer/detect.ts'
-import { importFileSchema } from '../../../src/transfer/import-options.ts'
+import { importFileSchema } from '../../../src/transfer/import-report.ts'
 import { examplesOf, runAsUser } from '../../support/run-as-user.ts'
 
 const PAGE = readFileSync(join(import.meta.dirname, '..', '..', '..', 'docs', 'imports.md'), 'utf8')
