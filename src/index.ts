@@ -387,8 +387,6 @@ export {
 export type { AppliedEdit } from './stages/provider-compaction.ts'
 export {
   CLEARED_PLACEHOLDER,
-  type ClearedOutput,
-  type Placeholder,
   PRUNE_PLACEHOLDER,
   PRUNE_PLACEHOLDER_WITH_SIZE,
   PRUNE_PROTECTED_TOOLS,
@@ -406,8 +404,10 @@ export {
 } from './stages/registry.ts'
 export type {
   BareContext,
+  ClearedOutput,
   CompositeStage,
   InsertDraft,
+  Placeholder,
   PlanDraft,
   PlanningStage,
   ReplacementDraft,

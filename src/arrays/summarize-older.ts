@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { check } from '../messages/check.ts'
-import { summarizeOlderShape, summarizeOlderStage } from '../stages/summarize.ts'
+import { summarizeOlderShape, summarizeOlderStage } from '../stages/summarize-older.ts'
 import { shapeKeys, split } from './options.ts'
 import { type Strategy, strategyOf, strategyShape, summaryShape } from './strategy.ts'
 

@@ -24,10 +24,9 @@ import {
   type SummaryTask,
   type SummaryTaskDraft,
 } from '../stages/stage.ts'
-import type { Authorship, Snapshot, Storage } from '../storage/storage.ts'
+import type { Authorship, Storage } from '../storage/storage.ts'
 import { measureMessage, measurePart } from '../tokens/tokens.ts'
 import type { ModelOf } from './plan-weighed.ts'
-import { replanned } from './planned-run.ts'
 
 /** A row as it is stored and as it is shown. */
 export type RowContents = { readonly original: readonly Part[]; readonly shown: readonly Part[] }
@@ -194,21 +193,6 @@ function textOf(part: Part): string {
   return part.type === 'tool-result' ? outputText(part.output) : ''
 }
 
-/**
- * Hides messages by hand; answers the compaction's id. Planned anew when the view changes meanwhile.
- *
- * Throws `SESSION_NOT_FOUND`, `MESSAGE_NOT_FOUND`, `ILLEGAL_BOUNDARY`, and `STALE_PLAN` for what is hidden already.
- */
-export function hideByHand(
-  storage: Storage,
-  modelOf: ModelOf,
-  sessionId: string,
-  messageIds: readonly string[],
-  authorship: Authorship,
-): Promise<string> {
-  return replanned(() => hideOnce(storage, modelOf, sessionId, messageIds, authorship))
-}
-
 async function hideOnce(
   storage: Storage,
   modelOf: ModelOf,
@@ -229,17 +213,4 @@ async function hideOnce(
   const run = { runId: uuidv7(), trigger: 'manual' as const, ...authorship }
   await storage.commit(snapshot, { ...run, steps: [step], failed: [] }, undefined)
   return id
-}
-
-function manualPlan(sessionId: string, snapshot: Snapshot, messageIds: readonly string[]): Plan {
-  const wanted = new Set(messageIds)
-  const hide = snapshot.view.rows.filter((row) => wanted.delete(row.id))
-  if (wanted.size > 0) {
-    throw new UndertextError('STALE_PLAN', {
-      sessionId,
-      why: 'they are hidden already',
-      messageIds: [...wanted],
-    })
-  }
-  return { kind: 'manual', hide, replace: [], requires: [], params: {} }
 }

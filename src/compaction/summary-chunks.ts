@@ -4,10 +4,9 @@ import { type Message, type Part, partsOf, type RowKind, withOutputText } from '
 import { type Digest, mergeDigests, ToolCallReader } from '../summarizers/digest.ts'
 import { type ExtractiveReader, extractiveReader } from '../summarizers/extractive.ts'
 import type { Summarizer } from '../summarizers/summarizer.ts'
-import { shortenMiddle } from '../summarizers/text.ts'
+import { fitText, shortenMiddle } from '../summarizers/text.ts'
 import type { Estimator } from '../tokens/estimators/estimator-schema.ts'
 import { addSizes, measureMessage, NO_SIZES, type Sizes, tokensOf, tokensOfText } from '../tokens/tokens.ts'
-import { fitText } from './write-summary.ts'
 
 /** What a summary row remembers, so that the next summary can build on it. */
 type SummaryMemory = { readonly textLength: number; readonly digest: Digest }

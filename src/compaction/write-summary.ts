@@ -15,7 +15,7 @@ import type {
   SummaryRequest,
   SummaryUsage,
 } from '../summarizers/summarizer.ts'
-import { shortenMiddle } from '../summarizers/text.ts'
+import { fitText, longest, shortenMiddle } from '../summarizers/text.ts'
 import type { Estimator } from '../tokens/estimators/estimator-schema.ts'
 import { estimateTokens } from '../tokens/tokens.ts'
 import { readableSource, Scale, type SummaryMaterial, takeChunk } from './summary-chunks.ts'
@@ -284,25 +284,6 @@ export function shortenSummary(
   const rest = `${before}${behind}`
   const most = longest(rest.length, (length) => fits(joined(shortenMiddle(rest, length), rules)))
   return most < 0 ? rules : joined(shortenMiddle(rest, most), rules)
-}
-
-/** A text as it is, or as much of its two ends as fits; empty when nothing does. */
-export function fitText(text: string, fits: (text: string) => boolean): string {
-  if (fits(text)) return text
-  const most = longest(text.length - 1, (length) => fits(shortenMiddle(text, length)))
-  return most < 0 ? '' : shortenMiddle(text, most)
-}
-
-/** The largest number up to `high` that fits, by halving; -1 for none. */
-function longest(high: number, fits: (length: number) => boolean): number {
-  let low = -1
-  let most = high
-  while (low < most) {
-    const middle = Math.ceil((low + most) / 2)
-    if (fits(middle)) low = middle
-    else most = middle - 1
-  }
-  return low
 }
 
 function joined(rest: string, rules: string): string {

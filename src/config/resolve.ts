@@ -1,5 +1,6 @@
 import { FILE_READ_BUDGET_PERCENT } from '../files/file-budget.ts'
 import { MAX_TOOL_OUTPUT_BYTES, MAX_TOOL_OUTPUT_LINES } from '../files/tool-output/cut-output.ts'
+import type { JsonObject } from '../messages/json.ts'
 import { PATH_ARGUMENTS, READ_TOOLS } from '../messages/tool-names.ts'
 import { DEDUP_THRESHOLD } from '../stages/deduplicate.ts'
 import { CLEARED_PLACEHOLDER, PRUNE_PLACEHOLDER, PRUNE_PROTECTED_TOOLS } from '../stages/prune.ts'
@@ -11,10 +12,11 @@ import {
   DEFAULT_COMPACTION_THRESHOLD,
   DEFAULT_PROVIDER,
 } from '../tokens/budget.ts'
+import { canonicalProvider } from '../tokens/providers.ts'
 import { PRUNE_MINIMUM_SAVINGS, PRUNE_PROTECT_TOKENS } from '../tokens/scaled-figures.ts'
 import type { ContextWindows } from '../tokens/windows.ts'
 import { SUMMARY_TIMEOUT_MS } from './compaction.ts'
-import { kept } from './layers.ts'
+import { kept, storedSessionSettings } from './layers.ts'
 import {
   BACKGROUND_DEFAULTS,
   type Layer,
@@ -316,3 +318,54 @@ export type TurnSettings = Pick<
   | 'autoSummarizeThreshold'
   | 'contextManagement'
 >
+
+/** The settings of a store, and with what a session or a call says besides. */
+export type Configuration = {
+  /** What is in force for all sessions: resolved once. */
+  readonly ofStore: ResolvedConfig
+  /** What is in force for a session with this config. */
+  ofSession(config: JsonObject | undefined): ResolvedConfig
+  /** The same with what a call says on top. */
+  ofCall(config: JsonObject | undefined, call: LayerValues): ResolvedConfig
+  /** A session's provider and model, the store-wide ones where it has none. A model goes with its provider. */
+  modelOf(session: Model): Model
+}
+
+/** A configuration from the store-wide layers, weightiest first. */
+export function configurationOf(layers: readonly Layer[]): Configuration {
+  const ofStore = resolveLayers(layers)
+  // A storage answers the same object for the same stored text, so a session's layer is read once.
+  const known = new WeakMap<JsonObject, { readonly layer: Layer; readonly resolved: ResolvedConfig }>()
+
+  const lookUp = (config: JsonObject): { readonly layer: Layer; readonly resolved: ResolvedConfig } => {
+    const before = known.get(config)
+    if (before !== undefined) return before
+    const layer: Layer = { source: 'session', values: storedSessionSettings(config) }
+    const isSilent = Object.keys(layer.values).length === 0
+    const found = { layer, resolved: isSilent ? ofStore : resolveLayers([layer, ...layers]) }
+    known.set(config, found)
+    return found
+  }
+
+  const { provider, model } = Object.assign(
+    {},
+    ...layers.map(({ values }) => values).reverse(),
+  ) as LayerValues
+
+  return {
+    ofStore,
+    ofSession: (config) => (config === undefined ? ofStore : lookUp(config).resolved),
+    ofCall: (config, values) => {
+      const call: Layer = { source: 'call', values }
+      return resolveLayers([call, ...(config === undefined ? [] : [lookUp(config).layer]), ...layers])
+    },
+    modelOf: (session) => {
+      if (provider === undefined && model === undefined) return session
+      const own = session.provider ?? provider
+      const isOurs =
+        session.provider === undefined ||
+        (provider !== undefined && canonicalProvider(session.provider) === canonicalProvider(provider))
+      return { provider: own, model: session.model ?? (isOurs ? model : undefined) }
+    },
+  }
+}

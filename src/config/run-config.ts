@@ -3,8 +3,7 @@ import { chosenSummarizer } from '../summarizers/choose.ts'
 import { registryOf } from '../tokens/windows.ts'
 import type { CheckedConfig } from './compaction.ts'
 import { kept } from './layers.ts'
-import { type ResolvedConfig, saidOf } from './resolve.ts'
-import type { Configuration } from './settings.ts'
+import { type Configuration, type ResolvedConfig, saidOf } from './resolve.ts'
 import {
   CALL_FACTS,
   type CheckedCall,

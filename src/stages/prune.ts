@@ -4,7 +4,7 @@ import { type Plan, type PlannedReplacement, replaceResult } from '../model/plan
 import type { View } from '../model/view.ts'
 import type { ResultEntry, ViewRow } from '../model/view-row.ts'
 import { NO_SIZES } from '../tokens/tokens.ts'
-import type { PlanningStage } from './stage.ts'
+import type { ClearedOutput, Placeholder, PlanningStage } from './stage.ts'
 
 /** What a cleared result shows. Source: seed 000. */
 export const CLEARED_PLACEHOLDER = '[tool result cleared]'
@@ -82,22 +82,6 @@ export function clearToolResultsStage(
 function isSystem({ kind, role }: { readonly kind: string; readonly role: string }): boolean {
   return kind === 'message' && role === 'system'
 }
-
-/** What is known of an output that is about to be cleared. */
-export type ClearedOutput = {
-  /** The tool's name, where it is known. */
-  readonly tool: string | undefined
-  readonly toolCallId: string
-  /** What the output takes, tokens, by the session's estimator. */
-  readonly tokens: number
-}
-
-/**
- * What is shown in place of a cleared output: a text, in which `{tokens}` and `{tool}` stand for what the output took and
- * whose it was, or a function that makes one. The same output must give the same text: it stands in a prefix that
- * providers cache.
- */
-export type Placeholder = string | ((output: ClearedOutput) => string)
 
 /** The placeholder of seed 002 that tells the size. Source: seed 002, checklist C-02. */
 export const PRUNE_PLACEHOLDER_WITH_SIZE = '[Output pruned to save context. Original size: {tokens} tokens.]'

@@ -15,13 +15,8 @@ import { type ClearToolResultsStageOptions, clearToolResultsStage, prune } from 
 import { type SlidingWindowStageOptions, slidingWindowStage } from './sliding-window.ts'
 import type { BareContext, Stage, StageContext, SummarizingStage, SummaryTaskDraft } from './stage.ts'
 import { ours } from './stage.ts'
-import {
-  coverableRuns,
-  type SummarizeOlderStageOptions,
-  summarize,
-  summarizeOlderStage,
-  tokensThatStay,
-} from './summarize.ts'
+import { coverableRuns, summarize, tokensThatStay } from './summarize.ts'
+import { type SummarizeOlderStageOptions, summarizeOlderStage } from './summarize-older.ts'
 import { truncate } from './truncate.ts'
 
 /** Tokens and messages a summary of messages stands for at least. Source: checklist F1. */

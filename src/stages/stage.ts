@@ -3,7 +3,6 @@ import type { Part } from '../messages/message.ts'
 import type { Plan, PlannedInsert, PlannedReplacement, RequiredPart } from '../model/plan.ts'
 import type { View } from '../model/view.ts'
 import type { ViewRow } from '../model/view-row.ts'
-import type { Placeholder } from './prune.ts'
 
 /*
  * Which stages are this package's own. What they plan is taken as it is, figures included: working out what thousands of
@@ -150,3 +149,19 @@ export interface CompositeStage extends Named {
 }
 
 export type Stage = PlanningStage | SlowPlanningStage | SummarizingStage | CompositeStage
+
+/** What is known of an output that is about to be cleared. */
+export type ClearedOutput = {
+  /** The tool's name, where it is known. */
+  readonly tool: string | undefined
+  readonly toolCallId: string
+  /** What the output takes, tokens, by the session's estimator. */
+  readonly tokens: number
+}
+
+/**
+ * What is shown in place of a cleared output: a text, in which `{tokens}` and `{tool}` stand for what the output took and
+ * whose it was, or a function that makes one. The same output must give the same text: it stands in a prefix that
+ * providers cache.
+ */
+export type Placeholder = string | ((output: ClearedOutput) => string)

@@ -1,35 +1,8 @@
-import { z } from 'zod'
-import { check } from '../messages/check.ts'
 import type { Plan, PlannedInsert } from '../model/plan.ts'
 import type { View } from '../model/view.ts'
 import type { ViewRow } from '../model/view-row.ts'
-import { cutByCount, findCut, findFillingCut, keepSurvivors, keepsGroups } from './cut-point.ts'
-import { summaryTasks } from './sliding-window.ts'
+import { findCut, findFillingCut, keepSurvivors, keepsGroups } from './cut-point.ts'
 import type { BareContext, SummarizingStage, SummaryTask } from './stage.ts'
-
-export const summarizeOlderShape = {
-  /** How many of the newest messages stay word for word; system messages are not counted. Source: seeds 000 and 004. */
-  keepLast: z.int().nonnegative(),
-}
-const optionsSchema = z.strictObject(summarizeOlderShape)
-export type SummarizeOlderStageOptions = z.input<typeof optionsSchema>
-
-/**
- * A summary in place of all but the newest `keepLast` messages. System and pinned messages and waiting calls stay where
- * they are; a call and its results stay or go together; an earlier summary goes into the new one. With nothing older
- * there is nothing to ask for (checklist S0-U11). Throws `INVALID_INPUT`.
- */
-export function summarizeOlderStage(
-  options: SummarizeOlderStageOptions,
-  what = 'summarizeOlder',
-): SummarizingStage {
-  const { keepLast } = check(optionsSchema, options, what)
-  return {
-    name: 'summarize_older',
-    summaries: (view, context) => summaryTasks(view, context, cutByCount(view, keepLast)),
-  }
-}
-
 /** Histories this short are left alone. Source: seed 003. */
 export const MINIMUM_MESSAGES = 4
 /** Fewest recent messages kept when a ratio is given. Source: seed 003. */

@@ -1,7 +1,7 @@
 import { type ContextStats, contextStats } from '../compaction/stats.ts'
 import { resolveModel } from '../config/model.ts'
+import { type Configuration, configurationOf } from '../config/resolve.ts'
 import type { Layer } from '../config/settings.ts'
-import { type Configuration, configurationOf } from '../config/settings.ts'
 import type { StatsOptions } from '../config/store-options.ts'
 import { UndertextError } from '../errors.ts'
 import { Events } from '../events.ts'

@@ -183,3 +183,22 @@ export function unitsWithin(maxTokens: number): number {
   }
   return fits * CHARS_PER_TOKEN
 }
+
+/** A text as it is, or as much of its two ends as fits; empty when nothing does. */
+export function fitText(text: string, fits: (text: string) => boolean): string {
+  if (fits(text)) return text
+  const most = longest(text.length - 1, (length) => fits(shortenMiddle(text, length)))
+  return most < 0 ? '' : shortenMiddle(text, most)
+}
+
+/** The largest number up to `high` that fits, by halving; -1 for none. */
+export function longest(high: number, fits: (length: number) => boolean): number {
+  let low = -1
+  let most = high
+  while (low < most) {
+    const middle = Math.ceil((low + most) / 2)
+    if (fits(middle)) low = middle
+    else most = middle - 1
+  }
+  return low
+}

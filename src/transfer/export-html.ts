@@ -7,14 +7,14 @@ import {
   type DocumentOptions,
   type DocumentSettings,
   documentSettings,
-  hiddenReason,
-  insertedBy,
   time,
 } from './document/options.ts'
 import {
   type DocumentCompaction,
   type DocumentStore,
   hasChanged,
+  hiddenReason,
+  insertedBy,
   readDocument,
   rowsOf,
   type SessionDocument,

@@ -7,9 +7,6 @@ import {
   type DocumentOptions,
   type DocumentSettings,
   documentSettings,
-  hiddenReason,
-  insertedBy,
-  statusWords,
   time,
   visibleLine,
   visibleText,
@@ -17,9 +14,12 @@ import {
 import {
   type DocumentStore,
   hasChanged,
+  hiddenReason,
+  insertedBy,
   readDocument,
   type SessionDocument,
   shownRows,
+  statusWords,
 } from './document/session-document.ts'
 import {
   compactionFacts,

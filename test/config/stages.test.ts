@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { compactionConfigSchema } from '../../src/config/compaction.ts'
+import { configurationOf } from '../../src/config/resolve.ts'
 import { runConfig } from '../../src/config/run-config.ts'
 import type { CheckedCall, Layer } from '../../src/config/settings.ts'
-import { configurationOf } from '../../src/config/settings.ts'
 import { stagesOf, withWindow } from '../../src/config/stages.ts'
 import {
   clearToolResults,

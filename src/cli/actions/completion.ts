@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import type { Command as Commander, Option } from 'commander'
 import type { SqliteStore } from '../../store/open.ts'
-import { statusWords } from '../../transfer/document/options.ts'
+import { statusWords } from '../../transfer/document/session-document.ts'
 import type { Context } from '../command.ts'
 import { EXIT } from '../exit-codes.ts'
 import { kindName } from '../log/compaction-words.ts'

@@ -1,5 +1,5 @@
 import { partsOf } from '../../messages/message.ts'
-import { statusWords } from '../../transfer/document/options.ts'
+import { statusWords } from '../../transfer/document/session-document.ts'
 import type { Context } from '../command.ts'
 import { type Comparison, compare } from '../diff/compare.ts'
 import type { Difference } from '../diff/differences.ts'

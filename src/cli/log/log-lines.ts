@@ -1,5 +1,5 @@
 import type { Compaction } from '../../storage/storage.ts'
-import { statusWords } from '../../transfer/document/options.ts'
+import { statusWords } from '../../transfer/document/session-document.ts'
 import type { Context } from '../command.ts'
 import { count, counted, time } from '../output/figures.ts'
 import { paragraph } from '../output/layout.ts'

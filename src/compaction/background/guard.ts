@@ -1,5 +1,5 @@
 import type { CheckedConfig } from '../../config/compaction.ts'
-import type { Configuration } from '../../config/settings.ts'
+import type { Configuration } from '../../config/resolve.ts'
 import { DEFAULT_SPEND_WINDOW_MS, type SpendLimits } from '../../config/settings.ts'
 import { errorName, isUndertextError } from '../../errors.ts'
 import type { Events, SpendLimitEvent } from '../../events.ts'

@@ -1,8 +1,8 @@
 import type { ContextStats } from '../../compaction/stats.ts'
 import type { StoredMessage } from '../../messages/message.ts'
 import type { Sizes } from '../../tokens/tokens.ts'
-import { figure, positionWords, statusWords, time } from './options.ts'
-import type { DocumentCompaction, SessionDocument } from './session-document.ts'
+import { figure, positionWords, time } from './options.ts'
+import { type DocumentCompaction, type SessionDocument, statusWords } from './session-document.ts'
 
 /** The words both documents say of a session, its compactions and its rows. What stands apart was said by others, and is made harmless by the writer. */
 export type Fact = {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { DocumentSettings } from '../document/options.ts'
-import { figure, statusWords, time } from '../document/options.ts'
-import type { DocumentCompaction, SessionDocument } from '../document/session-document.ts'
+import { figure, time } from '../document/options.ts'
+import { type DocumentCompaction, type SessionDocument, statusWords } from '../document/session-document.ts'
 import { compactionFacts, type Fact, sessionFacts, sharesOf } from '../document/summary-words.ts'
 import { escapedLine } from './message-html.ts'
 
