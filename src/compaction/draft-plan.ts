@@ -1,12 +1,7 @@
-import { v7 as uuidv7 } from 'uuid'
-import { resolveModel } from '../config/model.ts'
-import { UndertextError } from '../errors.ts'
 import { jsonProblem } from '../messages/json.ts'
 import { outputText, type Part } from '../messages/message.ts'
 import { mayShow } from '../messages/overlay.ts'
-import { checkLaws } from '../model/laws.ts'
 import {
-  applyPlan,
   type Plan,
   type PlannedInsert,
   type PlannedReplacement,
@@ -24,9 +19,7 @@ import {
   type SummaryTask,
   type SummaryTaskDraft,
 } from '../stages/stage.ts'
-import type { Authorship, Storage } from '../storage/storage.ts'
 import { measureMessage, measurePart } from '../tokens/tokens.ts'
-import type { ModelOf } from './plan-weighed.ts'
 
 /** A row as it is stored and as it is shown. */
 export type RowContents = { readonly original: readonly Part[]; readonly shown: readonly Part[] }
@@ -191,26 +184,4 @@ function replacementSizes(
 function textOf(part: Part): string {
   if (part.type === 'text') return part.text
   return part.type === 'tool-result' ? outputText(part.output) : ''
-}
-
-async function hideOnce(
-  storage: Storage,
-  modelOf: ModelOf,
-  sessionId: string,
-  messageIds: readonly string[],
-  authorship: Authorship,
-): Promise<string> {
-  const session = await storage.session(sessionId)
-  if (session === undefined) throw new UndertextError('SESSION_NOT_FOUND', { sessionId })
-  await storage.requireMessages(sessionId, messageIds)
-  const { key } = resolveModel(modelOf(session), undefined, undefined)
-  const snapshot = await storage.snapshot(sessionId, key)
-  if (snapshot === undefined) throw new UndertextError('SESSION_NOT_FOUND', { sessionId })
-  const plan = manualPlan(sessionId, snapshot, messageIds)
-  checkLaws(sessionId, snapshot.view, plan)
-  const id = uuidv7()
-  const step = { ...applyPlan(snapshot.view, plan, -1, snapshot.nextOrdinal), id, createdAt: Date.now() }
-  const run = { runId: uuidv7(), trigger: 'manual' as const, ...authorship }
-  await storage.commit(snapshot, { ...run, steps: [step], failed: [] }, undefined)
-  return id
 }

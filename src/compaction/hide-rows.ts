@@ -1,5 +1,8 @@
+import { v7 as uuidv7 } from 'uuid'
+import { resolveModel } from '../config/model.ts'
 import { UndertextError } from '../errors.ts'
-import type { Plan } from '../model/plan.ts'
+import { checkLaws } from '../model/laws.ts'
+import { applyPlan, type Plan } from '../model/plan.ts'
 import type { Authorship, Snapshot, Storage } from '../storage/storage.ts'
 import type { ModelOf } from './plan-weighed.ts'
 import { replanned } from './planned-run.ts'
@@ -30,4 +33,26 @@ function manualPlan(sessionId: string, snapshot: Snapshot, messageIds: readonly 
     })
   }
   return { kind: 'manual', hide, replace: [], requires: [], params: {} }
+}
+
+async function hideOnce(
+  storage: Storage,
+  modelOf: ModelOf,
+  sessionId: string,
+  messageIds: readonly string[],
+  authorship: Authorship,
+): Promise<string> {
+  const session = await storage.session(sessionId)
+  if (session === undefined) throw new UndertextError('SESSION_NOT_FOUND', { sessionId })
+  await storage.requireMessages(sessionId, messageIds)
+  const { key } = resolveModel(modelOf(session), undefined, undefined)
+  const snapshot = await storage.snapshot(sessionId, key)
+  if (snapshot === undefined) throw new UndertextError('SESSION_NOT_FOUND', { sessionId })
+  const plan = manualPlan(sessionId, snapshot, messageIds)
+  checkLaws(sessionId, snapshot.view, plan)
+  const id = uuidv7()
+  const step = { ...applyPlan(snapshot.view, plan, -1, snapshot.nextOrdinal), id, createdAt: Date.now() }
+  const run = { runId: uuidv7(), trigger: 'manual' as const, ...authorship }
+  await storage.commit(snapshot, { ...run, steps: [step], failed: [] }, undefined)
+  return id
 }

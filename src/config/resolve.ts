@@ -369,3 +369,6 @@ export function configurationOf(layers: readonly Layer[]): Configuration {
     },
   }
 }
+
+/** Whose figures count when nobody says: a session's columns. */
+type Model = { readonly provider: string | undefined; readonly model: string | undefined }

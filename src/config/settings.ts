@@ -161,6 +161,3 @@ export const SETTING_SOURCES = [
 export type SettingSource = (typeof SETTING_SOURCES)[number]
 
 export type Layer = { readonly source: SettingSource; readonly values: LayerValues }
-
-/** Whose figures count when nobody says: a session's columns. */
-type Model = { readonly provider: string | undefined; readonly model: string | undefined }
