@@ -12,7 +12,7 @@ export type ArrayStep = {
 }
 
 /** An array with plans laid over it. */
-export type AppliedArray = {
+type AppliedArray = {
   /**
    * Every message of the array, tags laid, summary or marker inserted behind the last message it hides. What is
    * hidden keeps its own text; what is visible shows its replacements.

@@ -30,7 +30,7 @@ export function originsOf({ origin, summary }: Item): readonly number[] {
 }
 
 /** What inserted messages look like. */
-export type InsertLook = { readonly manner: Manner; readonly ownText?: string }
+type InsertLook = { readonly manner: Manner; readonly ownText?: string }
 
 /** The items as a planned step leaves them. A row's key is its item's index + 1; the inserted row's is negative. */
 export function afterStep(items: readonly Item[], { plan, after }: PlannedStep, look: InsertLook): Item[] {

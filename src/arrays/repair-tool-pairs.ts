@@ -204,10 +204,7 @@ function countSlots(halves: readonly Halves[]): number {
  * Rows whose calls may still be answered: those of the last batch, when nothing but results stands behind it.
  * Results that have no call (`orphanRows`) count as words, since what they answered is over.
  */
-export function waitingRows(
-  rows: readonly ToolMessage[],
-  orphanRows: ReadonlySet<number>,
-): ReadonlySet<number> {
+function waitingRows(rows: readonly ToolMessage[], orphanRows: ReadonlySet<number>): ReadonlySet<number> {
   const last = rows.findLastIndex(({ isResults }, row) => !isResults || orphanRows.has(row))
   const waiting = new Set<number>()
   if (!(rows[last]?.slots.some(({ kind }) => kind === 'call') ?? false)) return waiting
@@ -221,7 +218,7 @@ export function waitingRows(
  * The last row of the batch a row of calls is in: the last of its results that directly follow. A batch does not
  * reach over a row that is barred.
  */
-export function batchEnds(
+function batchEnds(
   rows: readonly ToolMessage[],
   isBarred: (row: number) => boolean,
 ): (row: number) => number {
@@ -242,7 +239,7 @@ export function batchEnds(
  * For a row of results: the last row of calls of the batch it stands in, when results of that batch stand in it or
  * behind it; `undefined` when a message put before it would part nothing.
  */
-export function openBatchBefore(
+function openBatchBefore(
   rows: readonly ToolMessage[],
   { pairs }: Pairing,
 ): (row: number) => number | undefined {

@@ -194,7 +194,7 @@ type Mergeable = PlainMessage & {
  * Messages of one role as one message: texts joined by a blank line, lists of parts and of calls one behind the
  * other. Other fields are those of the first; `metadata.mergedMessages` counts the messages.
  */
-export function mergeTurns(messages: readonly PlainMessage[]): PlainMessage {
+function mergeTurns(messages: readonly PlainMessage[]): PlainMessage {
   const all: readonly Mergeable[] = messages
   const [first] = all
   const calls = all.flatMap(({ tool_calls: some }) => (Array.isArray(some) ? (some as unknown[]) : []))

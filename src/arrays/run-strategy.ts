@@ -231,7 +231,7 @@ function jsonObject(value: unknown): JsonObject | undefined {
 }
 
 /** One summary that is asked for. */
-export type SummaryQuestion = {
+type SummaryQuestion = {
   readonly sources: readonly SummarySource[]
   readonly maxTokens: number
   /** How many summaries deep; `undefined` for one of messages. */
@@ -246,10 +246,7 @@ export type SummaryQuestion = {
  * Asks a summarizer once and takes no for an error: rejects with `SUMMARIZER_FAILED` when it throws, takes longer than
  * `timeoutMs` milliseconds, or answers nothing. `originalErrorOf` has what it threw.
  */
-export async function askSummarizer(
-  summarizer: Summarizer,
-  question: SummaryQuestion,
-): Promise<WrittenSummary> {
+async function askSummarizer(summarizer: Summarizer, question: SummaryQuestion): Promise<WrittenSummary> {
   const { sources, maxTokens, level, sections, timeoutMs, estimator, provider } = question
   const timeout = new AbortController()
   const timer = setTimeout(() => timeout.abort(), Math.min(timeoutMs, MAX_TIMER_MS))

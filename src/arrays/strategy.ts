@@ -13,7 +13,7 @@ import { rowsOf } from './rows.ts'
 import { type ArrayRun, type RunOptions, runStageOnItems, targetOf, tokensIn } from './run-strategy.ts'
 
 /** Most tokens of a summary over an array. Source: seed 000 (golden NSM-01). */
-export const STRATEGY_SUMMARY_TOKENS = 1_024
+const STRATEGY_SUMMARY_TOKENS = 1_024
 
 /** How a summary looks without a preset: a system message of its text alone. */
 const PLAIN_MANNER = { role: 'system', before: '', after: '', place: 'inline' } as const
@@ -114,7 +114,7 @@ export type ArrayFace = {
 export type Strategy<S extends Stage = Stage> = S & ArrayFace
 
 /** What messages are after a strategy, and what it did on the way. */
-export type Passed = { readonly items: readonly Item[]; readonly steps: readonly StrategyStep[] }
+type Passed = { readonly items: readonly Item[]; readonly steps: readonly StrategyStep[] }
 /** How messages pass through a strategy once. */
 export type Passing = (items: readonly Item[], run: ArrayRun, options: RunOptions) => Promise<Passed>
 
@@ -130,7 +130,7 @@ export function passingOf(value: object): PassingWithin | undefined {
 }
 
 /** What a stage needs besides its options, to be a strategy. */
-export type StrategyTraits = {
+type StrategyTraits = {
   /** How messages go through it. Default: as the stage plans. */
   readonly passing?: Passing
   /** Whether it cannot work without knowing how many tokens there are to come down to. Default false. */

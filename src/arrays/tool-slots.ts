@@ -11,7 +11,7 @@ export function toolCallUnavailable(tool: string | undefined): string {
 }
 
 /** Whether a text is one of those. */
-export function isCallPlaceholder(text: string): boolean {
+function isCallPlaceholder(text: string): boolean {
   return text.startsWith(CALL_BEGIN) && text.endsWith(CALL_END)
 }
 
@@ -122,7 +122,7 @@ function byForm(slots: readonly ToolSlot[]): (readonly [ToolForm, ToolSlot[]])[]
  */
 
 /** The form a call or a result has. */
-export type ToolForm = 'flat' | 'openai' | 'function' | 'blocks' | 'parts'
+type ToolForm = 'flat' | 'openai' | 'function' | 'blocks' | 'parts'
 
 /** One call or result within a message. */
 export type ToolSlot = {

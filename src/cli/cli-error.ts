@@ -17,7 +17,7 @@ const EXIT_OF_OWN = {
   /** A model or a network that did not answer. */
   FAILED: EXIT.failed,
 } as const satisfies { readonly [code: string]: ExitCode }
-export type CliErrorCode = keyof typeof EXIT_OF_OWN
+type CliErrorCode = keyof typeof EXIT_OF_OWN
 
 /** Numbers, names and ids that say more; never text of a conversation. */
 export type CliFacts = { readonly [name: string]: string | number | boolean | readonly string[] }

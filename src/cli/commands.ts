@@ -19,7 +19,7 @@ import type { ImportCommandOptions } from './import/import-run.ts'
 import { listed, wholeNumber } from './options.ts'
 import { systemFileOption, systemOption } from './system-prompt.ts'
 
-export const importCommand: CliCommand = {
+const importCommand: CliCommand = {
   name: 'import',
   register: (program, run) =>
     program
@@ -65,7 +65,7 @@ Each file is checked as a whole first; a conversation with a bad place is not st
       ),
 }
 
-export const showCommand: CliCommand = {
+const showCommand: CliCommand = {
   name: 'show',
   register: (program, run) =>
     program
@@ -107,7 +107,7 @@ export const showCommand: CliCommand = {
       ),
 }
 
-export const statsCommand: CliCommand = {
+const statsCommand: CliCommand = {
   name: 'stats',
   register: (program, run) =>
     program
@@ -143,7 +143,7 @@ export const statsCommand: CliCommand = {
       ),
 }
 
-export const completionCommand: CliCommand = {
+const completionCommand: CliCommand = {
   name: 'completion',
   register: (program, run) => {
     program
@@ -174,7 +174,7 @@ export const completionCommand: CliCommand = {
   },
 }
 
-export const sessionsCommand: CliCommand = {
+const sessionsCommand: CliCommand = {
   name: 'sessions',
   register: (program, run) =>
     program
@@ -202,7 +202,7 @@ export const sessionsCommand: CliCommand = {
       ),
 }
 
-export const verifyCommand: CliCommand = {
+const verifyCommand: CliCommand = {
   name: 'verify',
   register: (program, run) =>
     program
@@ -228,7 +228,7 @@ export const verifyCommand: CliCommand = {
       ),
 }
 
-export const diffCommand: CliCommand = {
+const diffCommand: CliCommand = {
   name: 'diff',
   register: (program, run) =>
     program
@@ -254,7 +254,7 @@ export const diffCommand: CliCommand = {
       ),
 }
 
-export const logCommand: CliCommand = {
+const logCommand: CliCommand = {
   name: 'log',
   register: (program, run) =>
     program
@@ -278,7 +278,7 @@ export const logCommand: CliCommand = {
       ),
 }
 
-export const purgeCommand: CliCommand = {
+const purgeCommand: CliCommand = {
   name: 'purge',
   register: (program, run) =>
     program
@@ -302,7 +302,7 @@ export const purgeCommand: CliCommand = {
       ),
 }
 
-export const doctorCommand: CliCommand = {
+const doctorCommand: CliCommand = {
   name: 'doctor',
   register: (program, run) =>
     program

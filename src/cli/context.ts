@@ -53,7 +53,7 @@ export type GlobalOptions = {
 }
 
 /** What a command is run in, and how to close what it opened. */
-export type OpenContext = { readonly context: Context; close(): Promise<void> }
+type OpenContext = { readonly context: Context; close(): Promise<void> }
 
 /** The context of one run of a command. */
 export async function createContext(io: Io, options: GlobalOptions): Promise<OpenContext> {

@@ -35,7 +35,7 @@ type Running = { readonly config: CheckedConfig; readonly result: Promise<Compac
 export type FillConfig = (session: Session) => CheckedConfig | undefined
 
 /** What concerns all runs of a store. */
-export type CompactorOptions = {
+type CompactorOptions = {
   readonly contextWindows?: ContextWindows | undefined
   readonly modelOf: ModelOf
   readonly events?: Events | undefined

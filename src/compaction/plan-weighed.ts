@@ -76,7 +76,7 @@ async function cachedTokensOf(
  * What is left of a run of a job whose summaries all failed: nothing. A job runs before there is need; it is tried again, and
  * nothing is hidden because a model had a bad hour. Source: checklist F4, "Failure".
  */
-export function unlessUnsummarized(planned: PlannedRun, { job }: CheckedConfig): PlannedRun {
+function unlessUnsummarized(planned: PlannedRun, { job }: CheckedConfig): PlannedRun {
   const { snapshot, steps, failed } = planned
   if (job === undefined || failed.length === 0 || steps.some(({ summary }) => summary !== undefined))
     return planned
@@ -88,7 +88,7 @@ export function unlessUnsummarized(planned: PlannedRun, { job }: CheckedConfig):
  * that is needed to make the request fit, and never one whose summary was paid for. Where a model was not asked yet, its
  * summary is taken to be empty, so that only what no answer could make worth it is held back.
  */
-export function weighed(planned: PlannedRun, { summarizer }: CheckedConfig): PlannedRun {
+function weighed(planned: PlannedRun, { summarizer }: CheckedConfig): PlannedRun {
   const { snapshot, settings, steps, after, pending, cachedTokens } = planned
   const { view } = snapshot
   if (steps.length === 0 || settings.minimumSavings === 0 || view.tokens > settings.limitTokens)

@@ -19,7 +19,7 @@ import type { Authorship, Compaction, Snapshot, Storage } from '../storage/stora
 import { replanned } from './planned-run.ts'
 
 /** What is to be recorded, checked. */
-export type ProviderRecord = Authorship & {
+type ProviderRecord = Authorship & {
   readonly messageId: string | undefined
   readonly provider: string | undefined
   readonly appliedEdits: readonly AppliedEdit[]

@@ -86,7 +86,7 @@ export type ContextStats = {
 }
 
 /** The settings stats go by. What the request says counts before them. */
-export type StatsSettings = ProfileSettings & {
+type StatsSettings = ProfileSettings & {
   readonly preset: string
   readonly threshold?: number | undefined
   readonly thresholdTokens?: number | undefined

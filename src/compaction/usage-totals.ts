@@ -2,7 +2,7 @@ import type { ModelUsage, RecordedUsage } from '../storage/storage.ts'
 import type { PriceOf } from '../tokens/prices.ts'
 
 /** US dollars. `null`: no price is known. */
-export type Cost = number | null
+type Cost = number | null
 
 /** Tokens of requests, sums. Input without what came from a cache or went into it, where the provider tells them apart. */
 export type UsageTotals = {

@@ -215,7 +215,7 @@ export function givenSummary(text: string, material: SummaryMaterial): WrittenSu
 }
 
 /** How a summarizer is asked. */
-export type AskOptions = {
+type AskOptions = {
   readonly timeoutMs: number | undefined
   readonly signal: AbortSignal | undefined
   /** The view whose estimator and provider count. */

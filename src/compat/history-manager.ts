@@ -25,7 +25,7 @@ export type Memory = {
   readonly content: string
 }
 
-export const historySettingsSchema = {
+const historySettingsSchema = {
   /** Whether memories are looked up. Default false. */
   enableLongTermMemory: z.boolean().default(false),
   /** How many memories at most. Default 5. */
@@ -62,7 +62,7 @@ export function buildEnrichedSystem(input: EnrichedSystemInput): string | null {
 }
 
 /** What memories are looked up by: the last text of the user's in the current turn; empty when that is none. */
-export function queryOf(currentTurn: readonly { readonly role: string }[]): string {
+function queryOf(currentTurn: readonly { readonly role: string }[]): string {
   const { content } = (currentTurn.findLast(({ role }) => role === 'user') ?? {}) as { content?: unknown }
   if (typeof content === 'string') return content
   if (!Array.isArray(content)) return ''

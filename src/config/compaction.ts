@@ -175,7 +175,7 @@ export type RunSettings = {
 }
 
 /** What the settings of a run are made for. */
-export type RunSubject = {
+type RunSubject = {
   readonly chosen: ChosenModel
   /** Tokens, input and output together. */
   readonly contextWindow: number
@@ -237,7 +237,7 @@ function leastSavings(
 }
 
 /** The stages a config asks for, in order. */
-export function pipelineOf(config: CheckedConfig): Stage[] {
+function pipelineOf(config: CheckedConfig): Stage[] {
   if (config.stages !== undefined)
     return config.stages.map((stage) => (isStage(stage) ? stage : createStage(stage)))
   const mayTruncate = config.enableTruncate ?? true

@@ -91,7 +91,7 @@ const FOUNDING: readonly (readonly [variable: string, SettingName])[] = [
 type Kind = 'boolean' | 'number' | 'text'
 
 /** A variable that is read, and what it sets. */
-export type Variable = { readonly variable: string; readonly setting: SettingName; readonly kind: Kind }
+type Variable = { readonly variable: string; readonly setting: SettingName; readonly kind: Kind }
 
 /** Every variable: one for each setting that is a text, a number or a truth value, and seed 003's names. */
 export const VARIABLES: readonly Variable[] = [
@@ -126,7 +126,7 @@ export function knownVariables(environment: Environment): Environment {
 }
 
 /** `enablePrune` as `UNDERTEXT_ENABLE_PRUNE`. */
-export function variableOf(setting: SettingName): string {
+function variableOf(setting: SettingName): string {
   return PREFIX + setting.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()
 }
 

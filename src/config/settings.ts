@@ -34,7 +34,7 @@ const spendLimitsSchema = z.strictObject({
 export type SpendLimits = z.output<typeof spendLimitsSchema>
 
 /** The settings of work in the background. */
-export const backgroundShape = {
+const backgroundShape = {
   background: z.boolean().optional(),
   backgroundThreshold: shareSchema.optional(),
   backgroundMinIntervalMs: z.int().nonnegative().optional(),
@@ -90,7 +90,7 @@ const opaqueJson = z.custom<JsonObject | readonly Json[]>(
 )
 
 /** Settings that a call of `compactSession` can be told besides seed 003's `CompactionConfig`. */
-export const callShape = {
+const callShape = {
   preset: z.enum(PRESET_NAMES).optional(),
   stages: stagesSchema.optional(),
   maxRetainedMessages: z.int().nonnegative().optional(),

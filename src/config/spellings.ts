@@ -17,7 +17,7 @@ export type SwitchSpellings = {
 }
 
 /** Seed 003's block of compaction; `enabled` is `auto` here. */
-export type ContextCompactionSpelling = SwitchSpellings & Settings
+type ContextCompactionSpelling = SwitchSpellings & Settings
 
 /** The tables of the founding documents, wherever settings are given. */
 export type Spellings = SwitchSpellings & {
@@ -122,7 +122,7 @@ const ROOT = table(
   { isOpen: true },
 )
 
-export type Reading = {
+type Reading = {
   /** The names that may stand at the top. */
   readonly known: ReadonlySet<string>
   /** For errors: whose settings these are. */
@@ -198,6 +198,6 @@ function isSame(a: unknown, b: unknown): boolean {
 }
 
 /** `context_window_target` as `contextWindowTarget`. */
-export function camelCase(name: string): string {
+function camelCase(name: string): string {
   return name.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase())
 }

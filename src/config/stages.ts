@@ -34,7 +34,7 @@ function problemOf(setting: unknown): string | undefined {
 const MOST_DEPTH = 11
 
 /** Whether a part of the pipeline may act. */
-export type Switches = {
+type Switches = {
   readonly prune: boolean
   readonly deduplicate: boolean
   readonly summarize: boolean
@@ -43,7 +43,7 @@ export type Switches = {
 }
 
 /** What stages are told that do not say it themselves. */
-export type StageDefaults = {
+type StageDefaults = {
   /** Messages a sliding window keeps. */
   readonly retained: number
   /** What a cleared tool result shows, a text or a function; `undefined`: the stage's own. */

@@ -78,7 +78,7 @@ export async function recordCall(
 }
 
 /** Records names as `noteSession` does; an unknown session is created with them, so that it is nobody else's at any time. */
-export async function nameSession(
+async function nameSession(
   store: Pick<Store, 'createSession' | 'getSession' | 'updateSession'>,
   id: string,
   { provider, model, owner }: SessionNames,

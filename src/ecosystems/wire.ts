@@ -96,7 +96,7 @@ export function keptUnder(
 }
 
 /** Where the texts of several blocks end within the joined text, and which other fields each block had. */
-export type TextLayout = readonly { readonly length: number; readonly fields?: JsonObject }[]
+type TextLayout = readonly { readonly length: number; readonly fields?: JsonObject }[]
 
 /** Whether a block of somebody else's is a text that can be read; `type` is what its form calls a text. */
 export function isTextBlock(block: unknown, type = 'text'): block is JsonObject {

@@ -72,7 +72,7 @@ export function enforceAggregateFileBudget<F extends AttachedFile>(
 }
 
 /** What became of one file. `tokens` is what it takes now, 0 for none of it. */
-export type FittedFile<F extends AttachedFile> = {
+type FittedFile<F extends AttachedFile> = {
   readonly file: IncludedFile<F>
   readonly how: 'kept' | 'truncated' | 'dropped'
   readonly originalTokens: number

@@ -17,7 +17,7 @@ export type SummarizeFile = (
 /** Why there is no summary: the call failed, took too long, or answered no text. */
 export type AskFailure = 'FAILED' | 'TIMEOUT' | 'EMPTY'
 
-export type Answer = { readonly text: string } | { readonly failure: AskFailure | 'ABORTED' }
+type Answer = { readonly text: string } | { readonly failure: AskFailure | 'ABORTED' }
 
 /**
  * Asks once, for at most `timeoutMs` milliseconds and as long as `signal` allows. A function that does not heed

@@ -34,7 +34,7 @@ const OTHERS = 0o077
  *
  * Throws `OUTPUT_NOT_SAVED`; then there is no file, not even a part of one.
  */
-export function saveOutput(output: string, originalSize: number, saveDir?: string): string {
+function saveOutput(output: string, originalSize: number, saveDir?: string): string {
   try {
     const folder = saveDir === undefined ? privateFolder() : givenFolder(saveDir)
     return writeNew(join(folder, `${randomUUID()}.txt`), output)

@@ -23,7 +23,7 @@ export const READ_TOOLS: readonly string[] = [
 ]
 
 /** Tools that make, change, move or remove a file. Compared as `READ_TOOLS` are. */
-export const WRITE_TOOLS: readonly string[] = [
+const WRITE_TOOLS: readonly string[] = [
   'write',
   'write_file',
   'write_to_file',
@@ -66,7 +66,7 @@ export const WRITE_TOOLS: readonly string[] = [
 ]
 
 /** Tools that show names of files or places where something stands, not what stands there. Compared as `READ_TOOLS` are. */
-export const LISTING_TOOLS: readonly string[] = [
+const LISTING_TOOLS: readonly string[] = [
   'ls',
   'list',
   'list_files',

@@ -46,7 +46,7 @@ export function coverageOf(view: View, plan: Plan, inserted: Place | undefined):
   return { hidden: rowSet(plan.hide), beside: rowSet(beside), inserted, openCalls, ...rewinds }
 }
 
-export function rowSet(rows: readonly ViewRow[]): RowSet {
+function rowSet(rows: readonly ViewRow[]): RowSet {
   const positions: [number, number][] = []
   const inserted: Place[] = []
   for (const row of [...rows].sort(compareRows)) {

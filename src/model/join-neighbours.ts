@@ -1,21 +1,21 @@
 import type { Part, ToolCallPart, ToolResultPart } from '../messages/message.ts'
 
 /** One call or result of a tool, as far as pairing asks. Without an id of its own its id is empty. */
-export type Joinable = {
+type Joinable = {
   readonly kind: 'call' | 'result'
   readonly id: string
   readonly tool: string | undefined
 }
 
 /** The calls and results of one message, in their order. */
-export type JoinableRow = {
+type JoinableRow = {
   readonly slots: readonly Joinable[]
   /** Whether somebody says something in it besides. */
   readonly says: boolean
 }
 
 /** What a call or result is known by. */
-export type Joined = {
+type Joined = {
   /** Its own id, or that of the call it was joined to, or one that was made up. */
   readonly id: string
   /** For pairing: as `id`, but shared with nothing else where it was joined by neighbourhood. */

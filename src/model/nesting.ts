@@ -43,7 +43,7 @@ export function dependsOn(later: Nested, earlier: Nested): boolean {
 }
 
 /** What a rewind turned when it came into force: those in force that it lifted, and those undone that it restored. */
-export type Turned<T> = { readonly lifted: readonly T[]; readonly restored: readonly T[] }
+type Turned<T> = { readonly lifted: readonly T[]; readonly restored: readonly T[] }
 
 /** What the rules ask of a session's compactions. Each may return more than what builds on what: that is looked at here. */
 export type Nesting<T extends Nested> = {

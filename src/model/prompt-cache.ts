@@ -37,7 +37,7 @@ export type FirstChanged = {
 }
 
 /** What is known of the cache: tokens of the view, in the estimator's, that the provider reported; `undefined` where it did not. */
-export type Cached = number | undefined
+type Cached = number | undefined
 
 /**
  * Where `after` first differs from `before`; `undefined` when it does not. `cached` holds of the view before. Pure; in

@@ -6,7 +6,7 @@ import type { View } from './view.ts'
 import type { ViewRow } from './view-row.ts'
 
 /** A row with parts that point at copies which a rewind hides: they must show themselves again. */
-export type Pointing = { readonly row: ViewRow; readonly copies: readonly number[] }
+type Pointing = { readonly row: ViewRow; readonly copies: readonly number[] }
 
 /**
  * A part as it was before it showed what saves `instead` of it: its preview if it has one, else the original. Undoing the rewind shows

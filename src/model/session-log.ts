@@ -54,7 +54,7 @@ export type LogCompaction = Nested & {
 export type SessionLog = { readonly rows: readonly LogRow[]; readonly compactions: readonly LogCompaction[] }
 
 /** What a row carries because of the compactions in force. */
-export type LogTags = {
+type LogTags = {
   readonly condenseParent: number | undefined
   readonly truncationParent: number | undefined
   readonly retiredBy: number | undefined
@@ -88,7 +88,7 @@ export function isVisible({ condenseParent, truncationParent, retiredBy }: LogTa
 }
 
 /** A visible row, its replacements applied. */
-export type ProjectedRow = {
+type ProjectedRow = {
   readonly row: LogRow
   readonly tags: LogTags
   readonly content: string | readonly Part[]
@@ -152,7 +152,7 @@ function nestingOf({ compactions }: SessionLog): Nesting<LogCompaction> {
 }
 
 /** What compactions were turned: the log afterwards, which ones in order, and those that rewinds turned with themselves. */
-export type Turned = {
+type Turned = {
   readonly log: SessionLog
   readonly taken: readonly LogCompaction[]
   readonly turnedWith: readonly LogCompaction[]

@@ -57,7 +57,7 @@ export type ToolRow = {
 }
 
 /** A call with the result that answers it, or a result alone. */
-export type ToolPair = {
+type ToolPair = {
   readonly call?: { readonly row: ToolRow; readonly entry: CallEntry }
   readonly result?: { readonly row: ToolRow; readonly entry: ResultEntry }
 }

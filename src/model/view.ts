@@ -10,7 +10,7 @@ const SPREAD = 4
  * Where the rows of a list stand, by their keys. Keys of one session mostly follow each other closely, and then
  * an array answers several times faster than a map.
  */
-export class RowPlaces {
+class RowPlaces {
   readonly #first: number
   /** By key less the first key: the row's index and one more, 0 for none. */
   readonly #near: Int32Array

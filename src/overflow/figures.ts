@@ -18,12 +18,12 @@ const VERDICT = '(?:exceed(?:s|ed|ing)?|overflow(?:s|ed)?|too (?:long|large))[^0
 const OUT_OF = ' ?(?:tokens? )?(?:used )?(?:/|of|>|\\((?:limit|max(?:imum)?)(?: is| of|:)?) ?'
 
 /** By how much a limit was missed. */
-export const EXCESS = figure(
+const EXCESS = figure(
   '(?:exceeded (?:max |maximum )?context length by|limit exceeded by|(?:exceed(?:s|ed)?|over)[^.;]{0,60} by) # tokens',
 )
 
 /** The answer asked for. */
-export const OUTPUT = [
+const OUTPUT = [
   figure('length [0-9,._]{1,15} \\+ # (?:tokens )?(?:is|exceeds?|>)'),
   figure('# (?:tokens )?(?:in|for|of|from) (?:the |your )?(?:completion|output|response)'),
   figure('# (?:max_new_tokens|output tokens|completion tokens)'),
@@ -32,7 +32,7 @@ export const OUTPUT = [
 ]
 
 /** What was sent without the answer. */
-export const INPUT = [
+const INPUT = [
   figure('your request has # input tokens'),
   figure('length # \\+ [0-9]'),
   figure(
@@ -44,7 +44,7 @@ export const INPUT = [
 ]
 
 /** What was sent. */
-export const ACTUAL = [
+const ACTUAL = [
   figure(`${VERDICT}#${OUT_OF}[0-9]`),
   figure(
     '\\b(?:context|input|prompt|request|sequence) (?:length|size)(?: of| is|:)? ?\\(?#\\)?(?: tokens\\)?)? exceeds?',
@@ -90,7 +90,7 @@ export const ACTUAL = [
 type Limit = { readonly pattern: RegExp; readonly kind?: 'window' | 'input' }
 
 /** What is allowed, the plainest first. */
-export const LIMITS: readonly Limit[] = [
+const LIMITS: readonly Limit[] = [
   { pattern: figure(`${VERDICT}[0-9,._]{1,15}${OUT_OF}#`), kind: 'window' },
   { pattern: figure('exceed context limit: [0-9,._]{1,15} \\+ [0-9,._]{1,15} > #'), kind: 'window' },
   {
@@ -184,7 +184,7 @@ export const LIMITS: readonly Limit[] = [
 ]
 
 /** The parts of an input that are named one by one. */
-export const PARTS = new RegExp(`(${NUMBER}) of (?:text|tool|image|audio|file|video) input`, 'g')
+const PARTS = new RegExp(`(${NUMBER}) of (?:text|tool|image|audio|file|video) input`, 'g')
 
 /** Figures an overflow error names, in tokens. Only what was named is there. */
 export type OverflowFigures = {

@@ -9,10 +9,10 @@ import {
 import { entriesOf, isList, MAX_ENTRIES, read } from './safe-read.ts'
 
 /** Longest text that is read as JSON, UTF-16 units; longer ones are searched as they stand. */
-export const MAX_JSON_LENGTH = 2_000_000
+const MAX_JSON_LENGTH = 2_000_000
 
 /** The JSON a text is or holds, from its first bracket to its last, and the text around it. */
-export function openJson(text: string): { value: unknown; around: string } | undefined {
+function openJson(text: string): { value: unknown; around: string } | undefined {
   const first = text.trimStart()[0]
   if (first === '"') {
     const value = parse(text)
@@ -45,7 +45,7 @@ function parse(text: string): unknown {
 }
 
 /** The payloads of a stream of server-sent events, or `undefined` when the text is none. */
-export function eventsOf(text: string): readonly string[] | undefined {
+function eventsOf(text: string): readonly string[] | undefined {
   if (!/^\s{0,20}(?:event|data|id|retry):/.test(text)) return undefined
   const payloads = text
     .split(/\r?\n|\r/)
@@ -59,7 +59,7 @@ export function eventsOf(text: string): readonly string[] | undefined {
 }
 
 /** The text of bytes: a view, a buffer, or a Buffer that went through JSON. `undefined` when it is none. */
-export function textOfBytes(value: object): string | undefined {
+function textOfBytes(value: object): string | undefined {
   try {
     if (ArrayBuffer.isView(value))
       return decode(new Uint8Array(value.buffer, value.byteOffset, value.byteLength))

@@ -3,7 +3,7 @@
  * looks like a rate limit, a bill, a login, a timeout or a limit of the answer. `loose`: words many errors contain;
  * holds only where nothing at all speaks against it.
  */
-export type Trust = 'certain' | 'likely' | 'loose'
+type Trust = 'certain' | 'likely' | 'loose'
 
 export type Wording = {
   /** Who says it; `null` when many do. */

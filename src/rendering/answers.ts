@@ -8,7 +8,7 @@ import type { Draft, Note } from './draft.ts'
  * Gives out ids of calls a provider accepts: the call's own where that will do, else one made of it. What an id
  * becomes depends on the calls before it only, so that a longer history keeps the ids of a shorter one.
  */
-export class CallIds {
+class CallIds {
   readonly #rule: CallIdRule
   readonly #taken = new Set<string>()
   /** How many ids were made on each stem. One count for all ids of a stem keeps the whole linear. */
@@ -74,7 +74,7 @@ export function keyOf({ row, part }: Place): string {
  * one. A result without a fate has no call in the view; or it says something else than the result its call has, and its own call
  * may be a hidden one of the same id: ids repeat, and nothing that was answered is to be lost.
  */
-export type Fate = { readonly kind: 'behind' | 'inside' | 'duplicate'; readonly call: CallRef }
+type Fate = { readonly kind: 'behind' | 'inside' | 'duplicate'; readonly call: CallRef }
 
 /** Everything that is settled about calls and results before anything is moved. Maps go by `keyOf`. */
 export type Answers = {

@@ -16,7 +16,7 @@ import { type Draft, type Note, redraft } from './draft.ts'
  */
 
 /** What of a message is shown, and the summary row that goes before it. */
-export type SettledRow = { readonly summary?: ViewMessage; readonly row?: ViewMessage }
+type SettledRow = { readonly summary?: ViewMessage; readonly row?: ViewMessage }
 
 /**
  * A message whose blocks are settled, for a provider of this one name. `isFirst`: nothing but system messages stands

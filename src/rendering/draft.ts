@@ -9,7 +9,7 @@ export const SUMMARY_PLACES = ['inline', 'after-system', 'first', 'in-system'] a
 export type SummaryPlace = (typeof SUMMARY_PLACES)[number]
 
 /** A view without the summaries that are to stand at its head. */
-export type PartedView = {
+type PartedView = {
   /** The system messages the view begins with. */
   readonly leading: readonly ViewMessage[]
   /** Oldest first. */

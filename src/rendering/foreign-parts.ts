@@ -9,7 +9,7 @@ import type { Note } from './draft.ts'
  */
 
 /** For whom parts are kept: a provider, and further names whose parts are read. */
-export type PartReader = { readonly provider: string; readonly alsoReads?: readonly string[] }
+type PartReader = { readonly provider: string; readonly alsoReads?: readonly string[] }
 
 /**
  * A view without the parts that only other providers read; messages that held nothing else are left out. Compaction

@@ -4,19 +4,19 @@ import { resultAsParts } from './contents.ts'
 import { type Draft, draftOf, type Note, redraft } from './draft.ts'
 
 /** What a model reads in place of a result that is not there. Stable, so that prompt caches hold. */
-export const NO_RESULT_TEXT = '[No result was recorded for this tool call]'
+const NO_RESULT_TEXT = '[No result was recorded for this tool call]'
 
 /** What arranging tool use works with. */
-export type ToolWork = { readonly drafts: readonly Draft[]; readonly answers: Answers; readonly note: Note }
+type ToolWork = { readonly drafts: readonly Draft[]; readonly answers: Answers; readonly note: Note }
 
 /** A result to be shown, and where it is stored; one that was made up is stored nowhere. */
 type ShownResult = { readonly part: ToolResultPart; readonly from?: Place }
 
 /** Results that follow each other and come from one message; made up ones from that of their calls. */
-export type ResultGroup = { readonly source: number; readonly results: ShownResult[] }
+type ResultGroup = { readonly source: number; readonly results: ShownResult[] }
 
 /** The results that belong behind a message, in the order of its calls. */
-export function resultsBehind({ drafts, answers, note }: ToolWork, row: number): readonly ResultGroup[] {
+function resultsBehind({ drafts, answers, note }: ToolWork, row: number): readonly ResultGroup[] {
   const groups: ResultGroup[] = []
   const add = (source: number, result: ShownResult): void => {
     const last = groups.at(-1)
@@ -49,7 +49,7 @@ export function resultsBehind({ drafts, answers, note }: ToolWork, row: number):
  * The stored message some results make up, when they are all it holds and stand in its order; in a tool message
  * there may be parts only a provider reads beside them.
  */
-export function wholeMessage(
+function wholeMessage(
   { drafts, answers }: ToolWork,
   row: number,
   results: readonly ShownResult[],
@@ -69,23 +69,23 @@ export function wholeMessage(
 }
 
 /** The call at a place where one is known to stand. */
-export function callAt(drafts: readonly Draft[], { row, part }: Place): ToolCallPart {
+function callAt(drafts: readonly Draft[], { row, part }: Place): ToolCallPart {
   return drafts[row]!.parts[part] as ToolCallPart
 }
 
 /** The result at a place where one is known to stand. */
-export function resultAt(drafts: readonly Draft[], { row, part }: Place): ToolResultPart {
+function resultAt(drafts: readonly Draft[], { row, part }: Place): ToolResultPart {
   return drafts[row]!.parts[part] as ToolResultPart
 }
 
 /** A call, or a result of the call at `place`, under the id the provider is given; itself when that is its own. */
-export function named<P extends ToolCallPart | ToolResultPart>(part: P, place: Place, { idOf }: Answers): P {
+function named<P extends ToolCallPart | ToolResultPart>(part: P, place: Place, { idOf }: Answers): P {
   const toolCallId = idOf.get(keyOf(place)) ?? part.toolCallId
   return toolCallId === part.toolCallId ? part : { ...part, toolCallId }
 }
 
 /** The result of a call nobody answered. */
-export function noResult({ toolName }: ToolCallPart, toolCallId: string): ToolResultPart {
+function noResult({ toolName }: ToolCallPart, toolCallId: string): ToolResultPart {
   return { type: 'tool-result', toolCallId, toolName, output: { type: 'error-text', value: NO_RESULT_TEXT } }
 }
 

@@ -6,7 +6,7 @@ import { type Draft, draftOf, type Note, redraft } from './draft.ts'
 /** Said by the user when the first message left is the assistant's. */
 export const CONTINUATION_TEXT = '[Conversation continues]'
 /** Said by the assistant between tool results and the user's next words, where a provider wants that. */
-export const RESULTS_READ_TEXT = '[Tool results received]'
+const RESULTS_READ_TEXT = '[Tool results received]'
 
 /**
  * Makes user and assistant take turns where the provider wants it: the first turn is the user's, and messages of

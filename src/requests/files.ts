@@ -10,7 +10,7 @@ import type { Patience } from './patience.ts'
 import type { PreparedFiles } from './prepared.ts'
 
 /** Who counts, and for whom. */
-export type Counting = { readonly estimator: Estimator; readonly provider: string }
+type Counting = { readonly estimator: Estimator; readonly provider: string }
 
 /**
  * What files may take beside a request, in the estimator's tokens: floor((available − used − reserve) × percent). Source: seeds 002

@@ -31,7 +31,7 @@ const SUMMARIZER_SHARE = 0.9
 const MOST_RUNS = 4
 
 /** What preparing needs of a store. */
-export type PreparePort = {
+type PreparePort = {
   readonly turns: Pick<TurnHooks, 'before' | 'warn'>
   readonly read: ReadWorld
   readonly compact: (

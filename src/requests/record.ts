@@ -60,7 +60,7 @@ export type ResponseInput = Omit<z.input<typeof recordSchema>, 'request'> & {
   readonly request?: PreparedRequest | undefined
 }
 /** The same, checked. */
-export type CheckedResponse = z.output<typeof recordSchema>
+type CheckedResponse = z.output<typeof recordSchema>
 
 /** What became of a response. */
 export type RecordedResponse = {

@@ -18,7 +18,7 @@ export const OVERFLOW_TARGET = 0.7
 const LOWER_TARGETS = [0.5, 0.35] as const
 
 /** What recovery needs of a store. */
-export type RecoveryPort = {
+type RecoveryPort = {
   readonly settings: (sessionId: string) => Promise<ResolvedSettings>
   /** Prepares; with `isDueIgnored` room is made only for what does not fit. */
   readonly prepare: (

@@ -51,7 +51,7 @@ export class Warnings {
 }
 
 /** What the hooks need of a store. */
-export type TurnPort = {
+type TurnPort = {
   /** The settings in force for a session. */
   readonly settings: (sessionId: string) => Promise<TurnSettings>
   readonly stats: (
@@ -133,7 +133,7 @@ export type AfterTurnResult = TurnOutcome & {
 type Asked = CheckedBefore | CheckedAfter
 
 /** Makes room for a request when that is due. `look` answers how full the context is by then, others' work included. */
-export type MakeRoom = (
+type MakeRoom = (
   config: CompactOptions,
   look: () => Promise<ContextStats | null>,
 ) => Promise<CompactionResult | null>

@@ -27,7 +27,7 @@ export type World = {
 }
 
 /** What goes along with a view. */
-export type Going = {
+type Going = {
   readonly prompt: readonly NewMessage[]
   /** The section of files that stands in the prompt, empty for none. */
   readonly section: string

@@ -41,7 +41,7 @@ type Pointing = {
   readonly to: readonly Pick<TextPlace, 'row' | 'part'>[]
 }
 
-export type AttachedAgain = {
+type AttachedAgain = {
   readonly pointing: readonly Pointing[]
   /** Units of all copies of the files concerned, and of what is saved. */
   readonly candidateUnits: number

@@ -7,7 +7,7 @@ const optionsSchema = z.strictObject({
   /** Tokens the history is to come down to. Default: what the run is to reach. */
   budget: z.int().nonnegative().optional(),
 })
-export type CompositeStageOptions = z.input<typeof optionsSchema>
+type CompositeStageOptions = z.input<typeof optionsSchema>
 
 /**
  * Several stages as one, in order: each runs only while the history takes more than the budget, which is asked again

@@ -167,7 +167,7 @@ function kindOf(shownAs: Cuttable['shownAs']): TextKind {
 }
 
 /** The longest beginning of a text that with its ending measures at most `units`; no character is cut in two. */
-export function cutText(text: string, units: number, estimator: Estimator, kind?: TextKind): string {
+function cutText(text: string, units: number, estimator: Estimator, kind?: TextKind): string {
   let low = 0
   let high = text.length
   while (low < high) {

@@ -27,7 +27,7 @@ import type { PlanningStage, StageContext } from './stage.ts'
 export const DEDUP_THRESHOLD = 0.3
 
 /** What an earlier read shows. Source: seed 003. */
-export function deduplicatedText(path: string): string {
+function deduplicatedText(path: string): string {
   return `[File ${path} - refer to latest read below]`
 }
 

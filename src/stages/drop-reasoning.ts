@@ -14,7 +14,7 @@ export const dropReasoningShape = {
   keepTurns: z.int().min(1).optional(),
 }
 const optionsSchema = z.strictObject(dropReasoningShape)
-export type DropReasoningStageOptions = z.input<typeof optionsSchema>
+type DropReasoningStageOptions = z.input<typeof optionsSchema>
 
 /** Turns that keep their reasoning. Source: Anthropic's `clear_thinking_20251015` keeps one by default. */
 export const DROP_REASONING_KEEP_TURNS = 1

@@ -56,7 +56,7 @@ const optionsSchema = z.strictObject(priorityShape)
 export type PriorityStageOptions = z.input<typeof optionsSchema>
 
 /** What is left of a view by priority. */
-export type PrioritySelection = {
+type PrioritySelection = {
   /** Rows that go, in the order of the view. */
   readonly hide: readonly ViewRow[]
   /** Whether what must stay takes more than the budget alone. */
@@ -146,7 +146,7 @@ type SelectionOptions = {
 }
 
 /** The greedy choice itself. `groups` are those of the view. Goes through each group once, so it always ends. */
-export function selectByPriority(
+function selectByPriority(
   view: View,
   groups: readonly ScoredGroup[],
   { targetTokens, weights, order, protect, keepNewest }: SelectionOptions,

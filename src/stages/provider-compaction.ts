@@ -78,7 +78,7 @@ function movedParts(view: View, { row, parts, part }: BlockPlace): PlannedReplac
 export type AppliedEdit = JsonObject & { readonly type: string }
 
 /** A plan for an edit, and how many results or turns it covers. `plan` is absent when nothing is left to do. */
-export type EditPlan = { readonly plan: Plan | undefined; readonly applied: number }
+type EditPlan = { readonly plan: Plan | undefined; readonly applied: number }
 
 /** How many a provider says it cleared, in its own spelling or the AI SDK's. */
 export function clearedBy(edit: AppliedEdit, what: 'tool_uses' | 'thinking_turns'): number {

@@ -87,10 +87,10 @@ function isSystem({ kind, role }: { readonly kind: string; readonly role: string
 export const PRUNE_PLACEHOLDER_WITH_SIZE = '[Output pruned to save context. Original size: {tokens} tokens.]'
 
 /** A placeholder as it is shown, and what it takes. */
-export type MeasuredPlaceholder = { readonly text: string; readonly units: number; readonly tokens: number }
+type MeasuredPlaceholder = { readonly text: string; readonly units: number; readonly tokens: number }
 
 /** Gives the placeholder of each output of a view. One that is the same for all is measured once. */
-export function placeholders(
+function placeholders(
   view: View,
   placeholder: Placeholder,
 ): (result: ResultEntry, tool: string | undefined, tokens: number) => MeasuredPlaceholder {

@@ -35,7 +35,7 @@ export const slidingWindowShape = {
 }
 
 /** What must hold of the options together: the message, or `undefined`. */
-export function windowProblem(options: WindowOptions): string | undefined {
+function windowProblem(options: WindowOptions): string | undefined {
   const { last, fitBudget, countSystem, shrinkToFit, keepNewest } = options
   if (last !== undefined && fitBudget !== undefined) return 'last and fitBudget cannot both be given'
   if (last === undefined && fitBudget === undefined) return 'either last or fitBudget must be given'

@@ -21,7 +21,7 @@ const MINIMUM_FURTHER_TOKENS = 200
  * The tail is the newest turns that fit `keepRecentTokens`, and the newest turn at least, unless that alone
  * would not fit the target; or by the seed's ratio when one was given.
  */
-export function planSummaries(view: View, context: BareContext): SummaryTask[] {
+function planSummaries(view: View, context: BareContext): SummaryTask[] {
   const { settings } = context
   if (view.rows.length <= MINIMUM_MESSAGES) return []
   // A target above what the window takes would only be cut down to it afterwards.

@@ -79,7 +79,7 @@ export type RewindResult = {
 }
 
 /** Taking back what was said last. */
-export class RewindVerbs<S extends Storage> extends LogVerbs<S> {
+class RewindVerbs<S extends Storage> extends LogVerbs<S> {
   /**
    * Takes back the end of a conversation, and says something else instead if need be: restores the view as it was just before a
    * message was appended, as one compaction of kind `manual`, and appends messages; one transaction. What others call clear, pop,

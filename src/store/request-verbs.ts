@@ -37,7 +37,7 @@ import type { StoreSettings } from './base.ts'
 import { checkId } from './check-arguments.ts'
 
 /** The hooks around a turn, and those who listen. */
-export class TurnVerbs<S extends Storage> extends BackgroundVerbs<S> {
+class TurnVerbs<S extends Storage> extends BackgroundVerbs<S> {
   protected readonly turns: TurnHooks
 
   constructor(storage: S, options: StoreSettings) {

@@ -10,7 +10,7 @@ import { checkId } from './check-arguments.ts'
 import { SessionVerbs } from './session-verbs.ts'
 
 /** Conversations that come from elsewhere, and sessions as a whole. What does it is loaded when it is needed: most stores never do. */
-export class TransferVerbs<S extends Storage> extends SessionVerbs<S> {
+class TransferVerbs<S extends Storage> extends SessionVerbs<S> {
   /**
    * Brings in a conversation from elsewhere: its messages, what is known of it, and the compactions its own system had made, which can be
    * undone and redone like ours. `importFile` of `undertext/transfer` reads files into such events.

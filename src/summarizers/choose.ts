@@ -2,7 +2,7 @@ import { extractiveSummarizer } from './extractive.ts'
 import type { Summarizer } from './summarizer.ts'
 
 /** Who writes the summaries of a run, and who was asked for and cannot. */
-export type ChosenSummarizer = {
+type ChosenSummarizer = {
   readonly summarizer: Summarizer
   /** Provider and model that were asked for (`vertex:gemini-2.5-flash`), where nobody can use them. */
   readonly insteadOf?: string

@@ -20,7 +20,7 @@ const MOST_UNSEEN = 0.25
 const DECAY = 0.95
 
 /** Sums of reported and of estimated tokens, older ones counting less and less. */
-export type Tally = { readonly samples: number; readonly measured: number; readonly estimated: number }
+type Tally = { readonly samples: number; readonly measured: number; readonly estimated: number }
 
 /** What was learnt of a provider's model for one estimator. */
 export type Calibration = {
@@ -135,7 +135,7 @@ export function outlook(
 }
 
 /** A provider's report of the size of a request, and what was estimated of the same request. */
-export type Report = {
+type Report = {
   readonly tokens: number
   readonly viewEpoch: number
   readonly estimator: string

@@ -24,7 +24,7 @@ type PackedProvider = {
 }
 
 /** A model of the package and its window. */
-export type PackageWindow = { readonly model: string; readonly tokens: number }
+type PackageWindow = { readonly model: string; readonly tokens: number }
 
 /** What the package calls the providers that go by another name here. */
 const PACKAGE_IDS: ReadonlyMap<string, string> = new Map([

@@ -8,7 +8,7 @@ export const pricePackage = (): Promise<typeof import('@pydantic/genai-prices')>
   import('@pydantic/genai-prices')
 
 /** Tokens of requests to one model: input without what a cache gave or took. */
-export type PricedTokens = {
+type PricedTokens = {
   readonly provider: string | undefined
   readonly model: string | undefined
   readonly requests: number

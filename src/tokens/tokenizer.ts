@@ -19,7 +19,7 @@ const LONGEST_RUN = 256
  * is not known to be a letter or a mark of punctuation may be either, and lengthens both runs. Never between the halves of a
  * surrogate pair.
  */
-export function findLongRun(text: string, start: number): number | undefined {
+function findLongRun(text: string, start: number): number | undefined {
   let letters = 0
   let signs = 0
   let white = 0

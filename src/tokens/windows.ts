@@ -90,7 +90,7 @@ const CORRECTIONS: typeof MODEL_CONTEXT_WINDOWS = {
 }
 
 /** The table for models that the maintained package has no window for. */
-export const CORRECTED_CONTEXT_WINDOWS: typeof MODEL_CONTEXT_WINDOWS = Object.fromEntries(
+const CORRECTED_CONTEXT_WINDOWS: typeof MODEL_CONTEXT_WINDOWS = Object.fromEntries(
   Object.entries(MODEL_CONTEXT_WINDOWS).map(([provider, models]) => [
     provider,
     { ...models, ...CORRECTIONS[provider] },
@@ -148,7 +148,7 @@ export type ContextWindow = {
 }
 
 /** What may overrule the tables of this package: the caller's tables, and the limit a provider was seen to enforce, tokens. */
-export type WindowTables = {
+type WindowTables = {
   readonly session?: ContextWindows | undefined
   readonly store?: ContextWindows | undefined
   readonly learned?: number | undefined

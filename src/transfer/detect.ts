@@ -17,10 +17,7 @@ export const SOURCES: readonly Source[] = [claudeCode, pi, roo, chatgpt, claude,
  * The source that reads a file; `history` for one with histories of ours, which no source reads; or what the file looked like where nothing
  * does: words for its shape, never text of it.
  */
-export type Detected =
-  | { readonly source: Source }
-  | { readonly source: 'history' }
-  | { readonly looks: string }
+type Detected = { readonly source: Source } | { readonly source: 'history' } | { readonly looks: string }
 
 /**
  * Finds the source of a file by its first 256 KB: the first one that knows it. A source that is named is taken without asking it, for all

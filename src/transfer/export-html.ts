@@ -126,7 +126,7 @@ function machineTime(ms: number): string {
 }
 
 /** A block of a message as HTML. */
-export function blockHtml(block: Block, document: SessionDocument): string {
+function blockHtml(block: Block, document: SessionDocument): string {
   switch (block.type) {
     case 'prose':
       return messageHtml(block.text)

@@ -104,7 +104,7 @@ function rowMarkdown(row: StoredMessage, document: SessionDocument, settings: Do
 }
 
 /** A block of a message as paragraphs of Markdown, without line breaks at its ends. */
-export function blockMarkdown(block: Block, document: SessionDocument): string {
+function blockMarkdown(block: Block, document: SessionDocument): string {
   switch (block.type) {
     case 'prose':
       return messageMarkdown(block.text)
@@ -180,7 +180,7 @@ function folded(summary: string, inner: string): string {
 }
 
 /** A name or an id on a line, as code: its fence is longer than any run within, and `<` is written as itself between lines of fences alone. */
-export function codeSpan(text: string): string {
+function codeSpan(text: string): string {
   const shown = visibleLine(text).trim()
   if (shown === '') return '*(empty)*'
   if (shown.includes('<')) return `<code>${inertText(shown)}</code>`

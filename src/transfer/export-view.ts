@@ -36,7 +36,7 @@ export const VIEW_FORMATS = [
 export type ViewFormat = (typeof VIEW_FORMATS)[number]
 
 /** Messages in a form: a list, and what stands beside it. */
-export type WrittenView = {
+type WrittenView = {
   /** The list's name within its document; `undefined` where the document is the list. */
   readonly list?: string
   /** What stands beside the list (a system prompt). */
@@ -47,9 +47,9 @@ export type WrittenView = {
 }
 
 /** A message of the view or of the log, or what was rendered. */
-export type Writable = Message & Partial<Pick<ViewMessage, 'id' | 'createdAt' | 'kind'>>
+type Writable = Message & Partial<Pick<ViewMessage, 'id' | 'createdAt' | 'kind'>>
 
-export type FormatWriter = {
+type FormatWriter = {
   /** Whose rules a rendering in this form keeps when none is named; `undefined`: those of the session's own provider. */
   readonly provider: string | undefined
   /** Names of parts a rendering keeps besides its provider's, because this form writes them. */
@@ -72,7 +72,7 @@ function listOf(
   }
 }
 
-export const WRITERS: { readonly [F in ViewFormat]: FormatWriter } = {
+const WRITERS: { readonly [F in ViewFormat]: FormatWriter } = {
   neutral: listOf((messages) => messages.map(neutralOf), { full: 'rows' }),
   flat: listOf(toChatMessages, { full: 'rows' }),
   openai: listOf(toOpenAI, { provider: 'openai' }),

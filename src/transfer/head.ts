@@ -14,7 +14,7 @@ const LISTS_WITHIN_BYTES = 64 * 1024 * 1024
 const HEAD_VALUES = 200
 
 /** A file's head; or, of a file that holds no JSON, what it looked like: a name of a kind, never text of it. */
-export type HeadRead = { readonly head: Head } | { readonly looks: string; readonly isText: boolean }
+type HeadRead = { readonly head: Head } | { readonly looks: string; readonly isText: boolean }
 
 /** Reads the beginning of a file. */
 export async function readHead(input: Input): Promise<HeadRead> {

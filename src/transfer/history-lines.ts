@@ -31,7 +31,7 @@ const OF_HISTORY = ['HISTORY_REFUSED', 'SESSION_EXISTS', 'ESTIMATOR_UNKNOWN'] as
 export type RefusedHistory = HistoryProblem & { readonly code: (typeof OF_HISTORY)[number] }
 
 /** A place in the lines, from which histories are read one after the other. */
-export class HistoryCursor {
+class HistoryCursor {
   readonly #lines: AsyncIterator<HistoryLine> | Iterator<HistoryLine>
   /** A line that was read and belongs to what comes next. */
   #kept: HistoryLine | undefined

@@ -31,7 +31,7 @@ const STEP_BYTES = 4 * 1024 * 1024
 const MOST_STEPS = 200
 
 /** Tells how far an import is, by bytes: the same calls each time, however fast it goes. */
-export class Progress {
+class Progress {
   readonly #tell: (progress: ImportProgress) => void
   readonly #size: number
   readonly #step: number

@@ -9,7 +9,7 @@ import { type Done, outcomeOf, refused } from './outcomes.ts'
 import { historyTaken, sessionNames } from './session-rows.ts'
 import type { ImportStore } from './write-file.ts'
 
-export type HistoryImport = {
+type HistoryImport = {
   readonly store: ImportStore
   readonly path: string
   readonly input: FileInput

@@ -13,7 +13,7 @@ import { type ImportFileOptions, importFileSchema } from './import-report.ts'
 import type { ImportStore } from './write-file.ts'
 
 /** What came by a stream, to be read as often as asked. */
-export type Spooled = { readonly input: FileInput; readonly remove: () => Promise<void> }
+type Spooled = { readonly input: FileInput; readonly remove: () => Promise<void> }
 
 type SpoolOptions = {
   readonly signal: AbortSignal | undefined
@@ -27,11 +27,7 @@ type SpoolOptions = {
  *
  * Throws `IMPORT_ABORTED`, and `FILE_UNREADABLE` when there is no room or the stream fails. `called` is what errors call it.
  */
-export async function spool(
-  stream: Readable,
-  called: string,
-  { signal, onBytes }: SpoolOptions,
-): Promise<Spooled> {
+async function spool(stream: Readable, called: string, { signal, onBytes }: SpoolOptions): Promise<Spooled> {
   const folder = await mkdtemp(join(tmpdir(), 'undertext-import-')).catch((error: unknown) => {
     throw unkept(called, error)
   })

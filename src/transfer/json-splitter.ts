@@ -30,7 +30,7 @@ const CLOSE_LIST = 0x5d
 const OPEN_OBJECT = 0x7b
 const CLOSE_OBJECT = 0x7d
 
-export type SplitterOptions = {
+type SplitterOptions = {
   /** Whether a field of the object at the root is a list whose elements are told one by one. */
   isList(key: Raw): boolean
   /** Whether another field's value is wanted at all. */

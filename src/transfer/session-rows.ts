@@ -9,7 +9,7 @@ import type { CheckedImportFile } from './import-report.ts'
 /** Messages that are read at once. */
 const PAGE = 100
 
-export type SessionRowsOptions = {
+type SessionRowsOptions = {
   /** With the texts that rows show in place of parts. */
   readonly shown?: boolean
   /** Only rows of the view. */

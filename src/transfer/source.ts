@@ -44,7 +44,7 @@ export type ConversationEvent = {
 export type PlacedMessage = MessageEvent & { readonly at: Place }
 
 /** A compaction as it stands in the file. */
-export type PlacedCompaction = CompactionEvent & { readonly at: Place }
+type PlacedCompaction = CompactionEvent & { readonly at: Place }
 
 /** Something that was mended, left out or kept unread; the import goes on. Names places and rules, never what somebody said. */
 export type NoteEvent = {
@@ -56,7 +56,7 @@ export type NoteEvent = {
 }
 
 /** A place that cannot be read. The source goes on behind it; whether the conversation is stored is not its business. */
-export type ProblemEvent = { readonly type: 'problem'; readonly at: Place; readonly why: string }
+type ProblemEvent = { readonly type: 'problem'; readonly at: Place; readonly why: string }
 
 export type SourceEvent =
   | ConversationEvent

@@ -58,7 +58,7 @@ export class StoredEvents {
 export type ImportStore = Pick<Store, 'importSession' | 'restoreSession' | 'getSession'> &
   Partial<Pick<Store, 'countMessages'>>
 
-export type Writing = {
+type Writing = {
   readonly store: ImportStore
   readonly path: string
   readonly input: FileInput

@@ -15,7 +15,7 @@ import type { Chat } from './chat.ts'
 import { chooseBackend } from './choose-backend.ts'
 
 /** What can be said to the chat itself. */
-export type ChatCommand = {
+type ChatCommand = {
   readonly name: string
   /** What may follow. */
   readonly takes: string
@@ -226,7 +226,7 @@ async function system({ conversation, reporter }: Chat, argument: string): Promi
 }
 
 /** `/undo [id]`: takes a run out of force; the newest one when none is named. */
-export async function undo(chat: Chat, argument: string): Promise<undefined> {
+async function undo(chat: Chat, argument: string): Promise<undefined> {
   const { store, conversation } = chat
   const target = await targetRun(chat, argument, 'active')
   if (target === undefined) {
@@ -237,7 +237,7 @@ export async function undo(chat: Chat, argument: string): Promise<undefined> {
 }
 
 /** `/redo [id]`: puts a run back in force; the one undone last when none is named. */
-export async function redo(chat: Chat, argument: string): Promise<undefined> {
+async function redo(chat: Chat, argument: string): Promise<undefined> {
   const { store, conversation } = chat
   const target = await targetRun(chat, argument, 'undone')
   if (target === undefined) {

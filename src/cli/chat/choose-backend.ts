@@ -121,7 +121,7 @@ function noModel(option: string): CliError {
 }
 
 /** Says again what was said, without a network: to try things out, and to look after a session without asking a model. */
-export function echoBackend(names: { readonly provider?: string; readonly model?: string } = {}): Backend {
+function echoBackend(names: { readonly provider?: string; readonly model?: string } = {}): Backend {
   return {
     kind: 'echo',
     title: 'the offline echo',

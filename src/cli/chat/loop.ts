@@ -13,7 +13,7 @@ import { isCut } from './stop-reasons.ts'
 import { type Stop, type TurnOutcome, takeTurn } from './turn.ts'
 import { usageWarning } from './usage-warning.ts'
 
-export type LoopOptions = {
+type LoopOptions = {
   /** Whether a person types: then a failure is told and the chat goes on; else it ends there. */
   readonly isTyped: boolean
   /** Whether a prompt may be a command. */

@@ -6,7 +6,7 @@ import type { UsageWarning } from './usage-warning.ts'
  * What a chat tells, as it happens. For people it is text; with `--json` each is one line, in the form the types give (docs/cli-chat.md).
  */
 
-export type SessionTold = {
+type SessionTold = {
   readonly sessionId: string
   readonly isNew: boolean
   /** Messages in the log, before this chat. */
@@ -16,7 +16,7 @@ export type SessionTold = {
   readonly model?: string | undefined
 }
 
-export type AnswerTold = {
+type AnswerTold = {
   readonly sessionId: string
   readonly text: string
   /** Place of the answer in the log. */
@@ -30,7 +30,7 @@ export type AnswerTold = {
 }
 
 /** Something that came to nothing, or only to a part. Nothing of it is stored. */
-export type FailureTold = {
+type FailureTold = {
   readonly code: string
   readonly message: string
   readonly hint?: string | undefined

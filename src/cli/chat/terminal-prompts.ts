@@ -13,7 +13,7 @@ const CTRL_C = '\x03'
 /** How long the beginning of a mark may wait for its end, milliseconds. */
 const ESCAPE_WAIT_MS = 50
 /** Stands for a line break within a line that is being edited. */
-export const LINE_BREAK = '␤'
+const LINE_BREAK = '␤'
 
 type Terminal = NodeJS.ReadableStream & {
   readonly isTTY?: boolean
@@ -145,7 +145,7 @@ function asOneLine(pasted: string): string {
     .replace(/\p{Cc}/gu, '')
 }
 
-export type TerminalPromptsOptions = {
+type TerminalPromptsOptions = {
   /** What stands before a line, and before those that follow a backslash. */
   readonly prompt: string
   readonly continuation: string

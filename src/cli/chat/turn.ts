@@ -35,7 +35,7 @@ export type TurnOutcome =
   /** Nothing came, and nothing is stored. `empty`: the model answered without a word. */
   | { readonly kind: 'nothing'; readonly stop: Stop | { readonly why: 'empty'; readonly reply: Reply } }
 
-export type TurnIo = { readonly signal: AbortSignal; onText(text: string): void }
+type TurnIo = { readonly signal: AbortSignal; onText(text: string): void }
 
 /**
  * Asks the backend one question, with all that goes before and after it: the request is made to fit, an overflow makes the history

@@ -218,10 +218,10 @@ function cacheLines({ firstChanged }: CompactionPreview, out: Sink, style: Style
 }
 
 /** A piece of a line: stored text, made safe here, and how it is to look. */
-export type Piece = string | { readonly text: string; readonly style: (text: string) => string }
+type Piece = string | { readonly text: string; readonly style: (text: string) => string }
 
 /** A line of several looks. Where it does not fit a terminal it is wrapped, and then without its looks. */
-export function mixedLine(pieces: readonly Piece[], sink: Sink, indent = ''): string[] {
+function mixedLine(pieces: readonly Piece[], sink: Sink, indent = ''): string[] {
   const texts = pieces.map((piece) => safeLine(typeof piece === 'string' ? piece : piece.text))
   const plain = texts.join('')
   if (sink.isTerminal && widthOf(plain) + widthOf(indent) > sink.columns)

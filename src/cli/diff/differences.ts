@@ -3,7 +3,7 @@ import { outputText, partsOf } from '../../messages/message.ts'
 import type { SeenRow } from './view-at.ts'
 
 /** A part that is another text now. */
-export type PartChange = { readonly part: number; readonly before: string; readonly after: string }
+type PartChange = { readonly part: number; readonly before: string; readonly after: string }
 
 /** A row of two views: in both alike, in one alone, or with other texts. */
 export type Difference =

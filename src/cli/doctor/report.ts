@@ -19,7 +19,7 @@ const OPTIONAL = [
   '@anthropic-ai/claude-agent-sdk',
 ] as const
 
-export type Versions = {
+type Versions = {
   readonly undertext: string
   readonly node: string
   readonly betterSqlite3: string | null
@@ -30,7 +30,7 @@ export type Versions = {
   readonly optional: { readonly [name: string]: string | null }
 }
 
-export async function versions(undertext: string): Promise<Versions> {
+async function versions(undertext: string): Promise<Versions> {
   const base = {
     undertext,
     node: process.versions.node,
@@ -71,9 +71,9 @@ const OTHER_VARIABLES = [
   'XDG_DATA_HOME',
 ]
 
-export type Problem = { readonly code: string; readonly message: string; readonly hint: string | null }
+type Problem = { readonly code: string; readonly message: string; readonly hint: string | null }
 
-export type Setting = { readonly name: string; readonly value: unknown; readonly source: string }
+type Setting = { readonly name: string; readonly value: unknown; readonly source: string }
 
 export type Report = {
   readonly location: Context['location']

@@ -16,7 +16,7 @@ export type FileFacts = {
   readonly error?: string
 }
 
-export type DatabaseFacts = {
+type DatabaseFacts = {
   readonly schema: number | null
   readonly pageSize: number
   readonly pages: number

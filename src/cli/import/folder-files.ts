@@ -3,7 +3,7 @@ import { readdir, realpath, stat } from 'node:fs/promises'
 import { join, sep } from 'node:path'
 
 /** A file, or a folder within that cannot be gone through, by its path below the folder that was given; `/` stands between names everywhere. */
-export type FolderEntry = { readonly path: string; readonly isFolder: boolean }
+type FolderEntry = { readonly path: string; readonly isFolder: boolean }
 
 /**
  * Folders that hold what is of no conversation, or a copy of what a tool once printed, which may look like one: those of packages, and where

@@ -15,7 +15,7 @@ export type Column = {
 }
 
 /** A cell: stored text, made safe here, and how it is to look. */
-export type Cell = string | { readonly text: string; readonly style: (text: string) => string }
+type Cell = string | { readonly text: string; readonly style: (text: string) => string }
 
 const GAP = 2
 /** Columns of a line where it is no terminal that says how many it has. */

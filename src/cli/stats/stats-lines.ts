@@ -26,20 +26,16 @@ const LOOKS: { readonly [category in Category]: { readonly glyph: string; readon
 const FREE = '·'
 const MARK = '▴'
 
-export function glyphOf(category: Category, style: Style): string {
+function glyphOf(category: Category, style: Style): string {
   const { glyph, colour } = LOOKS[category]
   return style[colour](glyph)
 }
 
 /** A bar, the marks beneath it, and what they mark. */
-export type UsageBar = { readonly bar: string; readonly marks: string; readonly legend: string }
+type UsageBar = { readonly bar: string; readonly marks: string; readonly legend: string }
 
 /** The available input as a bar of `width` columns, and beneath it marks at the target, at 60 % and where compaction is due. */
-export function usageBar(
-  { stats, breakdown, target }: RequestFigures,
-  width: number,
-  style: Style,
-): UsageBar {
+function usageBar({ stats, breakdown, target }: RequestFigures, width: number, style: Style): UsageBar {
   const { usageRatio, availableInputTokens, threshold } = stats
   const used = usageRatio > 0 ? Math.max(1, Math.round(Math.min(1, usageRatio) * width)) : 0
   const cells = shares(
@@ -255,7 +251,7 @@ function billed({ out, style }: Shown, { models, summaries }: SessionUsage): str
 }
 
 /** Where the figure of the request comes from, as a sentence. */
-export function sourceOfEstimate(
+function sourceOfEstimate(
   { source, measured, estimated, estimator, calibration }: ContextStats,
   out: Sink,
 ): string {
@@ -273,7 +269,7 @@ export function sourceOfEstimate(
 }
 
 /** Why the window is what it is. */
-export function sourceOfWindow({ contextWindow: { source, entry } }: ContextStats): string {
+function sourceOfWindow({ contextWindow: { source, entry } }: ContextStats): string {
   const name = entry === undefined ? '' : `, entry ${entry}`
   switch (source) {
     case 'learned':
@@ -292,7 +288,7 @@ export function sourceOfWindow({ contextWindow: { source, entry } }: ContextStat
 }
 
 /** Why so much is kept free for the answer. */
-export function sourceOfReserve({ outputReserve: { source } }: ContextStats): string {
+function sourceOfReserve({ outputReserve: { source } }: ContextStats): string {
   switch (source) {
     case 'maxTokens':
       return 'maxTokens, as asked for'

@@ -21,7 +21,7 @@ const POLL_MS = 50
 /** Most sessions whose jobs are looked after at once when a store is opened, or waited for. */
 const MOST_WAITING = 1_000
 
-export type BackgroundPort = {
+type BackgroundPort = {
   readonly storage: Storage
   readonly configuration: Configuration
   readonly events: Events
@@ -30,7 +30,7 @@ export type BackgroundPort = {
 }
 
 /** How long is waited, milliseconds, and what ends the wait. */
-export type WaitLimits = {
+type WaitLimits = {
   readonly timeoutMs?: number | undefined
   readonly signal?: AbortSignal | undefined
 }
@@ -240,7 +240,7 @@ function immediate(): Promise<void> {
  * The usage from which a session is compacted in the background. One that nobody said stays as far below the threshold at which
  * compaction is due as 0.7 is below 0.8.
  */
-export function softThreshold(
+function softThreshold(
   { settings, sources }: ResolvedConfig,
   { threshold }: Pick<ContextStats, 'threshold'>,
 ): number {

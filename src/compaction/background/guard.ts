@@ -8,7 +8,7 @@ import type { IdleReason } from '../result.ts'
 import { isUnasked, type RunEnd, type RunGuard } from '../run-guard.ts'
 
 /** Unasked runs in a row that fail before the circuit opens. Source: field.md 21. */
-export const MOST_FAILURES = 3
+const MOST_FAILURES = 3
 
 /** Errors that say nothing of the model: somebody else was at it, or nobody wanted it any more. */
 const HARMLESS: ReadonlySet<string> = new Set([
@@ -23,7 +23,7 @@ const HARMLESS: ReadonlySet<string> = new Set([
 const IDLE: ReadonlySet<IdleReason> = new Set(['VETOED', 'NOTHING_TO_COMPACT', 'SAVES_TOO_LITTLE'])
 
 /** Why a model is not to be asked now, and until when, milliseconds since 1970. */
-export type Refusal = {
+type Refusal = {
   readonly code: 'CIRCUIT_OPEN' | 'SPEND_LIMIT'
   readonly until: number
   readonly circuit?: Circuit

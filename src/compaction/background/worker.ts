@@ -19,7 +19,7 @@ import { asOrdered, storableCall, storedCall } from './stored-call.ts'
 /** Jobs a store works at at the same time; the others wait in line. */
 const MOST_AT_ONCE = 4
 
-export type WorkerPort = {
+type WorkerPort = {
   readonly storage: Storage
   readonly configuration: Configuration
   readonly events: Events
@@ -45,7 +45,7 @@ type Work = {
 const atWork = new Map<string, Work>()
 
 /** Ends the run of a job of this thread; answers once it is over. */
-export async function endRun(jobId: string, cause: Cause): Promise<void> {
+async function endRun(jobId: string, cause: Cause): Promise<void> {
   const work = atWork.get(jobId)
   if (work === undefined) return
   work.cause ??= cause

@@ -27,7 +27,7 @@ export function isToolPart({ type }: { readonly type: string }): boolean {
 }
 
 /** A tool's part as models read it, and how it was shown. `shown` lacks only where the call stands. */
-export type ToolRead = {
+type ToolRead = {
   readonly call: ToolCallPart
   readonly shown: Omit<Extract<Shown, { readonly fields?: JsonObject; readonly at: number }>, 'at' | 'part'>
   readonly request?: ProviderPart

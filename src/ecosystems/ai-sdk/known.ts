@@ -20,7 +20,7 @@ import {
 export type PromptHistory = 'auto' | 'whole' | 'new'
 
 /** How a prompt stands to the log. */
-export type Reading = {
+type Reading = {
   /** What of the prompt is not in the log, in order. */
   readonly fresh: readonly NewMessage[]
   /** The log goes on behind this many of its messages in a way the prompt does not; all of them when it does not. */

@@ -79,7 +79,7 @@ export function sentMedia(part: FilePart | ImagePart): {
 }
 
 /** Data with its kind, as V4 wants it. */
-export function tagged(data: string | Uint8Array | URL, more: object = {}): object {
+function tagged(data: string | Uint8Array | URL, more: object = {}): object {
   return data instanceof URL ? { type: 'url', url: data, ...more } : { type: 'data', data }
 }
 

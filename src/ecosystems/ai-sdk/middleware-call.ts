@@ -23,7 +23,7 @@ export type UndertextStore = Pick<
 >
 
 /** What the middleware was made with. */
-export type Setting = {
+type Setting = {
   readonly store: UndertextStore
   readonly sessionId: SessionChoice | undefined
   readonly options: CheckedOptions

@@ -21,7 +21,7 @@ import {
 const MOST_TRIES = 5
 
 /** Stores what was new of the prompt and the answer, all or nothing. */
-export async function recordAnswer(call: Call, request: PreparedRequest, answer: Answer): Promise<void> {
+async function recordAnswer(call: Call, request: PreparedRequest, answer: Answer): Promise<void> {
   const { store, options, id, provider } = call
   const said = messageOfAnswer(answer, provider)
   const messages = said === undefined ? [] : [said]
@@ -85,7 +85,7 @@ function tellRecorded({ onRecorded }: CheckedOptions, result: RecordedResponse):
 }
 
 /** After a call without a whole answer the session is as it was before, or has the prompt where that is wanted. */
-export async function giveUp({ store, options, id, fresh, position, aside }: Call): Promise<void> {
+async function giveUp({ store, options, id, fresh, position, aside }: Call): Promise<void> {
   const prompt = fresh.map(storedMessage)
   try {
     if (!options.keepPromptOnFailure) {

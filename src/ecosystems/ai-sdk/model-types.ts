@@ -5,7 +5,7 @@
  */
 
 /** Any JSON value, as the AI SDK writes it: lists may be changed. */
-export type SdkJson = null | string | number | boolean | SdkJson[] | SdkJsonObject
+type SdkJson = null | string | number | boolean | SdkJson[] | SdkJsonObject
 export type SdkJsonObject = { [key: string]: SdkJson | undefined }
 
 type Options = { providerOptions?: { [provider: string]: SdkJsonObject } }

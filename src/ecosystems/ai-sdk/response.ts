@@ -75,7 +75,7 @@ export function isFailedFinish(finishReason: unknown): boolean {
 }
 
 /** Tokens as the store records them: what was read from a cache and written to it stands apart from the rest. */
-export type ReportedUsage = {
+type ReportedUsage = {
   readonly inputTokens: number
   readonly cacheReadTokens?: number
   readonly cacheCreationTokens?: number

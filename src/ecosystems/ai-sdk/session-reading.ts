@@ -11,7 +11,7 @@ export type OnDivergence = 'setAside' | 'append' | 'error'
 type ReadingStore = Pick<Store, 'getMessages' | 'listCompactions' | 'hideMessages'>
 
 /** What a prompt brings, against the session as it is. */
-export type SessionReading = {
+type SessionReading = {
   readonly fresh: readonly NewMessage[]
   /** Messages of the log the prompt does not go on from, oldest first. */
   readonly beyond: readonly StoredMessage[]

@@ -2,7 +2,7 @@ import { type Answer, isFailedFinish } from './response.ts'
 import type { SdkPart, SdkStreamAnswer } from './sdk-types.ts'
 
 /** Gathers an answer from the parts of a stream. */
-export type Gathering = {
+type Gathering = {
   readonly add: (part: SdkPart) => void
   /** The whole answer; `undefined` before its end, and when the stream told of an error. */
   readonly answer: () => Answer | undefined
@@ -25,7 +25,7 @@ const KEPT: ReadonlySet<string> = new Set([
 const ABOUT_THE_STREAM: ReadonlySet<unknown> = new Set(['anthropic.message_start'])
 
 /** Texts and reasoning come in pieces, which are put together by their ids; of their metadata the last counts, as in the AI SDK. */
-export function gathering(): Gathering {
+function gathering(): Gathering {
   const entries: (SdkPart | Growing)[] = []
   const open = new Map<string, Growing>()
   let finish: SdkPart | undefined
@@ -88,10 +88,10 @@ export async function unlessOverflow(
 }
 
 /** A stream whose first words are there, or what came in place of them. The stream still tells everything. */
-export type Begun = { readonly stream: ReadableStream<SdkPart>; readonly failure?: unknown }
+type Begun = { readonly stream: ReadableStream<SdkPart>; readonly failure?: unknown }
 
 /** Waits for the first part that says something, so that a failure before it can be answered with another request. */
-export async function begun(source: ReadableStream<SdkPart>): Promise<Begun> {
+async function begun(source: ReadableStream<SdkPart>): Promise<Begun> {
   const reader = source.getReader()
   const waiting: SdkPart[] = []
   let failure: unknown
@@ -130,7 +130,7 @@ export async function begun(source: ReadableStream<SdkPart>): Promise<Begun> {
 }
 
 /** What to do at the end of a stream. Each is called at most once, and one of them at least when the stream is read or cancelled. */
-export type StreamEnd = {
+type StreamEnd = {
   /** The whole answer is there. What this throws breaks the stream before its last part. */
   readonly whole: (answer: Answer) => Promise<void>
   /** The stream broke, was cancelled, told of an error or ended too soon. */

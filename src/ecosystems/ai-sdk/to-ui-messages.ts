@@ -272,13 +272,13 @@ function takeBeside(slot: ToolSlot, { parts }: GroupRow, at: number): void {
 type Fields = { readonly [field: string]: unknown }
 
 /** The options of a part, as a chat calls them. */
-export function metadataOf(part: Exclude<Part, ProviderPart>): { readonly providerMetadata?: Fields } {
+function metadataOf(part: Exclude<Part, ProviderPart>): { readonly providerMetadata?: Fields } {
   const { providerOptions } = sentOptions(part.providerOptions)
   return providerOptions === undefined ? {} : { providerMetadata: providerOptions }
 }
 
 /** A picture or a file: its address, or its bytes as a data URL. */
-export function fileTo(part: ImagePart | FilePart): SdkPart {
+function fileTo(part: ImagePart | FilePart): SdkPart {
   const data = part.type === 'image' ? part.image : part.data
   const fallback = part.type === 'image' ? 'image/*' : 'application/octet-stream'
   const media = mediaOf(data, part.mediaType)
@@ -296,12 +296,12 @@ export function fileTo(part: ImagePart | FilePart): SdkPart {
 }
 
 /** Parts in a list of somebody else's. */
-export function listOf(value: unknown): readonly SdkPart[] {
+function listOf(value: unknown): readonly SdkPart[] {
   return Array.isArray(value) ? value.filter((item) => isObject(item) && typeof item.type === 'string') : []
 }
 
 /** A source as an answer of a model tells it, which the middleware keeps. Source: `LanguageModelV3Source` of `@ai-sdk/provider`. */
-export function sourceTo(source: SdkPart): readonly SdkPart[] {
+function sourceTo(source: SdkPart): readonly SdkPart[] {
   const { sourceType, id, url, title, mediaType, filename, providerMetadata } = source
   const common: JsonObject = {
     ...(typeof title === 'string' && { title }),

@@ -22,7 +22,7 @@ import type { SdkPart } from './sdk-types.ts'
 import type { Shown } from './ui-layout.ts'
 
 /** A row as it is made of the parts of a message. */
-export type ReadRow = {
+type ReadRow = {
   readonly role: Role
   readonly content: Part[]
   readonly parts: Shown[]

@@ -16,7 +16,7 @@ const RENAMED: ReadonlyMap<string, string> = new Map([
 ])
 
 /** What is kept of a part under this format's name. */
-export type BlockOptions = {
+type BlockOptions = {
   /** Fields of the block, by the names of the API. */
   readonly fields: JsonObject
   /** Whether this format put them there, so that the block was Anthropic's as it stands. */

@@ -96,7 +96,7 @@ const BLOCKS: ReadonlyMap<unknown, Checks> = new Map<unknown, Checks>([
 ])
 
 /** Throws `INVALID_INPUT`, with place and rule, for a block without a type, and for one that lacks what its type must have. */
-export function checkBlock(block: JsonObject, path: string): void {
+function checkBlock(block: JsonObject, path: string): void {
   stringAt(block.type, `${path}.type`)
   checkFields(block, BLOCKS.get(block.type), path)
 }
@@ -106,7 +106,7 @@ function checkFields(fields: JsonObject, checks: Checks | undefined, path: strin
 }
 
 /** Whether a type of block is known here. The names of others are not repeated in notes. */
-export function isKnownBlock(type: unknown): boolean {
+function isKnownBlock(type: unknown): boolean {
   return BLOCKS.has(type)
 }
 

@@ -26,7 +26,7 @@ let loaded: Promise<FoldSessionSummary> | undefined
  * The SDK's `foldSessionSummary`, loaded when it is first needed. Rejects with `CLAUDE_AGENT_SDK_UNAVAILABLE` when the SDK is missing,
  * broken, or a version without it; `originalErrorOf` has why.
  */
-export function loadFold(): Promise<FoldSessionSummary> {
+function loadFold(): Promise<FoldSessionSummary> {
   loaded ??= load()
   return loaded
 }

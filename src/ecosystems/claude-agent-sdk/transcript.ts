@@ -19,7 +19,7 @@ export type DeletionMark = {
 }
 
 /** A row of a transcript that is not deleted. */
-export type LiveEntry = {
+type LiveEntry = {
   readonly position: number
   readonly entry: SessionStoreEntry
 }
@@ -73,7 +73,7 @@ export function liveAmong(rows: readonly StoredMessage[], marks: readonly Deleti
 }
 
 /** A transcript as it is now. */
-export type Read = {
+type Read = {
   readonly entries: readonly LiveEntry[]
   readonly marks: readonly DeletionMark[]
   /** The last position that was read. */

@@ -28,7 +28,7 @@ import { fromResponse, responseItem } from './response.ts'
 import { type GeminiPlace, GOOGLE } from './types.ts'
 
 /** What goes along with the reading of a list. */
-export type Reading = { readonly conversion: Conversion; readonly calls: Calls }
+type Reading = { readonly conversion: Conversion; readonly calls: Calls }
 
 /** What a part holds: exactly one of these. Source: `Part` of `@google/genai`. */
 const HELD = [
@@ -64,7 +64,7 @@ function heldBy(part: JsonObject, path: string): (typeof HELD)[number] | undefin
 }
 
 /** Reads a part. Throws `INVALID_INPUT`, with place and rule, for one the API does not have. */
-export function readPart(part: JsonObject, place: GeminiPlace, path: string, reading: Reading): Part {
+function readPart(part: JsonObject, place: GeminiPlace, path: string, reading: Reading): Part {
   if (part.thoughtSignature !== undefined) stringAt(part.thoughtSignature, `${path}.thoughtSignature`)
   const { thought } = part
   if (thought !== undefined && thought !== null && typeof thought !== 'boolean')

@@ -7,7 +7,7 @@ import { GOOGLE } from './types.ts'
 const NAMES = [GOOGLE, 'googleVertex', 'vertex'] as const
 
 /** What is kept of a part under this format's name. */
-export type PartOptions = {
+type PartOptions = {
   /** Fields of the part. */
   readonly fields: JsonObject
   /** A call Gemini ran itself, as the AI SDK keeps it. */

@@ -265,7 +265,7 @@ function keyOf(id: string | undefined, { role, content, metadata }: Message): st
 }
 
 /** The id LangChain knows a message by, where it was read with one. A tool's message keeps it with its result. */
-export function messageIdOf(message: Message): string | undefined {
+function messageIdOf(message: Message): string | undefined {
   const [first] = partsOf(message)
   const fields =
     first?.type === 'tool-result'
@@ -278,7 +278,7 @@ export function messageIdOf(message: Message): string | undefined {
  * The ids of open calls at the end of a history by the ids a provider's rendering gave them, where these are others. `shown` is
  * that rendering, `own` one with the calls' own ids.
  */
-export function ownIdsOf(shown: readonly Message[], own: readonly Message[]): ReadonlyMap<string, string> {
+function ownIdsOf(shown: readonly Message[], own: readonly Message[]): ReadonlyMap<string, string> {
   const [renamed, calls] = [openCalls(shown), openCalls(own)]
   const isSame = ({ toolName, input }: ToolCallPart, i: number): boolean =>
     toolName === calls[i]?.toolName && isDeepStrictEqual(input, calls[i].input)
@@ -287,7 +287,7 @@ export function ownIdsOf(shown: readonly Message[], own: readonly Message[]): Re
 }
 
 /** Messages whose results of such calls name the calls by their own ids. */
-export function answeringOwn(messages: readonly Message[], ownIds: ReadonlyMap<string, string>): Message[] {
+function answeringOwn(messages: readonly Message[], ownIds: ReadonlyMap<string, string>): Message[] {
   if (ownIds.size === 0) return [...messages]
   const asked = new Set<string>()
   return messages.map((message) => {

@@ -26,7 +26,7 @@ import {
 } from './types.ts'
 
 /** The calls of one assistant message on their way out. */
-export class CallWriter {
+class CallWriter {
   readonly #conversion: Conversion
   readonly #own: JsonObject | undefined
   readonly #renewed: Set<string>
@@ -92,12 +92,12 @@ function blockOf({ name, args, id }: JsonObject, block: JsonObject): LangChainBl
 }
 
 /** A call of a tool that its provider runs itself. */
-export function serverCallBlock({ toolCallId, toolName, input }: ToolCallPart): LangChainBlock {
+function serverCallBlock({ toolCallId, toolName, input }: ToolCallPart): LangChainBlock {
   return { type: 'server_tool_call', id: toolCallId, name: toolName, args: input }
 }
 
 /** What such a tool answered. Results in text stand in an object, as the standard block has them. */
-export function serverResultBlock({ toolCallId, output }: ToolResultPart): LangChainBlock {
+function serverResultBlock({ toolCallId, output }: ToolResultPart): LangChainBlock {
   const isJson = output.type === 'json' || output.type === 'error-json'
   const value =
     isJson && isObject(output.value) && !isEmpty(output.value) ? output.value : { text: outputText(output) }
@@ -110,7 +110,7 @@ export function serverResultBlock({ toolCallId, output }: ToolResultPart): LangC
 }
 
 /** A message as it is written, and the class it was an instance of where its type does not say that. */
-export type WrittenMessage = LangChainStoredMessage & { readonly className?: string }
+type WrittenMessage = LangChainStoredMessage & { readonly className?: string }
 
 /**
  * Neutral messages in the form LangChain stores, `{ type, data }`: what was read by `fromLangChain` comes out as it was.

@@ -142,7 +142,7 @@ function fromReasoning({ content, ...item }: JsonObject, place: string): Reasoni
 type Read = { readonly output: ToolResultOutput; readonly form?: Json }
 
 /** A result of a tool as a message. Throws `INVALID_INPUT`. */
-export function fromResult(value: unknown, place: string, shape: Shape, conversion: Conversion): Message {
+function fromResult(value: unknown, place: string, shape: Shape, conversion: Conversion): Message {
   const { output: given, ...others } = objectAt(value, place)
   const { callId, name, ...fields } = jsonMessageAt(others, place)
   const known = RESULTS.get(fields.type)

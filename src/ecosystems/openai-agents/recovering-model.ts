@@ -35,7 +35,7 @@ export type HandedOut = {
 }
 
 /** The session a model is called in. */
-export type RecoveringSession = SessionNames & {
+type RecoveringSession = SessionNames & {
   readonly store: SessionStore
   readonly sessionId: string
   /** The history as it was last handed out; `undefined` when it never was. */
@@ -129,10 +129,7 @@ function userMessage(content: string): readonly object[] {
  * What of an input comes after the history; `undefined` when the input does not begin with all of the history. The SDK drops calls of a
  * history that have no result, and may drop the ids of reasoning.
  */
-export function behindHistory(
-  input: readonly object[],
-  shown: readonly AgentItem[],
-): readonly object[] | undefined {
+function behindHistory(input: readonly object[], shown: readonly AgentItem[]): readonly object[] | undefined {
   let at = 0
   for (const item of shown) {
     if (at < input.length && isSame(input[at]!, item)) at += 1

@@ -8,7 +8,7 @@ import { toItemsOfEach } from './to-items.ts'
 export type ShownRow = { readonly row: ViewMessage; readonly shown: readonly AgentItem[] }
 
 /** How rows that a compaction inserted are shown. */
-export type InsertedManner = Pick<RenderOptions, 'summaryRole' | 'summaryHeader' | 'preset'>
+type InsertedManner = Pick<RenderOptions, 'summaryRole' | 'summaryHeader' | 'preset'>
 
 /** The rows of a view with the items they are shown as. */
 export function shownRows(

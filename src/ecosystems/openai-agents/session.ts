@@ -27,7 +27,7 @@ import { toAgentItems } from './to-items.ts'
 import { checkTransaction, type HistoryTransaction } from './transaction.ts'
 
 /** The reasons of rewinds that take back a history as a whole, what a compaction hid included. */
-export const WHOLE_REASONS: ReadonlySet<string> = new Set([
+const WHOLE_REASONS: ReadonlySet<string> = new Set([
   'openai-agents: clearSession',
   'openai-agents: replaceHistoryWithCompaction',
 ])
@@ -36,7 +36,7 @@ export const WHOLE_REASONS: ReadonlySet<string> = new Set([
  * The messages of the log that were not taken back, whatever compactions did to them: hidden by no rewind themselves, and
  * neither is the summary or marker that stands for them.
  */
-export async function fullHistory(store: SessionStore, sessionId: string): Promise<StoredMessage[]> {
+async function fullHistory(store: SessionStore, sessionId: string): Promise<StoredMessage[]> {
   const rows = await store.getMessages(sessionId)
   const compactions = await store.listCompactions(sessionId)
   const rewinds = compactions.filter(({ status, params }) => status === 'active' && params.rewind === true)
@@ -59,7 +59,7 @@ export async function fullHistory(store: SessionStore, sessionId: string): Promi
 }
 
 /** What the SDK's runner says about a compaction after a turn. Only `force` concerns this session. */
-export type RunCompactionArgs = { readonly force?: boolean | undefined }
+type RunCompactionArgs = { readonly force?: boolean | undefined }
 
 /**
  * A conversation of the OpenAI Agents SDK in a store: what `run(agent, input, { session })` takes. It is a `Session` with all
@@ -339,7 +339,7 @@ export type CompactionAnswer = {
  * The tokens of all summaries of a run, in the SDK's words; null when no model was asked. `inputTokens` holds those read from and
  * written to a cache. Source: `RequestUsage` of `@openai/agents-core`.
  */
-export function usageOf(result: CompactionResult | null): CompactionAnswer | null {
+function usageOf(result: CompactionResult | null): CompactionAnswer | null {
   if (result?.usage === undefined) return null
   const { inputTokens = 0, outputTokens = 0, cacheReadTokens, cacheCreationTokens } = result.usage
   return {

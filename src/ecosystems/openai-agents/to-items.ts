@@ -28,7 +28,7 @@ import { type Item, keptItem, type Writing } from './writing.ts'
 const NO_SCREENSHOT = 'data:image/gif;base64,R0lGODlhAQABAIAAAICAgAAAACH5BAAAAAAALAAAAAABAAEAAAICRAEAOw=='
 
 /** A result of a tool as an item. */
-export function toResult(part: ToolResultPart, writing: Writing): Item {
+function toResult(part: ToolResultPart, writing: Writing): Item {
   const own = keptFor(AGENTS, part.providerOptions)
   const { type, output: form, ...fields } = own ?? { status: 'completed' }
   const callId = part.toolCallId

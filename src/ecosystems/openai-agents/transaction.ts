@@ -15,7 +15,7 @@ export type HistoryTransaction =
     }
 
 /** A transaction in the form its items are stored in, and what tells it from another. */
-export type CheckedTransaction = {
+type CheckedTransaction = {
   readonly operationId: string
   readonly operationBody: string
   /** What must stand at the end; empty for an append. */

@@ -26,7 +26,7 @@ import { FunctionCallIds } from './function-call-ids.ts'
 import { kept, OPENAI } from './openai-types.ts'
 
 /** What is known of the calls so far: names by id, and the ids given to calls of the old kind, which have none. */
-export class Calls {
+class Calls {
   readonly functionCallIds = new FunctionCallIds()
   readonly #names = new Map<string, string>()
 
@@ -40,7 +40,7 @@ export class Calls {
 }
 
 /** One of the `tool_calls`. A kind of call the API may have by now is kept whole. */
-export function fromCall(
+function fromCall(
   value: Json,
   path: string,
   calls: Calls,
@@ -72,7 +72,7 @@ export function fromCall(
 }
 
 /** A call of the old kind. */
-export function fromLegacyCall(value: Json, path: string, calls: Calls): ToolCallPart {
+function fromLegacyCall(value: Json, path: string, calls: Calls): ToolCallPart {
   const { toolName, input, own } = fromFunction(objectAt(value, path), path)
   const options = { type: 'function_call', ...(isEmpty(own) ? {} : { function: own }) }
   return {
@@ -91,7 +91,7 @@ function fromFunction({ name, arguments: args, ...own }: JsonObject, path: strin
 }
 
 /** The answer a message of the role `tool` is. */
-export function fromToolMessage(
+function fromToolMessage(
   { role: _, tool_call_id, ...rest }: JsonObject,
   path: string,
   calls: Calls,
@@ -110,7 +110,7 @@ export function fromToolMessage(
 }
 
 /** The answer a message of the role `function` is. */
-export function fromFunctionMessage(
+function fromFunctionMessage(
   { role, ...rest }: JsonObject,
   path: string,
   calls: Calls,

@@ -10,14 +10,14 @@ import { endsAnswer, isReasoningItem, type Link, linksOf } from './reasoning-lin
 import { CALLS, given, keptAs, OUTPUTS, type Own, RESPONSES, type ResponsesInput } from './types.ts'
 
 /** What is known of the calls so far: the names of their tools and the types of their items, and call ids by the ids of items. */
-export class KnownCalls {
+class KnownCalls {
   readonly names = new Map<string, string>()
   readonly types = new Map<string, Json | undefined>()
   readonly idsOfItems = new Map<string, string>()
 }
 
 /** An item that asks the application to do something. */
-export function fromCall(item: JsonObject, link: Link, path: string, known: KnownCalls): Message {
+function fromCall(item: JsonObject, link: Link, path: string, known: KnownCalls): Message {
   const { type, call_id, ...rest } = item
   const toolCallId = stringAt(call_id, `${path}.call_id`)
   const { toolName, input, fields, own } = fromAsked(type, rest, path)
@@ -67,12 +67,7 @@ function fromAsked(type: Json | undefined, item: JsonObject, path: string): Aske
 }
 
 /** An item that answers a call. */
-export function fromOutput(
-  item: JsonObject,
-  path: string,
-  known: KnownCalls,
-  conversion: Conversion,
-): Message {
+function fromOutput(item: JsonObject, path: string, known: KnownCalls, conversion: Conversion): Message {
   const { type, output, ...fields } = item
   const { toolCallId, rest, own: idOwn } = answeredBy(type, fields, path, known)
   const { output: read, own } = fromAnswered(type, output, rest, `${path}.output`, conversion)

@@ -7,7 +7,7 @@ import { keptPartOf, toContentPart } from './to-content.ts'
 import { type Own, ownOf, type Speaker } from './types.ts'
 
 /** What is known of a text besides its part: the id of its item, and the reasoning it came behind. */
-export type SdkItem = { readonly id?: string; readonly link: Link }
+type SdkItem = { readonly id?: string; readonly link: Link }
 
 type Open = {
   readonly fields: JsonObject | undefined

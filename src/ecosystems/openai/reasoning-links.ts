@@ -78,7 +78,7 @@ export type Draft = {
 }
 
 /** Tells what became of an item. */
-export type DraftNote = (draft: Draft, kind: 'changed' | 'not-sent', why: string) => void
+type DraftNote = (draft: Draft, kind: 'changed' | 'not-sent', why: string) => void
 
 /** The items as the API takes them: without reasoning that leads nowhere, and without ids that lack their reasoning. */
 export function settledItems(drafts: readonly Draft[], note: DraftNote): JsonObject[] {

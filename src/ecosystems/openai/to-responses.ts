@@ -209,7 +209,7 @@ function whyLeftOut(part: Part, role: Role): string | undefined {
 }
 
 /** The type of the item a call becomes. */
-export function callTypeOf({ input, providerOptions }: ToolCallPart): string {
+function callTypeOf({ input, providerOptions }: ToolCallPart): string {
   const own = ownOf(providerOptions)
   const type =
     own?.type ?? (own === undefined && kindOf(providerOptions) === 'custom' ? 'custom_tool_call' : undefined)
@@ -218,7 +218,7 @@ export function callTypeOf({ input, providerOptions }: ToolCallPart): string {
 }
 
 /** A call as an item. */
-export function callItem(part: ToolCallPart): JsonObject {
+function callItem(part: ToolCallPart): JsonObject {
   const own = ownOf(part.providerOptions) ?? {}
   const type = callTypeOf(part)
   const { toolCallId: call_id, toolName: name, input } = part
@@ -229,7 +229,7 @@ export function callItem(part: ToolCallPart): JsonObject {
 }
 
 /** A call as that of a function. */
-export function functionCall({ toolCallId, toolName, input, providerOptions }: ToolCallPart): JsonObject {
+function functionCall({ toolCallId, toolName, input, providerOptions }: ToolCallPart): JsonObject {
   const raw = ownOf(providerOptions)?.arguments
   return { type: 'function_call', call_id: toolCallId, name: toolName, arguments: argumentsText(input, raw) }
 }
@@ -239,7 +239,7 @@ function itemOf({ item }: Own): JsonObject {
 }
 
 /** An answer as an item. `callType` is the type of the call it answers, where that is known. */
-export function outputItem(
+function outputItem(
   part: ToolResultPart,
   callType: string | undefined,
   place: string,

@@ -105,7 +105,7 @@ function isNothing(value: object): boolean {
 }
 
 /** A call of a tool: the item that answers it, and for tools of OpenAI's own their name and where the input stands. */
-export type CallKind = {
+type CallKind = {
   readonly output: string
   readonly tool?: string
   readonly fields?: readonly string[]

@@ -110,10 +110,10 @@ export const outputLimitsSchema = z.strictObject({
   /** Which end is kept. Default the tail. */
   direction: z.enum(['head', 'tail']).optional(),
 })
-export type OutputLimits = z.output<typeof outputLimitsSchema>
+type OutputLimits = z.output<typeof outputLimitsSchema>
 
 /** What is left of a tool output. Sizes are bytes of UTF-8. */
-export type CutOutput = {
+type CutOutput = {
   readonly kept: string
   readonly truncated: boolean
   readonly originalSize: number

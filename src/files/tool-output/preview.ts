@@ -100,7 +100,7 @@ export function previewWithin(
 }
 
 /** How much is kept, and what share of it from which end. */
-export type PreviewShares = {
+type PreviewShares = {
   readonly maxBytes: number
   readonly maxLines: number
   readonly headRatio: number

@@ -16,7 +16,7 @@ import {
 import { Batch, othersFirst, staged } from './staging.ts'
 
 /** What is told of a conversation on the way: the last word counts, metadata is put together. */
-export class ToldFields {
+class ToldFields {
   #fields: { title?: string; provider?: string; model?: string } = {}
   #metadata: JsonObject = {}
   #createdAt: number | undefined

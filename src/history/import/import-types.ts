@@ -146,7 +146,7 @@ export type ImportEvent = FieldsEvent | MessageEvent | CompactionEvent
 
 /** Where the events of an import come from. A function gives the same ones each time it is called. */
 export type ImportEvents = EventList | (() => EventList)
-export type EventList = AsyncIterable<ImportEvent> | Iterable<ImportEvent>
+type EventList = AsyncIterable<ImportEvent> | Iterable<ImportEvent>
 
 /**
  * The events from their beginning, each looked at before it is handed on; what stands in a compaction and in fields is checked where they

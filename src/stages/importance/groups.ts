@@ -9,7 +9,7 @@ import { type GroupRole, SIGNALS, type Signal } from './weights.ts'
 const MOST_LATER_READS = 8
 
 /** Which rows hold failed results, and what the calls of a group are worth besides their role. */
-export function callFacts(view: View, facts: readonly RowFacts[]) {
+function callFacts(view: View, facts: readonly RowFacts[]) {
   const errors = new Set<number>()
   const failedCalls = new Set<string>()
   const answered = new Set<string>()

@@ -45,7 +45,7 @@ export function scoreView(
 }
 
 /** What a role and its signals are worth. Never outside 0 to 1: what is too much is a reason too. */
-export function assess(
+function assess(
   role: GroupRole,
   signals: ReadonlyMap<Signal, number>,
   { base, signals: points }: ImportanceWeights,

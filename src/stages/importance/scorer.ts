@@ -57,7 +57,7 @@ export type ScorerWarning = {
 }
 
 /** The groups of a view with their scores, and whose they are. */
-export type ViewScores = {
+type ViewScores = {
   readonly scorer: { readonly name: string; readonly version: string }
   readonly groups: readonly ScoredGroup[]
   readonly warning?: ScorerWarning

@@ -87,7 +87,7 @@ export async function scoreMessagesWith(
 }
 
 /** Groups as people see them. */
-export function publicGroups(
+function publicGroups(
   groups: readonly ScoredGroup[],
   view: View,
   weights: ImportanceWeights,

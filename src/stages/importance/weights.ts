@@ -11,7 +11,7 @@ export const POINTS = 256
 /** What a group is, by its weightiest row. `system` and `inserted` (summaries, markers) are worth all the points there are. */
 export type GroupRole = 'system' | 'inserted' | RankedRole
 
-export const RANKED_ROLES = ['user', 'assistantWithToolCalls', 'assistant', 'tool', 'other'] as const
+const RANKED_ROLES = ['user', 'assistantWithToolCalls', 'assistant', 'tool', 'other'] as const
 export type RankedRole = (typeof RANKED_ROLES)[number]
 
 /** What raises or lowers a group besides its role. */

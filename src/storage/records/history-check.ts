@@ -35,7 +35,7 @@ type LastRow = {
  * The rows and what is shown in their place, one after the other: without gaps, in the order of the view, with the tags that coverage and
  * statuses say.
  */
-export class RowCheck {
+class RowCheck {
   readonly #head: HistoryHead
   readonly #hiding: Hiding
   readonly #indexes: ReadonlyMap<string, number>

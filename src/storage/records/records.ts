@@ -47,7 +47,7 @@ export type SessionRecord = {
 }
 
 /** Where an inserted row stands: the position it stands behind, and its ordinal. */
-export type PlaceRecord = readonly [anchor: number, ordinal: number]
+type PlaceRecord = readonly [anchor: number, ordinal: number]
 
 /** A set of rows; what is empty is left out. */
 export type RowSetRecord = {

@@ -94,7 +94,7 @@ export function append(
 }
 
 /** An append that is ready to be written, within the caller's transaction. */
-export type PreparedAppend = (
+type PreparedAppend = (
   connection: Connection,
   sessionId: string,
   expectedPosition: number | undefined,

@@ -6,7 +6,7 @@ import type { RunStart, SummaryRecord } from '../storage.ts'
 import type { Connection } from './connection.ts'
 import type { StoredSession } from './sessions.ts'
 
-export type CompactionRow = {
+type CompactionRow = {
   readonly id: string
   readonly kind: CompactionKind
   readonly status: CompactionStatus

@@ -29,7 +29,7 @@ export type StoredCompaction = {
 }
 
 /** Key of a row and index of a part that a compaction leans on, and keys of the rows that point at it. */
-export type RequiredKey = readonly [key: number, part: number, by?: readonly number[]]
+type RequiredKey = readonly [key: number, part: number, by?: readonly number[]]
 
 const STORED = `select c.no, c.id, c.run, c.kind, c.status, c.trigger, c.coverage, c.rows_hidden, c.parts_replaced, c.requires,
     c.undone_with_run, c.turned, c.rank, m.anchor, m.ordinal

@@ -231,7 +231,7 @@ function fileAt(path: string): string {
 }
 
 /** What the translation needs to know of the connection that failed. */
-export type Where = { readonly location: string; readonly busyTimeoutMs: number; readonly verb: string }
+type Where = { readonly location: string; readonly busyTimeoutMs: number; readonly verb: string }
 
 /**
  * Turns what the driver throws into our own error. The driver's sentences name tables and columns, never

@@ -4,7 +4,7 @@ import { type JsonObject, stringifyJson } from '../../messages/json.ts'
 import type { Part } from '../../messages/message.ts'
 
 /** Binary data longer than this, in characters or bytes, is stored apart, once for all messages that hold it. */
-export const BLOB_THRESHOLD = 4_096
+const BLOB_THRESHOLD = 4_096
 
 /** How a blob's bytes stand in the content: as bytes, as base64, or as the text itself (UTF-8). */
 type Encoding = 'bytes' | 'base64' | 'text'

@@ -154,10 +154,10 @@ function readOperations(connection: Connection, session: number): OperationRecor
 }
 
 /** A compaction, and its number inside the database. */
-export type NumberedCompaction = { readonly no: number; readonly record: CompactionRecord }
+type NumberedCompaction = { readonly no: number; readonly record: CompactionRecord }
 
 /** The compactions of a session, oldest first. `entries`: which entry of the audit has which number. Throws `STORE_CORRUPT`. */
-export function exportCompactions(
+function exportCompactions(
   connection: Connection,
   session: StoredSession,
   entries: ReadonlyMap<number, number>,

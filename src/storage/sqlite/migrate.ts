@@ -30,7 +30,7 @@ export const GUARDS: readonly string[] = [
  * The schema version of a database, 0 when it holds no store. Kept in a table of our own: `user_version` may
  * belong to the application that handed us its connection.
  */
-export function schemaVersion(connection: Connection): number {
+function schemaVersion(connection: Connection): number {
   const table = connection.get("select 1 from sqlite_master where type = 'table' and name = 'undertext_meta'")
   if (table === undefined) return 0
   const row = connection.get("select value from undertext_meta where key = 'schema'")
@@ -115,7 +115,7 @@ function warnOf({ location }: Connection, name: string): void {
 }
 
 /** Names of triggers that are not as the migrations made them. */
-export type GuardProblems = {
+type GuardProblems = {
   readonly missing: readonly string[]
   /** Under a name of ours, with another text. */
   readonly changed: readonly string[]

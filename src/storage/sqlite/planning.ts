@@ -66,7 +66,7 @@ const PAGE_END = `select m.anchor from undertext_messages m indexed by undertext
   where m.session = ? and m.anchor > ? and ${M_VISIBLE} order by m.anchor, m.ordinal limit 1 offset ?`
 
 /** The rows of a view, in order and without their content. Within the caller's transaction. */
-export function readIndex(connection: Connection, session: StoredSession): IndexedRow[] {
+function readIndex(connection: Connection, session: StoredSession): IndexedRow[] {
   for (let pageRows = PAGE; ; pageRows = Math.ceil(pageRows / 16)) {
     try {
       return readPages(connection, session, pageRows)
@@ -168,7 +168,7 @@ function appendPage(
 const NOTHING: readonly never[] = []
 
 /** A row of the view. Calls, results and replacements are decoded when asked for: most rows have none. */
-export class IndexedRow implements ViewRow {
+class IndexedRow implements ViewRow {
   readonly key: number
   readonly sizes: Sizes
   readonly #rare: Rare | undefined

@@ -18,7 +18,7 @@ import { SIZE_TOTALS } from './tagging.ts'
 const BATCH = 1_000
 
 /** What a replacement saves, counted anew. */
-export type RecountedReplacement = {
+type RecountedReplacement = {
   readonly compaction: number
   readonly part: number
   readonly saved: Sizes

@@ -50,7 +50,7 @@ function forgetStatistics(connection: Connection): void {
  * be done now, because another connection reads or writes or the disk is full; then the next writes try again, and so do
  * opening, verifying, closing and the next removal. With `waits: false` it does not wait for other connections.
  */
-export function clearFiles(connection: Connection, { waits = true } = {}): boolean {
+function clearFiles(connection: Connection, { waits = true } = {}): boolean {
   connection.residue.retry = undefined
   const began = performance.now()
   const isCleared = attempt(() =>

@@ -11,14 +11,12 @@ import { VISIBLE } from './history.ts'
  */
 
 /** The column that holds the hiding parent of a kind of compaction. */
-export function parentColumn(kind: CompactionKind): 'condense_parent' | 'truncation_parent' {
+function parentColumn(kind: CompactionKind): 'condense_parent' | 'truncation_parent' {
   return isCondensing(kind) ? 'condense_parent' : 'truncation_parent'
 }
 
 /** The counter of a session that counts what a kind of compaction hid. */
-export function hiddenCounter(
-  kind: CompactionKind,
-): 'hidden_condensed' | 'hidden_truncated' | 'hidden_by_hand' {
+function hiddenCounter(kind: CompactionKind): 'hidden_condensed' | 'hidden_truncated' | 'hidden_by_hand' {
   if (isCondensing(kind)) return 'hidden_condensed'
   return kind === 'manual' ? 'hidden_by_hand' : 'hidden_truncated'
 }
@@ -105,7 +103,7 @@ export function sizesOfSet(connection: Connection, session: number, set: RowSet)
 }
 
 /** A change of a session's counters. */
-export type CounterChange = {
+type CounterChange = {
   readonly visible: number
   readonly sizes: Sizes
   readonly hidden?: { readonly kind: CompactionKind; readonly rows: number }

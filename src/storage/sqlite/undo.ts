@@ -206,7 +206,7 @@ export function writeTurned(
   connection.run('update undertext_compactions set turned = ? where no = ?', turned, rewind)
 }
 
-export function undoOne(connection: Connection, session: StoredSession, compaction: StoredCompaction): void {
+function undoOne(connection: Connection, session: StoredSession, compaction: StoredCompaction): void {
   const { no, kind, coverage } = compaction
   let sizes: Sizes = NO_SIZES
   if (!liftTags(connection, session.no, kind, no, coverage.hidden)) {
@@ -513,7 +513,7 @@ function setRetired(connection: Connection, session: number, ordinal: number, by
   )
 }
 
-export function setStatus(
+function setStatus(
   connection: Connection,
   compaction: StoredCompaction,
   status: 'active' | 'undone',
@@ -528,7 +528,7 @@ export function setStatus(
   )
 }
 
-export function writeTransition(
+function writeTransition(
   connection: Connection,
   session: StoredSession,
   compaction: StoredCompaction,

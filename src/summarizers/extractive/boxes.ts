@@ -4,7 +4,7 @@ import { oneLine, shorten } from '../text.ts'
 import type { Conversation, Writing } from './conversation.ts'
 
 /** A line with a check box, as it was last seen. */
-export type Box = {
+type Box = {
   readonly text: string
   readonly isDone: boolean
   /** File it was written to. */

@@ -29,7 +29,7 @@ const CALLS_BETWEEN = 2_000
  * follow, are replaced by what is kept of them: all but the newest, those without a result, and those that the rooms for
  * facts and for outlines of files reach.
  */
-export class SeenCalls {
+class SeenCalls {
   readonly all: SeenCall[] = []
   /** Calls that have their input and output. */
   #whole: Call[] = []

@@ -99,7 +99,7 @@ const HEADLINE =
   /^\s*(?:-{3} )?(?:FAIL(?:ED|URES?)?\b|failures?:|Traceback\b|✗|×|●|\[ERROR\]\s*(?:Tests run|Failures|Errors):|Tests run:)/i
 
 /** The line of an output, blank ones aside, that tells what went wrong; `undefined` when none does. */
-export function tellingLine(lines: readonly string[]): string | undefined {
+function tellingLine(lines: readonly string[]): string | undefined {
   const headline = lines.find((line) => ERROR_LINE.test(line) && !NO_NEWS.test(line))
   const isHeadline = headline !== undefined && HEADLINE.test(headline)
   return (

@@ -61,7 +61,7 @@ export function countNames(text: string, counts: Map<string, number>): void {
 }
 
 /** Paths, and names of files of usual kinds. */
-export const PATHS =
+const PATHS =
   /(?:[\w@.~-]{0,60}\/){1,12}[\w@.-]{2,60}|\b[\w-]{1,60}\.(?:[cm]?[jt]sx?|jsonl?|md|txt|py|rs|go|java|kt|rb|php|cs|cpp|[ch]|sql|ya?ml|toml|lock|sh|css|html|vue|svelte|csv|log|env)\b/g
 
 /** Counts the paths and files that a text names. */

@@ -18,7 +18,7 @@ const PARAMETER = /^(?:(?:const|struct|unsigned) )?[\w:<>]{1,60}[ *&]{1,4}\w{1,6
  * The name of the function whose head a line of C or C++ without indent is, and the type it belongs to. `opensNext`:
  * the next line begins with a brace.
  */
-export function functionOfC(
+function functionOfC(
   text: string,
   opensNext: boolean,
 ): { readonly name: string; readonly owner?: string } | undefined {
@@ -38,7 +38,7 @@ const CREATED =
   /^create\s{1,4}(?:or\s{1,4}replace\s{1,4})?(?:(?:global|local|temp|temporary|unlogged|unique|virtual|materialized)\s{1,4}){0,2}(table|view|index|function|procedure|trigger|type|sequence|schema)\s{1,4}(?:concurrently\s{1,4})?(?:if\s{1,4}not\s{1,4}exists\s{1,4})?([\w."`[\]]{1,120})/i
 
 /** What a line of SQL creates. */
-export function createdBySql(text: string): { readonly name: string; readonly kind: string } | undefined {
+function createdBySql(text: string): { readonly name: string; readonly kind: string } | undefined {
   const [, kind, path] = CREATED.exec(text) ?? []
   const name = path
     ?.replaceAll(/["`[\]]/g, '')

@@ -15,7 +15,7 @@ import { countNames, countPaths, dataOf } from './facts.ts'
 import { gist, informative } from './requests.ts'
 
 /** What calls answered, those about files aside. */
-export type Result = { readonly text: string; readonly key: string; readonly at: number }
+type Result = { readonly text: string; readonly key: string; readonly at: number }
 
 /** Newest calls looked at, units read of one answer, and of all. */
 const MAX_CALLS = 300
@@ -105,7 +105,7 @@ function namesIn(call: Call, told: Set<string>): string[] {
 }
 
 /** Something that went wrong, and what came of it. */
-export type Problem = {
+type Problem = {
   readonly text: string
   /** `failed`: nothing shows that it was overcome. */
   readonly kind: 'complaint' | 'failed' | 'overcome'

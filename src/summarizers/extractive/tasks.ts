@@ -7,8 +7,8 @@ import type { Conversation, SeenCall, TodoItem } from './conversation.ts'
 import { informative, isSmallTalk } from './requests.ts'
 
 /** What is still to be done, and what is known to be done. */
-export type Tasks = { readonly open: readonly Task[]; readonly done: ReadonlySet<string> }
-export type Task = { readonly text: string; readonly rank: number }
+type Tasks = { readonly open: readonly Task[]; readonly done: ReadonlySet<string> }
+type Task = { readonly text: string; readonly rank: number }
 
 /** Tasks by where they were written down: what is newest and most explicit first. */
 export function tasksIn(conversation: Conversation): Tasks {

@@ -12,7 +12,7 @@ import {
 } from './conversation.ts'
 
 /** What a section is about, whatever its title. */
-export const TOPICS = [
+const TOPICS = [
   'request',
   'concepts',
   'files',
@@ -102,7 +102,7 @@ function keyOf(title: string): string {
 export type Terms = ReadonlyMap<string, readonly string[]>
 
 /** Labels of the lists, in the order shown, and most items of each. */
-export const TERM_LISTS: ReadonlyMap<string, number> = new Map([
+const TERM_LISTS: ReadonlyMap<string, number> = new Map([
   ['Working directory', 2],
   ['Branch', 2],
   ['Terms', 30],

@@ -20,20 +20,20 @@ const ROLE_CHARS = 40
 /** A message as a summarizer is shown it. */
 export type MaterialMessage = PromptMessage & { readonly kind?: string }
 
-export type Material = {
+type Material = {
   readonly messages: readonly MaterialMessage[]
   readonly previousSummary: string
   readonly files: { readonly read: readonly string[]; readonly modified: readonly string[] }
 }
 
 /** Messages whose text is not empty, as blocks: who speaks, and what was said. */
-export type Block = { readonly from: string; readonly text: string }
+type Block = { readonly from: string; readonly text: string }
 
 /**
  * A message as text: images and files as placeholders, calls with name and arguments, results of tools with at most
  * `maxOutputChars` characters, from both ends. Reasoning is left out.
  */
-export function blockOf(message: MaterialMessage, maxOutputChars: number): Block {
+function blockOf(message: MaterialMessage, maxOutputChars: number): Block {
   const { content, role } = message
   // Each by itself: of many answers in one message none may be the middle that is left out.
   const limited = (text: string): string => (role === 'tool' ? shortenMiddle(text, maxOutputChars) : text)
@@ -57,7 +57,7 @@ function answerText(part: { readonly [field: string]: unknown }, maxOutputChars:
 }
 
 /** A mark that none of the texts contains. The same texts give the same mark. */
-export function markFor(texts: readonly string[]): string {
+function markFor(texts: readonly string[]): string {
   const hash = createHash('sha256')
   for (const text of texts) hash.update(text).update('\0')
   const seed = hash.digest('hex')

@@ -13,11 +13,10 @@ import {
  */
 
 /** The signs a cost is written in, the least first. A sign's cost is its index squared, scaled so that the last is four tokens. */
-export const LEVELS =
-  '!"#$%&()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[]^_abcdefghijklmnopqrstuvwxyz{|}~'
+const LEVELS = '!"#$%&()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[]^_abcdefghijklmnopqrstuvwxyz{|}~'
 
 /** What a unit costs behind another, by their classes; the first line is for the beginning of a text. */
-export const PAIR_COSTS: readonly string[] = [
+const PAIR_COSTS: readonly string[] = [
   'NDNMEM=MNNLMNOONNOONNONNMNNLLKLKFMLMKLLJKKLLKLKLLJMMMJJJKIKLNLINLNNLNONNMOKMONONNKNNNOMMLMMMGONRNJK>NNMMNNN!NMNNGNIPcON!O!NeOO',
   '<#-0/,&(()!!-.+!OPPPPQQQQQ!1,&#!!!!!!!!!!!!/%!!!#0!!!!#!!!5,+6--!!!!&(!!!!4.!!&!!!!!!!-!!!.*!#.1K!,>!+#(!!1!!4%!!?!:@<4!B!,LOE',
   'O.5CC@;<<DJJ3/02BGABABBBBB=AA!HJ;GDDI>@@@DC@>>CDAB?I<?@@BCB!8D==DKELMJJAHJB>KHHKJ@MNME;CD;=:C:K2N<<><9>@=>A!?A@B<K<@REE!D!@OOJ',
@@ -148,7 +147,7 @@ export const PAIR_COSTS: readonly string[] = [
 ]
 
 /** What a unit costs that stands behind two others like it, by its class. */
-export const RUN_COSTS =
+const RUN_COSTS =
   ')-7#8*C889#*8!(*<<;;=<<<<<-,2!11122222222222222222222222222B:B1(<22222222222222222222222222C8C++<222=@2292522<=?26212722222222'
 
 /*
@@ -262,7 +261,7 @@ const bytes = Buffer.from(units.buffer)
  * Units of `calibrated` for a text: sixteenths of a token of o200k, about. Of a long text a quarter stands for the rest:
  * tool outputs are most of what is appended, and alike over some hundreds of units.
  */
-export function measureCalibrated(text: string): number {
+function measureCalibrated(text: string): number {
   const { length } = text
   if (length === 0) return 0
   let cost = scan(text, 0, Math.min(length, WHOLE))

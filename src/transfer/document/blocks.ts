@@ -19,7 +19,7 @@ import { counted, figure, size } from './options.ts'
  */
 
 /** Words somebody said. */
-export type Prose = { readonly type: 'prose'; readonly text: string }
+type Prose = { readonly type: 'prose'; readonly text: string }
 
 /** Text that stands as it is: arguments, outputs. */
 export type Code = {
@@ -191,10 +191,10 @@ function lineCount(text: string): number {
 }
 
 /** A picture that may stand in a document: a raster image whose bytes say themselves what it is. */
-export type Picture = { readonly mediaType: string; readonly base64: string; readonly bytes: number }
+type Picture = { readonly mediaType: string; readonly base64: string; readonly bytes: number }
 
 /** What is known of an image or a file without its bytes. */
-export type Media = {
+type Media = {
   readonly picture: Picture | undefined
   /** Bytes, where they are stored. */
   readonly bytes: number | undefined

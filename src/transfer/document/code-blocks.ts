@@ -3,7 +3,7 @@
  */
 
 /** A block of code between fences. */
-export type CodeBlock = {
+type CodeBlock = {
   /** Columns before the fence. */
   readonly indent: number
   /** The language, or what else was said of the code: letters, digits and a few signs, nothing that says something to a renderer. */
@@ -74,7 +74,7 @@ function infoOf(said: string): string {
 }
 
 /** A piece of a line: words, or code with the backticks around it. */
-export type Piece = { readonly text: string; readonly fence: string | undefined }
+type Piece = { readonly text: string; readonly fence: string | undefined }
 
 /** The pieces of a line, in order. Source: CommonMark 0.31, section 6.1, within one line. */
 export function piecesOf(line: string): Piece[] {

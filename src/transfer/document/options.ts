@@ -73,7 +73,7 @@ export function size(bytes: number): string {
  */
 
 /** `3`, `3–41, 44`. */
-export function positionList(ranges: readonly PositionRange[]): string {
+function positionList(ranges: readonly PositionRange[]): string {
   return ranges.map(([from, to]) => (from === to ? `${from}` : `${from}–${to}`)).join(', ')
 }
 

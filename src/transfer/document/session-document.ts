@@ -67,7 +67,7 @@ export function rowsOf(store: DocumentStore, session: Session): AsyncGenerator<S
 }
 
 /** What stands in a document's conversation: a row, or how many messages are left out there. */
-export type DocumentRow = StoredMessage | { readonly left: number }
+type DocumentRow = StoredMessage | { readonly left: number }
 
 /** The rows a document shows, in order. Inserted rows that are left out are not counted: they are nobody's words. */
 export async function* shownRows(
@@ -113,7 +113,7 @@ async function changesOf(
 }
 
 /** Why a row is hidden, and by which compaction. */
-export type HiddenReason = { readonly why: string; readonly by: DocumentCompaction | undefined }
+type HiddenReason = { readonly why: string; readonly by: DocumentCompaction | undefined }
 
 /** `undefined` for a row that is seen. */
 export function hiddenReason(row: StoredMessage, { byId }: SessionDocument): HiddenReason | undefined {

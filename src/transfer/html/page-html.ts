@@ -6,7 +6,7 @@ import { compactionFacts, type Fact, sessionFacts, sharesOf } from '../document/
 import { escapedLine } from './message-html.ts'
 
 /** The style of the page. Colours keep a contrast of 4.5 to 1 at least on their grounds, in light and in dark. */
-export const PAGE_STYLE = `
+const PAGE_STYLE = `
 :root { color-scheme: light dark;
   --ground: #fbfaf8; --paper: #ffffff; --ink: #1d1d1f; --soft: #5c5c66; --line: #dcd9d2; --code: #f3f1ec; --link: #0b57a4;
   --user: #0b57a4; --assistant: #7a3e9d; --tool: #2f6b3a; --system: #6b5300; --inserted: #9a3b12; --failed: #b3261e;
@@ -62,7 +62,7 @@ details { margin: .4rem 0; } summary { cursor: pointer; font-size: .8125rem; col
 `
 
 /** Conveniences, and nothing the page could not be read without: a filter by text, opening and closing all folds, open folds on paper. */
-export const PAGE_SCRIPT = `
+const PAGE_SCRIPT = `
 (() => {
   const root = document.documentElement
   const rows = [...document.querySelectorAll('.row')]

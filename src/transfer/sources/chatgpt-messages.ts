@@ -13,10 +13,10 @@ import { moment } from './entry-fields.ts'
 import type { BranchReader } from './tree-conversations.ts'
 
 /** The name under which everything of ChatGPT's is kept. */
-export const CHATGPT = 'chatgpt'
+const CHATGPT = 'chatgpt'
 
 /** What a message of ChatGPT's says. */
-export type ChatgptContent = {
+type ChatgptContent = {
   readonly parts: readonly (TextPart | ReasoningPart | ProviderPart)[]
   /** The same as one text. */
   readonly text: string
@@ -31,7 +31,7 @@ export type ChatgptContent = {
 }
 
 /** Reads a content by its `content_type`. What is of a type not known here and has no text is kept whole. */
-export function contentOf(content: JsonObject): ChatgptContent {
+function contentOf(content: JsonObject): ChatgptContent {
   const { content_type: type } = content
   switch (type) {
     case 'text':

@@ -16,7 +16,7 @@ import {
 export const CLAUDE = 'claude'
 
 /** What a block says, calls and results aside. */
-export type BlockPart = TextPart | ReasoningPart | ImagePart | FilePart | ProviderPart
+type BlockPart = TextPart | ReasoningPart | ImagePart | FilePart | ProviderPart
 
 /** Hears what was kept unread, or has a word in its place; what was `mended` besides. */
 export type OnNote = (why: string, kind?: 'kept' | 'mended') => void

@@ -8,7 +8,7 @@ import { rangesOf } from './entry-fields.ts'
 type Spoken = { readonly ordinal: number; readonly facts: Pick<Facts, 'results'> }
 
 /** Of what is not kept the longest piece that follows each other. */
-export function longestRun<T>(before: readonly T[], kept: ReadonlySet<T>): T[] {
+function longestRun<T>(before: readonly T[], kept: ReadonlySet<T>): T[] {
   let longest: T[] = []
   let run: T[] = []
   for (const node of before) {
@@ -20,7 +20,7 @@ export function longestRun<T>(before: readonly T[], kept: ReadonlySet<T>): T[] {
 }
 
 /** A piece cut down until no call is parted from its result. */
-export function wholeRun<T extends Spoken>(
+function wholeRun<T extends Spoken>(
   run: readonly T[],
   before: readonly T[],
   callerOf: (callId: string) => T | undefined,
@@ -55,7 +55,7 @@ const MOST_CUTS = 100
  * nothing and earlier summaries. Where all that is said is kept, what stands before it, if anything is seen of that (`isSeen`), else the
  * compaction's own entries.
  */
-export function coversOf(
+function coversOf(
   covered: readonly Spoken[],
   before: readonly Spoken[],
   { boundary, summary, isSeen }: { boundary: number; summary: number; isSeen: (to: number) => boolean },

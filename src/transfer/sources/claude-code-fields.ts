@@ -24,7 +24,7 @@ const PUT_BEFORE = ['<system-reminder>', '<ide_']
 const LONGEST = 80
 
 /** A title for a session that begins with this entry; `undefined` where nobody typed it. */
-export function titleOfPrompt(entry: JsonObject): string | undefined {
+function titleOfPrompt(entry: JsonObject): string | undefined {
   const { type, message, isMeta, isCompactSummary, isVisibleInTranscriptOnly } = entry
   if (type !== 'user' || !isObject(message) || message.role !== 'user') return undefined
   if (isMeta === true || isCompactSummary === true || isVisibleInTranscriptOnly === true) return undefined

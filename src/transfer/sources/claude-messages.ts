@@ -29,7 +29,7 @@ type OpenCall = {
  * Puts results to the calls they answer: by id where the export has them, else by the name of the tool, in order, among the calls that were made
  * together just before.
  */
-export class ClaudeCalls {
+class ClaudeCalls {
   #open: OpenCall[] = []
   #batch = 0
   #isCalling = false

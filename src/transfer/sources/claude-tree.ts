@@ -41,7 +41,7 @@ export function treeOf(given: { readonly [field: string]: unknown }, at: Place):
 }
 
 /** A message with its place among the messages of its conversation, from 1. */
-export type PlacedGiven = { readonly element: number; readonly given: JsonObject }
+type PlacedGiven = { readonly element: number; readonly given: JsonObject }
 
 /** What a node of such a tree holds. */
 export function placedOf(message: unknown): PlacedGiven {

@@ -1,10 +1,10 @@
 import { isObject, type JsonObject } from '../../messages/json.ts'
 
 /** A node of a conversation: a message, or none (the root). */
-export type MessageNode = { readonly id: string; readonly message: unknown }
+type MessageNode = { readonly id: string; readonly message: unknown }
 
 /** Nodes by their id, in the order of the file: `parent` names the node before, `message` holds what was said. */
-export type NodesById = ReadonlyMap<string, JsonObject>
+type NodesById = ReadonlyMap<string, JsonObject>
 
 /** The messages of a conversation as a tree: who answers whom. */
 export type MessageTree = {

@@ -13,7 +13,7 @@ import { messageOfEntry, PI, silentEntry } from './pi-message.ts'
  */
 
 /** What is kept of an entry: nothing of what it says. */
-export type PiEntry = {
+type PiEntry = {
   readonly line: number
   readonly type: string
   readonly id: string | undefined
@@ -26,7 +26,7 @@ export type PiEntry = {
 }
 
 /** A conversation of the file. The header is its first row, then the entries of the path follow. */
-export type PiBranch = {
+type PiBranch = {
   /** The entry the branch begins with, where it parted from another; absent for the current one. */
   readonly from: number | undefined
   /** Indexes of entries, root first. */
@@ -34,7 +34,7 @@ export type PiBranch = {
 }
 
 /** What a compaction covers: the rows from 1 to `to`. */
-export type PiCompaction = {
+type PiCompaction = {
   readonly to: number
   readonly undone: boolean
   /** Whether it would have parted a call from its result, and covers less. */
@@ -44,7 +44,7 @@ export type PiCompaction = {
 /** Types that are a conversation's; the others alone are no branch. */
 const SPEAKING = new Set(['message', 'custom_message', 'branch_summary', 'compaction'])
 
-export class PiTree {
+class PiTree {
   readonly entries: PiEntry[] = []
   /** Indexes of entries whose parent is not before them in the file. */
   readonly orphans = new Set<number>()

@@ -241,7 +241,7 @@ function partnersOf(elements: readonly RooElement[]): Map<number, number[]> {
 }
 
 /** What tags of elements cannot mean: owners that are not there, and two on one message. */
-export function tagNotes(elements: readonly RooElement[]): RooNote[] {
+function tagNotes(elements: readonly RooElement[]): RooNote[] {
   const notes: RooNote[] = []
   const note = (index: number, why: string): void => {
     notes.push({ index, kind: 'mended', why })
@@ -284,4 +284,4 @@ export type RooElement = {
 }
 
 /** What was mended or kept of the element with this index. */
-export type RooNote = { readonly index: number; readonly kind: 'mended' | 'kept'; readonly why: string }
+type RooNote = { readonly index: number; readonly kind: 'mended' | 'kept'; readonly why: string }

@@ -18,10 +18,10 @@ import { textOf, useOfBlocks } from './transcript.ts'
  * `metadata.roo` holds an element's other fields, but for its tags: they change, and are compactions here.
  */
 
-export const ROO = 'roo'
+const ROO = 'roo'
 
 /** The names of tools by the ids of their calls, as they are met. */
-export type ToolNames = Map<string, string>
+type ToolNames = Map<string, string>
 
 /** Blocks of Anthropic's API. Other blocks in such a file are for other providers, and must not be sent to this one. */
 const ANTHROPIC_BLOCKS = new Set([
@@ -35,7 +35,7 @@ const ANTHROPIC_BLOCKS = new Set([
 ])
 
 /** An element as a message; `undefined` for one that is none of a conversation's. */
-export function messageOfElement(element: JsonObject, names: ToolNames): Message | undefined {
+function messageOfElement(element: JsonObject, names: ToolNames): Message | undefined {
   const { role, content, type } = element
   const metadata = metadataOf(element)
   if (type === 'reasoning' && content === undefined) return { ...ofReasoning(element), ...metadata }

@@ -15,9 +15,9 @@ export const CONVERSATION_LIST = 'conversations'
  * `messages`: a message a line, or an element. `conversations`: a conversation a line, or an element. `object`: one object with the messages of
  * one conversation. `collection`: one object with a list of conversations.
  */
-export type Layout = 'messages' | 'conversations' | 'object' | 'collection'
+type Layout = 'messages' | 'conversations' | 'object' | 'collection'
 
-export type TranscriptShape = {
+type TranscriptShape = {
   readonly layout: Layout
   /** The forms that are told by more than plain text. */
   readonly forms: ReadonlySet<MessageFormat>

@@ -31,7 +31,7 @@ export const messages: Source = {
 }
 
 /** The ids and keys that messages of one conversation bring along: within a session each names one message. */
-export class OwnNames {
+class OwnNames {
   readonly #ids = new Set<string>()
   readonly #bodies = new Map<string, string>()
 

@@ -13,7 +13,7 @@ const OPEN = ['input-streaming', 'input-available', 'approval-requested', 'appro
  * approval. Everything else is what the log says: arguments, outputs that are there already, texts and metadata are not a browser's to
  * change, and what it shows behind them (an answer that was never stored) is not read. `undefined` where it is no version of the message.
  */
-export function grownFrom(given: UIMessageLike, { message: there }: Standing): Given | undefined {
+function grownFrom(given: UIMessageLike, { message: there }: Standing): Given | undefined {
   const shown: readonly unknown[] = Array.isArray(given.parts) ? given.parts : []
   if (given.role !== there.role || shown.length < there.parts.length) return undefined
   const parts: SdkPart[] = []
@@ -73,7 +73,7 @@ export type ChatRequest = {
 }
 
 /** A request as it is understood. */
-export type Asked = {
+type Asked = {
   /** What the browser shows last. */
   readonly message: Given | undefined
   /** Of a list, the user's messages directly before it: requests that never arrived. */

@@ -28,7 +28,7 @@ export type ChatStorage = Pick<
 const WENT_ON = 'the chat went on from an earlier message (undertext/ai-sdk)'
 
 /** A chat as it stands. */
-export type ChatLog = {
+type ChatLog = {
   readonly standing: readonly Standing[]
   /** The last position of the log, 0 for none. */
   readonly position: number
@@ -52,7 +52,7 @@ export async function readChat(store: ChatStorage, chatId: string, tools?: 'all'
 }
 
 /** The same; a chat that is not there has no messages. */
-export async function readChatOrNone(store: ChatStorage, chatId: string): Promise<ChatLog> {
+async function readChatOrNone(store: ChatStorage, chatId: string): Promise<ChatLog> {
   const log = await unlessUnknown(readChat(store, chatId))
   return log ?? { standing: [], position: 0, isOut: () => false }
 }

@@ -16,7 +16,7 @@ import { unlessOverflow, watched } from '../stream-watch.ts'
 import type { ChatStorage } from './log.ts'
 
 /** The turn a model is asked in. */
-export type RecoveringTurn = {
+type RecoveringTurn = {
   readonly store: ChatStorage
   readonly chatId: string
   /** What the turn's request was prepared with. */

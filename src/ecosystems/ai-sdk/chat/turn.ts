@@ -249,7 +249,7 @@ function saysSomething(message: unknown): boolean {
  * A prepared request as `streamText` takes it. System messages (an application's own, a summary) go behind the system prompt where they
  * stand in front, and are a user's further on: among `messages` ai 7 refuses them, and ai 6 warns. Source: `standardizePrompt` of both.
  */
-export function promptOf(
+function promptOf(
   { system, messages }: PreparedRequest,
   version: SdkVersion,
 ): { readonly system?: string; readonly messages: SdkModelMessage[] } {
@@ -278,7 +278,7 @@ type ToModelOutput = (call: {
  * Results as the tools of an application say them to a model (`toModelOutput`: a picture in place of its bytes as JSON), as
  * `convertToModelMessages` of ai 6 and 7 asks for them. What a compaction shows in place of a result stays.
  */
-export async function withModelOutputs(
+async function withModelOutputs(
   messages: SdkModelMessage[],
   chat: readonly SdkUIMessage[],
   tools: object | undefined,

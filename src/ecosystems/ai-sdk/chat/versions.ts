@@ -86,7 +86,7 @@ function roleOf([first]: readonly NewMessage[]): string {
 }
 
 /** How far the rows of one version are those of another. */
-export type Common = {
+type Common = {
   /** How many rows are the same. */
   readonly rows: number
   /** How many parts of the results behind them are. */
@@ -145,7 +145,7 @@ export function fromUIMessages(
 }
 
 /** The rows of one message. Throws `INVALID_INPUT`. */
-export function rowsOfUIMessage(given: unknown, place: string, conversion: Conversion): NewMessage[] {
+function rowsOfUIMessage(given: unknown, place: string, conversion: Conversion): NewMessage[] {
   if (!isObject(given)) throw invalid(`${place}: must be an object`)
   const message = given as { readonly [field: string]: unknown }
   const id = stringAt(message.id, `${place}.id`)
