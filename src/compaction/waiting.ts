@@ -1,5 +1,5 @@
 import { UndertextError } from '../errors.ts'
-import { MAX_TIMER_MS } from '../messages/check.ts'
+import { MAX_TIMER_MS } from '../messages/timer.ts'
 
 /**
  * How long models and other runs are waited for before a request, milliseconds: as long as one summary may take. Source: checklist

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { UndertextError } from '../errors.ts'
-import { check, MAX_TIMER_MS } from '../messages/check.ts'
+import { check } from '../messages/check.ts'
+import { MAX_TIMER_MS } from '../messages/timer.ts'
 import type { Estimator } from '../tokens/estimators/estimator-schema.ts'
 import { tokensOfText } from '../tokens/tokens.ts'
 import { truncateToTokenBudget } from '../tokens/truncate-text.ts'

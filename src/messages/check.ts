@@ -2,9 +2,6 @@ import { z } from 'zod'
 import { invalid } from '../errors.ts'
 import { isJsonObject, type JsonObject } from './json.ts'
 
-/** The longest time a timer of Node's can wait, milliseconds; a longer one fires at once. */
-export const MAX_TIMER_MS = 2 ** 31 - 1
-
 /** Parses with zod. What does not fit becomes `INVALID_INPUT`, with paths and reasons but without the values. */
 export function check<S extends z.ZodType>(schema: S, value: unknown, what: string): z.output<S> {
   const result = schema.safeParse(value)

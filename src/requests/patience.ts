@@ -1,5 +1,5 @@
 import { UndertextError } from '../errors.ts'
-import { MAX_TIMER_MS } from '../messages/check.ts'
+import { MAX_TIMER_MS } from '../messages/timer.ts'
 
 /** How long one preparing may wait for models and other runs: all its waits share it. */
 export class Patience {
