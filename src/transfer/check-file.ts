@@ -1,8 +1,9 @@
+import type { MessageEvent } from '../history/import/import-types.ts'
+import { messageProblem } from '../messages/message-check.ts'
 import { inConversations } from './event-cursor.ts'
 import type { FileInput } from './file-input.ts'
 import { type ImportNote, type ImportProblem, TOLD } from './import-report.ts'
 import type { ConversationEvent, PlacedMessage, ReadOptions, Source, SourceEvent } from './source.ts'
-import { storable } from './source.ts'
 
 /** What the check found of one conversation. */
 export type CheckedConversation = {
@@ -107,4 +108,11 @@ class Conversations {
     this.#done.push(open)
     this.#open = undefined
   }
+}
+
+/** Why the store would refuse a message, or `undefined`. */
+export function storable({ message }: MessageEvent): string | undefined {
+  const problem = messageProblem(message)
+  if (problem === undefined) return undefined
+  return problem.startsWith('.') ? `message${problem}` : `message ${problem}`
 }

@@ -1,5 +1,4 @@
 import type { CompactionEvent, FieldsEvent, MessageEvent } from '../history/import/import-types.ts'
-import { messageProblem } from '../messages/message-check.ts'
 
 /*
  * What reads a kind of foreign files. A source reads the bytes of one file and tells, in order, what stands in it: conversations, the
@@ -106,11 +105,4 @@ export type Source = {
   /** What it is, for a file of the same system that holds no conversation; `undefined` for any other. */
   isBeside?(head: Head): string | undefined
   read(input: Input, options: ReadOptions): AsyncIterable<SourceEvent>
-}
-
-/** Why the store would refuse a message, or `undefined`. */
-export function storable({ message }: MessageEvent): string | undefined {
-  const problem = messageProblem(message)
-  if (problem === undefined) return undefined
-  return problem.startsWith('.') ? `message${problem}` : `message ${problem}`
 }

@@ -2,7 +2,7 @@ import { type ErrorCode, isUndertextError, UndertextError } from '../errors.ts'
 import type { CompactionEvent, ImportEvent, SessionImport } from '../history/import/import-types.ts'
 import type { NewMessage, PositionRange } from '../messages/message.ts'
 import type { Store } from '../store/store.ts'
-import type { CheckedConversation } from './check-file.ts'
+import { type CheckedConversation, storable } from './check-file.ts'
 import { EventCursor } from './event-cursor.ts'
 import type { FileInput } from './file-input.ts'
 import type { CheckedImportFile, ImportedConversation } from './import-report.ts'
@@ -10,7 +10,6 @@ import { withCount } from './import-report.ts'
 import { outcomeOf, refused } from './outcomes.ts'
 import { nameTaken, otherName } from './session-rows.ts'
 import type { ReadOptions, Source, SourceEvent } from './source.ts'
-import { storable } from './source.ts'
 
 /**
  * Takes the events of one conversation and gives those that are stored: without notes, problems and messages the store would refuse. What
