@@ -149,7 +149,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'openai-agents',
     'stats.ts',
     'storage/storage.ts',
-    'store/store-schema.ts',
+    'store/arguments.ts',
     'store.ts',
   ],
   cli: [
