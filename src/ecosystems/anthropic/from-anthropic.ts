@@ -27,8 +27,7 @@ import {
   objectAt,
   stringAt,
 } from '../wire.ts'
-import { mediaBlock } from './anthropic-media.ts'
-import { ANTHROPIC, type Place } from './anthropic-types.ts'
+import { ANTHROPIC, mediaBlock, type Place } from './blocks.ts'
 
 /*
  * What the blocks of the Messages API must have. Source: `ContentBlockParam` of `@anthropic-ai/sdk` and the types it

@@ -15,8 +15,6 @@ import { checkMessageList } from '../../messages/message-check.ts'
 import { Conversion, type ConversionOptions, unknownPart, whyNotSent } from '../conversion.ts'
 import { answeredRunsOf } from '../runs.ts'
 import { isBlank, isObject, isResult, keptFor, textBlocks } from '../wire.ts'
-import { isShownAsPlain, mediaBlock } from './anthropic-media.ts'
-import { blockOptions } from './anthropic-options.ts'
 import {
   ANTHROPIC,
   type AnthropicBlock,
@@ -24,8 +22,11 @@ import {
   type AnthropicMessage,
   type AnthropicResultBlock,
   type AnthropicTextBlock,
+  blockOptions,
+  isShownAsPlain,
+  mediaBlock,
   type Place,
-} from './anthropic-types.ts'
+} from './blocks.ts'
 
 /** How messages are written. */
 export type AnthropicOptions = ConversionOptions & {

@@ -22,10 +22,8 @@ import {
   stringAt,
 } from '../wire.ts'
 import { Calls, orderOf } from './calls.ts'
-import { fromMedia } from './media.ts'
-import { kept, told, under } from './options.ts'
-import { fromResponse, responseItem } from './response.ts'
-import { type GeminiPlace, GOOGLE } from './types.ts'
+import { type GeminiPlace, GOOGLE, kept, told, under } from './gemini-types.ts'
+import { fromMedia, fromResponse, responseItem } from './media-and-responses.ts'
 
 /** What goes along with the reading of a list. */
 type Reading = { readonly conversion: Conversion; readonly calls: Calls }

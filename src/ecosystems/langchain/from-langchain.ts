@@ -2,7 +2,7 @@ import { invalid } from '../../errors.ts'
 import type { Json, JsonObject } from '../../messages/json.ts'
 import type { Message, Part, Role, ToolResultContent, ToolResultOutput } from '../../messages/message.ts'
 import { Conversion, type ConversionOptions } from '../conversion.ts'
-import { FunctionCallIds } from '../openai/function-call-ids.ts'
+import { FunctionCallIds } from '../openai/from-openai.ts'
 import {
   isEmpty,
   isObject,

@@ -3,11 +3,10 @@ import type { Json, JsonObject } from '../../messages/json.ts'
 import type { Message, Part, Role, ToolCallPart, ToolResultOutput } from '../../messages/message.ts'
 import { addressAt, base64At, Conversion, type ConversionOptions, UNREAD } from '../conversion.ts'
 import { isEmpty, jsonMessageAt, listAt, messageRead, objectAt, readArguments, stringAt } from '../wire.ts'
-import { fromAnswer, fromContentList } from './from-content.ts'
-import { OPENAI } from './openai-types.ts'
-import { fromReasoning } from './reasoning-items.ts'
-import { endsAnswer, isReasoningItem, type Link, linksOf } from './reasoning-links.ts'
-import { CALLS, given, keptAs, OUTPUTS, type Own, RESPONSES, type ResponsesInput } from './types.ts'
+import { OPENAI } from './chat-types.ts'
+import { endsAnswer, fromReasoning, isReasoningItem, type Link, linksOf } from './reasoning.ts'
+import { fromAnswer, fromContentList } from './responses-content.ts'
+import { CALLS, given, keptAs, OUTPUTS, type Own, RESPONSES, type ResponsesInput } from './responses-types.ts'
 
 /** What is known of the calls so far: the names of their tools and the types of their items, and call ids by the ids of items. */
 class KnownCalls {

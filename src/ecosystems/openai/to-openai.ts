@@ -1,13 +1,115 @@
 import { compactionBlock } from '../../messages/compaction-block.ts'
 import type { Json, JsonObject } from '../../messages/json.ts'
-import type { Message, Part, ProviderPart, ToolCallPart } from '../../messages/message.ts'
+import {
+  type FilePart,
+  type ImagePart,
+  isFailed,
+  type Message,
+  outputText,
+  type Part,
+  type ProviderPart,
+  type ToolCallPart,
+  type ToolResultContent,
+  type ToolResultOutput,
+  type ToolResultPart,
+} from '../../messages/message.ts'
 import { checkMessageList } from '../../messages/message-check.ts'
-import { Conversion, type ConversionOptions } from '../conversion.ts'
+import { Conversion, type ConversionOptions, unknownPart, whyNotSent } from '../conversion.ts'
 import { answeredRunsOf } from '../runs.ts'
-import { isEmpty, isObject, isResult, keptFor } from '../wire.ts'
-import { kindOf, OPENAI, type OpenAIMessage, type WireMessage, type WirePart } from './openai-types.ts'
-import { SentCalls, toFunction, toToolCall, toToolMessage } from './to-openai-calls.ts'
-import { toPart } from './to-openai-parts.ts'
+import { argumentsText, isEmpty, isObject, isResult, keptFor, mediaOf, textBlocks } from '../wire.ts'
+import {
+  audioFormatOf,
+  dataUrlOf,
+  defaultName,
+  fieldsOf,
+  kindOf,
+  OPENAI,
+  type OpenAIMessage,
+  type WireMessage,
+  type WirePart,
+} from './chat-types.ts'
+import { ownOf } from './responses-types.ts'
+
+/** One of the `tool_calls`. */
+export function toToolCall(part: ToolCallPart): JsonObject {
+  const options = fieldsOf(part.providerOptions)
+  const isCustom = options.type === 'custom' || ownOf(part.providerOptions)?.type === 'custom_tool_call'
+  if (isCustom && typeof part.input === 'string') {
+    const { type = 'custom', custom, ...extra } = options
+    const called = { name: part.toolName, input: part.input, ...(isObject(custom) ? custom : {}) }
+    return { id: part.toolCallId, type, custom: called, ...extra }
+  }
+  const { type, function: _, ...extra } = options
+  return {
+    id: part.toolCallId,
+    ...(type === null ? {} : { type: 'function' }),
+    function: toFunction(part),
+    ...extra,
+  }
+}
+
+/** Name and arguments; these as they were written, as long as they still mean the input. */
+export function toFunction({ toolName, input, providerOptions }: ToolCallPart): JsonObject {
+  const own = fieldsOf(providerOptions).function
+  const { arguments: raw, ...extra } = isObject(own) ? own : {}
+  return { name: toolName, arguments: argumentsText(input, raw), ...extra }
+}
+
+/** How calls of the old kind were sent: an answer has to be of the kind of its call. */
+export class SentCalls {
+  readonly #names = new Map<string, string | undefined>()
+
+  /** Takes note of a call that was read as one of the old kind. */
+  add({ toolCallId, toolName }: ToolCallPart, isOldKind: boolean): void {
+    this.#names.set(toolCallId, isOldKind ? toolName : undefined)
+  }
+
+  /** The kind of an answer, and the name of the function that one of the old kind needs. */
+  kindOf(toolCallId: string, read: Json | undefined): { role: 'function' | 'tool'; name?: string } {
+    const name = this.#names.get(toolCallId)
+    if (name !== undefined) return { role: 'function', name }
+    return { role: read === 'function' && !this.#names.has(toolCallId) ? read : 'tool' }
+  }
+}
+
+/** The message an answer of a tool becomes. */
+export function toToolMessage(
+  { toolCallId, output, providerOptions }: ToolResultPart,
+  place: string,
+  calls: SentCalls,
+  conversion: Conversion,
+): WireMessage {
+  const { role, content: shape, ...extra } = fieldsOf(providerOptions)
+  if (isFailed(output)) noteFailure(place, conversion)
+  const content = answerContent(output, shape, place, conversion)
+  const sent = content === undefined ? {} : { content }
+  const kind = calls.kindOf(toolCallId, role)
+  if (kind.role === 'function') return { ...kind, ...sent, ...extra }
+  return { role: 'tool', tool_call_id: toolCallId, ...sent, ...extra }
+}
+
+/** OpenAI's APIs do not mark failures. */
+export function noteFailure(place: string, conversion: Conversion): void {
+  conversion.note('changed', `${place}.output`, 'that the call failed is only told by its text')
+}
+
+function answerContent(
+  output: ToolResultOutput,
+  shape: Json | undefined,
+  place: string,
+  conversion: Conversion,
+): WireMessage['content'] {
+  if (output.type === 'content') {
+    const parts = output.value.flatMap((item, i) =>
+      toAnswerPart(item, `${place}.output.value[${i}]`, conversion),
+    )
+    return parts.length > 0 ? parts : ''
+  }
+  const text = outputText(output)
+  if (text === '' && shape === null) return null
+  if (text === '' && shape === 'absent') return undefined
+  return textBlocks(text, shape) ?? text
+}
 
 /**
  * Neutral messages in the form of Chat Completions: `toOpenAI(fromOpenAI(x))` is x.
@@ -193,4 +295,77 @@ function spokenContent(said: WirePart[], shape: Json | undefined): WireMessage['
   if (first === undefined) return shape === 'absent' ? undefined : null
   const isPlain = said.length === 1 && first.type === 'text' && Object.keys(first).length === 2
   return isPlain && typeof first.text === 'string' ? first.text : said
+}
+
+/** A part of content, in a list of one; an empty list, with a note, for what has no place there. */
+export function toPart(part: Part, isUser: boolean, place: string, conversion: Conversion): WirePart[] {
+  switch (part.type) {
+    case 'text': {
+      const { type, ...extra } = fieldsOf(part.providerOptions)
+      if (type === 'refusal') return [{ type, refusal: part.text, ...extra }]
+      return [{ type: 'text', text: part.text, ...extra }]
+    }
+    case 'image':
+    case 'file': {
+      if (!isUser)
+        return notSent(place, `only a user sends ${part.type === 'image' ? 'images' : 'files'}`, conversion)
+      const sent = mediaPart(part)
+      if (sent.type === 'text')
+        conversion.note('changed', place, 'a file known by its address is sent as that address in words')
+      return [sent]
+    }
+    case 'provider': {
+      const type = part.provider === OPENAI && isObject(part.data) ? part.data.type : undefined
+      if (typeof type === 'string') return [{ ...(part.data as JsonObject), type }]
+      return notSent(place, whyNotSent(part.provider, OPENAI), conversion)
+    }
+    case 'reasoning':
+      return notSent(place, 'Chat Completions takes no reasoning', conversion)
+    case 'tool-call':
+      return notSent(place, 'only an assistant calls tools', conversion)
+    case 'tool-result':
+      return []
+    default:
+      throw unknownPart(place)
+  }
+}
+
+function notSent(place: string, why: string, conversion: Conversion): [] {
+  conversion.note('not-sent', place, why)
+  return []
+}
+
+/** An image, a sound or a file; a file known by its address as text. */
+export function mediaPart(part: ImagePart | FilePart): WirePart {
+  const data = part.type === 'image' ? part.image : part.data
+  const media = mediaOf(data, part.mediaType)
+  const isImage = part.type === 'image' || part.mediaType.startsWith('image/')
+  const { image_url, file, ...extra } = fieldsOf(part.providerOptions)
+
+  if ('url' in media) {
+    if (!isImage) return { type: 'text', text: `[file ${media.url}]` }
+    return { type: 'image_url', image_url: { url: media.url, ...asFields(image_url) }, ...extra }
+  }
+  const { base64, mediaType = isImage ? 'image/png' : 'application/octet-stream' } = media
+  const url = dataUrlOf(data, mediaType, base64)
+  if (isImage) return { type: 'image_url', image_url: { url, ...asFields(image_url) }, ...extra }
+  if (mediaType.startsWith('audio/')) {
+    const format = audioFormatOf(mediaType)
+    return { type: 'input_audio', input_audio: { data: base64, format }, ...extra }
+  }
+  const filename =
+    part.type === 'file' && part.filename !== undefined ? part.filename : defaultName(mediaType)
+  return { type: 'file', file: { filename, file_data: url, ...asFields(file) }, ...extra }
+}
+
+function asFields(value: Json | undefined): JsonObject {
+  return isObject(value) ? value : {}
+}
+
+/** The API reads only text of a tool: an image or a file leaves a word that it was there. */
+export function toAnswerPart(item: ToolResultContent, place: string, conversion: Conversion): WirePart[] {
+  if (item.type !== 'image' && item.type !== 'file') return toPart(item, false, place, conversion)
+  conversion.note('changed', place, 'a result is text: a word says what was there')
+  if (item.type === 'image') return [{ type: 'text', text: '[image]' }]
+  return [{ type: 'text', text: item.filename === undefined ? '[file]' : `[file ${item.filename}]` }]
 }

@@ -1,3 +1,7 @@
+import type { Json, JsonObject } from '../../messages/json.ts'
+import type { ProviderOptions } from '../../messages/message.ts'
+import { keptFor, keptUnder } from '../wire.ts'
+
 /*
  * Messages in the form of OpenAI's Chat Completions, in and out. One message becomes one message, and what was
  * read comes out again as it was, the arguments of calls to the byte.
@@ -16,9 +20,6 @@
  *
  * The AI SDK keeps options of its own under the same name: see `fieldsOf`.
  */
-import type { Json, JsonObject } from '../../messages/json.ts'
-import type { ProviderOptions } from '../../messages/message.ts'
-import { keptFor, keptUnder } from '../wire.ts'
 
 /** The name under which this form keeps its own things. */
 export const OPENAI = 'openai'
@@ -127,4 +128,28 @@ export function sdkDetailOf(options: ProviderOptions | undefined): string | unde
 /** What a part read from this form says of its kind. */
 export function kindOf(options: Parameters<typeof keptFor>[1]): Json | undefined {
   return keptFor(OPENAI, options)?.type
+}
+
+/*
+ * How OpenAI names bytes, in its APIs and in what is built on them: data URLs, and sounds by a format of their own.
+ */
+
+/** Bytes as a data URL. One that was given stays as it is, parameters and all. */
+export function dataUrlOf(data: string | Uint8Array, mediaType: string, base64: string): string {
+  return typeof data === 'string' && /^data:/i.test(data) ? data : `data:${mediaType};base64,${base64}`
+}
+
+/** The format of a sound: `mp3` for `audio/mpeg`, else the subtype. */
+export function audioFormatOf(mediaType: string): string {
+  return mediaType === 'audio/mpeg' ? 'mp3' : mediaType.slice('audio/'.length)
+}
+
+/** The media type of a format of sound: `audioFormatOf` the other way round. */
+export function audioTypeOf(format: string): string {
+  return format === 'mp3' ? 'audio/mpeg' : `audio/${format}`
+}
+
+/** OpenAI's APIs want a name with every file. */
+export function defaultName(mediaType: string): string {
+  return mediaType === 'application/pdf' ? 'file.pdf' : 'file'
 }
