@@ -1,7 +1,8 @@
 import { invalid, isUndertextError, type UndertextError } from '../errors.ts'
-import { type Json, jsonProblem } from '../messages/json.ts'
-import type { ProviderPart } from '../messages/message.ts'
+import { type Json, type JsonObject, jsonProblem } from '../messages/json.ts'
+import type { Message, ProviderPart } from '../messages/message.ts'
 import { UNREAD } from '../tokens/providers.ts'
+import { jsonMessageAt, listAt, messageRead, objectAt } from './wire.ts'
 
 /*
  * What all conversions between the neutral form and another have in common: how a place that cannot be converted as it
@@ -87,6 +88,36 @@ export class Conversion {
   /** Tells what became of a place. */
   note(kind: ConversionNoteKind, place: string, why: string): void {
     this.#onNote?.({ kind, messageIndex: this.#messageIndex, place, why })
+  }
+
+  /** Reports that a place is not sent. */
+  leaveOut(place: string, why: string): undefined {
+    this.note('not-sent', place, why)
+  }
+
+  /** A provider part that holds something whole, for its provider alone, and the report of it. */
+  keep(
+    provider: string,
+    data: JsonObject,
+    place: string,
+    why = 'the neutral form has no part for it',
+  ): ProviderPart {
+    this.note('kept', place, why)
+    return { type: 'provider', provider, data }
+  }
+
+  /** Reads one message out of its fields. With `lenient`, a message that is refused becomes a user message with an unread part. */
+  message(value: unknown, index: number, place: string, read: (fields: JsonObject) => Message): Message {
+    this.at(index)
+    return messageRead(this.reading(value, place, () => read(jsonMessageAt(value, place))))
+  }
+
+  /** Reads the parts of a list with one function. With `lenient`, a part that is refused becomes an unread part. */
+  parts<P>(list: unknown, place: string, read: (part: JsonObject, place: string) => P): (P | ProviderPart)[] {
+    return listAt(list, place).map((part, i) => {
+      const at = `${place}[${i}]`
+      return this.reading(part, at, () => read(objectAt(part, at), at))
+    })
   }
 
   /**

@@ -18,10 +18,8 @@ import {
   isObject,
   isTextBlock,
   joinBlocks,
-  jsonMessageAt,
   listAt,
   mediaOf,
-  messageRead,
   objectAt,
   readArguments,
   stringAt,
@@ -76,7 +74,7 @@ function fromCall(
 ): ToolCallPart | ProviderPart {
   const call = objectAt(value, path)
   if (call.type !== undefined && call.type !== 'function' && call.type !== 'custom')
-    return opaque({ tool_call: call }, path, conversion)
+    return conversion.keep(OPENAI, { tool_call: call }, path)
   const toolCallId = stringAt(call.id, `${path}.id`)
 
   if (call.type === 'custom') {
@@ -164,10 +162,9 @@ function fromAnswer(
     const { text, layout } = joinBlocks(blocks, `${path}.content`)
     return { output: { type: 'text', value: text }, options: { ...extra, content: layout } }
   }
-  const value = blocks.map((block, i) => {
-    const place = `${path}.content[${i}]`
-    return conversion.reading(block, place, () => fromPart(objectAt(block, place), false, place, conversion))
-  })
+  const value = conversion.parts(blocks, `${path}.content`, (block, place) =>
+    fromPart(block, false, place, conversion),
+  )
   return { output: { type: 'content', value }, options: extra }
 }
 
@@ -193,13 +190,8 @@ export function openAIReader(
 ): (message: unknown, index: number, path: string) => Message {
   const conversion = new Conversion(OPENAI, options)
   const calls = new Calls()
-  return (message, index, path) => {
-    conversion.at(index)
-    const read = conversion.reading(message, path, () =>
-      fromMessage(jsonMessageAt(message, path), path, calls, conversion),
-    )
-    return messageRead(read)
-  }
+  return (message, index, path) =>
+    conversion.message(message, index, path, (fields) => fromMessage(fields, path, calls, conversion))
 }
 
 function fromMessage(message: JsonObject, path: string, calls: Calls, conversion: Conversion): Message {
@@ -207,7 +199,7 @@ function fromMessage(message: JsonObject, path: string, calls: Calls, conversion
   // The Responses API puts its compaction into the list as an item of its own, which nobody speaks.
   if (role === undefined && message.type === 'compaction') {
     stringAt(message.encrypted_content, `${path}.encrypted_content`)
-    return { role: 'assistant', content: [opaque(message, path, conversion)] }
+    return { role: 'assistant', content: [conversion.keep(OPENAI, message, path)] }
   }
   switch (role) {
     case 'tool':
@@ -245,7 +237,7 @@ function fromAssistant(message: JsonObject, path: string, calls: Calls, conversi
     after.push({ type: 'text', text, ...kept({ type: 'message_refusal' }) })
   }
 
-  if (isObject(audio)) after.push(opaque({ audio }, `${path}.audio`, conversion))
+  if (isObject(audio)) after.push(conversion.keep(OPENAI, { audio }, `${path}.audio`))
   else if (audio !== undefined) unused.audio = audio
 
   const list = tool_calls === undefined || tool_calls === null ? [] : listAt(tool_calls, `${path}.tool_calls`)
@@ -286,10 +278,7 @@ export function fromContent(
 ): string | (TextPart | ImagePart | FilePart | ProviderPart)[] {
   if (typeof content === 'string') return content
   if (content === null || content === undefined) return []
-  return listAt(content, path).map((part, i) => {
-    const place = `${path}[${i}]`
-    return conversion.reading(part, place, () => fromPart(objectAt(part, place), isUser, place, conversion))
-  })
+  return conversion.parts(content, path, (part, place) => fromPart(part, isUser, place, conversion))
 }
 
 /** What a content was that has left no parts. */
@@ -318,7 +307,7 @@ export function fromPart(
   checkMedia(part, path)
   const media = isUser ? fromMedia(part) : undefined
   if (media !== undefined && isDeepStrictEqual(mediaPart(media), part)) return media
-  return opaque(part, path, conversion)
+  return conversion.keep(OPENAI, part, path)
 }
 
 /** The form of the kinds of media we know, also where they are kept whole. */
@@ -357,10 +346,4 @@ function fromMedia({ type, ...fields }: JsonObject): ImagePart | FilePart | unde
     return { type: 'file', data: file_data, mediaType: media.mediaType, filename, ...kept(options) }
   }
   return undefined
-}
-
-/** Something kept whole, for this API alone. */
-export function opaque(data: JsonObject, path: string, conversion: Conversion): ProviderPart {
-  conversion.note('kept', path, 'the neutral form has no part for it')
-  return { type: 'provider', provider: OPENAI, data }
 }

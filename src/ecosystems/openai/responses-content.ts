@@ -4,23 +4,12 @@ import {
   type FilePart,
   type ImagePart,
   outputText,
-  type ProviderPart,
   type TextPart,
   type ToolResultContent,
   type ToolResultOutput,
 } from '../../messages/message.ts'
 import { addressAt, type Conversion, fileDataAt, whyNotSent } from '../conversion.ts'
-import {
-  isEmpty,
-  isObject,
-  isTextBlock,
-  joinBlocks,
-  listAt,
-  mediaOf,
-  objectAt,
-  stringAt,
-  textBlocks,
-} from '../wire.ts'
+import { isEmpty, isObject, isTextBlock, joinBlocks, listAt, mediaOf, stringAt, textBlocks } from '../wire.ts'
 import { dataUrlOf, defaultName, kindOf, OPENAI, sdkDetailOf } from './chat-types.ts'
 import { keptAs, type Own, ownOf, type Speaker } from './responses-types.ts'
 
@@ -31,9 +20,7 @@ export function toContentPart(
   place: string,
   conversion: Conversion,
 ): JsonObject | undefined {
-  const refuse = (why: string): undefined => {
-    conversion.note('not-sent', place, why)
-  }
+  const refuse = (why: string): undefined => conversion.leaveOut(place, why)
   switch (part.type) {
     case 'text':
       return textPart(part, speaker)
@@ -120,12 +107,7 @@ export function fromContentList(
   path: string,
   conversion: Conversion,
 ): ToolResultContent[] {
-  return listAt(content, path).map((part, i) => {
-    const place = `${path}[${i}]`
-    return conversion.reading(part, place, () =>
-      fromContentPart(objectAt(part, place), speaker, place, conversion),
-    )
-  })
+  return conversion.parts(content, path, (part, place) => fromContentPart(part, speaker, place, conversion))
 }
 
 function fromContentPart(
@@ -142,7 +124,7 @@ function fromContentPart(
   }
   checkMedia(part, path)
   const media = speaker === 'user' || speaker === 'tool' ? fromMedia(part) : undefined
-  return media ?? keptPart(part, path, conversion)
+  return media ?? conversion.keep(OPENAI, { part }, path)
 }
 
 function fromText({ type, text: said, ...extra }: JsonObject, speaker: Speaker, path: string): TextPart {
@@ -193,11 +175,6 @@ function fromFile({ type: _, file_data, file_url, filename, ...fields }: JsonObj
   if (typeof file_url !== 'string') return undefined
   const mediaType = /\.pdf$/i.test(file_url) ? 'application/pdf' : 'application/octet-stream'
   return { type: 'file', data: file_url, mediaType, ...named, ...own }
-}
-
-function keptPart(part: JsonObject, path: string, conversion: Conversion): ProviderPart {
-  conversion.note('kept', path, 'the neutral form has no part for it')
-  return { type: 'provider', provider: OPENAI, data: { part } }
 }
 
 /** What a tool of the application answered: a text, or a list of texts, images and files. */

@@ -100,8 +100,8 @@ function answerContent(
   conversion: Conversion,
 ): WireMessage['content'] {
   if (output.type === 'content') {
-    const parts = output.value.flatMap((item, i) =>
-      toAnswerPart(item, `${place}.output.value[${i}]`, conversion),
+    const parts = output.value.flatMap(
+      (item, i) => toAnswerPart(item, `${place}.output.value[${i}]`, conversion) ?? [],
     )
     return parts.length > 0 ? parts : ''
   }
@@ -149,8 +149,8 @@ function toOthers(message: Message, path: string, calls: SentCalls, conversion: 
   const parts = content.flatMap((part, i) => {
     // What stands beside results is nobody's words, unless it is a text.
     if (role !== 'tool' || part.type !== 'provider')
-      return toPart(part, role !== 'system', placeOf(path, i), conversion)
-    conversion.note('not-sent', placeOf(path, i), 'beside the results of tools only text has a place')
+      return toPart(part, role !== 'system', placeOf(path, i), conversion) ?? []
+    conversion.leaveOut(placeOf(path, i), 'beside the results of tools only text has a place')
     return []
   })
   const shape = keptFor(OPENAI, metadata)?.content
@@ -164,7 +164,7 @@ function placeOf(path: string, part: number): string {
 }
 
 function noteEmpty(path: string, conversion: Conversion): void {
-  conversion.note('not-sent', path, 'a message without content says nothing')
+  conversion.leaveOut(path, 'a message without content says nothing')
 }
 
 /** OpenAI's own blocks, each an item of the list. */
@@ -251,7 +251,8 @@ function toAssistantFields(
     } else if (part.type === 'provider' && part.provider === OPENAI && isAudio(part.data) && !spoken.audio) {
       spoken.audio = part.data.audio
     } else {
-      for (const one of toPart(part, false, place, conversion)) said.push(one)
+      const sent = toPart(part, false, place, conversion)
+      if (sent !== undefined) said.push(sent)
     }
   }
   // Beside an image that may not be sent an empty text would be all that is.
@@ -297,42 +298,42 @@ function spokenContent(said: WirePart[], shape: Json | undefined): WireMessage['
   return isPlain && typeof first.text === 'string' ? first.text : said
 }
 
-/** A part of content, in a list of one; an empty list, with a note, for what has no place there. */
-export function toPart(part: Part, isUser: boolean, place: string, conversion: Conversion): WirePart[] {
+/** A part of content; undefined for what has no place there, which is reported. */
+export function toPart(
+  part: Part,
+  isUser: boolean,
+  place: string,
+  conversion: Conversion,
+): WirePart | undefined {
   switch (part.type) {
     case 'text': {
       const { type, ...extra } = fieldsOf(part.providerOptions)
-      if (type === 'refusal') return [{ type, refusal: part.text, ...extra }]
-      return [{ type: 'text', text: part.text, ...extra }]
+      if (type === 'refusal') return { type, refusal: part.text, ...extra }
+      return { type: 'text', text: part.text, ...extra }
     }
     case 'image':
     case 'file': {
       if (!isUser)
-        return notSent(place, `only a user sends ${part.type === 'image' ? 'images' : 'files'}`, conversion)
+        return conversion.leaveOut(place, `only a user sends ${part.type === 'image' ? 'images' : 'files'}`)
       const sent = mediaPart(part)
       if (sent.type === 'text')
         conversion.note('changed', place, 'a file known by its address is sent as that address in words')
-      return [sent]
+      return sent
     }
     case 'provider': {
       const type = part.provider === OPENAI && isObject(part.data) ? part.data.type : undefined
-      if (typeof type === 'string') return [{ ...(part.data as JsonObject), type }]
-      return notSent(place, whyNotSent(part.provider, OPENAI), conversion)
+      if (typeof type === 'string') return { ...(part.data as JsonObject), type }
+      return conversion.leaveOut(place, whyNotSent(part.provider, OPENAI))
     }
     case 'reasoning':
-      return notSent(place, 'Chat Completions takes no reasoning', conversion)
+      return conversion.leaveOut(place, 'Chat Completions takes no reasoning')
     case 'tool-call':
-      return notSent(place, 'only an assistant calls tools', conversion)
+      return conversion.leaveOut(place, 'only an assistant calls tools')
     case 'tool-result':
-      return []
+      return undefined
     default:
       throw unknownPart(place)
   }
-}
-
-function notSent(place: string, why: string, conversion: Conversion): [] {
-  conversion.note('not-sent', place, why)
-  return []
 }
 
 /** An image, a sound or a file; a file known by its address as text. */
@@ -363,9 +364,13 @@ function asFields(value: Json | undefined): JsonObject {
 }
 
 /** The API reads only text of a tool: an image or a file leaves a word that it was there. */
-export function toAnswerPart(item: ToolResultContent, place: string, conversion: Conversion): WirePart[] {
+export function toAnswerPart(
+  item: ToolResultContent,
+  place: string,
+  conversion: Conversion,
+): WirePart | undefined {
   if (item.type !== 'image' && item.type !== 'file') return toPart(item, false, place, conversion)
   conversion.note('changed', place, 'a result is text: a word says what was there')
-  if (item.type === 'image') return [{ type: 'text', text: '[image]' }]
-  return [{ type: 'text', text: item.filename === undefined ? '[file]' : `[file ${item.filename}]` }]
+  if (item.type === 'image') return { type: 'text', text: '[image]' }
+  return { type: 'text', text: item.filename === undefined ? '[file]' : `[file ${item.filename}]` }
 }
