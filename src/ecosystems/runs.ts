@@ -1,6 +1,59 @@
+import { invalid } from '../errors.ts'
 import { listIn } from '../messages/lists.ts'
-import type { Part, ToolCallPart, ToolResultPart } from '../messages/message.ts'
+import type { Message, Part, ToolCallPart, ToolResultPart } from '../messages/message.ts'
+import { checkMessageList } from '../messages/message-check.ts'
+import { Conversion, type ConversionOptions } from './conversion.ts'
 import { isBlank, isResult } from './wire.ts'
+
+/** A format with a system prompt beside the messages and two roles, the user's and the model's. */
+type PromptedFormat<Flag extends string> = {
+  /** The function that writes it. */
+  readonly writer: string
+  readonly name: string
+  /** Its own option, and the default of that. */
+  readonly flag: Flag
+  readonly byDefault: boolean
+}
+
+/**
+ * Begins the writing of such a format: checks messages and options, and finds the system messages at the head.
+ * Throws `INVALID_INPUT`.
+ */
+export function beginWriting<Flag extends string>(
+  messages: readonly Message[],
+  options: ConversionOptions & { readonly [name in Flag]?: boolean | undefined },
+  { writer, name, flag, byDefault }: PromptedFormat<Flag>,
+): { conversion: Conversion; isSet: boolean; leading: number } {
+  checkMessageList(messages, writer)
+  const conversion = new Conversion(name, options)
+  const given: unknown = options[flag]
+  const isSet = given === undefined ? byDefault : given
+  if (typeof isSet !== 'boolean') throw invalid(`${name}: options.${flag} must be true or false`)
+  const firstTurn = messages.findIndex(({ role }) => role !== 'system')
+  return { conversion, isSet, leading: firstTurn === -1 ? messages.length : firstTurn }
+}
+
+/** Begins one message of such a format: notes name it, and say when it becomes a message of the user. */
+export function beginTurn({ role }: Message, index: number, conversion: Conversion): void {
+  conversion.at(index)
+  if (role === 'system')
+    conversion.note(
+      'changed',
+      `[${index}]`,
+      'a system message behind others is sent as a message of the user',
+    )
+}
+
+/** Results first: APIs want them there, and only results that were not read from their own form have parts before them. */
+export function resultsFirst(parts: readonly Part[]): readonly Part[] {
+  return [...parts.filter(isResult), ...parts.filter((part) => !isResult(part))]
+}
+
+/** The place of each part of a content. Runs hold the parts themselves, in another order. */
+export function placesOf(content: Message['content'], path: string): ReadonlyMap<Part, string> {
+  const parts = typeof content === 'string' ? [] : content
+  return new Map(parts.map((part, index) => [part, `${path}[${index}]`] as const))
+}
 
 /** Parts of a message that stand together, and the index of the first of them in the message. */
 type Run = { readonly from: number; readonly parts: readonly Part[] }

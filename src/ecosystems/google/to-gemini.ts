@@ -1,4 +1,3 @@
-import { invalid } from '../../errors.ts'
 import type { Json, JsonObject } from '../../messages/json.ts'
 import {
   type Message,
@@ -12,9 +11,8 @@ import {
   type ToolResultOutput,
   type ToolResultPart,
 } from '../../messages/message.ts'
-import { checkMessageList } from '../../messages/message-check.ts'
-import { Conversion, type ConversionOptions, unknownPart, whyNotSent } from '../conversion.ts'
-import { answeredRunsOf } from '../runs.ts'
+import { type Conversion, type ConversionOptions, unknownPart, whyNotSent } from '../conversion.ts'
+import { answeredRunsOf, beginTurn, beginWriting, placesOf, resultsFirst } from '../runs.ts'
 import { isBlank, isObject, isResult, keptFor } from '../wire.ts'
 import { orderOf } from './calls.ts'
 import {
@@ -63,7 +61,7 @@ export function writePart(part: Part, place: GeminiPlace, writing: Writing): Gem
 }
 
 export function leftOut({ conversion, path }: Pick<Writing, 'conversion' | 'path'>, why: string): undefined {
-  conversion.note('not-sent', path, why)
+  return conversion.leaveOut(path, why)
 }
 
 function writeText({ text, providerOptions }: TextPart, writing: Writing): GeminiPart | undefined {
@@ -198,6 +196,8 @@ export type GeminiOptions = ConversionOptions & {
  */
 export const DUMMY_SIGNATURE = 'skip_thought_signature_validator'
 
+const FORMAT = { writer: 'toGemini', name: GOOGLE, flag: 'dummySignatures', byDefault: true } as const
+
 /**
  * Neutral messages as contents of Gemini's: `toGemini(fromGemini(x))` is x. Leading system messages become
  * `systemInstruction`, which the SDK takes within `config`.
@@ -213,13 +213,7 @@ export const DUMMY_SIGNATURE = 'skip_thought_signature_validator'
  * `INVALID_INPUT` for a part of an unknown type, and for options that are none.
  */
 export function toGemini(messages: readonly Message[], options: GeminiOptions = {}): GeminiConversation {
-  checkMessageList(messages, 'toGemini')
-  const conversion = new Conversion(GOOGLE, options)
-  const { dummySignatures = true } = options
-  if (typeof dummySignatures !== 'boolean')
-    throw invalid('google: options.dummySignatures must be true or false')
-  const firstTurn = messages.findIndex(({ role }) => role !== 'system')
-  const leading = firstTurn === -1 ? messages.length : firstTurn
+  const { conversion, isSet: dummySignatures, leading } = beginWriting(messages, options, FORMAT)
   const names = new Map<string, string>()
   const writingAt = (path: string): Writing => ({ conversion, path, nameOf: (id) => names.get(id) })
   const systemInstruction = writeInstruction(messages.slice(0, leading), conversion, writingAt)
@@ -268,7 +262,7 @@ function writeInstruction(
   const sent = messages.flatMap((message, i) => {
     conversion.at(i)
     const parts = partsOf(message)
-    return writeParts(parts, 'system', indexesOf(parts), `[${i}].content`, writingAt)
+    return writeParts(parts, 'system', placesOf(parts, `[${i}].content`), writingAt)
   })
   const isOwnNothing = others.length === 0 && own !== undefined && first.content.length === 0
   if (sent.length === 0 && !isOwnNothing) return undefined
@@ -286,27 +280,19 @@ function asGiven({ part, source }: Sent): string | GeminiPart {
 
 function writeMessage(message: Message, index: number, course: Course): Draft[] {
   const { conversion, writingAt } = course
-  conversion.at(index)
+  beginTurn(message, index, conversion)
   const path = `[${index}].content`
-  if (message.role === 'system')
-    conversion.note(
-      'changed',
-      `[${index}]`,
-      'a system message behind others is sent as a message of the user',
-    )
   const own = message.role === 'system' ? undefined : keptFor(GOOGLE, message.metadata)
   const all = partsOf(message)
   if (all.length === 0 && own === undefined) leftOut(writingAt(path), 'a content without parts is refused')
-  // Answers come first; only beside those that came from elsewhere can something stand before them.
-  const isMixed = message.role === 'tool' && own === undefined
-  const arranged = isMixed ? [...all.filter(isResult), ...all.filter((part) => !isResult(part))] : all
+  const arranged = message.role === 'tool' && own === undefined ? resultsFirst(all) : all
   const runs = message.role === 'assistant' ? runsOfAnswers(all) : [arranged]
-  const indexes = indexesOf(all)
+  const places = placesOf(all, path)
   if (runs.length > 1)
     conversion.note('changed', path, 'results within an assistant message become contents of the user')
   return (runs.length === 0 ? [[]] : runs).flatMap((run, i): Draft[] => {
     const isModel = message.role === 'assistant' && !isApplicationResult(run[0])
-    const sent = writeParts(run, isModel ? 'model' : 'user', indexes, path, writingAt)
+    const sent = writeParts(run, isModel ? 'model' : 'user', places, writingAt)
     if (sent.length === 0 && !(own !== undefined && all.length === 0)) return []
     const { role, parts: noParts, ...extra } = (i === 0 ? own : undefined) ?? {}
     const said = typeof role === 'string' ? role : isModel ? 'model' : 'user'
@@ -333,19 +319,14 @@ function isApplicationResult(part: Part | undefined): boolean {
   return isResult(part) && partOptions(part.providerOptions)?.serverTool === undefined
 }
 
-function indexesOf(parts: readonly Part[]): ReadonlyMap<Part, number> {
-  return new Map(parts.map((part, index) => [part, index] as const))
-}
-
 function writeParts(
   parts: readonly Part[],
   place: 'system' | 'user' | 'model',
-  indexes: ReadonlyMap<Part, number>,
-  path: string,
+  places: ReadonlyMap<Part, string>,
   writingAt: (path: string) => Writing,
 ): Sent[] {
   return parts.flatMap((source): Sent[] => {
-    const part = writePart(source, place, writingAt(`${path}[${indexes.get(source)}]`))
+    const part = writePart(source, place, writingAt(places.get(source)!))
     return part === undefined ? [] : [{ part, source }]
   })
 }

@@ -15,7 +15,7 @@ import {
 } from '../../messages/message.ts'
 import { checkMessageList } from '../../messages/message-check.ts'
 import { Conversion, type ConversionOptions, unknownPart, whyNotSent } from '../conversion.ts'
-import { answeredRunsOf } from '../runs.ts'
+import { answeredRunsOf, placesOf } from '../runs.ts'
 import { argumentsText, isEmpty, isObject, isResult, keptFor, mediaOf, textBlocks } from '../wire.ts'
 import {
   audioFormatOf,
@@ -192,7 +192,7 @@ function toAssistant(
 ): WireMessage[] {
   const { content: shape, ...extra } = keptFor(OPENAI, metadata) ?? {}
   if (typeof content === 'string') return [{ role: 'assistant', content, ...extra }]
-  const places = new Map<Part, string>(content.map((part, i) => [part, placeOf(path, i)]))
+  const places = placesOf(content, `${path}.content`)
   const parts = content.filter((part) => !isCompaction(part))
   if (parts.length < content.length && parts.every((part) => part.type === 'text' && part.text === ''))
     return []
