@@ -13,14 +13,14 @@ import {
 import type { ProviderProfile } from '../tokens/providers.ts'
 import { type Draft, draftOf, type Note, redraft } from './draft.ts'
 
-/** Said by the user when the first message left is the assistant's. */
+/** The text of the user message that is added when the first message left is from the assistant. */
 export const CONTINUATION_TEXT = '[Conversation continues]'
-/** Said by the assistant between tool results and the user's next words, where a provider wants that. */
+/** The text of the assistant message that some providers need between tool results and the next user message. */
 const RESULTS_READ_TEXT = '[Tool results received]'
 
 /**
- * Makes user and assistant take turns where the provider wants it: the first turn is the user's, and messages of
- * one side that follow each other become one, with its results first. System messages stay as they are.
+ * Makes user and assistant take turns where the provider requires it: the first turn is from the user, and
+ * consecutive messages of one side are merged, tool results first. System messages stay as they are.
  */
 export function arrangeTurns(
   drafts: readonly Draft[],
@@ -38,13 +38,16 @@ function openWithUser(drafts: readonly Draft[], note: Note): readonly Draft[] {
   const first = drafts.findIndex(({ message }) => message.role !== 'system')
   const opening = drafts[first]
   if (opening?.message.role !== 'assistant') return drafts
-  // The provider of a block takes it for the beginning; no other is shown one.
+  // The provider of a compaction block accepts it as the first message. No other provider is sent one.
   if (lastBlockOf(opening.parts) !== undefined) return drafts
   note({ kind: 'user-added', messageId: opening.id })
   return drafts.toSpliced(first, 0, draftOf(opening.id, { role: 'user', content: CONTINUATION_TEXT }))
 }
 
-/** Whose turn a message is; results are a side of their own, a message each, where the user cannot speak right behind them. */
+/**
+ * The side of a message. Results are a side of their own, one message each, where a user message cannot follow
+ * them directly.
+ */
 type Side = 'assistant' | 'user' | 'results'
 
 function sideWithResults({ message, parts }: Draft): Side {
@@ -94,7 +97,7 @@ function isResult({ type }: Part): boolean {
   return type === 'tool-result'
 }
 
-/** A user's message that holds results and more, as two. */
+/** Splits a user message that holds results and other parts. */
 function splitResults(draft: Draft): readonly Draft[] {
   if (draft.message.role !== 'user') return [draft]
   const results = draft.parts.filter(isResult)
@@ -106,7 +109,10 @@ function splitResults(draft: Draft): readonly Draft[] {
   ]
 }
 
-/** Lets the assistant speak between results and the user's words: in the message of a tool its provider ran, else in one of its own. */
+/**
+ * Adds a text of the assistant between tool results and the next user message: to the message of a tool that
+ * the provider ran, else as a new message.
+ */
 function answerResults(drafts: readonly Draft[], note: Note): Draft[] {
   const answered: Draft[] = []
   for (const draft of drafts) {
@@ -127,8 +133,8 @@ function answerResults(drafts: readonly Draft[], note: Note): Draft[] {
 }
 
 /**
- * Takes out of each message what it cannot hold: empty text where the provider refuses it, reasoning and calls
- * of somebody else than an assistant. Messages that then say nothing are left out.
+ * Removes what a message cannot hold: empty text where the provider refuses it, and reasoning and calls outside
+ * assistant messages. Messages left empty are dropped.
  */
 export function cleanContents(drafts: readonly Draft[], profile: ProviderProfile, note: Note): Draft[] {
   const kept: Draft[] = []
@@ -143,7 +149,7 @@ export function cleanContents(drafts: readonly Draft[], profile: ProviderProfile
   return kept
 }
 
-/** Whether a part is more than reasoning and more than empty text. */
+/** Whether a part is neither reasoning nor empty text. */
 function saysSomething(part: Part, profile: ProviderProfile): boolean {
   if (part.type === 'text') return profile.emptyText ? part.text !== '' : part.text.trim() !== ''
   return part.type !== 'reasoning'
@@ -183,7 +189,7 @@ function cleanDraft(draft: Draft, profile: ProviderProfile, note: Note): Draft {
   return redraft(draft, 'user', parts)
 }
 
-/** A result without empty pieces of text. */
+/** The result without empty texts. */
 function cleanResult(result: ToolResultPart, messageId: string, note: Note): ToolResultPart {
   const { output } = result
   if (output.type !== 'content' || !output.value.some((item) => item.type === 'text' && item.text === ''))
@@ -193,7 +199,7 @@ function cleanResult(result: ToolResultPart, messageId: string, note: Note): Too
   return { ...result, output: { ...output, value } }
 }
 
-/** What a result says, as words and pictures of a user: for a result whose call is not there. */
+/** The text and the media of a result whose call is not in the view, as parts of a user message. */
 export function resultAsParts({ toolName, output }: ToolResultPart): Part[] {
   const kind = isFailed(output) ? 'Failed result' : 'Result'
   const text = `[${kind} of tool ${toolName ?? 'unknown'}] ${outputText(output)}`
@@ -209,8 +215,8 @@ function callAsText({ toolName, input }: ToolCallPart): TextPart {
 }
 
 /**
- * Settles messages that hold nothing but reasoning. One directly before another assistant message is the head of
- * the same turn and joins it; any other has nothing behind it and is left out.
+ * Merges a message that holds only reasoning into the assistant message directly after it; drops it if there is
+ * none.
  */
 export function settleReasoning(drafts: readonly Draft[], profile: ProviderProfile, note: Note): Draft[] {
   const kept: Draft[] = []
