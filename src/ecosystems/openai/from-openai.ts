@@ -28,20 +28,20 @@ import { audioTypeOf, kept, OPENAI } from './chat-types.ts'
 import { mediaPart } from './to-openai.ts'
 
 /**
- * Ids for calls of the old kind (`function_call`), which have none: made of the function's name. The first of a name is
- * called after it alone, so that its answer is also found in another batch.
+ * Ids for legacy calls (`function_call`), which have none: made of the function name. The first call of a name
+ * has no number, so that its result is also found in another batch.
  */
 export class FunctionCallIds {
   readonly #counts = new Map<string, number>()
 
-  /** The id of one more call. */
+  /** The id of the next call. */
   next(name: string): string {
     const count = (this.#counts.get(name) ?? 0) + 1
     this.#counts.set(name, count)
     return idOf(name, count)
   }
 
-  /** The id of the newest call, which an answer of that name belongs to. */
+  /** The id of the newest call of a function, which a result of that name answers. */
   newest(name: string): string {
     return idOf(name, this.#counts.get(name) ?? 1)
   }
@@ -51,7 +51,7 @@ function idOf(name: string, count: number): string {
   return `function_call_${name}${count === 1 ? '' : `_${count}`}`
 }
 
-/** What is known of the calls so far: names by id, and the ids given to calls of the old kind, which have none. */
+/** The calls read so far: tool names by id, and the ids given to legacy calls, which have none. */
 class Calls {
   readonly functionCallIds = new FunctionCallIds()
   readonly #names = new Map<string, string>()
@@ -65,7 +65,7 @@ class Calls {
   }
 }
 
-/** One of the `tool_calls`. A kind of call the API may have by now is kept whole. */
+/** One of the `tool_calls`. A kind of call that is unknown here is kept whole. */
 function fromCall(
   value: Json,
   path: string,
@@ -97,7 +97,7 @@ function fromCall(
   return { type: 'tool-call', toolCallId, toolName, input, ...kept(options) }
 }
 
-/** A call of the old kind. */
+/** A legacy call. */
 function fromLegacyCall(value: Json, path: string, calls: Calls): ToolCallPart {
   const { toolName, input, own } = fromFunction(objectAt(value, path), path)
   const options = { type: 'function_call', ...(isEmpty(own) ? {} : { function: own }) }
@@ -116,7 +116,7 @@ function fromFunction({ name, arguments: args, ...own }: JsonObject, path: strin
   return { toolName, input, own: { ...own, ...raw } }
 }
 
-/** The answer a message of the role `tool` is. */
+/** The result in a message of the role `tool`. */
 function fromToolMessage(
   { role: _, tool_call_id, ...rest }: JsonObject,
   path: string,
@@ -135,7 +135,7 @@ function fromToolMessage(
   }
 }
 
-/** The answer a message of the role `function` is. */
+/** The result in a message of the role `function`. */
 function fromFunctionMessage(
   { role, ...rest }: JsonObject,
   path: string,
@@ -169,22 +169,25 @@ function fromAnswer(
 }
 
 /**
- * Messages of OpenAI's Chat Completions in the neutral form, ready to be appended. `developer` becomes the role `system`,
- * `function` the role `tool`; calls of the old kind get an id made from the function's name. Arguments that are
- * no JSON stay a string. A `compaction` item of the Responses API becomes an assistant message. Each result learns
- * the name of its tool from the nearest earlier call with its id. Parts and calls of a type not known here are kept
- * whole and noted. Nothing given is changed; values are shared with it.
+ * Converts messages of OpenAI Chat Completions to neutral messages, ready to be appended. `developer` becomes
+ * the role `system`, `function` the role `tool`; legacy calls get an id made of the function name. Arguments
+ * that are not JSON stay a string. A `compaction` item of the Responses API becomes an assistant message. Each
+ * result gets the tool name of the nearest earlier call with its id. Unknown parts and calls are kept whole and
+ * reported. The input is not modified; values are shared with it.
  *
- * Throws `INVALID_INPUT`, with the place and without the text, for a message the API has no meaning for: an unknown
- * role, a call or an answer without its id, a malformed part, data that is no base64. With `lenient` such a part, or
- * such a message, is kept as an unread part.
+ * Throws `INVALID_INPUT`, with the place and without the text, for a message that is not valid in the API: an
+ * unknown role, a call or a result without its id, a malformed part, data that is not base64. With `lenient`,
+ * such a part or message is kept as an unread part.
  */
 export function fromOpenAI(input: readonly object[], options?: ConversionOptions): Message[] {
   const read = openAIReader(options)
   return listAt(input, 'input').map((message, i) => read(message, i, `[${i}]`))
 }
 
-/** `fromOpenAI` for messages that come one by one, in order: it remembers the calls. `path` is what refusals and notes call the message. */
+/**
+ * `fromOpenAI` for messages that arrive one by one, in order: it remembers the calls. `path` is the place of
+ * the message in errors and notes.
+ */
 export function openAIReader(
   options?: ConversionOptions,
 ): (message: unknown, index: number, path: string) => Message {
@@ -196,7 +199,7 @@ export function openAIReader(
 
 function fromMessage(message: JsonObject, path: string, calls: Calls, conversion: Conversion): Message {
   const { role, content, ...extra } = message
-  // The Responses API puts its compaction into the list as an item of its own, which nobody speaks.
+  // The Responses API adds its compaction to the list as an item without a role.
   if (role === undefined && message.type === 'compaction') {
     stringAt(message.encrypted_content, `${path}.encrypted_content`)
     return { role: 'assistant', content: [conversion.keep(OPENAI, message, path)] }
@@ -259,7 +262,7 @@ function fromAssistant(message: JsonObject, path: string, calls: Calls, conversi
   return withMetadata('assistant', alone ? said : [...before, ...parts, ...after], fields)
 }
 
-/** Null is what content is anyway where there is no text, unless the message has nothing at all. */
+/** A null content is the default beside calls; it is kept only when the message has nothing else. */
 function shapeOfAssistant(content: Json | undefined, alone: boolean): JsonObject {
   if (Array.isArray(content)) return { content: 'parts' }
   return content === null && !alone ? {} : shapeOf(content)
@@ -269,7 +272,7 @@ function withMetadata(role: Message['role'], content: string | Part[], fields: J
   return isEmpty(fields) ? { role, content } : { role, content, metadata: { [OPENAI]: fields } }
 }
 
-/** The parts of a content; a text stays one. */
+/** The parts of a content; a string stays a string. */
 export function fromContent(
   content: Json | undefined,
   isUser: boolean,
@@ -281,14 +284,14 @@ export function fromContent(
   return conversion.parts(content, path, (part, place) => fromPart(part, isUser, place, conversion))
 }
 
-/** What a content was that has left no parts. */
+/** The original form of a content without parts. */
 export function shapeOf(content: Json | undefined): JsonObject {
   if (content === null) return { content: null }
   if (content === undefined) return { content: 'absent' }
   return Array.isArray(content) && content.length === 0 ? { content: 'parts' } : {}
 }
 
-/** One part. A type the API may have by now is kept whole. */
+/** One part. A type that is unknown here is kept whole. */
 export function fromPart(
   part: JsonObject,
   isUser: boolean,
@@ -310,7 +313,7 @@ export function fromPart(
   return conversion.keep(OPENAI, part, path)
 }
 
-/** The form of the kinds of media we know, also where they are kept whole. */
+/** Checks known media, which may be kept whole. */
 function checkMedia({ type, image_url, input_audio, file }: JsonObject, path: string): void {
   if (type === 'image_url') {
     addressAt(objectAt(image_url, `${path}.image_url`).url, `${path}.image_url.url`)
@@ -324,7 +327,7 @@ function checkMedia({ type, image_url, input_audio, file }: JsonObject, path: st
   }
 }
 
-/** An image, a sound or a file whose bytes or address we can hold. Others (a file id) stay parts. */
+/** An image, audio or a file whose bytes or address a neutral part can hold. Others (a file id) are kept whole. */
 function fromMedia({ type, ...fields }: JsonObject): ImagePart | FilePart | undefined {
   const { image_url, input_audio, file, ...extra } = fields
   if (type === 'image_url' && isObject(image_url)) {

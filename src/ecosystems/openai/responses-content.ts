@@ -10,7 +10,7 @@ import {
 } from '../../messages/message.ts'
 import { addressAt, type Conversion, fileDataAt, whyNotSent } from '../conversion.ts'
 import { isEmpty, isObject, isTextBlock, joinBlocks, listAt, mediaOf, stringAt, textBlocks } from '../wire.ts'
-import { dataUrlOf, defaultName, kindOf, OPENAI, sdkDetailOf } from './chat-types.ts'
+import { dataUrlOf, defaultFilename, kindOf, OPENAI, sdkDetailOf } from './chat-types.ts'
 import { keptAs, type Own, ownOf, type Speaker } from './responses-types.ts'
 
 /** A part of content; `undefined`, with a note, for what has no place there. */
@@ -79,7 +79,7 @@ export function filePart(part: FilePart): JsonObject | undefined {
   if ('url' in media) return { type: 'input_file', file_url: media.url, ...named, ...fields }
   const mediaType = media.mediaType ?? part.mediaType
   const file_data = dataUrlOf(part.data, mediaType, media.base64)
-  return { type: 'input_file', file_data, filename: defaultName(mediaType), ...named, ...fields }
+  return { type: 'input_file', file_data, filename: defaultFilename(mediaType), ...named, ...fields }
 }
 
 /** The answer of a tool as a text or a list. */

@@ -20,7 +20,7 @@ import { argumentsText, isEmpty, isObject, isResult, keptFor, mediaOf, textBlock
 import {
   audioFormatOf,
   dataUrlOf,
-  defaultName,
+  defaultFilename,
   fieldsOf,
   kindOf,
   OPENAI,
@@ -48,23 +48,23 @@ export function toToolCall(part: ToolCallPart): JsonObject {
   }
 }
 
-/** Name and arguments; these as they were written, as long as they still mean the input. */
+/** Name and arguments; the arguments as they were written, as long as they still mean the same input. */
 export function toFunction({ toolName, input, providerOptions }: ToolCallPart): JsonObject {
   const own = fieldsOf(providerOptions).function
   const { arguments: raw, ...extra } = isObject(own) ? own : {}
   return { name: toolName, arguments: argumentsText(input, raw), ...extra }
 }
 
-/** How calls of the old kind were sent: an answer has to be of the kind of its call. */
+/** Which calls were sent in the legacy form: a result must have the form of its call. */
 export class SentCalls {
   readonly #names = new Map<string, string | undefined>()
 
-  /** Takes note of a call that was read as one of the old kind. */
+  /** Records a call and its form. */
   add({ toolCallId, toolName }: ToolCallPart, isOldKind: boolean): void {
     this.#names.set(toolCallId, isOldKind ? toolName : undefined)
   }
 
-  /** The kind of an answer, and the name of the function that one of the old kind needs. */
+  /** The role of a result, and the function name that a legacy one needs. */
   kindOf(toolCallId: string, read: Json | undefined): { role: 'function' | 'tool'; name?: string } {
     const name = this.#names.get(toolCallId)
     if (name !== undefined) return { role: 'function', name }
@@ -72,7 +72,7 @@ export class SentCalls {
   }
 }
 
-/** The message an answer of a tool becomes. */
+/** A tool result as a message. */
 export function toToolMessage(
   { toolCallId, output, providerOptions }: ToolResultPart,
   place: string,
@@ -88,7 +88,7 @@ export function toToolMessage(
   return { role: 'tool', tool_call_id: toolCallId, ...sent, ...extra }
 }
 
-/** OpenAI's APIs do not mark failures. */
+/** Reports a failed call: OpenAI has no field for it. */
 export function noteFailure(place: string, conversion: Conversion): void {
   conversion.note('changed', `${place}.output`, 'that the call failed is only told by its text')
 }
@@ -112,16 +112,16 @@ function answerContent(
 }
 
 /**
- * Neutral messages in the form of Chat Completions: `toOpenAI(fromOpenAI(x))` is x.
+ * Converts neutral messages to Chat Completions: `toOpenAI(fromOpenAI(x))` is x.
  *
- * Of messages from elsewhere: each result of a tool becomes a message of its own, before whatever else a user
- * message says; a result within an assistant message parts it in two. JSON and failures are sent as text, an
- * image or file within a result as a word in its place, a file known only by its address as that address. Not
- * sent: parts of other providers, reasoning, images and files that are not a user's, messages left with
- * nothing, and metadata other than `metadata.openai`. `onNote` hears of each such part.
+ * Of messages from elsewhere: each tool result becomes a message of its own, before the other content of a user
+ * message; a result within an assistant message splits it in two. JSON and failures are sent as text, an image
+ * or file within a result as a short text, a file known only by its address as that address. Not sent: parts of
+ * other providers, reasoning, images and files outside user messages, empty messages, and metadata other than
+ * `metadata.openai`. `onNote` receives each of these.
  *
- * OpenAI's own compaction comes out as the item of the Responses API that it is (`OpenAICompaction`); the type of the
- * list does not name it, so that the list is what the SDK takes. Throws `INVALID_INPUT` for a part of an unknown type.
+ * A compaction of OpenAI is written as the Responses item that it is (`OpenAICompaction`); the return type does
+ * not name it, so that the SDK accepts the list. Throws `INVALID_INPUT` for a part of an unknown type.
  */
 export function toOpenAI(messages: readonly Message[], options?: ConversionOptions): OpenAIMessage[] {
   const conversion = new Conversion(OPENAI, options)
@@ -135,11 +135,11 @@ export function toOpenAI(messages: readonly Message[], options?: ConversionOptio
     }
     return toOthers(message, path, calls, conversion)
   })
-  // What was read may be looser than the SDK's type; it comes out as it was.
+  // A message that was read may be looser than the SDK type; it is written as it was.
   return sent as OpenAIMessage[]
 }
 
-/** A message of a system, a user or a tool: its results, and what else it says. */
+/** A system, user or tool message: its results, then its other content. */
 function toOthers(message: Message, path: string, calls: SentCalls, conversion: Conversion): WireMessage[] {
   const { role, content, metadata } = message
   if (typeof content === 'string') return [toSpoken(message, content)]
@@ -147,7 +147,7 @@ function toOthers(message: Message, path: string, calls: SentCalls, conversion: 
     isResult(part) ? [toToolMessage(part, placeOf(path, i), calls, conversion)] : [],
   )
   const parts = content.flatMap((part, i) => {
-    // What stands beside results is nobody's words, unless it is a text.
+    // Only text beside results can be sent, as a user message.
     if (role !== 'tool' || part.type !== 'provider')
       return toPart(part, role !== 'system', placeOf(path, i), conversion) ?? []
     conversion.leaveOut(placeOf(path, i), 'beside the results of tools only text has a place')
@@ -167,7 +167,7 @@ function noteEmpty(path: string, conversion: Conversion): void {
   conversion.leaveOut(path, 'a message without content says nothing')
 }
 
-/** OpenAI's own blocks, each an item of the list. */
+/** OpenAI's own compaction blocks, each an item of the list. */
 function compactionsOf({ content }: Message): JsonObject[] {
   if (typeof content === 'string') return []
   return content.flatMap((part) => (isCompaction(part) ? [{ ...(part.data as JsonObject) }] : []))
@@ -206,7 +206,7 @@ function toAssistant(
       )
     }
     const { said, fields } = toAssistantFields(placed, calls, conversion)
-    // Parts of which none is sent leave nothing, whatever the content was; the API takes no empty list.
+    // A run without any part to send is dropped: the API refuses an empty list.
     if (said.length === 0 && isEmpty(fields) && (run.length > 0 || shape === undefined)) {
       if (run.length === 0) noteEmpty(path, conversion)
       return []
@@ -225,7 +225,7 @@ function toAssistant(
 
 type Placed = { readonly part: Part; readonly place: string }
 
-/** What an assistant message says, and the fields that stand beside its content. */
+/** The content of an assistant message, and the fields beside it. */
 function toAssistantFields(
   parts: readonly Placed[],
   calls: SentCalls,
@@ -255,11 +255,11 @@ function toAssistantFields(
       if (sent !== undefined) said.push(sent)
     }
   }
-  // Beside an image that may not be sent an empty text would be all that is.
+  // Without the image that cannot be sent, only an empty text would be left.
   const isEmptied =
     parts.some(({ part: { type } }) => type === 'image' || type === 'file') && said.every(isEmptyText)
   if (isEmptied) said.length = 0
-  // A message has room for one call of the old kind; several (messages merged by somebody) are calls of the new.
+  // A message has room for one legacy call; several, in merged messages, become tool calls.
   const [only] = functionCalls
   const legacy =
     functionCalls.length === 1 && only !== undefined ? { function_call: toFunction(only.part) } : {}
@@ -284,12 +284,12 @@ function isUnknownCall(data: Json): data is { readonly tool_call: JsonObject } {
   return isObject(data) && !('type' in data) && isObject(data.tool_call)
 }
 
-/** What an assistant said aloud stands beside the content. */
+/** Audio of the assistant is a field beside the content. */
 function isAudio(data: Json): data is { readonly audio: JsonObject } {
   return isObject(data) && !('type' in data) && isObject(data.audio)
 }
 
-/** Nothing said is null and a single text a string, as the API itself answers, unless it was read otherwise. */
+/** No content is null and a single text a string, as in responses of the API, unless it was read otherwise. */
 function spokenContent(said: WirePart[], shape: Json | undefined): WireMessage['content'] {
   if (shape === 'parts') return said
   const [first] = said
@@ -298,7 +298,7 @@ function spokenContent(said: WirePart[], shape: Json | undefined): WireMessage['
   return isPlain && typeof first.text === 'string' ? first.text : said
 }
 
-/** A part of content; undefined for what has no place there, which is reported. */
+/** A part of content; undefined for a part without a place there, which is reported. */
 export function toPart(
   part: Part,
   isUser: boolean,
@@ -336,7 +336,7 @@ export function toPart(
   }
 }
 
-/** An image, a sound or a file; a file known by its address as text. */
+/** An image, audio or a file; a file known by its address as text. */
 export function mediaPart(part: ImagePart | FilePart): WirePart {
   const data = part.type === 'image' ? part.image : part.data
   const media = mediaOf(data, part.mediaType)
@@ -355,7 +355,7 @@ export function mediaPart(part: ImagePart | FilePart): WirePart {
     return { type: 'input_audio', input_audio: { data: base64, format }, ...extra }
   }
   const filename =
-    part.type === 'file' && part.filename !== undefined ? part.filename : defaultName(mediaType)
+    part.type === 'file' && part.filename !== undefined ? part.filename : defaultFilename(mediaType)
   return { type: 'file', file: { filename, file_data: url, ...asFields(file) }, ...extra }
 }
 
@@ -363,7 +363,7 @@ function asFields(value: Json | undefined): JsonObject {
   return isObject(value) ? value : {}
 }
 
-/** The API reads only text of a tool: an image or a file leaves a word that it was there. */
+/** Results hold only text: a short text replaces an image or a file. */
 export function toAnswerPart(
   item: ToolResultContent,
   place: string,
