@@ -61,7 +61,7 @@ function fromItem(value: unknown, place: string, conversion: Conversion): Messag
   const { type, role } = objectAt(value, place)
   if (type === undefined || type === 'message') return fromMessage(value, place, role, conversion)
   const shape = ITEMS.get(type)
-  if (shape === undefined) throw invalid(`${place}.type: is no type of an item`)
+  if (shape === undefined) throw invalid(`${place}.type: is not a type of an item`)
   if (type === 'function_call_result') return fromResult(value, place, shape, conversion)
   const item = jsonMessageAt(value, place)
   shape(item, place)
@@ -276,7 +276,7 @@ export function fromContent(content: JsonObject, place: string, conversion: Conv
       break
     }
   }
-  conversion.note('kept', place, 'what it names lies with the provider')
+  conversion.note('kept', place, 'the file it names is stored by the provider')
   return keptContent(content)
 }
 
@@ -311,7 +311,7 @@ export function fromOutputContent(
   const { type: _, [type]: source, ...fields } = content
   const found = sourceOf(source, bytes)
   if (found === undefined) {
-    conversion.note('kept', place, 'what it names lies with the provider')
+    conversion.note('kept', place, 'the file it names is stored by the provider')
     return keptContent(content)
   }
   const { data, mediaType, filename, form } = found

@@ -36,7 +36,7 @@ function toResult(part: ToolResultPart, writing: Writing): Item {
     writing.conversion.note('changed', writing.place, 'a result does not say that its call failed')
   const name = part.toolName ?? writing.names.get(callId)
   if (name === undefined)
-    writing.conversion.note('changed', writing.place, 'a result must name its tool, and nobody does')
+    writing.conversion.note('changed', writing.place, 'a result must name its tool, and its call is unknown')
   const output = toOutput(part.output, form, writing)
   return { type: 'function_call_result', callId, name: name ?? 'tool', ...fields, output }
 }
@@ -101,7 +101,7 @@ function toKnownResult(
     const own = keptFor(AGENTS, first.providerOptions)
     return { ...item, output: { ...own, type: 'computer_screenshot', data: first.image } }
   }
-  conversion.note('changed', place, 'a screenshot that is shown as a text is sent as an empty picture')
+  conversion.note('changed', place, 'a screenshot that is shown as a text is sent as an empty image')
   return { ...item, output: { type: 'computer_screenshot', data: NO_SCREENSHOT } }
 }
 
@@ -257,7 +257,7 @@ export function toContent(part: Part, isModel: boolean, writing: Writing): reado
     case 'file': {
       const isOurs = keptFor(AGENTS, part.providerOptions) !== undefined
       if (!isModel || isOurs) return [toInputMedia(part, true)]
-      return left(writing, 'a model is sent no pictures and files of its own')
+      return left(writing, 'a model is not sent its own images and files')
     }
     case 'reasoning':
       // Emptied reasoning was removed on purpose.

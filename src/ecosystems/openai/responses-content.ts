@@ -29,7 +29,7 @@ export function toContentPart(
       if (speaker !== 'user' && speaker !== 'tool')
         return refuse(`only a user or a tool sends ${part.type === 'image' ? 'images' : 'files'}`)
       const sent = part.type === 'image' ? imagePart(part) : filePart(part)
-      return sent ?? refuse('the Responses API takes no sound')
+      return sent ?? refuse('the Responses API accepts no audio')
     }
     case 'provider':
       return keptPartOf(part.provider, part.data) ?? refuse(whyNotSent(part.provider, OPENAI))
