@@ -58,10 +58,10 @@ export {
   truncateWithSlidingWindow,
 } from './arrays/truncate-with-sliding-window.ts'
 export type { BudgetStrategy, UserStrategy } from './arrays/user-strategy.ts'
-export type { PendingSummary } from './compaction/planned-run.ts'
+export type { BlockOutcome, ProviderCompactionResult } from './compaction/direct-compactions.ts'
 export { CompactionPreview, type PlannedCompaction } from './compaction/preview.ts'
-export type { BlockOutcome, ProviderCompactionResult } from './compaction/record-provider.ts'
 export type { CompactionOutline, CompactionResult, FailedSummary, IdleReason } from './compaction/result.ts'
+export type { PendingSummary } from './compaction/run-draft.ts'
 export type { ContextStats, MeasuredTokens } from './compaction/stats.ts'
 export type { UndoIfFitsResult } from './compaction/undo-if-fits.ts'
 export type { OverflowResult, UsageResult } from './compaction/usage-result.ts'
@@ -82,8 +82,8 @@ export {
   type PreparedMessages,
   RECALL_TOP_K,
 } from './compat/history-manager.ts'
-export type { CompactionConfig } from './config/compaction.ts'
 export type { Environment } from './config/environment.ts'
+export type { Spellings, SwitchSpellings } from './config/read-settings.ts'
 export {
   DEFAULT_WARNING_LEVELS,
   NCA_AUTO_SUMMARIZE_THRESHOLD,
@@ -95,6 +95,7 @@ export {
   type ResolvedSettings,
   type TurnSettings,
 } from './config/resolve.ts'
+export type { CompactionConfig } from './config/settings.ts'
 export {
   DEFAULT_BACKGROUND_MIN_INTERVAL_MS,
   DEFAULT_BACKGROUND_THRESHOLD,
@@ -109,7 +110,6 @@ export {
   type Settings,
   type SpendLimits,
 } from './config/settings.ts'
-export type { Spellings, SwitchSpellings } from './config/spellings.ts'
 export { MAX_RETAINED_MESSAGES, type StageSetting } from './config/stages.ts'
 export type {
   AppendOptions,
@@ -454,9 +454,9 @@ export type {
   Trigger,
   UndoOutcome,
 } from './storage/storage.ts'
-export type { RewindOptions, RewindResult } from './store/rewind.ts'
 export type { AppendResult } from './store/append.ts'
 export { type OpenOptions, openStore, SqliteStore } from './store/open.ts'
+export type { RewindOptions, RewindResult } from './store/rewind.ts'
 export { Store } from './store/store.ts'
 export { extractiveSummarizer } from './summarizers/extractive.ts'
 export type { ModelPrice } from './summarizers/model/model-summarizer.ts'

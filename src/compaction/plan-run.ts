@@ -1,5 +1,5 @@
 import { v7 as uuidv7 } from 'uuid'
-import type { CheckedConfig, RunSettings } from '../config/compaction.ts'
+import type { RunConfig, RunSettings } from '../config/run-config.ts'
 import { errorName, isUndertextError, standingFor, UndertextError } from '../errors.ts'
 import type { JsonObject } from '../messages/json.ts'
 import { type Part, partsOf } from '../messages/message.ts'
@@ -30,8 +30,7 @@ import {
   tasksProblem,
 } from './draft-plan.ts'
 import { type SummaryMode, SummaryPlanner } from './plan-summaries.ts'
-import type { PlannedRun } from './planned-run.ts'
-import { type ContentReader, RunDraft } from './run-draft.ts'
+import { type ContentReader, type PlannedRun, RunDraft } from './run-draft.ts'
 import { SummaryMaterial } from './summary-chunks.ts'
 import { givenSummary, type WrittenSummary } from './write-summary.ts'
 
@@ -46,14 +45,14 @@ export async function planRun(
   storage: ContentReader,
   snapshot: Snapshot,
   settings: RunSettings,
-  config: CheckedConfig,
+  config: RunConfig,
   mode: SummaryMode,
   onStage?: (step: CommitStep) => void,
 ): Promise<PlannedRun> {
   const draft = new RunDraft(storage, snapshot, settings, config, onStage)
   const run = new RunPlanner(draft, mode)
   if (config.range !== undefined) await run.condenseRange(config.range)
-  else await run.runStages(settings.pipeline, settings.targetTokens)
+  else await run.runStages(config.pipeline, settings.targetTokens)
   return draft.result()
 }
 
@@ -100,11 +99,11 @@ class RunPlanner {
     }
     const { summary } = this.#draft.config
     if (summary === undefined) {
-      if (await this.#summaries.condense(task)) this.#draft.used('summarize')
+      if (await this.#summaries.condense(task)) this.#draft.markUsed('summarize')
       return
     }
     const written = await this.#given(summary, rows)
-    if (this.#summaries.accept(task, written, 'given')) this.#draft.used('summarize')
+    if (this.#summaries.accept(task, written, 'given')) this.#draft.markUsed('summarize')
   }
 
   async #given(text: string, rows: readonly ViewRow[]): Promise<WrittenSummary> {
@@ -123,7 +122,7 @@ class RunPlanner {
     this.#checkLaws(plan, stage)
     if (plan.insert?.kind === 'summary') return this.#addSummary(plan, stage)
     this.#draft.add(plan, uuidv7())
-    this.#draft.used(stage === cut ? 'truncate' : stage.name)
+    this.#draft.markUsed(stage === cut ? 'truncate' : stage.name)
   }
 
   /** What a stage may look at: contents and metadata of the rows it asks for, those planned in this run included. */
@@ -216,7 +215,7 @@ class RunPlanner {
     const { text, metadata } = plan.insert!
     const written = await this.#given(text, plan.hide)
     const whole = { ...written, metadata: { ...metadata, ...written.metadata } }
-    if (this.#summaries.accept(task, whole, stage.name, plan)) this.#draft.used(stage.name)
+    if (this.#summaries.accept(task, whole, stage.name, plan)) this.#draft.markUsed(stage.name)
   }
 
   async #runSummarizing(stage: SummarizingStage, budget: number): Promise<void> {
@@ -230,7 +229,7 @@ class RunPlanner {
         this.#checkLaws(bareCondensePlan(task.rows), stage)
         if (await this.#summaries.condense(named(task, stage))) accepted += 1
       }
-      if (accepted > 0) this.#draft.used(stage.name)
+      if (accepted > 0) this.#draft.markUsed(stage.name)
       else return
     }
   }

@@ -207,7 +207,7 @@ export class SummaryPlanner {
 
   async #estimate(task: SummaryTask, summarizer: Summarizer): Promise<true> {
     const sources = await this.#draft.sourcesOf(task.rows)
-    this.#draft.wouldAsk({
+    this.#draft.addPending({
       summarizer: summarizer.name,
       messages: sources.map(({ shown }) => shown),
       inputTokens: task.tokens,

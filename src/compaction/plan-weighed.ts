@@ -1,43 +1,34 @@
-import { type CheckedConfig, mayAskModel, type RunSettings, resolveSettings } from '../config/compaction.ts'
 import { type ChosenModel, resolveModel, windowOf } from '../config/model.ts'
+import type { Configuration } from '../config/resolve.ts'
+import { mayCallModel, type RunConfig, type RunSettings, resolveSettings } from '../config/run-config.ts'
 import { firstChangedOf, isWorthIt } from '../model/prompt-cache.ts'
-import type { CommitStep, Session, Snapshot, Storage } from '../storage/storage.ts'
-import type { ContextWindows } from '../tokens/windows.ts'
+import type { CommitStep, Snapshot, Storage } from '../storage/storage.ts'
 import { planRun } from './plan-run.ts'
 import type { SummaryMode } from './plan-summaries.ts'
-import type { PlannedRun } from './planned-run.ts'
-import type { RunTelling } from './run-events.ts'
-
-/** A session's provider and model, the store-wide ones where it has none. */
-export type ModelOf = (session: Session) => Pick<Session, 'provider' | 'model'>
-
-/** What planning needs of a store. */
-export type PlanningWorld = {
-  readonly storage: Storage
-  readonly modelOf: ModelOf
-  readonly contextWindows: ContextWindows | undefined
-}
+import type { PlannedRun } from './run-draft.ts'
+import type { RunEvents } from './run-progress.ts'
 
 /**
- * Plans a run over a snapshot for the model the session is for, with what was learnt of its window and what its provider cached,
- * and weighs what it saves. `telling` hears of each stage. Throws what `planRun` throws. Changes nothing.
+ * Plans a run over a snapshot for the model of the session, by its learned limits and what its provider cached, and drops the
+ * plans of a run that saves too little. `events` is notified of each stage. Throws what `planRun` throws. Changes nothing.
  */
 export async function planWeighed(
-  { storage, modelOf, contextWindows }: PlanningWorld,
+  storage: Storage,
+  configuration: Configuration,
   snapshot: Snapshot,
-  config: CheckedConfig,
+  config: RunConfig,
   mode: SummaryMode,
-  telling?: RunTelling,
+  events?: RunEvents,
 ): Promise<PlannedRun> {
   const { session, view } = snapshot
-  const chosen = resolveModel(modelOf(session), config.provider, config.model)
+  const chosen = resolveModel(configuration.modelOf(session), config.provider, config.model)
   const readings = await storage.readings(session.id, chosen.key, chosen.model ?? '')
   const settings = resolveSettings(config, {
     chosen,
     contextWindow: windowOf(
       chosen,
       session.config,
-      contextWindows,
+      configuration.ofStore.settings.contextWindows,
       readings.learned.window,
       config.windows ?? 'maintained',
     ).tokens,
@@ -47,21 +38,21 @@ export async function planWeighed(
     historyTokens: view.tokens,
     estimator: view.estimator,
   })
-  telling?.planning(snapshot, settings)
+  events?.planning(snapshot, settings)
   const cachedTokens = await cachedTokensOf(storage, snapshot, settings, chosen)
   const plan = async (how: SummaryMode, onStage?: (step: CommitStep) => void): Promise<PlannedRun> => {
     const planned = await planRun(storage, snapshot, settings, config, how, onStage)
-    return weighed(unlessUnsummarized({ ...planned, cachedTokens }, config), config)
+    return dropUnlessWorthIt(dropUnlessSummarized({ ...planned, cachedTokens }, config), config)
   }
-  // No model is paid for what is known to save too little.
-  if (mode.kind === 'write' && settings.minimumSavings > 0 && mayAskModel(config)) {
+  // Before a model is paid: an estimate that saves too little ends the run.
+  if (mode.kind === 'write' && settings.minimumSavings > 0 && mayCallModel(config)) {
     const bound = await plan({ kind: 'estimate' })
     if (bound.heldBack === true) return bound
   }
-  return plan(mode, (step) => telling?.stage(step))
+  return plan(mode, (step) => events?.stage(step))
 }
 
-/** What the provider reported as cached of the history, in the estimator's tokens. */
+/** Tokens of the history that the provider reported as cached, in those of the estimator. */
 async function cachedTokensOf(
   storage: Storage,
   { session }: Snapshot,
@@ -72,11 +63,8 @@ async function cachedTokensOf(
   return cached === undefined ? undefined : Math.max(0, Math.floor((cached - othersTokens) / scale))
 }
 
-/**
- * What is left of a run of a job whose summaries all failed: nothing. A job runs before there is need; it is tried again, and
- * nothing is hidden because a model had a bad hour. Source: checklist F4, "Failure".
- */
-function unlessUnsummarized(planned: PlannedRun, { job }: CheckedConfig): PlannedRun {
+/** Drops the plans of a job whose summaries all failed: it runs before it is necessary, and is tried again. */
+function dropUnlessSummarized(planned: PlannedRun, { job }: RunConfig): PlannedRun {
   const { snapshot, steps, failed } = planned
   if (job === undefined || failed.length === 0 || steps.some(({ summary }) => summary !== undefined))
     return planned
@@ -84,11 +72,10 @@ function unlessUnsummarized(planned: PlannedRun, { job }: CheckedConfig): Planne
 }
 
 /**
- * Holds a planned run back when it saves less than it must: nothing of it is left then but the summaries that failed. Never one
- * that is needed to make the request fit, and never one whose summary was paid for. Where a model was not asked yet, its
- * summary is taken to be empty, so that only what no answer could make worth it is held back.
+ * Drops the plans of a run that saves less than its minimum, unless the request needs them to fit or a summary was paid. A summary
+ * that was not written yet counts as empty, so that only a run that no summary could make worthwhile is dropped.
  */
-function weighed(planned: PlannedRun, { summarizer }: CheckedConfig): PlannedRun {
+function dropUnlessWorthIt(planned: PlannedRun, { summarizer }: RunConfig): PlannedRun {
   const { snapshot, settings, steps, after, pending, cachedTokens } = planned
   const { view } = snapshot
   if (steps.length === 0 || settings.minimumSavings === 0 || view.tokens > settings.limitTokens)

@@ -1,29 +1,29 @@
-import type { CheckedConfig } from '../config/compaction.ts'
+import type { RunConfig } from '../config/run-config.ts'
 import type { ViewMessage } from '../messages/message.ts'
 import type { CompactionStage } from '../model/plan.ts'
 import { type FirstChanged, firstChangedOf } from '../model/prompt-cache.ts'
 import type { RunStart } from '../storage/storage.ts'
-import type { PendingSummary, PlannedRun } from './planned-run.ts'
 import { type CompactionOutline, type IdleReason, idleReason, outlineOf, viewAfter } from './result.ts'
+import type { PendingSummary, PlannedRun } from './run-draft.ts'
 
-/** One compaction a preview proposes: what would go, what would be shown differently, what would come. */
+/** One compaction of a preview: what it would hide, replace and insert. */
 export type PlannedCompaction = CompactionOutline & {
   /** Ids of the messages it would hide. */
   readonly hides: readonly string[]
-  /** Parts it would show differently, and the text shown. */
+  /** Parts it would replace, and the text shown instead. */
   readonly replaces: readonly { readonly messageId: string; readonly part: number; readonly text: string }[]
   /** The summary or marker it would insert. */
   readonly inserts?: { readonly kind: 'summary' | 'marker'; readonly text: string }
 }
 
-/** What stands behind a preview. `start` names the run its plans were made for; the first use takes it up. */
-type Behind = { readonly run: PlannedRun; readonly config: CheckedConfig; start: RunStart | undefined }
+/** What a preview was made from. `start`: the run that its plans were made for; the first use consumes it. */
+type PreviewSource = { readonly run: PlannedRun; readonly config: RunConfig; start: RunStart | undefined }
 
-const plannedRuns = new WeakMap<CompactionPreview, Behind>()
+const sources = new WeakMap<CompactionPreview, PreviewSource>()
 
 /**
- * What a compaction would do. Nothing was written. `compactSession(sessionId, preview)` applies exactly this, or
- * refuses with `STALE_PLAN` when the view has changed since; what was appended since is no reason to refuse.
+ * What a compaction would do; nothing was written. `compactSession(sessionId, preview)` applies exactly this, or throws
+ * `STALE_PLAN` when the view has changed since. Messages that were appended since do not count as a change.
  */
 export class CompactionPreview {
   readonly sessionId: string
@@ -39,12 +39,12 @@ export class CompactionPreview {
   readonly reachedTarget: boolean
   readonly fits: boolean
   readonly reason?: IdleReason
-  /** What a model would be asked; the figures count its answer in full. Absent when every text is known. */
+  /** The requests to a model; the figures count its summaries in full. Absent when every text is known. */
   readonly summaryPending?: readonly PendingSummary[]
   /** The first row of the view that would change: a provider's cached prefix ends before it. */
   readonly firstChanged?: FirstChanged
 
-  constructor(run: PlannedRun, config: CheckedConfig, start: RunStart, view: readonly ViewMessage[]) {
+  constructor(run: PlannedRun, config: RunConfig, start: RunStart, view: readonly ViewMessage[]) {
     const { snapshot, settings, steps, after, pending } = run
     this.sessionId = snapshot.session.id
     this.compacted = steps.length > 0
@@ -67,11 +67,11 @@ export class CompactionPreview {
     if (pending.length > 0) this.summaryPending = pending
     const changed = firstChangedOf(snapshot.view, after, run.cachedTokens)
     if (changed !== undefined) this.firstChanged = changed
-    plannedRuns.set(this, { run, config, start })
+    sources.set(this, { run, config, start })
   }
 }
 
-/** The plan behind a preview; `undefined` for anything that only looks like one. */
-export function plannedRunOf(preview: CompactionPreview): Behind | undefined {
-  return plannedRuns.get(preview)
+/** What a preview was made from; `undefined` for an object that only looks like a preview. */
+export function planOfPreview(preview: CompactionPreview): PreviewSource | undefined {
+  return sources.get(preview)
 }

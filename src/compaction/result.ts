@@ -4,7 +4,7 @@ import { type CompactionKind, type CompactionStage, stageOf } from '../model/pla
 import { type FirstChanged, firstChangedOf } from '../model/prompt-cache.ts'
 import type { CommitStep, FailedAttempt, SummaryRecord } from '../storage/storage.ts'
 import type { SummaryUsage } from '../summarizers/summarizer.ts'
-import type { PlannedRun } from './planned-run.ts'
+import type { PlannedRun } from './run-draft.ts'
 import { Bill } from './write-summary.ts'
 
 /** Why nothing was done. */

@@ -1,4 +1,4 @@
-import { SUMMARY_TIMEOUT_MS } from '../config/compaction.ts'
+import { SUMMARY_TIMEOUT_MS } from '../config/settings.ts'
 import { errorName, isUndertextError } from '../errors.ts'
 import { headOf } from '../messages/characters.ts'
 import { isStorableText, MAX_NAME_LENGTH } from '../messages/check.ts'

@@ -2,7 +2,7 @@ import { readFile, stat } from 'node:fs/promises'
 import { invalid } from '../errors.ts'
 import { check } from '../messages/check.ts'
 import { isObject } from '../messages/json.ts'
-import { kept, readSettings } from './layers.ts'
+import { frozenCopy, readSettings } from './read-settings.ts'
 import { type LayerValues, SETTING_NAMES, type SettingName, settingsSchema } from './settings.ts'
 
 /** A file of settings is no larger, bytes. */
@@ -155,7 +155,7 @@ export function readEnvironment(environment: Environment): LayerValues {
       throw invalid(`${before.variable} and ${variable} set the same and differ`)
     found.set(setting, { value, variable })
   }
-  return kept(Object.fromEntries([...found].map(([setting, { value }]) => [setting, value])))
+  return frozenCopy(Object.fromEntries([...found].map(([setting, { value }]) => [setting, value])))
 }
 
 function parsed(text: string, kind: Kind, setting: SettingName, variable: string): boolean | number | string {

@@ -7,9 +7,8 @@ import { overflowRulesSchema } from '../overflow/overflow.ts'
 import { SUMMARY_PRESETS } from '../rendering/rows.ts'
 import { LIMIT_KINDS } from '../storage/storage.ts'
 import { type PendingRequest, requestSchema } from '../tokens/budget.ts'
-import { readSessionSettings } from './layers.ts'
+import { readSessionSettings, type SwitchSpellings } from './read-settings.ts'
 import { type callSchema, renderingShape } from './settings.ts'
-import type { SwitchSpellings } from './spellings.ts'
 
 /* What each verb of the store can be told: type, default and check in one place. A misspelled option is an error. */
 

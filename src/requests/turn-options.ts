@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { kept, readCall } from '../config/layers.ts'
+import { frozenCopy, readCall } from '../config/read-settings.ts'
 import type { CompactOptions } from '../config/store-options.ts'
 import { invalid, isUndertextError } from '../errors.ts'
 import { check, labelSchema, nameSchema, shareSchema } from '../messages/check.ts'
@@ -126,7 +126,7 @@ const turnSchema = {
   /** Whether the history is compacted when it is due. Default: the setting, which is true by default. */
   auto: z.boolean().optional(),
   /** Further settings of that compaction, as `compactSession` takes them. */
-  compaction: compactionSchema.transform((options): CompactOptions => kept(options)).optional(),
+  compaction: compactionSchema.transform((options): CompactOptions => frozenCopy(options)).optional(),
 }
 
 const injectorSchema = z.custom<Pick<SystemInjector, 'check'>>(

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { configurationOf, DEFAULTS, resolveLayers } from '../../src/config/resolve.ts'
+import { Configuration, DEFAULTS, resolveLayers } from '../../src/config/resolve.ts'
 import type { Layer, LayerValues } from '../../src/config/settings.ts'
 import { openStore, PRESET_NAMES, PRESETS, SETTING_NAMES } from '../../src/index.ts'
 import { refusal } from '../storage/contract/support.ts'
@@ -96,7 +96,7 @@ describe('layers', () => {
   })
 
   it('of a session are read once for an object that stays the same', () => {
-    const configuration = configurationOf([])
+    const configuration = new Configuration([])
     const config = { threshold: 0.5 }
     expect(configuration.ofSession(config)).toBe(configuration.ofSession(config))
     expect(configuration.ofSession({ mine: 1 })).toBe(configuration.ofStore)
