@@ -322,9 +322,10 @@ describe('the background and', () => {
 describe('settling', () => {
   it('waits for a run so long and no longer, and hears a signal', async () => {
     const { model: slow, release, begun } = held()
-    const store = await openFull(slow)
+    // A store that runs no jobs of its own accord.
+    const store = await openFull(undefined)
     const storage = storageOf(store)
-    const configuration = new Configuration([{ source: 'store', values: { summarizer: slow } }])
+    const configuration = new Configuration([{ source: 'store', values: { ...CONFIG, summarizer: slow } }])
     const events = new Events()
     const guard = new Guard(storage, configuration, events)
     const compactor = new Compactor(storage, configuration, events, guard)
