@@ -59,13 +59,18 @@ export {
 } from './arrays/truncate-with-sliding-window.ts'
 export type { BudgetStrategy, UserStrategy } from './arrays/user-strategy.ts'
 export type { BlockOutcome, ProviderCompactionResult } from './compaction/direct-compactions.ts'
-export { CompactionPreview, type PlannedCompaction } from './compaction/preview.ts'
 export type { CompactionOutline, CompactionResult, FailedSummary, IdleReason } from './compaction/result.ts'
+export { CompactionPreview, type PlannedCompaction } from './compaction/result.ts'
 export type { PendingSummary } from './compaction/run-draft.ts'
 export type { ContextStats, MeasuredTokens } from './compaction/stats.ts'
 export type { UndoIfFitsResult } from './compaction/undo-if-fits.ts'
-export type { OverflowResult, UsageResult } from './compaction/usage-result.ts'
-export type { SessionUsage, SummaryTotals, UsageTotals } from './compaction/usage-totals.ts'
+export type {
+  OverflowResult,
+  SessionUsage,
+  SummaryTotals,
+  UsageResult,
+  UsageTotals,
+} from './compaction/usage.ts'
 export { PREPARE_WAIT_MS } from './compaction/waiting.ts'
 export {
   buildEnrichedSystem,

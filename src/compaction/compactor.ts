@@ -10,10 +10,15 @@ import { recheckSteps } from '../model/laws.ts'
 import type { Lease, RunOfJob, RunStart, Session, Snapshot, Storage } from '../storage/storage.ts'
 import { type Guard, isAutomatic, type RunEnd } from './background/guard.ts'
 import { MAX_PLANS } from './direct-compactions.ts'
+import { planWeighed } from './plan-run.ts'
 import type { SummaryMode } from './plan-summaries.ts'
-import { planWeighed } from './plan-weighed.ts'
-import { CompactionPreview, planOfPreview } from './preview.ts'
-import { type CompactionResult, type IdleReason, resultOf } from './result.ts'
+import {
+  CompactionPreview,
+  type CompactionResult,
+  type IdleReason,
+  planOfPreview,
+  resultOf,
+} from './result.ts'
 import type { PlannedRun } from './run-draft.ts'
 import { beforeCompaction, RunEvents, recordedAttempts, SummaryAttempts } from './run-progress.ts'
 import {

@@ -1,5 +1,5 @@
 import type { ContextStats } from '../compaction/stats.ts'
-import type { UsageResult } from '../compaction/usage-result.ts'
+import type { UsageResult } from '../compaction/usage.ts'
 import { nonDefaults } from '../config/resolve.ts'
 import { RENDERING_KEYS } from '../config/settings.ts'
 import type { AppendOptions, UsageInput } from '../config/store-options.ts'
