@@ -6,8 +6,8 @@ import { FileSummarizationService, type ProcessedFile } from '../files/file-summ
 import { NON_FILE_RESERVE } from '../files/summary-plan.ts'
 import type { Estimator } from '../tokens/estimators/estimator-schema.ts'
 import { tokensOfText } from '../tokens/tokens.ts'
-import type { Patience } from './patience.ts'
 import type { PreparedFiles } from './prepared.ts'
+import type { Deadline } from './room.ts'
 
 /** Who counts, and for whom. */
 type Counting = { readonly estimator: Estimator; readonly provider: string }
@@ -54,11 +54,11 @@ export class RequestFiles {
     summarize: SummarizeFile,
     room: number,
     question: string | undefined,
-    patience: Patience,
+    deadline: Deadline,
   ): Promise<void> {
-    if (sumOf(this.#sizes) <= room || patience.leftMs === 0) return
-    const service = new FileSummarizationService({ summarize, timeoutMs: Math.max(1, patience.leftMs) })
-    const answer = await patience.within((signal) =>
+    if (sumOf(this.#sizes) <= room || deadline.leftMs === 0) return
+    const service = new FileSummarizationService({ summarize, timeoutMs: Math.max(1, deadline.leftMs) })
+    const answer = await deadline.within((signal) =>
       service.checkAndSummarize(this.#files, {
         ...this.#counting,
         budgetTokens: room,

@@ -3,9 +3,11 @@ import type { ContextStats } from '../compaction/stats.ts'
 import { ContextBudgetExceededError, standingFor } from '../errors.ts'
 import type { ContextWarningEvent } from '../events.ts'
 import type { ProcessedFile } from '../files/file-summarization-service.ts'
+import { defined } from '../messages/defined.ts'
 import type { Json, JsonObject } from '../messages/json.ts'
 import type { Message, NewMessage } from '../messages/message.ts'
 import type { Mend } from '../rendering/render.ts'
+import { asStatsOptions } from './options.ts'
 import type { TurnUsage } from './turn-hooks.ts'
 
 /** A message as it is to be sent. */
@@ -68,7 +70,7 @@ export type PreparedRequest = {
   readonly contextManagement?: JsonObject | readonly Json[]
 }
 
-/** What a request holds and where it stands, as the verbs that record its usage or its overflow receive it. */
+/** A request and its place in the session, for the verbs that record its usage or its overflow. */
 export function describedBy({
   position,
   viewEpoch,
@@ -79,13 +81,8 @@ export function describedBy({
   readonly system?: string | undefined
   readonly tools?: readonly unknown[] | undefined
 }) {
-  return {
-    position,
-    viewEpoch,
-    pendingTokens,
-    ...(system !== undefined && { systemPrompt: system }),
-    ...(tools !== undefined && { toolDefinitions: [...tools] }),
-  }
+  const { systemPrompt, toolDefinitions } = asStatsOptions({ system, tools })
+  return { position, viewEpoch, pendingTokens, ...defined({ systemPrompt, toolDefinitions }) }
 }
 
 /** The refusal of a request that does not fit. */
@@ -94,15 +91,17 @@ export function exceeded(
   stagesUsed: readonly string[],
   { cause, reportedTokens = 0 }: { readonly cause?: unknown; readonly reportedTokens?: number } = {},
 ): ContextBudgetExceededError {
-  const facts = {
-    estimatedTokens: Math.max(stats.estimatedInputTokens, reportedTokens),
-    availableTokens: stats.availableInputTokens,
-    stagesUsed: [...new Set(stagesUsed)],
-    breakdown: stats.breakdown,
-    provider: stats.provider,
-    ...(stats.model !== undefined && { model: stats.model }),
-  }
-  const error = new ContextBudgetExceededError(facts)
+  const { estimatedInputTokens, availableInputTokens, breakdown, provider, model } = stats
+  const error = new ContextBudgetExceededError(
+    defined({
+      estimatedTokens: Math.max(estimatedInputTokens, reportedTokens),
+      availableTokens: availableInputTokens,
+      stagesUsed: [...new Set(stagesUsed)],
+      breakdown,
+      provider,
+      model,
+    }),
+  )
   // A provider's error may hold the whole request (`requestBodyValues` of the AI SDK), so it is no `cause`.
   return cause === undefined ? error : standingFor(error, cause)
 }

@@ -9,7 +9,7 @@ import type { Json, JsonObject } from '../messages/json.ts'
 import type { NewMessage } from '../messages/message.ts'
 import { type NextStep, nextStep } from '../messages/stop-reason.ts'
 import type { AppendedMessage } from '../storage/storage.ts'
-import type { CheckedAfter, CheckedBefore } from './turn-options.ts'
+import type { CheckedAfter, CheckedBefore } from './options.ts'
 
 /** Sessions whose crossing is remembered; beyond it the one that was looked at longest ago is forgotten. */
 const MOST_SESSIONS = 10_000

@@ -30,7 +30,7 @@ import {
 import { invalid, UndertextError } from '../errors.ts'
 import { percentOf } from '../events.ts'
 import { check, taken } from '../messages/check.ts'
-import { toldTurned } from '../requests/told-turned.ts'
+import { toldTurned } from '../requests/undo-events.ts'
 import type { AppliedEdit } from '../stages/provider-compaction.ts'
 import type { AuditEntry, Compaction, Storage, UndoOutcome } from '../storage/storage.ts'
 import type { StoreSettings } from './base.ts'

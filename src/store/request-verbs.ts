@@ -8,10 +8,19 @@ import type { NewMessage } from '../messages/message.ts'
 import { checkMessages } from '../messages/message-check.ts'
 import { nextStep } from '../messages/stop-reason.ts'
 import type { RenderOptions } from '../rendering/render.ts'
-import { type PrepareRequestOptions, type Prompt, prepareSchema } from '../requests/options.ts'
+import type { SessionSnapshot } from '../requests/draft.ts'
+import { promptMessages } from '../requests/draft.ts'
+import {
+  type AfterTurnOptions,
+  afterTurnSchema,
+  type BeforeTurnOptions,
+  beforeTurnSchema,
+  type PrepareRequestOptions,
+  type Prompt,
+  prepareSchema,
+} from '../requests/options.ts'
 import { RequestPreparer } from '../requests/prepare.ts'
 import type { PreparedRequest } from '../requests/prepared.ts'
-import { promptMessages } from '../requests/prompt.ts'
 import {
   figuresOf,
   modelOfResponse,
@@ -21,15 +30,8 @@ import {
   standingOf,
   usageOfResponse,
 } from '../requests/record.ts'
-import { recovered } from '../requests/recovery.ts'
+import { withRecovery } from '../requests/recovery.ts'
 import { type AfterTurnResult, type BeforeTurnResult, TurnHooks } from '../requests/turn-hooks.ts'
-import {
-  type AfterTurnOptions,
-  afterTurnSchema,
-  type BeforeTurnOptions,
-  beforeTurnSchema,
-} from '../requests/turn-options.ts'
-import type { World } from '../requests/world.ts'
 import type { Session, SessionFigures, Storage } from '../storage/storage.ts'
 import { NO_SIZES } from '../tokens/tokens.ts'
 import { BackgroundVerbs } from './background-verbs.ts'
@@ -217,7 +219,7 @@ export class RequestVerbs<S extends Storage> extends TurnVerbs<S> {
     if (typeof call !== 'function') throw invalid('withOverflowRecovery: call must be a function')
     const checked = check(prepareSchema, options, 'withOverflowRecovery')
     this.refuseWithin(id)
-    return recovered(
+    return withRecovery(
       {
         settings: async (session) =>
           this.configuration.ofSession((await this.storage.session(session))?.config).settings,
@@ -234,7 +236,7 @@ export class RequestVerbs<S extends Storage> extends TurnVerbs<S> {
   }
 
   /** View, figures and position of one moment: read again when the session moved on meanwhile. */
-  async #read(id: string, provider: string | undefined, model: string | undefined): Promise<World> {
+  async #read(id: string, provider: string | undefined, model: string | undefined): Promise<SessionSnapshot> {
     const started = Date.now()
     for (let attempt = 0; attempt < MOST_READS; attempt++) {
       const session = await this.storage.session(id)
@@ -252,7 +254,7 @@ export class RequestVerbs<S extends Storage> extends TurnVerbs<S> {
     session: Session | undefined,
     provider: string | undefined,
     model: string | undefined,
-  ): Promise<World | undefined> {
+  ): Promise<SessionSnapshot | undefined> {
     const figures = session ?? this.#nothing()
     const chosen = resolveModel(this.configuration.modelOf(figures), provider, model)
     const config = this.configuration.ofSession(figures.config)

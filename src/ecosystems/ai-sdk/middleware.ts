@@ -1,21 +1,39 @@
 import { errorName, invalid, isUndertextError } from '../../errors.ts'
 import { check, nameSchema, taken } from '../../messages/check.ts'
 import type { NewMessage } from '../../messages/message.ts'
+import { isContextOverflowError } from '../../overflow/overflow.ts'
 import type { PreparedRequest } from '../../requests/prepared.ts'
 import type { RecordedResponse } from '../../requests/record.ts'
-import { ask, beginCall, type Call, type UndertextStore } from './middleware-call.ts'
-import { storedMessage } from './prompt.ts'
-import { type Answer, isFailedFinish, messageOfAnswer, stopReasonIn, usageIn } from './response.ts'
-import type { SdkAnswer, SdkMiddleware, SdkModel, SdkParams, SdkStreamAnswer } from './sdk-types.ts'
-import { readSession } from './session-reading.ts'
-import { unlessOverflow, watched } from './stream-watch.ts'
+import type { Store } from '../../store/store.ts'
+import {
+  type Answer,
+  isFailedFinish,
+  messageOfAnswer,
+  stopReasonIn,
+  unlessOverflow,
+  usageIn,
+  watched,
+} from './answers.ts'
 import {
   type CheckedOptions,
   callOptions,
   checkOptions,
+  othersOptions,
   type SessionChoice,
   type UndertextOptions,
-} from './undertext-options.ts'
+} from './options.ts'
+import { fromSdkPrompt, storedMessage, toSdkPrompt } from './prompt.ts'
+import { readSession, setAside } from './session-reading.ts'
+import {
+  namesOf,
+  type SdkAnswer,
+  type SdkMessage,
+  type SdkMiddleware,
+  type SdkModel,
+  type SdkParams,
+  type SdkStreamAnswer,
+  versionOf,
+} from './types.ts'
 
 /** How often an answer is recorded anew when somebody else appended meanwhile; after that it goes behind whatever is there. */
 const MOST_TRIES = 5
@@ -192,4 +210,121 @@ async function unlessFailed<R>(call: Call, work: () => Promise<R>): Promise<R> {
     // Whoever gave the signal knows its reason, and the AI SDK knows aborts by it.
     throw abortSignal?.aborted && isUndertextError(error, 'ABORTED') ? abortSignal.reason : error
   }
+}
+
+/** What the middleware needs of a store. */
+export type UndertextStore = Pick<
+  Store,
+  | 'append'
+  | 'getMessages'
+  | 'hideMessages'
+  | 'listCompactions'
+  | 'recordResponse'
+  | 'undoCompaction'
+  | 'withOverflowRecovery'
+>
+
+/** What the middleware was made with. */
+type Setting = {
+  readonly store: UndertextStore
+  readonly sessionId: SessionChoice | undefined
+  readonly options: CheckedOptions
+}
+
+/** One call of a model, and what of its prompt is new. */
+export type Call = Setting & {
+  readonly id: string
+  readonly params: SdkParams
+  readonly model: SdkModel
+  readonly provider: string
+  readonly modelName: string
+  readonly system: readonly SdkMessage[]
+  /** The prompt without system messages. */
+  readonly prompt: readonly NewMessage[]
+  readonly fresh: readonly NewMessage[]
+  /** The log's last position when the prompt was read against it. */
+  readonly position: number
+  /** The compaction that took out of the view what the application did not go on from. */
+  readonly aside: string | undefined
+}
+
+/** Reads a call's prompt against its session. Throws `INVALID_INPUT`, `HISTORY_DIVERGED` and what the store throws. */
+export async function beginCall(setting: Setting, params: SdkParams, model: SdkModel): Promise<Call> {
+  const { store, options } = setting
+  const names = namesOf(model)
+  const provider = options.provider ?? names.provider
+  const modelName = options.model ?? names.model
+  const id = sessionOf(setting, params, { provider, model: modelName })
+  const system = params.prompt.filter(({ role }) => role === 'system')
+  const spoken = params.prompt.filter(({ role }) => role !== 'system')
+  const prompt = fromSdkPrompt(spoken, provider)
+  const { fresh, beyond, position } = await readSession(store, id, prompt, options.history)
+  const aside = await setAside(store, id, beyond, options)
+  return { ...setting, id, params, model, provider, modelName, system, prompt, fresh, position, aside }
+}
+
+function sessionOf(
+  { sessionId }: Setting,
+  params: SdkParams,
+  names: { readonly provider: string; readonly model: string },
+): string {
+  const chosen =
+    callOptions(params).sessionId ??
+    (typeof sessionId === 'function' ? sessionId({ params, ...names }) : sessionId)
+  if (chosen === undefined)
+    throw invalid('undertext: no session: pass a sessionId, or providerOptions: { undertext: { sessionId } }')
+  return check(nameSchema, chosen, 'undertext: sessionId')
+}
+
+/** Sends the request, shorter when it overflows; answers what came, and the request it came of. */
+export async function ask<R>(
+  call: Call,
+  send: (params: SdkParams, isOverflow: (error: unknown) => boolean) => Promise<R>,
+): Promise<{ readonly request: PreparedRequest; readonly result: R }> {
+  const { options, params, id } = call
+  const system = call.system.map(({ content }) => content as string).join('\n\n')
+  const more =
+    typeof options.request === 'function' ? options.request({ sessionId: id, params }) : options.request
+  return call.store.withOverflowRecovery(
+    id,
+    async (request) => {
+      options.onPrepared?.(request)
+      const rules = { ...more?.overflow, provider: request.provider }
+      const isOverflow = (error: unknown): boolean => isContextOverflowError(error, rules)
+      return { request, result: await send(sentParams(call, system, request), isOverflow) }
+    },
+    {
+      ...(options.auto !== undefined && { auto: options.auto }),
+      ...more,
+      provider: call.provider,
+      model: call.modelName,
+      prompt: call.fresh,
+      ...(system !== '' && { system }),
+      ...(params.tools !== undefined && { tools: params.tools }),
+      ...(params.maxOutputTokens !== undefined && { maxOutputTokens: params.maxOutputTokens }),
+      ...(params.abortSignal !== undefined && { signal: params.abortSignal }),
+    },
+  )
+}
+
+/** What the model is called with: everything as it came, but for the prompt. */
+function sentParams(
+  { params, model, provider, system }: Call,
+  asked: string,
+  request: PreparedRequest,
+): SdkParams {
+  const target = { version: versionOf(model), provider }
+  const prompt = [...systemOf(system, asked, request.system), ...toSdkPrompt(request.messages, target)]
+  return { ...params, prompt, ...othersOptions(params) }
+}
+
+/** The system messages as they came, with their options; what was added to them stands behind. */
+function systemOf(
+  given: readonly SdkMessage[],
+  asked: string,
+  prepared: string | undefined,
+): readonly SdkMessage[] {
+  if (prepared === undefined || prepared === asked) return given
+  if (!prepared.startsWith(asked)) return [{ role: 'system', content: prepared }]
+  return [...given, { role: 'system', content: prepared.slice(asked.length).replace(/^\n\n/, '') }]
 }

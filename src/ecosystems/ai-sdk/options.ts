@@ -1,62 +1,193 @@
-import { isObject, type Json, type JsonObject, jsonProblem } from '../../messages/json.ts'
-import type { ProviderOptions } from '../../messages/message.ts'
+import { z } from 'zod'
+import { invalid } from '../../errors.ts'
+import { check, nameSchema } from '../../messages/check.ts'
+import { isObject } from '../../messages/json.ts'
+import type { NewMessage } from '../../messages/message.ts'
+import { type PrepareRequestOptions, prepareSchema } from '../../requests/options.ts'
+import type { PreparedRequest } from '../../requests/prepared.ts'
+import type { RecordedResponse } from '../../requests/record.ts'
+import type { OnConflict } from './chat/log.ts'
+import type { ModelMessageOptions } from './model-messages.ts'
+import type { PromptHistory } from './prompt-matching.ts'
+import type { OnDivergence } from './session-reading.ts'
+import type { SdkParams } from './types.ts'
 
-/** The name under which this conversion keeps what the neutral form has no place for. Never sent. */
-export const AI_SDK = 'ai-sdk'
+/** Whose conversation a call belongs to. */
+export type SessionChoice =
+  | string
+  | ((call: { readonly params: SdkParams; readonly provider: string; readonly model: string }) => string)
 
-/** Marks of a request, not of a conversation: where a provider may cache. */
-const CACHE_MARKS: ReadonlySet<string> = new Set(['cacheControl', 'cache_control', 'cachePoint'])
+const functionSchema = <F>(): z.ZodType<F, F> =>
+  z.custom<F>((value) => typeof value === 'function', 'must be a function')
 
-/** A value as JSON can say it: bytes as base64, addresses and dates as texts, what is `undefined` left out, no value as null. */
-export function jsonOf(value: unknown): Json {
-  if (value === undefined) return null
-  if (jsonProblem(value) === undefined) return value as Json
-  const text = JSON.stringify(value, function (this: unknown, key: string, inner: unknown) {
-    const own = (this as { readonly [name: string]: unknown })[key]
-    if (own instanceof Uint8Array) return base64Of(own)
-    return typeof inner === 'bigint' ? String(inner) : inner
-  })
-  return text === undefined ? null : (JSON.parse(text) as Json)
+/** What of a call was to be stored. */
+export type Unrecorded = {
+  readonly sessionId: string
+  readonly prompt: readonly NewMessage[]
+  /** The answer; nothing when it said nothing. */
+  readonly messages: readonly NewMessage[]
 }
 
-export function base64Of(bytes: Uint8Array): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64')
-}
+/** Options of `prepareRequest` that cannot be given: the call, its prompt or the middleware says them. */
+const OWN_KEYS = [
+  'provider',
+  'model',
+  'system',
+  'tools',
+  'prompt',
+  'files',
+  'summarizeFile',
+  'maxOutputTokens',
+  'signal',
+  'pendingCalls',
+  'alsoReads',
+] as const
+/** Options of `prepareRequest` that can be given beside a call. */
+export type RequestOptions = Omit<PrepareRequestOptions, (typeof OWN_KEYS)[number]>
+/** The same, made anew for every call. */
+export type RequestOptionsOf = (call: {
+  readonly sessionId: string
+  readonly params: SdkParams
+}) => RequestOptions
 
-type KeptOptions = { readonly providerOptions?: ProviderOptions }
+const optionsSchema = z.strictObject({
+  /** Whom the model belongs to, by our names. Default: read from the model's own name of its provider. */
+  provider: nameSchema.optional(),
+  /** Default: the model's id. */
+  model: nameSchema.optional(),
+  /** What a prompt is: `auto` (default), `whole`, `new`. */
+  history: z.enum(['auto', 'whole', 'new'] satisfies PromptHistory[]).default('auto'),
+  /** When an application goes on from an earlier message: `setAside` (default), `append`, `error`. */
+  onDivergence: z.enum(['setAside', 'append', 'error'] satisfies OnDivergence[]).default('setAside'),
+  /** Whether the prompt is stored when the model gave no whole answer. Default false. */
+  keepPromptOnFailure: z.boolean().default(false),
+  /** Whether calls answer themselves with compaction and recovery. Default: the setting. */
+  auto: z.boolean().optional(),
+  /** Further options of `prepareRequest`, or a function that makes them for a call. */
+  request: z
+    .custom<RequestOptions | RequestOptionsOf>(
+      (value) => typeof value === 'function' || isObject(value),
+      'must be an object or a function',
+    )
+    .optional(),
+  /** Who did it, in the audit, where messages are set aside. */
+  actor: nameSchema.optional(),
+  /** Told of every request before it is sent. */
+  onPrepared: functionSchema<(request: PreparedRequest) => void>().optional(),
+  /** Told of every answer that was stored. */
+  onRecorded: functionSchema<(result: RecordedResponse) => void>().optional(),
+  /** Told when an answer could not be stored; the answer is then passed on. Without it the caller gets the error. */
+  onRecordError: functionSchema<(error: unknown, unrecorded: Unrecorded) => void>().optional(),
+})
 
-/** What providers want to find again on a part, with what we keep ourselves; nothing where there is nothing. */
-export function keptOptions(given: unknown, own?: JsonObject): KeptOptions {
-  const kept: [string, JsonObject][] = []
-  if (isObject(given)) {
-    for (const [name, fields] of Object.entries(given)) {
-      if (name !== AI_SDK && isObject(fields)) kept.push([name, jsonOf(fields) as JsonObject])
-    }
+/** What `undertext` can be told. */
+export type UndertextOptions = z.input<typeof optionsSchema>
+export type CheckedOptions = z.output<typeof optionsSchema>
+
+/** Throws `INVALID_INPUT` for options that are none. */
+export function checkOptions(options: unknown): CheckedOptions {
+  const checked = check(optionsSchema, options, 'undertext')
+  if (isObject(checked.request)) {
+    for (const key of OWN_KEYS)
+      if (Object.hasOwn(checked.request, key)) throw invalid(`undertext: request: ${key} is the call's own`)
+    check(prepareSchema, checked.request, 'undertext: request')
   }
-  if (own !== undefined && Object.keys(own).length > 0) kept.push([AI_SDK, own])
-  return kept.length === 0 ? {} : { providerOptions: Object.fromEntries(kept) }
+  return checked
 }
 
-/** The options of a part as they are sent: without ours. */
-export function sentOptions(options: ProviderOptions | undefined): KeptOptions {
-  if (options === undefined) return {}
-  const sent = Object.entries(options).filter(([name]) => name !== AI_SDK)
-  return sent.length === 0 ? {} : { providerOptions: Object.fromEntries(sent) }
+const callSchema = z.strictObject({
+  /** The session of this call, in place of the middleware's. */
+  sessionId: nameSchema.optional(),
+  /** Sends the call as it is, and stores nothing. */
+  skip: z.boolean().optional(),
+})
+
+/** What one call says under `providerOptions.undertext`. */
+export type UndertextCallOptions = z.input<typeof callSchema>
+
+/** What a call says of itself; nothing where it says nothing. Throws `INVALID_INPUT`. */
+export function callOptions({ providerOptions }: SdkParams): UndertextCallOptions {
+  const given = providerOptions?.undertext
+  return given === undefined ? {} : check(callSchema, given, 'providerOptions.undertext')
 }
 
-/** What we keep of a part ourselves. */
-export function ownOf(part: { readonly providerOptions?: ProviderOptions }): JsonObject {
-  const own = part.providerOptions?.[AI_SDK]
-  return isObject(own) ? (own as JsonObject) : {}
+/** Options for the providers, without ours. */
+export function othersOptions({ providerOptions }: SdkParams): Pick<SdkParams, 'providerOptions'> {
+  if (providerOptions?.undertext === undefined) return {}
+  const { undertext: _, ...others } = providerOptions
+  return { providerOptions: others }
+}
+/** Options of `prepareRequest` that a turn says itself, or that a chat has no use for. */
+const TURN_KEYS = [
+  'provider',
+  'model',
+  'system',
+  'maxOutputTokens',
+  'signal',
+  'prompt',
+  'pendingCalls',
+  'alsoReads',
+] as const
+/** Options of `prepareRequest` that can be given beside a turn: `threshold`, `tools`, `injector`, `compaction` … */
+export type TurnRequestOptions = Omit<PrepareRequestOptions, (typeof TURN_KEYS)[number]>
+
+const objectSchema = z.custom<object>(isObject, 'must be an object')
+const validationShape = {
+  /** Tools of the chat, as `streamText` takes them: their inputs and outputs are validated, and calls that came from elsewhere named. */
+  tools: objectSchema.optional(),
+  /** A schema of the messages' metadata. */
+  metadataSchema: z.custom<unknown>((value) => value !== null, 'must be a schema').optional(),
+  /** Schemas of data parts by their names. */
+  dataSchemas: objectSchema.optional(),
+  /** `false`: nothing is validated by the AI SDK, which then need not be installed. Default: true. */
+  validate: z.boolean().optional(),
 }
 
-/** Options without marks of caching: a mark that stayed with a message would be sent again with every request. */
-export function withoutCacheMarks(options: ProviderOptions): ProviderOptions | undefined {
-  const kept: [string, JsonObject][] = []
-  for (const [name, fields] of Object.entries(options)) {
-    const rest = Object.entries(fields).filter(([field]) => !CACHE_MARKS.has(field))
-    if (rest.length === Object.keys(fields).length) kept.push([name, fields])
-    else if (rest.length > 0) kept.push([name, Object.fromEntries(rest)])
-  }
-  return kept.length === 0 ? undefined : Object.fromEntries(kept)
-}
+export const loadSchema = z.strictObject(validationShape)
+/** How messages are validated when they are loaded. */
+export type LoadOptions = z.input<typeof loadSchema>
+
+export const chatOptionsSchema = z.strictObject({
+  ...validationShape,
+  /** What to do with a list that does not go on from what stands: `merge` (default), `replace`, `error`. */
+  onConflict: z.enum(['merge', 'replace', 'error'] satisfies OnConflict[]).optional(),
+  /** Makes ids of answers. Default: ours. */
+  generateMessageId: functionSchema<() => string>().optional(),
+  /** Who did it, in the audit, where messages are taken back. */
+  actor: nameSchema.optional(),
+})
+/** What `chatStore` can be told. */
+export type ChatStoreOptions = z.input<typeof chatOptionsSchema>
+
+export const turnSchema = z.strictObject({
+  ...validationShape,
+  /** The model that is going to be asked: its provider and id say what fits, and which rules hold. Or name both. */
+  model: z
+    .custom<string | { readonly provider: string; readonly modelId: string }>(
+      (value) =>
+        typeof value === 'string' ||
+        (isObject(value) && typeof value.provider === 'string' && typeof value.modelId === 'string'),
+      'must be a model, or the name of one',
+    )
+    .optional(),
+  provider: nameSchema.optional(),
+  /** Default: the model's own version, else `v3`. */
+  version: z.enum(['v2', 'v3', 'v4'] satisfies ModelMessageOptions['version'][]).optional(),
+  /** The system prompt of this turn; counted, and handed back as `system`. */
+  system: z.string().optional(),
+  maxOutputTokens: z.int().nonnegative().optional(),
+  signal: z.instanceof(AbortSignal).optional(),
+  /** Whose chat it is, where it has no owner yet. */
+  owner: nameSchema.optional(),
+  /** Further options of `prepareRequest`. */
+  request: z
+    .custom<TurnRequestOptions>(isObject, 'must be an object')
+    .superRefine((request, context) => {
+      for (const key of TURN_KEYS)
+        if (Object.hasOwn(request, key)) context.addIssue(`${key} is the turn's own`)
+    })
+    .pipe(prepareSchema as unknown as z.ZodType<TurnRequestOptions, TurnRequestOptions>)
+    .optional(),
+})
+/** What a turn can be told. */
+export type TurnOptions = z.input<typeof turnSchema>

@@ -1,10 +1,10 @@
 import { compactionBlock } from '../../messages/compaction-block.ts'
 import { isObject, type Json, type JsonObject } from '../../messages/json.ts'
 import type { Part, ProviderPart, ToolCallPart } from '../../messages/message.ts'
+import { jsonOf, keptOptions, ownOf, sentOptions } from './fields.ts'
 import { fileFrom, fileTo, opaquePart, sdkPartIn } from './media.ts'
-import { jsonOf, keptOptions, ownOf, sentOptions } from './options.ts'
-import type { SdkPart, SdkVersion } from './sdk-types.ts'
 import { outputFrom, outputTo } from './tool-output.ts'
+import type { SdkPart, SdkVersion } from './types.ts'
 
 const ANTHROPIC = 'anthropic'
 

@@ -1,8 +1,8 @@
 import type { JsonObject } from '../../messages/json.ts'
 import { type Message, type NewMessage, type Part, partsOf } from '../../messages/message.ts'
-import { AI_SDK, keptOptions, sentOptions, withoutCacheMarks } from './options.ts'
+import { AI_SDK, keptOptions, sentOptions, withoutCacheMarks } from './fields.ts'
 import { contentOf, markReasoned, partFrom, partsTo, type Target } from './parts.ts'
-import type { SdkMessage, SdkMessageLike, SdkPart, SdkVersion } from './sdk-types.ts'
+import type { SdkMessage, SdkMessageLike, SdkPart, SdkVersion } from './types.ts'
 
 /*
  * The AI SDK's prompt, as a model gets it, and the neutral form. What one side has and the other has not is kept under

@@ -9,8 +9,8 @@ import {
 } from '../../summarizers/model/model-summarizer.ts'
 import type { Summarizer, SummaryUsage } from '../../summarizers/summarizer.ts'
 import { type AiSdk, type GeneratedText, loadAiSdk } from './load.ts'
+import type { UndertextCallOptions } from './options.ts'
 import type { LanguageModelLike, ModelRegistry } from './types.ts'
-import type { UndertextCallOptions } from './undertext-options.ts'
 
 /** Times the AI SDK repeats a call. Source: its own default. */
 const MAX_RETRIES = 2

@@ -12,15 +12,13 @@ import type {
 import { checkMessageList } from '../../messages/message-check.ts'
 import { Conversion, type ConversionOptions } from '../conversion.ts'
 import { mediaOf } from '../wire.ts'
-import { ownOfMessage } from './checks.ts'
-import { keptPartTo } from './model-media.ts'
-import { sentOptions } from './options.ts'
+import { ownOfMessage, sentOptions } from './fields.ts'
+import { keptPartTo } from './media.ts'
 import { partTo } from './parts.ts'
-import type { SdkPart } from './sdk-types.ts'
-import { awaitsResult, type ToolSlot, toolPartTo } from './to-ui-tools.ts'
-import { type AnyRow, type Group, type GroupRow, groupsOf } from './ui-groups.ts'
-import type { Shown } from './ui-layout.ts'
-import type { SdkUIMessage, UIMessageLike } from './ui-types.ts'
+import type { SdkPart, SdkUIMessage, UIMessageLike } from './types.ts'
+import type { Shown } from './ui-rows.ts'
+import { type AnyRow, type Group, type GroupRow, groupsOf } from './ui-rows.ts'
+import { awaitsResult, type ToolSlot, toolPartTo } from './ui-tools.ts'
 
 /** How `toUIMessages` writes. */
 export type UIMessageOptions = ConversionOptions & {

@@ -16,7 +16,7 @@ import { appendNamed, type RecoveringStore } from '../recovering.ts'
 import { keptFor } from '../wire.ts'
 import { fromLangChain } from './from-langchain.ts'
 import { toLangChain } from './instances.ts'
-import { type Place, turnsOf } from './turns-of.ts'
+import { type Place, turnsOf } from './recovering-model.ts'
 import { LANGCHAIN } from './types.ts'
 
 /** What a chat message history needs of a store. */

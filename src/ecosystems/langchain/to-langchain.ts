@@ -13,8 +13,7 @@ import { checkMessageList } from '../../messages/message-check.ts'
 import { Conversion, type ConversionOptions, isSilent, unknownPart, whyNotSent } from '../conversion.ts'
 import { runsOf } from '../runs.ts'
 import { isEmpty, isObject, isResult, keptFor, textBlocks } from '../wire.ts'
-import { noBlockOf, reasoningBlock, textBlock } from './blocks.ts'
-import { mediaBlock } from './media.ts'
+import { mediaBlock, noBlockOf, reasoningBlock, textBlock } from './blocks.ts'
 import {
   isChunkClass,
   LANGCHAIN,

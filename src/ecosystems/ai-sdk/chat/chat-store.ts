@@ -2,19 +2,18 @@ import type { SessionInput } from '../../../config/store-options.ts'
 import { invalid } from '../../../errors.ts'
 import { check, nameSchema, taken } from '../../../messages/check.ts'
 import { isObject } from '../../../messages/json.ts'
-import type { SdkUIMessage, UIMessageLike } from '../ui-types.ts'
-import type { ChatRequest } from './asked.ts'
-import { type ChatStorage, changeChat, readChat, type SaveResult } from './log.ts'
+import { validated } from '../load.ts'
 import {
   type ChatStoreOptions,
   chatOptionsSchema,
   type LoadOptions,
   loadSchema,
   type TurnOptions,
-} from './options.ts'
-import { type OnConflict, targetOf } from './target.ts'
+} from '../options.ts'
+import type { SdkUIMessage, UIMessageLike } from '../types.ts'
+import { type ChatStorage, changeChat, type OnConflict, readChat, type SaveResult, targetOf } from './log.ts'
+import type { ChatRequest } from './request.ts'
 import { beginTurn, type ChatTurn, type TurnSetting } from './turn.ts'
-import { validated } from './validation.ts'
 import { type Given, givenAt } from './versions.ts'
 
 /** What is saved. */

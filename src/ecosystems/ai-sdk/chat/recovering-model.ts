@@ -2,17 +2,16 @@ import { isContextOverflowError } from '../../../overflow/overflow.ts'
 import type { PrepareRequestOptions } from '../../../requests/options.ts'
 import type { PreparedRequest } from '../../../requests/prepared.ts'
 import { recordCall, withMethods } from '../../recovering.ts'
+import { type Answer, unlessOverflow, usageIn, watched } from '../answers.ts'
 import { toSdkPrompt } from '../prompt.ts'
-import { namesOf } from '../provider-names.ts'
-import { type Answer, usageIn } from '../response.ts'
 import {
+  namesOf,
   type SdkAnswer,
   type SdkModel,
   type SdkParams,
   type SdkStreamAnswer,
   versionOf,
-} from '../sdk-types.ts'
-import { unlessOverflow, watched } from '../stream-watch.ts'
+} from '../types.ts'
 import type { ChatStorage } from './log.ts'
 
 /** The turn a model is asked in. */

@@ -1,14 +1,24 @@
 import { isDeepStrictEqual } from 'node:util'
 import { invalid } from '../../errors.ts'
-import { isObject, type JsonObject } from '../../messages/json.ts'
+import { isObject, type JsonObject, stringifyJson } from '../../messages/json.ts'
 import type { ProviderPart, ToolCallPart, ToolResultOutput, ToolResultPart } from '../../messages/message.ts'
 import type { Conversion } from '../conversion.ts'
 import { stringAt, withoutUndefined } from '../wire.ts'
-import { jsonAt, oneOfAt, optionalBooleanAt, optionsAt, otherFields } from './checks.ts'
-import { AI_SDK, keptOptions, sentOptions } from './options.ts'
-import type { SdkPart } from './sdk-types.ts'
-import { DENIED } from './tool-output.ts'
-import type { Shown } from './ui-layout.ts'
+import {
+  AI_SDK,
+  jsonAt,
+  keptOptions,
+  oneOfAt,
+  optionalBooleanAt,
+  optionsAt,
+  otherFields,
+  ownOf,
+  sentOptions,
+} from './fields.ts'
+import { keptPartTo } from './media.ts'
+import { DENIED, itemTo } from './tool-output.ts'
+import type { SdkPart } from './types.ts'
+import type { Shown } from './ui-rows.ts'
 
 /** States of a tool in a message of a chat, in the order a call goes through them. */
 const STATES = [
@@ -221,4 +231,87 @@ export function derivedState(call: {
   }
   if (response !== undefined) return 'approval-responded'
   return hasRequest ? 'approval-requested' : 'input-available'
+}
+
+/** A call on its way to a tool's part, with what has been found of it so far. */
+export type ToolSlot = {
+  readonly call: ToolCallPart
+  /** How it was shown; absent for a call that came from elsewhere. */
+  readonly shown: Exclude<Shown, number | string> | undefined
+  /** Whether its part names the tool by its type. */
+  readonly isNamed: boolean
+  request?: SdkPart
+  response?: ProviderPart
+  result?: ToolResultPart
+}
+
+/** Whether a result may be the one of this call: where its state had to be kept, there was none. */
+export function awaitsResult({ shown, result }: ToolSlot): boolean {
+  return result === undefined && !(shown !== undefined && 'state' in shown)
+}
+
+/** The part of a message that shows a call and what came of it. */
+export function toolPartTo(slot: ToolSlot): SdkPart {
+  const { call, request, response, result, isNamed } = slot
+  const shown = (slot.shown ?? {}) as {
+    readonly fields?: JsonObject
+    readonly state?: string
+    readonly noInput?: true
+  }
+  const state = shown.state ?? derivedState({ hasRequest: request !== undefined, response, result })
+  const { providerOptions: callProviderMetadata } = sentOptions(call.providerOptions)
+  const approval = approvalTo(slot)
+  return {
+    ...(isNamed ? {} : { toolName: call.toolName }),
+    type: isNamed ? `tool-${call.toolName}` : 'dynamic-tool',
+    toolCallId: call.toolCallId,
+    state,
+    ...(shown.noInput !== true && { input: call.input }),
+    ...(call.providerExecuted !== undefined && { providerExecuted: call.providerExecuted }),
+    ...(callProviderMetadata !== undefined && { callProviderMetadata }),
+    ...(approval !== undefined && { approval }),
+    ...(result !== undefined && resultTo(result, state)),
+    ...shown.fields,
+  }
+}
+
+function approvalTo({ request, response, shown }: ToolSlot): object | undefined {
+  const answer: SdkPart | undefined = response && keptPartTo(response)
+  if (request === undefined && answer === undefined) return undefined
+  const more = shown !== undefined && 'approval' in shown ? shown.approval : undefined
+  const {
+    approvalId: id,
+    signature,
+    inputSchemaInput,
+    isAutomatic,
+    reason: requestReason,
+  } = request ?? answer!
+  const { approved, reason } = answer ?? ({} as Partial<SdkPart>)
+  const asked = request === undefined ? {} : { signature, inputSchemaInput, isAutomatic, requestReason }
+  const said = Object.entries({ ...asked, approved, reason }).filter(([, value]) => value !== undefined)
+  return { id, ...Object.fromEntries(said), ...more }
+}
+
+function resultTo({ output, ...part }: ToolResultPart, state: string): object {
+  const own = ownOf(part)
+  const { noOutput, ...ui } = isObject(own.ui) ? own.ui : {}
+  if (state === 'output-denied') return ui
+  if (state === 'output-error') return { errorText: errorTextOf(output), ...ui }
+  if (noOutput === true && output.type === 'json' && output.value === null) return ui
+  const value =
+    output.type === 'content'
+      ? { type: 'content', value: output.value.flatMap((item) => jsonItems(item)) }
+      : output.value
+  return { output: value, ...ui }
+}
+
+function errorTextOf(output: ToolResultPart['output']): string {
+  if (output.type === 'content')
+    return output.value.map((item) => (item.type === 'text' ? item.text : `[${item.type}]`)).join('')
+  return typeof output.value === 'string' ? output.value : stringifyJson(output.value)
+}
+
+/** Pieces of a result as JSON: addresses as texts. */
+function jsonItems(item: Parameters<typeof itemTo>[0]): unknown[] {
+  return JSON.parse(JSON.stringify(itemTo(item, 'v3', item.type === 'provider' ? item.provider : AI_SDK)))
 }

@@ -1,11 +1,96 @@
 import { z } from 'zod'
-import { kept, readCall } from '../config/layers.ts'
-import type { CompactOptions } from '../config/store-options.ts'
-import { invalid, isUndertextError } from '../errors.ts'
-import { check, labelSchema, nameSchema, shareSchema } from '../messages/check.ts'
-import type { NewMessage } from '../messages/message.ts'
-import { requestSchema } from '../tokens/budget.ts'
-import { checkTrigger, fires, type InjectionTrigger } from './injection-trigger.ts'
+import { invalid } from '../errors.ts'
+import { check } from '../messages/check.ts'
+
+/*
+ * When a rule of the injector fires: plain values, so that rules can be kept as JSON and written in a configuration.
+ */
+
+/** Deepest nesting of triggers: what is read from JSON must not run out of stack. */
+const MAX_DEPTH = 32
+
+/** When a rule fires. Exactly one key. */
+export type InjectionTrigger =
+  /** At turns 5, 10, 15 … for 5. Never at turn 0, and 0 never at all. */
+  | { readonly everyNTurns: number }
+  /** At this many tokens and above. */
+  | { readonly onTokenThreshold: number }
+  /** When each of them fires. */
+  | { readonly allOf: readonly InjectionTrigger[] }
+  /** When one of them fires. */
+  | { readonly anyOf: readonly InjectionTrigger[] }
+  /** When it does not fire. */
+  | { readonly not: InjectionTrigger }
+
+/** Fires at every n-th turn. 0 never fires. Source: seed 000, checklist S0-66, S0-U15. */
+export function everyNTurns(n: number): InjectionTrigger {
+  return checkTrigger({ everyNTurns: n })
+}
+
+/** Fires at `tokens` tokens and above. Source: seed 000, checklist S0-67. */
+export function onTokenThreshold(tokens: number): InjectionTrigger {
+  return checkTrigger({ onTokenThreshold: tokens })
+}
+
+/** Fires when each of the triggers does. */
+export function allOf(...triggers: readonly InjectionTrigger[]): InjectionTrigger {
+  return checkTrigger({ allOf: triggers })
+}
+
+/** Fires when one of the triggers does. */
+export function anyOf(...triggers: readonly InjectionTrigger[]): InjectionTrigger {
+  return checkTrigger({ anyOf: triggers })
+}
+
+/** Fires when the trigger does not. */
+export function not(trigger: InjectionTrigger): InjectionTrigger {
+  return checkTrigger({ not: trigger })
+}
+
+/** Whether a trigger fires. It knows nothing of earlier times: it fires again whenever it holds. Source: checklist S0-U15. */
+export function fires(trigger: InjectionTrigger, turn: number, tokens: number): boolean {
+  if ('everyNTurns' in trigger) return trigger.everyNTurns > 0 && turn > 0 && turn % trigger.everyNTurns === 0
+  if ('onTokenThreshold' in trigger) return tokens >= trigger.onTokenThreshold
+  if ('allOf' in trigger) return trigger.allOf.every((inner) => fires(inner, turn, tokens))
+  if ('anyOf' in trigger) return trigger.anyOf.some((inner) => fires(inner, turn, tokens))
+  return !fires(trigger.not, turn, tokens)
+}
+
+/** A copy of what is a trigger, that nobody can change any more. Throws `INVALID_INPUT`. */
+export function checkTrigger(value: unknown, depth = 0): InjectionTrigger {
+  if (depth > MAX_DEPTH) throw invalid(`trigger: nested deeper than ${MAX_DEPTH}`)
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw invalid('trigger: must be an object')
+  const [name, ...more] = Object.keys(value)
+  if (name === undefined || more.length > 0) throw invalid('trigger: must have exactly one key')
+  const given = (value as { readonly [key: string]: unknown })[name]
+  switch (name) {
+    case 'everyNTurns':
+      return Object.freeze({ everyNTurns: whole(given, name) })
+    case 'onTokenThreshold':
+      return Object.freeze({ onTokenThreshold: whole(given, name) })
+    case 'allOf':
+      return Object.freeze({ allOf: several(given, name, depth) })
+    case 'anyOf':
+      return Object.freeze({ anyOf: several(given, name, depth) })
+    case 'not':
+      return Object.freeze({ not: checkTrigger(given, depth + 1) })
+    default:
+      throw invalid('trigger: must be everyNTurns, onTokenThreshold, allOf, anyOf or not')
+  }
+}
+
+function whole(value: unknown, name: string): number {
+  if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < 0)
+    throw invalid(`trigger: ${name} must be a whole number, 0 or more`)
+  return value
+}
+
+function several(value: unknown, name: string, depth: number): readonly InjectionTrigger[] {
+  if (!Array.isArray(value) || value.length === 0)
+    throw invalid(`trigger: ${name} must name at least one trigger`)
+  return Object.freeze(value.map((inner) => checkTrigger(inner, depth + 1)))
+}
 
 /** When a text is to stand in a request, and the text. */
 export type InjectionRule = { readonly trigger: InjectionTrigger; readonly content: string }
@@ -63,6 +148,7 @@ const sectionSchema = z.strictObject({
   /** The lowest number stands first. */
   priority: z.number(),
 })
+
 const sectionsSchema = z.strictObject({ sections: z.array(sectionSchema) })
 
 /** One source of a system prompt: a role, rules, knowledge of a field. */
@@ -105,71 +191,3 @@ export class PersistentContext {
     return context
   }
 }
-
-/** What `compactSession` takes, checked as it checks it, so that a mistake is told at the first turn and not at the first run. */
-const compactionSchema = z.custom<CompactOptions>().superRefine((value, context) => {
-  try {
-    readCall(value, 'compaction')
-  } catch (error) {
-    if (!isUndertextError(error, 'INVALID_INPUT')) throw error
-    context.addIssue({ code: 'custom', message: error.facts.problems })
-  }
-})
-
-const turnSchema = {
-  /** Whose figures count. Default: the session's own, else "openai". */
-  provider: nameSchema.optional(),
-  model: nameSchema.optional(),
-  ...requestSchema.shape,
-  /** Most tokens of input, whatever the window leaves (seed 004's `context_window_target`); 0 for no such limit. Default: the setting. */
-  contextWindowTarget: z.int().nonnegative().optional(),
-  /** Whether the history is compacted when it is due. Default: the setting, which is true by default. */
-  auto: z.boolean().optional(),
-  /** Further settings of that compaction, as `compactSession` takes them. */
-  compaction: compactionSchema.transform((options): CompactOptions => kept(options)).optional(),
-}
-
-const injectorSchema = z.custom<Pick<SystemInjector, 'check'>>(
-  (value) => typeof (value as Partial<SystemInjector> | null)?.check === 'function',
-  'must be a SystemInjector',
-)
-const contextSchema = z.custom<Pick<PersistentContext, 'render'>>(
-  (value) => typeof (value as Partial<PersistentContext> | null)?.render === 'function',
-  'must be a PersistentContext',
-)
-
-/** What `beforeTurn` can be told. */
-export const beforeTurnSchema = z
-  .strictObject({
-    ...turnSchema,
-    /** Usage at which compaction is due, as a share. Default: the setting, 0.8 by default. */
-    threshold: shareSchema.optional(),
-    /** Levels to warn of, as shares; an empty list warns of nothing. Default: the setting, 0.6 and 0.8 by default. */
-    warningLevels: z.array(z.number().gt(0).max(1)).max(20).readonly().optional(),
-    /** Its texts stand at the end of the system prompt of this one request. */
-    injector: injectorSchema.optional(),
-    /** The turn that is about to begin, for the injector: 1, 2, 3 … */
-    turnNumber: z.int().nonnegative().optional(),
-    /** Its sections stand in the system prompt, behind `systemPrompt`. */
-    persistentContext: contextSchema.optional(),
-  })
-  .refine(({ injector, turnNumber }) => injector === undefined || turnNumber !== undefined, {
-    path: ['turnNumber'],
-    message: 'is needed with an injector',
-  })
-
-/** What `afterTurn` can be told. */
-export const afterTurnSchema = z.strictObject({
-  ...turnSchema,
-  /** Usage at which compaction is due, as a share. Default: the setting, 0.8 by default. */
-  threshold: shareSchema.optional(),
-  /** What the model answered, to be appended first. Leave it out when it was appended already. */
-  messages: z.custom<readonly NewMessage[]>((value) => Array.isArray(value), 'must be a list').optional(),
-  /** Why the answer ended, in the provider's words. */
-  stopReason: labelSchema.optional(),
-})
-
-export type BeforeTurnOptions = z.input<typeof beforeTurnSchema>
-export type AfterTurnOptions = z.input<typeof afterTurnSchema>
-export type CheckedBefore = z.output<typeof beforeTurnSchema>
-export type CheckedAfter = z.output<typeof afterTurnSchema>

@@ -1,8 +1,7 @@
 import { invalid, UndertextError } from '../../../errors.ts'
 import { isObject } from '../../../messages/json.ts'
-import type { SdkPart } from '../sdk-types.ts'
-import type { SdkUIMessage, UIMessageLike } from '../ui-types.ts'
-import type { Target, Wanted } from './target.ts'
+import type { SdkPart, SdkUIMessage, UIMessageLike } from '../types.ts'
+import type { Target, Wanted } from './log.ts'
 import { type Given, givenAt, isKnown, type Standing } from './versions.ts'
 
 /** States in which a browser may bring what came of a call. */
