@@ -1,8 +1,8 @@
 import { isUndertextError, UndertextError } from '../../errors.ts'
 import type { NewMessage, StoredMessage } from '../../messages/message.ts'
 import type { Compaction } from '../../storage/storage.ts'
+import { unlessUnknown } from '../../store/arguments.ts'
 import type { Store } from '../../store/store.ts'
-import { unlessUnknown } from '../../store/unless-unknown.ts'
 import { type PromptHistory, readPrompt } from './prompt-matching.ts'
 
 /** Why messages were set aside by the middleware, as the audit tells it. */

@@ -1,7 +1,7 @@
 import { isUndertextError, UndertextError } from '../../../errors.ts'
 import { type NewMessage, partsOf, type StoredMessage } from '../../../messages/message.ts'
+import { unlessUnknown } from '../../../store/arguments.ts'
 import type { Store } from '../../../store/store.ts'
-import { unlessUnknown } from '../../../store/unless-unknown.ts'
 import { takenBack } from '../session-reading.ts'
 import { uiRowOf } from '../ui-rows.ts'
 import { commonRows, type Given, isKnown, type Standing, standingOf } from './versions.ts'
