@@ -11,11 +11,10 @@ import { type Message, type NewMessage, partsOf, type ToolCallPart } from '../..
 import { storeSchema, unlessUnknown } from '../../store/arguments.ts'
 import type { Store } from '../../store/store.ts'
 import type { ConversionNote, ConversionOptions } from '../conversion.ts'
-import { appendNamed, type RecoveringStore } from '../recovering.ts'
+import { appendNamed, type RecoveringStore, type SessionNames } from '../recovering.ts'
 import { keptFor } from '../wire.ts'
 import { fromLangChain } from './from-langchain.ts'
 import { toLangChain } from './instances.ts'
-import { type Place, turnsOf } from './recovering-model.ts'
 import { LANGCHAIN } from './types.ts'
 
 /** What a chat message history needs of a store. */
@@ -312,3 +311,20 @@ function openCalls(messages: readonly Message[]): ToolCallPart[] {
   }
   return []
 }
+
+/** Where the history stands in a prompt: from its first message to before the first one after it. */
+export type Place = { readonly from: number; readonly to: number }
+
+/** What a recovering model asks of a history. */
+export type HistoryTurns = SessionNames & {
+  readonly store: RecoveringStore
+  readonly sessionId: string
+  readonly conversion: ConversionOptions
+  /** Where a prompt holds the history as it was handed out; `undefined` when it does not. */
+  readonly find: (messages: readonly BaseMessage[]) => Place | undefined
+  /** Whether a message of the caller is stored. */
+  readonly isAdded: (message: BaseMessage) => boolean
+}
+
+/** The histories of this process, for the models that recover with them. */
+export const turnsOf = new WeakMap<object, HistoryTurns>()

@@ -11,28 +11,15 @@ import { concat } from '@langchain/core/utils/stream'
 import { invalid } from '../../errors.ts'
 import type { PreparedRequest } from '../../requests/prepared.ts'
 import { readUsage } from '../../requests/provider-usage.ts'
-import type { ConversionOptions } from '../conversion.ts'
-import { begunIterable, type RecoveringStore, recordCallOf, type SessionNames } from '../recovering.ts'
-import type { UndertextChatMessageHistory } from './chat-message-history.ts'
+import { begunIterable, recordCallOf } from '../recovering.ts'
+import {
+  type HistoryTurns,
+  type Place,
+  turnsOf,
+  type UndertextChatMessageHistory,
+} from './chat-message-history.ts'
 import { fromLangChain } from './from-langchain.ts'
 import { LANGCHAIN } from './types.ts'
-
-/** Where the history stands in a prompt: from its first message to before the first one after it. */
-export type Place = { readonly from: number; readonly to: number }
-
-/** What a recovering model asks of a history. */
-export type HistoryTurns = SessionNames & {
-  readonly store: RecoveringStore
-  readonly sessionId: string
-  readonly conversion: ConversionOptions
-  /** Where a prompt holds the history as it was handed out; `undefined` when it does not. */
-  readonly find: (messages: readonly BaseMessage[]) => Place | undefined
-  /** Whether a message of the caller is stored. */
-  readonly isAdded: (message: BaseMessage) => boolean
-}
-
-/** The histories of this process, for the models that recover with them. */
-export const turnsOf = new WeakMap<object, HistoryTurns>()
 
 /** The options of a call, as far as they are read here. */
 type CallOptions = RunnableConfig & { readonly tools?: unknown }
