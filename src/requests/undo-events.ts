@@ -3,35 +3,28 @@ import { type Events, percentOf } from '../events.ts'
 import type { UndoOutcome } from '../storage/storage.ts'
 
 /**
- * An undo or a redo, told to those who listen with the tokens before and after. Where nobody listens, nothing is read.
- * Figures that cannot be read are no reason for the verb to fail: then nothing is told.
+ * Makes an undo or a redo and emits it as a `compaction` event with the tokens before and after. Without a listener the stats are not
+ * read. Stats that cannot be read do not make the verb fail: then nothing is emitted.
  */
-export async function toldTurned<T extends UndoOutcome>(
+export async function withUndoEvent<T extends UndoOutcome>(
   events: Events,
-  told: { readonly phase: 'undone' | 'redone'; readonly sessionId: string; readonly targetId: string },
+  event: { readonly phase: 'undone' | 'redone'; readonly sessionId: string; readonly targetId: string },
   stats: () => Promise<ContextStats | null>,
   work: () => Promise<T>,
 ): Promise<T> {
   if (!events.hears('compaction')) return work()
-  const before = await statsOrNone(stats)
+  const statsIfReadable = (): Promise<ContextStats | null> => stats().catch(() => null)
+  const before = await statsIfReadable()
   const outcome = await work()
   if (!outcome.changed) return outcome
-  const after = await statsOrNone(stats)
-  if (before === undefined || after === undefined) return outcome
+  const after = await statsIfReadable()
+  if (before === null || after === null) return outcome
   events.emit('compaction', {
-    ...told,
+    ...event,
     compactionIds: [...outcome.compactionIds],
     tokensBefore: before.estimated,
     tokensAfter: after.estimated,
     percent: percentOf(after.estimatedInputTokens, after.availableInputTokens),
   })
   return outcome
-}
-
-async function statsOrNone(stats: () => Promise<ContextStats | null>): Promise<ContextStats | undefined> {
-  try {
-    return (await stats()) ?? undefined
-  } catch {
-    return undefined
-  }
 }

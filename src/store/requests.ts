@@ -15,10 +15,10 @@ import type { Prompt } from '../requests/options.ts'
 import {
   figuresOf,
   modelOfResponse,
+  nextRequestOf,
   type RecordedResponse,
   type ResponseInput,
   recordSchema,
-  standingOf,
   usageOfResponse,
 } from '../requests/record.ts'
 import type { Session, SessionFigures } from '../storage/storage.ts'
@@ -58,7 +58,7 @@ export async function recordResponse(
     usage !== undefined && isNew ? await verbs.recordUsage(usageOfResponse(checked, usage)) : undefined
   const next = nextStep(stopReason)
   const { provider, model } = modelOfResponse(checked)
-  const stats = await context.stats(sessionId, provider, model, standingOf(checked))
+  const stats = await context.stats(sessionId, provider, model, nextRequestOf(checked))
   if (next === 'final' && isNew) {
     context.events.emit('turnComplete', {
       sessionId,

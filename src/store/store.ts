@@ -99,7 +99,7 @@ import type { PreparedRequest } from '../requests/prepared.ts'
 import type { RecordedResponse, ResponseInput } from '../requests/record.ts'
 import { withRecovery } from '../requests/recovery.ts'
 import { type AfterTurnResult, type BeforeTurnResult, TurnHooks } from '../requests/turn-hooks.ts'
-import { toldTurned } from '../requests/undo-events.ts'
+import { withUndoEvent } from '../requests/undo-events.ts'
 import {
   type ImportanceOptions,
   importanceSchema,
@@ -794,7 +794,7 @@ export class Store<S extends Storage = Storage> {
     model?: string,
   ): Promise<T> {
     const stats = async (): Promise<ContextStats | null> => this.#context.stats(sessionId, provider, model)
-    return toldTurned(this.#context.events, { phase, sessionId, targetId }, stats, work)
+    return withUndoEvent(this.#context.events, { phase, sessionId, targetId }, stats, work)
   }
 
   // ── Background ────────────────────────────────────────────────────────────────────────────────────────────────────────
