@@ -12,7 +12,7 @@ import {
   stopReasonIn,
   unlessOverflow,
   usageIn,
-  watched,
+  watchStream,
 } from './answers.ts'
 import {
   type CheckedOptions,
@@ -174,7 +174,7 @@ export function undertext(
         const { request, result } = await ask(call, async (sent, isOverflow) =>
           unlessOverflow((await model.doStream(sent as never)) as SdkStreamAnswer, isOverflow),
         )
-        const stream = watched(result.stream, {
+        const stream = watchStream(result.stream, {
           whole: (answer) => unlessFailed(call, () => recordAnswer(call, request, answer)),
           broken: () => giveUp(call),
         })

@@ -1,130 +1,234 @@
 import { isDeepStrictEqual } from 'node:util'
 import { invalid } from '../../errors.ts'
-import { isObject, type Json, type JsonObject } from '../../messages/json.ts'
+import { defined } from '../../messages/defined.ts'
+import { isObject, type JsonObject } from '../../messages/json.ts'
 import { outputText, type ToolResultContent, type ToolResultOutput } from '../../messages/message.ts'
-import { base64At, type Conversion } from '../conversion.ts'
-import { listAt, stringAt } from '../wire.ts'
+import type { Conversion } from '../conversion.ts'
+import { listAt } from '../wire.ts'
 import {
   AI_SDK,
+  base64Of,
+  checkFields,
+  checkOneOf,
   jsonAt,
   jsonOf,
   keptOptions,
   keptWith,
-  oneOfAt,
-  optionalStringAt,
-  optionsAt,
+  nonEmpty,
   otherFields,
   ownOf,
   partAt,
+  type Rules,
   sentOptions,
   withKeptFields,
 } from './fields.ts'
-import {
-  asBase64,
-  fileFrom,
-  fileTo,
-  heldTo,
-  isText,
-  keptPart,
-  keptPartTo,
-  opaquePart,
-  sdkPartIn,
-  sentMedia,
-  toolFileAt,
-} from './media.ts'
+import { dataTo, fileFrom, fileTo, keptPart, keptPartTo, opaquePart, sentMedia, toolFileAt } from './media.ts'
 import type { SdkOptions, SdkPart, SdkVersion } from './types.ts'
 
-/*
- * What tools answered, in an application's own messages. `as` among what is kept with a piece of content says which kind of piece it was,
- * where that is not what would be written anyway: the AI SDK has six ways of saying what is a picture or a file here.
- */
+/** The text stored for a call the user did not allow, when no reason was given. */
+export const DENIED = 'Execution of the tool was denied.'
 
-const OUTPUT_KINDS = ['text', 'json', 'execution-denied', 'error-text', 'error-json', 'content']
+/** An output in the neutral form; `own` is what that has no place for. */
+type ReadOutput = { readonly output: ToolResultOutput; readonly own: JsonObject }
+type Item = Exclude<ToolResultContent, { type: 'provider' }>
 
-/** An output, checked; `own` is what the neutral form has no place for. Throws `INVALID_INPUT`. */
-export function outputAt(
-  value: unknown,
-  place: string,
-  conversion: Conversion,
-): { readonly output: ToolResultOutput; readonly own: JsonObject } {
-  const given = partAt(value, place)
-  oneOfAt(given.type, OUTPUT_KINDS, `${place}.type`)
-  optionsAt(given.providerOptions, `${place}.providerOptions`)
-  const fields = otherFields(given, ['type', 'value', 'reason', 'providerOptions'], place, conversion)
-  const more: JsonObject = Object.keys(fields).length === 0 ? {} : { outputFields: fields }
-  switch (given.type) {
+/** The output of a tool as it is kept. */
+export function outputFrom(output: unknown, provider: string): ReadOutput {
+  const given = output as (SdkPart & { readonly value?: unknown }) | null | undefined
+  const options = given?.providerOptions
+  const own: JsonObject = options === undefined ? {} : { output: jsonOf(options) }
+  switch (given?.type) {
     case 'text':
     case 'error-text':
-      stringAt(given.value, `${place}.value`)
-      break
+      return { output: { type: given.type, value: String(given.value ?? '') }, own }
     case 'json':
-    case 'error-json': {
-      if (given.value === undefined) throw invalid(`${place}.value: must be a JSON value`)
-      const json = { ...given, value: jsonAt(given.value, `${place}.value`, conversion) }
-      const { output, own } = outputFrom(json, AI_SDK)
-      return { output, own: { ...own, ...more } }
+    case 'error-json':
+      return { output: { type: given.type, value: jsonOf(given.value) }, own }
+    case 'execution-denied': {
+      const denied = deniedOutput(given.reason)
+      return { output: denied.output, own: { ...own, ...denied.own } }
     }
-    case 'execution-denied':
-      optionalStringAt(given.reason, `${place}.reason`)
-      break
-    default: {
-      const value = listAt(given.value, `${place}.value`).map((item, index) => {
-        const at = `${place}.value[${index}]`
-        return conversion.reading(item, at, () => itemAt(item, at, conversion))
-      })
-      const { own } = outputFrom({ ...given, value: [] }, AI_SDK)
-      return { output: { type: 'content', value }, own: { ...own, ...more } }
+    case 'content': {
+      const items = Array.isArray(given.value) ? (given.value as readonly SdkPart[]) : []
+      return { output: { type: 'content', value: items.map((item) => itemFrom(item, provider)) }, own }
     }
+    default:
+      return { output: { type: 'json', value: jsonOf(output) }, own }
   }
-  const { output, own } = outputFrom(given, AI_SDK)
+}
+
+/** The output of a call the user did not allow. */
+export function deniedOutput(given: unknown): ReadOutput {
+  const reason = typeof given === 'string' ? given : undefined
+  return {
+    output: { type: 'error-text', value: reason ?? DENIED },
+    own: { denied: true, ...(reason !== undefined && { reason }) },
+  }
+}
+
+/** The output of a provider's own tool, as it came with the model's answer. */
+export function providerResult(result: unknown, isError: boolean): ToolResultOutput {
+  if (typeof result === 'string') return { type: isError ? 'error-text' : 'text', value: result }
+  return { type: isError ? 'error-json' : 'json', value: jsonOf(result) }
+}
+
+/** One item of an output as it is kept. */
+function itemFrom(item: SdkPart, provider: string): ToolResultContent {
+  const { mediaType, filename, providerOptions } = item
+  const type = typeof mediaType === 'string' ? mediaType : undefined
+  const kept = keptOptions(providerOptions)
+  const image = (data: unknown, imageType?: string): ToolResultContent => ({
+    type: 'image',
+    image: String(data),
+    ...defined({ mediaType: imageType }),
+    ...kept,
+  })
+  switch (item.type) {
+    case 'text':
+      return { type: 'text', text: String(item.text ?? ''), ...kept }
+    case 'image-url':
+      return image(item.url)
+    case 'image-data':
+      return image(item.data, type)
+    case 'media':
+      if (type?.startsWith('image/') === true) return image(item.data, type)
+      return fileFrom({ ...item, type: 'file' }, provider)
+    case 'file':
+    case 'file-data':
+      return fileFrom({ ...item, type: 'file' }, provider)
+    case 'file-url':
+      return {
+        type: 'file',
+        data: String(item.url),
+        mediaType: type ?? 'application/octet-stream',
+        ...(typeof filename === 'string' && { filename }),
+        ...keptOptions(providerOptions, type === undefined ? { untyped: true } : {}),
+      }
+    default:
+      return opaquePart(item, provider)
+  }
+}
+
+/** The output of a tool as it is sent. */
+export function outputTo(
+  output: ToolResultOutput,
+  own: JsonObject,
+  version: SdkVersion,
+  provider: string,
+): object {
+  const options =
+    own.output === undefined || version === 'v2' ? {} : { providerOptions: own.output as SdkOptions }
+  if (own.denied === true && version !== 'v2' && output.type === 'error-text') {
+    const reason = typeof own.reason === 'string' ? own.reason : undefined
+    if (output.value === (reason ?? DENIED))
+      return { type: 'execution-denied', ...defined({ reason }), ...options }
+  }
+  if (output.type !== 'content') return { ...output, ...options }
+  if (output.isError === true && output.value.every(({ type }) => type === 'text'))
+    return { type: 'error-text', value: outputText(output), ...options }
+  const value = output.value.flatMap((item) => itemTo(item, version, provider))
+  return { type: 'content', value, ...options }
+}
+
+/** One item of an output as it is sent; none for what only another provider knows. */
+export function itemTo(item: ToolResultContent, version: SdkVersion, provider: string): readonly object[] {
+  if (item.type === 'text')
+    return [{ type: 'text', text: item.text, ...(version !== 'v2' && sentOptions(item.providerOptions)) }]
+  if (item.type === 'provider') {
+    const part = item.provider === provider ? keptPartTo(item) : undefined
+    return part === undefined ? [] : [part]
+  }
+  if (version === 'v4') return [fileTo(item, version)]
+  const { data, mediaType } = sentMedia(item)
+  const options = sentOptions(item.providerOptions)
+  if (data instanceof URL) {
+    const url = data.href
+    if (version === 'v2') return [{ type: 'text', text: `[${item.type} ${url}]` }]
+    if (item.type === 'image') return [{ type: 'image-url', url, ...options }]
+    return [{ type: 'file-url', url, ...(ownOf(item).untyped !== true && { mediaType }), ...options }]
+  }
+  const base64 = typeof data === 'string' ? data : base64Of(data)
+  if (version === 'v2') return [{ type: 'media', data: base64, mediaType }]
+  const type = item.type === 'image' ? 'image-data' : 'file-data'
+  return [{ type, data: base64, mediaType, ...filenameOf(item), ...options }]
+}
+
+function filenameOf(item: Item): { readonly filename?: string } {
+  return item.type === 'file' ? defined({ filename: item.filename }) : {}
+}
+
+/*
+ * Outputs in an application's own messages. The AI SDK has six ways of writing an image or a file; `as` among an item's kept fields
+ * records the type it had, where another would be written.
+ */
+
+/** Kinds of outputs, and their fields. */
+const OUTPUTS: { readonly [type: string]: Rules } = {
+  text: { value: 'string' },
+  json: {},
+  'execution-denied': { reason: 'string?' },
+  'error-text': { value: 'string' },
+  'error-json': {},
+  content: {},
+}
+
+/** Types of items with text, an image or a file, and their fields. */
+const ITEMS: { readonly [type: string]: Rules } = {
+  text: { text: 'string' },
+  media: { data: 'base64', mediaType: 'string' },
+  'image-data': { data: 'base64', mediaType: 'string' },
+  'file-data': { data: 'base64', mediaType: 'string', filename: 'string?' },
+  'image-url': { url: 'string' },
+  'file-url': { url: 'string', mediaType: 'string?' },
+}
+
+/** Types of items that name a file elsewhere, or that only a provider knows. */
+const KEPT_ITEMS: { readonly [type: string]: Rules } = {
+  'file-id': { fileId: 'any' },
+  'image-file-id': { fileId: 'any' },
+  'file-reference': { providerReference: 'object' },
+  'image-file-reference': { providerReference: 'object' },
+  custom: {},
+}
+const ITEM_TYPES = [...Object.keys(ITEMS), 'file', ...Object.keys(KEPT_ITEMS)]
+
+/** An output, checked. Throws `INVALID_INPUT`. */
+export function outputAt(value: unknown, place: string, conversion: Conversion): ReadOutput {
+  const given = partAt(value, place)
+  checkOneOf(given.type, Object.keys(OUTPUTS), `${place}.type`)
+  checkFields(given, { providerOptions: 'options?', ...OUTPUTS[given.type] }, place)
+  const fields = otherFields(given, ['type', 'value', 'reason', 'providerOptions'], place, conversion)
+  const more = nonEmpty({ outputFields: fields })
+  if (given.type === 'content') {
+    const items = listAt(given.value, `${place}.value`).map((item, index) => {
+      const at = `${place}.value[${index}]`
+      return conversion.reading(item, at, () => itemAt(item, at, conversion))
+    })
+    const { own } = outputFrom({ ...given, value: [] }, AI_SDK)
+    return { output: { type: 'content', value: items }, own: { ...own, ...more } }
+  }
+  const isJson = given.type.endsWith('json')
+  if (isJson && given.value === undefined) throw invalid(`${place}.value: must be a JSON value`)
+  const read = isJson ? { ...given, value: jsonAt(given.value, `${place}.value`, conversion) } : given
+  const { output, own } = outputFrom(read, AI_SDK)
   return { output, own: { ...own, ...more } }
 }
 
-/** Fields of each kind of piece that is text, a picture or a file, and which of them must be a text, base64 or an address. */
-const ITEMS: { readonly [type: string]: readonly (readonly [field: string, rule: Rule])[] } = {
-  text: [['text', 'text']],
-  media: [
-    ['data', 'base64'],
-    ['mediaType', 'text'],
-  ],
-  'image-data': [
-    ['data', 'base64'],
-    ['mediaType', 'text'],
-  ],
-  'file-data': [
-    ['data', 'base64'],
-    ['mediaType', 'text'],
-    ['filename', 'optional'],
-  ],
-  'image-url': [['url', 'text']],
-  'file-url': [
-    ['url', 'text'],
-    ['mediaType', 'optional'],
-  ],
-}
-type Rule = 'text' | 'base64' | 'optional'
-
-/** Kinds that only say where a file is held, or what a provider alone knows. */
-const KEPT_ITEMS = ['file-id', 'image-file-id', 'file-reference', 'image-file-reference', 'custom']
-
 function itemAt(value: unknown, place: string, conversion: Conversion): ToolResultContent {
   const item = partAt(value, place)
-  optionsAt(item.providerOptions, `${place}.providerOptions`)
+  checkFields(item, { providerOptions: 'options?' }, place)
+  checkOneOf(item.type, ITEM_TYPES, `${place}.type`)
   if (item.type === 'file') return toolFile(item, place, conversion)
-  if (KEPT_ITEMS.includes(item.type)) return keptItem(item, place, conversion)
-  const rules = Object.hasOwn(ITEMS, item.type) ? ITEMS[item.type] : undefined
-  if (rules === undefined)
-    throw invalid(
-      `${place}.type: must be one of ${[...Object.keys(ITEMS), 'file', ...KEPT_ITEMS].join(', ')}`,
-    )
-  for (const [field, rule] of rules) {
-    const at = `${place}.${field}`
-    if (rule === 'text') stringAt(item[field], at)
-    else if (rule === 'base64') base64At(item[field], at)
-    else optionalStringAt(item[field], at)
+  const kept = KEPT_ITEMS[item.type]
+  if (kept !== undefined) {
+    checkFields(item, kept, place)
+    if ('fileId' in kept && typeof item.fileId !== 'string' && !isObject(item.fileId))
+      throw invalid(`${place}.fileId: must be a string or an object`)
+    return keptPart(item, place, conversion)
   }
-  const known = rules.map(([field]) => field)
-  const fields = otherFields(item, ['type', 'providerOptions', ...known], place, conversion)
+  const rules = ITEMS[item.type]!
+  checkFields(item, rules, place)
+  const fields = otherFields(item, ['type', 'providerOptions', ...Object.keys(rules)], place, conversion)
   const read = itemFrom(item, AI_SDK)
   if (read.type === 'provider') return read
   const own = ownOf(read)
@@ -133,36 +237,23 @@ function itemAt(value: unknown, place: string, conversion: Conversion): ToolResu
   return { ...read, ...keptWith(item.providerOptions, { ...own, as: item.type }, fields) }
 }
 
-function keptItem(item: SdkPart, place: string, conversion: Conversion): ToolResultContent {
-  if (item.type.endsWith('-id')) {
-    if (typeof item.fileId !== 'string' && !isObject(item.fileId))
-      throw invalid(`${place}.fileId: must be a string or an object`)
-  } else if (item.type !== 'custom' && !isObject(item.providerReference))
-    throw invalid(`${place}.providerReference: must be an object`)
-  return keptPart(item, place, conversion)
-}
-
 function toolFile(item: SdkPart, place: string, conversion: Conversion): ToolResultContent {
-  const mediaType = stringAt(item.mediaType, `${place}.mediaType`)
-  const filename = optionalStringAt(item.filename, `${place}.filename`)
-  const held = toolFileAt(item.data, `${place}.data`)
-  if (held === undefined) return keptPart(item, place, conversion)
-  const fields = otherFields(
-    item,
-    ['type', 'data', 'mediaType', 'filename', 'providerOptions'],
-    place,
-    conversion,
-  )
+  checkFields(item, { mediaType: 'string', filename: 'string?' }, place)
+  const { mediaType, filename } = item as { readonly mediaType?: string; readonly filename?: string }
+  const found = toolFileAt(item.data, `${place}.data`)
+  if (found === undefined) return keptPart(item, place, conversion)
+  const known = ['type', 'data', 'mediaType', 'filename', 'providerOptions']
+  const fields = otherFields(item, known, place, conversion)
   return {
     type: 'file',
-    data: held.data,
-    mediaType,
-    ...(filename !== undefined && { filename }),
-    ...keptWith(item.providerOptions, { ...held.own, as: 'file' }, fields),
+    data: found.data,
+    mediaType: mediaType!,
+    ...defined({ filename }),
+    ...keptWith(item.providerOptions, { ...found.own, as: 'file' }, fields),
   }
 }
 
-/** An output as the AI SDK writes it. Notes what is left out and what is shown as something else. */
+/** An output as the AI SDK writes it. Notes what is left out and what is replaced. */
 export function modelOutputTo(
   output: ToolResultOutput,
   own: JsonObject,
@@ -195,162 +286,35 @@ function modelItemTo(item: ToolResultContent, version: SdkVersion): readonly obj
   }
   const { as } = ownOf(item)
   const exact = typeof as === 'string' ? itemAs(item, as, version) : undefined
-  // What ai 6 and 7 both read, unless it was written in another way.
-  return withKept(exact ?? itemTo(item, version === 'v2' ? 'v2' : 'v3', AI_SDK), item)
+  // Without a type of its own: as ai 6 and 7 both read it.
+  return withKept(exact === undefined ? itemTo(item, version === 'v2' ? 'v2' : 'v3', AI_SDK) : [exact], item)
 }
 
-function itemAs(
-  item: Exclude<ToolResultContent, { type: 'provider' }>,
-  as: string,
-  version: SdkVersion,
-): readonly object[] | undefined {
+/** An image or a file as the type it was read from; `undefined` where the version does not have that. */
+function itemAs(item: Item, as: string, version: SdkVersion): object | undefined {
   if (item.type === 'text') return undefined
   const data = item.type === 'image' ? item.image : item.data
   const options = sentOptions(item.providerOptions)
-  const named = item.type === 'file' && item.filename !== undefined ? { filename: item.filename } : {}
-  const typed = item.mediaType === undefined ? {} : { mediaType: item.mediaType }
-  if (as === 'file') {
-    if (version !== 'v4') return undefined
-    return [{ type: 'file', data: heldTo(data, ownOf(item), version), ...typed, ...named, ...options }]
-  }
+  const typed = defined({ mediaType: item.mediaType })
+  if (as === 'file')
+    return version === 'v4'
+      ? { type: as, data: dataTo(data, ownOf(item), version), ...typed, ...filenameOf(item), ...options }
+      : undefined
   if (typeof data !== 'string' || (version === 'v2' && as !== 'media')) return undefined
-  if (as === 'media') return version === 'v4' ? undefined : [{ type: as, data, ...typed, ...options }]
-  if (as === 'image-url') return [{ type: as, url: data, ...options }]
-  if (as === 'file-url')
-    return [{ type: as, url: data, ...(ownOf(item).untyped !== true && typed), ...named, ...options }]
-  return [{ type: as, data, ...typed, ...named, ...options }]
-}
-
-function withKept(
-  written: readonly object[],
-  item: Exclude<ToolResultContent, { type: 'provider' }>,
-): object[] {
-  return written.map((one) => withKeptFields(one, ownOf(item)))
-}
-
-/** What stands in the log for a call the user did not allow, when no reason was given. */
-export const DENIED = 'Execution of the tool was denied.'
-
-/** The result of a tool as it is kept; `own` is what the neutral form has no place for. */
-export function outputFrom(
-  output: unknown,
-  provider: string,
-): { readonly output: ToolResultOutput; readonly own: JsonObject } {
-  const given = output as (SdkPart & { readonly value?: unknown }) | null | undefined
-  const options = given?.providerOptions
-  const own: JsonObject = options === undefined ? {} : { output: jsonOf(options) }
-  switch (given?.type) {
-    case 'text':
-    case 'error-text':
-      return { output: { type: given.type, value: String(given.value ?? '') }, own }
-    case 'json':
-    case 'error-json':
-      return { output: { type: given.type, value: jsonOf(given.value) }, own }
-    case 'execution-denied': {
-      const reason = typeof given.reason === 'string' ? given.reason : undefined
-      const denied = { denied: true, ...(reason !== undefined && { reason }) }
-      return { output: { type: 'error-text', value: reason ?? DENIED }, own: { ...own, ...denied } }
-    }
-    case 'content': {
-      const items = Array.isArray(given.value) ? (given.value as readonly SdkPart[]) : []
-      return { output: { type: 'content', value: items.map((item) => itemFrom(item, provider)) }, own }
-    }
-    default:
-      return { output: { type: 'json', value: jsonOf(output) }, own }
-  }
-}
-
-/** One piece of a result as it is kept. */
-export function itemFrom(item: SdkPart, provider: string): ToolResultContent {
-  const { mediaType, filename, providerOptions } = item
-  const kept = keptOptions(providerOptions)
-  const type = typeof mediaType === 'string' ? mediaType : undefined
-  switch (item.type) {
-    case 'text':
-      return { type: 'text', text: String(item.text ?? ''), ...kept }
+  switch (as) {
     case 'media':
-    case 'image-data':
-      if (item.type === 'media' && type?.startsWith('image/') !== true) break
-      return {
-        type: 'image',
-        image: String(item.data),
-        ...(type !== undefined && { mediaType: type }),
-        ...kept,
-      }
+      return version === 'v4' ? undefined : { type: as, data, ...typed, ...options }
     case 'image-url':
-      return { type: 'image', image: String(item.url), ...kept }
-    case 'file-data':
-      break
+      return { type: as, url: data, ...options }
     case 'file-url': {
-      const named = typeof filename === 'string' ? { filename } : {}
-      const own: JsonObject = type === undefined ? { untyped: true } : {}
-      const said = type ?? 'application/octet-stream'
-      return {
-        type: 'file',
-        data: String(item.url),
-        mediaType: said,
-        ...named,
-        ...keptOptions(providerOptions, own),
-      }
+      const type = ownOf(item).untyped === true ? {} : typed
+      return { type: as, url: data, ...type, ...filenameOf(item), ...options }
     }
-    case 'file':
-      return fileFrom(item, provider)
     default:
-      return opaquePart(item, provider)
-  }
-  return fileFrom({ ...item, type: 'file' }, provider)
-}
-
-/** The result of a tool as it is sent. */
-export function outputTo(
-  output: ToolResultOutput,
-  own: JsonObject,
-  version: SdkVersion,
-  provider: string,
-): object {
-  const options =
-    own.output === undefined || version === 'v2' ? {} : { providerOptions: own.output as SdkOptions }
-  if (own.denied === true && version !== 'v2' && output.type === 'error-text') {
-    const reason = isText(own.reason) ? own.reason : undefined
-    if (output.value === (reason ?? DENIED))
-      return { type: 'execution-denied', ...(reason !== undefined && { reason }), ...options }
-  }
-  if (output.type !== 'content') return { ...output, ...options }
-  if (output.isError === true && output.value.every(({ type }) => type === 'text'))
-    return { type: 'error-text', value: outputText(output), ...options }
-  return {
-    type: 'content',
-    value: output.value.flatMap((item) => itemTo(item, version, provider)),
-    ...options,
+      return { type: as, data, ...typed, ...filenameOf(item), ...options }
   }
 }
 
-/** One piece of a result as it is sent; nothing for what another provider alone knows. */
-export function itemTo(item: ToolResultContent, version: SdkVersion, provider: string): readonly object[] {
-  if (item.type === 'text')
-    return [{ type: 'text', text: item.text, ...(version !== 'v2' && sentOptions(item.providerOptions)) }]
-  if (item.type === 'provider') {
-    const part = item.provider === provider ? sdkPartIn(item) : undefined
-    return part === undefined ? [] : [part]
-  }
-  if (version === 'v4') return [fileTo(item, version)]
-  const { data, mediaType } = sentMedia(item)
-  const options = sentOptions(item.providerOptions)
-  if (data instanceof URL) {
-    if (version === 'v2') return [{ type: 'text', text: `[${item.type} ${data.href}]` }]
-    if (item.type === 'image') return [{ type: 'image-url', url: data.href, ...options }]
-    const untyped = item.providerOptions?.['ai-sdk']?.untyped === true
-    return [{ type: 'file-url', url: data.href, ...(!untyped && { mediaType }), ...options }]
-  }
-  if (version === 'v2') return [{ type: 'media', data: asBase64(data), mediaType }]
-  const named = item.type === 'file' && item.filename !== undefined ? { filename: item.filename } : {}
-  const type = item.type === 'image' ? 'image-data' : 'file-data'
-  return [{ type, data: asBase64(data), mediaType, ...named, ...options }]
-}
-
-/** What a provider's own tool answered, as it came with the model's answer. */
-export function providerResult(result: unknown, isError: boolean): ToolResultOutput {
-  if (typeof result === 'string') return { type: isError ? 'error-text' : 'text', value: result }
-  const value: Json = jsonOf(result)
-  return { type: isError ? 'error-json' : 'json', value }
+function withKept(written: readonly object[], item: Item): object[] {
+  return written.map((one) => withKeptFields(one, ownOf(item)))
 }

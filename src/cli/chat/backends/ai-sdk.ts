@@ -114,7 +114,7 @@ async function ask(
     messages: spoken(fromModelMessages(response.messages)),
     calledTools: gathered.tools,
     stopReason: typeof finishReason === 'string' ? finishReason : undefined,
-    usage: usageIn({ content: [], finishReason, usage: nested(usage), providerMetadata }, provider),
+    usage: usageIn({ usage: nested(usage), providerMetadata }, provider),
     model: response.modelId,
   }
 }

@@ -2,7 +2,7 @@ import { isContextOverflowError } from '../../../overflow/overflow.ts'
 import type { PrepareRequestOptions } from '../../../requests/options.ts'
 import type { PreparedRequest } from '../../../requests/prepared.ts'
 import { recordCall, withMethods } from '../../recovering.ts'
-import { type Answer, unlessOverflow, usageIn, watched } from '../answers.ts'
+import { type Answer, unlessOverflow, usageIn, watchStream } from '../answers.ts'
 import { toSdkPrompt } from '../prompt.ts'
 import {
   namesOf,
@@ -38,7 +38,7 @@ export function recoveringModel<M extends SdkModel>(model: M, turn: RecoveringTu
     const { request, result } = await ask(model, turn, params, async (sent, isOverflow) =>
       unlessOverflow((await model.doStream(sent as never)) as SdkStreamAnswer, isOverflow),
     )
-    const stream = watched(result.stream, {
+    const stream = watchStream(result.stream, {
       whole: (answer) => recordUsage(model, turn, request, params, answer),
       broken: async () => {},
     })
