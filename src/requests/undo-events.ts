@@ -12,7 +12,7 @@ export async function withUndoEvent<T extends UndoOutcome>(
   stats: () => Promise<ContextStats | null>,
   work: () => Promise<T>,
 ): Promise<T> {
-  if (!events.hears('compaction')) return work()
+  if (!events.hasListener('compaction')) return work()
   const statsIfReadable = (): Promise<ContextStats | null> => stats().catch(() => null)
   const before = await statsIfReadable()
   const outcome = await work()

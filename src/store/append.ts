@@ -119,7 +119,7 @@ export async function recordProviderWork(
   record: ProviderRecord,
 ): Promise<ProviderCompactionResult> {
   const result = await recordProvider(context.storage, sessionId, record)
-  if (result.runId === undefined || !context.events.hears('compaction')) return result
+  if (result.runId === undefined || !context.events.hasListener('compaction')) return result
   // The verb does not fail when the figures of its event cannot be read: there is no event then.
   const stats = await (async () => context.stats(sessionId))().catch(() => null)
   if (stats === null) return result

@@ -226,7 +226,7 @@ export class Store<S extends Storage = Storage> {
     const isTheStores = settings.estimator === configuration.ofStore.settings.estimator
     if (isTheStores || sources.estimator === 'default') return estimators.standard.name
     if (!estimators.byName.has(settings.estimator))
-      throw invalid('createSession: config: estimator is none that this store was given')
+      throw invalid('createSession: config: the store does not know this estimator')
     return settings.estimator
   }
 

@@ -1,6 +1,6 @@
 import { extname } from 'node:path'
 import type { DocumentOptions } from '../../transfer/document/options.ts'
-import { VIEW_FORMATS } from '../../transfer/export-view.ts'
+import { VIEW_FORMATS } from '../../transfer/view-formats.ts'
 
 /** What `export` can write: everything of a session, documents for people, and the forms of the view. */
 export const EXPORT_FORMATS = ['history', 'markdown', 'html', ...VIEW_FORMATS] as const
