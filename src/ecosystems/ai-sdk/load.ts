@@ -10,7 +10,7 @@ import type { LanguageModelLike } from './types.ts'
  *
  * Throws `INVALID_INPUT`, `AI_SDK_UNAVAILABLE`.
  */
-export async function validated(
+export async function validateMessages(
   messages: readonly unknown[],
   options: LoadOptions,
   what: string,

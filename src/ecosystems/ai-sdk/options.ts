@@ -12,46 +12,47 @@ import type { PromptHistory } from './prompt-matching.ts'
 import type { OnDivergence } from './session-reading.ts'
 import type { SdkParams } from './types.ts'
 
-/** Whose conversation a call belongs to. */
+/** The session of a call. */
 export type SessionChoice =
   | string
   | ((call: { readonly params: SdkParams; readonly provider: string; readonly model: string }) => string)
 
+const objectSchema = z.custom<object>(isObject, 'must be an object')
 const functionSchema = <F>(): z.ZodType<F, F> =>
   z.custom<F>((value) => typeof value === 'function', 'must be a function')
 
-/** What of a call was to be stored. */
+/** What was to be stored of a call. */
 export type Unrecorded = {
   readonly sessionId: string
   readonly prompt: readonly NewMessage[]
-  /** The answer; nothing when it said nothing. */
+  /** The answer; empty for an empty one. */
   readonly messages: readonly NewMessage[]
 }
 
-/** Options of `prepareRequest` that cannot be given: the call, its prompt or the middleware says them. */
-const OWN_KEYS = [
+/** Options of `prepareRequest` that the middleware and a turn of a chat set themselves. */
+const SET_KEYS = [
   'provider',
   'model',
   'system',
-  'tools',
-  'prompt',
-  'files',
-  'summarizeFile',
   'maxOutputTokens',
   'signal',
+  'prompt',
   'pendingCalls',
   'alsoReads',
 ] as const
-/** Options of `prepareRequest` that can be given beside a call. */
-export type RequestOptions = Omit<PrepareRequestOptions, (typeof OWN_KEYS)[number]>
-/** The same, made anew for every call. */
+/** Those that the middleware sets as well. */
+const CALL_KEYS = [...SET_KEYS, 'tools', 'files', 'summarizeFile'] as const
+
+/** Options of `prepareRequest` that can be given besides a call. */
+export type RequestOptions = Omit<PrepareRequestOptions, (typeof CALL_KEYS)[number]>
+/** The same, made for each call. */
 export type RequestOptionsOf = (call: {
   readonly sessionId: string
   readonly params: SdkParams
 }) => RequestOptions
 
 const optionsSchema = z.strictObject({
-  /** Whom the model belongs to, by our names. Default: read from the model's own name of its provider. */
+  /** The model's provider, by our names. Default: read from the model's own name of its provider. */
   provider: nameSchema.optional(),
   /** Default: the model's id. */
   model: nameSchema.optional(),
@@ -61,7 +62,7 @@ const optionsSchema = z.strictObject({
   onDivergence: z.enum(['setAside', 'append', 'error'] satisfies OnDivergence[]).default('setAside'),
   /** Whether the prompt is stored when the model gave no whole answer. Default false. */
   keepPromptOnFailure: z.boolean().default(false),
-  /** Whether calls answer themselves with compaction and recovery. Default: the setting. */
+  /** Whether calls compact and recover from overflows themselves. Default: the setting. */
   auto: z.boolean().optional(),
   /** Further options of `prepareRequest`, or a function that makes them for a call. */
   request: z
@@ -70,25 +71,25 @@ const optionsSchema = z.strictObject({
       'must be an object or a function',
     )
     .optional(),
-  /** Who did it, in the audit, where messages are set aside. */
+  /** The actor in the audit, where messages are set aside. */
   actor: nameSchema.optional(),
-  /** Told of every request before it is sent. */
+  /** Called with every request before it is sent. */
   onPrepared: functionSchema<(request: PreparedRequest) => void>().optional(),
-  /** Told of every answer that was stored. */
+  /** Called with every answer that was stored. */
   onRecorded: functionSchema<(result: RecordedResponse) => void>().optional(),
-  /** Told when an answer could not be stored; the answer is then passed on. Without it the caller gets the error. */
+  /** Called when an answer could not be stored; the answer is then passed on. Without it the caller gets the error. */
   onRecordError: functionSchema<(error: unknown, unrecorded: Unrecorded) => void>().optional(),
 })
 
-/** What `undertext` can be told. */
+/** Options of `undertext`. */
 export type UndertextOptions = z.input<typeof optionsSchema>
 export type CheckedOptions = z.output<typeof optionsSchema>
 
-/** Throws `INVALID_INPUT` for options that are none. */
+/** Throws `INVALID_INPUT`. */
 export function checkOptions(options: unknown): CheckedOptions {
   const checked = check(optionsSchema, options, 'undertext')
   if (isObject(checked.request)) {
-    for (const key of OWN_KEYS)
+    for (const key of CALL_KEYS)
       if (Object.hasOwn(checked.request, key)) throw invalid(`undertext: request: ${key} is the call's own`)
     check(prepareSchema, checked.request, 'undertext: request')
   }
@@ -102,38 +103,17 @@ const callSchema = z.strictObject({
   skip: z.boolean().optional(),
 })
 
-/** What one call says under `providerOptions.undertext`. */
+/** `providerOptions.undertext` of one call. */
 export type UndertextCallOptions = z.input<typeof callSchema>
 
-/** What a call says of itself; nothing where it says nothing. Throws `INVALID_INPUT`. */
+/** The options of a call; empty where it has none. Throws `INVALID_INPUT`. */
 export function callOptions({ providerOptions }: SdkParams): UndertextCallOptions {
   const given = providerOptions?.undertext
   return given === undefined ? {} : check(callSchema, given, 'providerOptions.undertext')
 }
 
-/** Options for the providers, without ours. */
-export function othersOptions({ providerOptions }: SdkParams): Pick<SdkParams, 'providerOptions'> {
-  if (providerOptions?.undertext === undefined) return {}
-  const { undertext: _, ...others } = providerOptions
-  return { providerOptions: others }
-}
-/** Options of `prepareRequest` that a turn says itself, or that a chat has no use for. */
-const TURN_KEYS = [
-  'provider',
-  'model',
-  'system',
-  'maxOutputTokens',
-  'signal',
-  'prompt',
-  'pendingCalls',
-  'alsoReads',
-] as const
-/** Options of `prepareRequest` that can be given beside a turn: `threshold`, `tools`, `injector`, `compaction` … */
-export type TurnRequestOptions = Omit<PrepareRequestOptions, (typeof TURN_KEYS)[number]>
-
-const objectSchema = z.custom<object>(isObject, 'must be an object')
 const validationShape = {
-  /** Tools of the chat, as `streamText` takes them: their inputs and outputs are validated, and calls that came from elsewhere named. */
+  /** Tools of the chat, as `streamText` takes them: their inputs and outputs are validated, and calls of other origins named. */
   tools: objectSchema.optional(),
   /** A schema of the messages' metadata. */
   metadataSchema: z.custom<unknown>((value) => value !== null, 'must be a schema').optional(),
@@ -149,19 +129,22 @@ export type LoadOptions = z.input<typeof loadSchema>
 
 export const chatOptionsSchema = z.strictObject({
   ...validationShape,
-  /** What to do with a list that does not go on from what stands: `merge` (default), `replace`, `error`. */
+  /** What to do with a list that does not continue the stored chat: `merge` (default), `replace`, `error`. */
   onConflict: z.enum(['merge', 'replace', 'error'] satisfies OnConflict[]).optional(),
-  /** Makes ids of answers. Default: ours. */
+  /** Makes ids of answers. Default: UUIDs. */
   generateMessageId: functionSchema<() => string>().optional(),
-  /** Who did it, in the audit, where messages are taken back. */
+  /** The actor in the audit, where messages are rewound. */
   actor: nameSchema.optional(),
 })
-/** What `chatStore` can be told. */
+/** Options of `chatStore`. */
 export type ChatStoreOptions = z.input<typeof chatOptionsSchema>
+
+/** Options of `prepareRequest` that can be given besides a turn: `threshold`, `tools`, `injector`, `compaction` … */
+export type TurnRequestOptions = Omit<PrepareRequestOptions, (typeof SET_KEYS)[number]>
 
 export const turnSchema = z.strictObject({
   ...validationShape,
-  /** The model that is going to be asked: its provider and id say what fits, and which rules hold. Or name both. */
+  /** The model for this turn: its provider and id decide what fits, and which rules apply. Or name both. */
   model: z
     .custom<string | { readonly provider: string; readonly modelId: string }>(
       (value) =>
@@ -173,21 +156,21 @@ export const turnSchema = z.strictObject({
   provider: nameSchema.optional(),
   /** Default: the model's own version, else `v3`. */
   version: z.enum(['v2', 'v3', 'v4'] satisfies ModelMessageOptions['version'][]).optional(),
-  /** The system prompt of this turn; counted, and handed back as `system`. */
+  /** The system prompt of this turn; counted, and returned as `system`. */
   system: z.string().optional(),
   maxOutputTokens: z.int().nonnegative().optional(),
   signal: z.instanceof(AbortSignal).optional(),
-  /** Whose chat it is, where it has no owner yet. */
+  /** The owner of the chat, where it has none yet. */
   owner: nameSchema.optional(),
   /** Further options of `prepareRequest`. */
   request: z
     .custom<TurnRequestOptions>(isObject, 'must be an object')
     .superRefine((request, context) => {
-      for (const key of TURN_KEYS)
+      for (const key of SET_KEYS)
         if (Object.hasOwn(request, key)) context.addIssue(`${key} is the turn's own`)
     })
     .pipe(prepareSchema as unknown as z.ZodType<TurnRequestOptions, TurnRequestOptions>)
     .optional(),
 })
-/** What a turn can be told. */
+/** Options of a turn. */
 export type TurnOptions = z.input<typeof turnSchema>

@@ -12,7 +12,7 @@ import { base64Of } from './fields.ts'
  */
 
 /** Something said: a text, or a picture or file of a user's. */
-export type Spoken = {
+export type Utterance = {
   readonly role: 'user' | 'assistant'
   readonly text: string
   /** Of a picture or file whose bytes are there. */
@@ -23,13 +23,13 @@ export type Spoken = {
 }
 
 /** Something done: a call, its result, or the answer to a request for approval. */
-export type Done = { readonly id: string; readonly message: number; readonly part: number }
+export type ToolEvent = { readonly id: string; readonly message: number; readonly part: number }
 
 export type Units = {
-  readonly spoken: readonly Spoken[]
-  readonly calls: readonly Done[]
+  readonly utterances: readonly Utterance[]
+  readonly calls: readonly ToolEvent[]
   /** Results and approvals. */
-  readonly results: readonly Done[]
+  readonly results: readonly ToolEvent[]
 }
 
 /** Stands for a picture or a file. No text begins with this. */
@@ -37,9 +37,9 @@ const MEDIA = '\0'
 
 /** What is compared of some messages. System messages have none. Linear in their size. */
 export function unitsOf(messages: readonly Message[]): Units {
-  const spoken: Spoken[] = []
-  const calls: Done[] = []
-  const results: Done[] = []
+  const utterances: Utterance[] = []
+  const calls: ToolEvent[] = []
+  const results: ToolEvent[] = []
   for (const [message, one] of messages.entries()) {
     if (one.role === 'system') continue
     for (const [part, it] of partsOf(one).entries()) {
@@ -50,15 +50,18 @@ export function unitsOf(messages: readonly Message[]): Units {
         const id = approvalIn(it)
         if (id !== undefined) results.push({ id, ...place })
       } else if (one.role === 'user' || one.role === 'assistant') {
-        const said = saidBy(one.role, it)
-        if (said !== undefined) spoken.push({ role: one.role, ...said, ...place })
+        const said = textOrMediaOf(one.role, it)
+        if (said !== undefined) utterances.push({ role: one.role, ...said, ...place })
       }
     }
   }
-  return { spoken, calls, results }
+  return { utterances, calls, results }
 }
 
-function saidBy(role: 'user' | 'assistant', part: Part): Pick<Spoken, 'text' | 'digest'> | undefined {
+function textOrMediaOf(
+  role: 'user' | 'assistant',
+  part: Part,
+): Pick<Utterance, 'text' | 'digest'> | undefined {
   if (part.type === 'text') return part.text === '' ? undefined : { text: part.text }
   // What a model drew seldom comes back.
   if (role === 'assistant' || (part.type !== 'image' && part.type !== 'file')) return undefined
@@ -81,7 +84,7 @@ function approvalIn({ data }: Part & { readonly type: 'provider' }): string | un
 }
 
 /** Whether two things said are the same. Bytes are compared with bytes only: an address may stand for them. */
-export function isSame(a: Spoken, b: Spoken): boolean {
+export function isSame(a: Utterance, b: Utterance): boolean {
   if (a.role !== b.role || a.text !== b.text) return false
   return a.digest === undefined || b.digest === undefined || a.digest === b.digest
 }
@@ -91,7 +94,7 @@ export function isSame(a: Spoken, b: Spoken): boolean {
  * several steps as one text, or its last step alone.
  */
 export type Turn = {
-  readonly first: Spoken
+  readonly first: Utterance
   /** Without white space. */
   readonly whole: string
   /** What its last message says. */
@@ -100,18 +103,18 @@ export type Turn = {
   readonly upTo: number
 }
 
-export function turnsOf(spoken: readonly Spoken[]): Turn[] {
+export function turnsOf(utterances: readonly Utterance[]): Turn[] {
   const turns: Turn[] = []
-  for (let from = 0; from < spoken.length; ) {
-    const first = spoken[from]!
+  for (let from = 0; from < utterances.length; ) {
+    const first = utterances[from]!
     let to = from + 1
-    while (first.role === 'assistant' && spoken[to]?.role === 'assistant') to++
-    const said = spoken.slice(from, to)
+    while (first.role === 'assistant' && utterances[to]?.role === 'assistant') to++
+    const said = utterances.slice(from, to)
     const lastMessage = said.at(-1)!.message
     turns.push({
       first,
-      whole: bare(said),
-      last: bare(said.filter(({ message }) => message === lastMessage)),
+      whole: withoutSpace(said),
+      last: withoutSpace(said.filter(({ message }) => message === lastMessage)),
       upTo: to,
     })
     from = to
@@ -119,7 +122,7 @@ export function turnsOf(spoken: readonly Spoken[]): Turn[] {
   return turns
 }
 
-function bare(said: readonly Spoken[]): string {
+function withoutSpace(said: readonly Utterance[]): string {
   return said.map(({ text }) => text.replace(/\s+/g, '')).join('')
 }
 
@@ -180,47 +183,49 @@ export function readPrompt(
 ): Reading {
   const stored = unitsOf(log)
   const given = unitsOf(prompt)
-  const straight = continued(log, stored, prompt, given, history)
-  if (straight !== undefined) return straight
+  const continuation = readContinuation(log, stored, prompt, given, history)
+  if (continuation !== undefined) return continuation
   if (history !== 'new') {
-    const branch = branchOf(stored.spoken, given.spoken, history)
+    const branch = findBranch(stored.utterances, given.utterances, history)
     if (branch !== undefined) {
-      const shared = branch.end < stored.spoken.length ? stored.spoken[branch.end]!.message : log.length
+      const shared =
+        branch.end < stored.utterances.length ? stored.utterances[branch.end]!.message : log.length
       const known = log.slice(0, shared)
-      const read = continued(known, unitsOf(known), prompt, given, 'whole')
+      const read = readContinuation(known, unitsOf(known), prompt, given, 'whole')
       if (read !== undefined) return { ...read, shared: Math.min(read.shared, shared) }
     }
   }
   // The whole conversation, and nothing of it is in the log: it is another one.
-  const isAnother = history === 'whole' && given.spoken.length > 0
+  const isAnother = history === 'whole' && given.utterances.length > 0
   return { fresh: prompt, shared: isAnother ? 0 : log.length }
 }
 
 /** The reading of a prompt that goes on where the log ends; `undefined` when it does not. */
-function continued(
+function readContinuation(
   log: readonly Message[],
   stored: Units,
   prompt: readonly NewMessage[],
   given: Units,
   history: PromptHistory,
 ): Reading | undefined {
-  const known = knownSpoken(stored.spoken, given.spoken)
+  const known = countKnown(stored.utterances, given.utterances)
   const parts = splitParts(stored, given, known)
   const fresh = freshMessages(prompt, given, known, parts.fresh)
-  const sawAnswer = parts.matched > 0 || given.spoken.slice(0, known).some(({ role }) => role === 'assistant')
+  const sawAnswer =
+    parts.matched > 0 || given.utterances.slice(0, known).some(({ role }) => role === 'assistant')
   if (known === 0 && !sawAnswer) return undefined
-  const left = parts.untold.filter(({ message }) => message > lastMessage(stored.spoken))
+  const left = parts.missing.filter(({ message }) => message > lastMessage(stored.utterances))
   if (fresh.length > 0 || left.length === 0) return { fresh, shared: log.length }
   if (!sawAnswer && history !== 'whole') return undefined
   return { fresh, shared: left.reduce((first, { message }) => Math.min(first, message), log.length) }
 }
 
-function lastMessage(spoken: readonly Spoken[]): number {
-  return spoken.at(-1)?.message ?? -1
+function lastMessage(utterances: readonly Utterance[]): number {
+  return utterances.at(-1)?.message ?? -1
 }
 
 /** How many things said at the beginning of a prompt end the log, taken one by one or turn by turn. */
-function knownSpoken(stored: readonly Spoken[], given: readonly Spoken[]): number {
+function countKnown(stored: readonly Utterance[], given: readonly Utterance[]): number {
   const single = overlap(stored, given, isSame)
   const turns = turnsOf(given)
   const together = overlap(turnsOf(stored), turns, isSameTurn)
@@ -236,37 +241,37 @@ function splitParts(
   stored: Units,
   given: Units,
   known: number,
-): { readonly fresh: ReadonlySet<string>; readonly matched: number; readonly untold: readonly Done[] } {
-  const from = lastUser(stored.spoken, stored.spoken.length)
-  const knownUser = lastUser(given.spoken, known)
-  const end = given.spoken[known]
+): { readonly fresh: ReadonlySet<string>; readonly matched: number; readonly missing: readonly ToolEvent[] } {
+  const from = lastUser(stored.utterances, stored.utterances.length)
+  const knownUser = lastUser(given.utterances, known)
+  const end = given.utterances[known]
   const fresh = new Set<string>()
-  const untold: Done[] = []
+  const missing: ToolEvent[] = []
   let matched = 0
   for (const kind of ['calls', 'results'] as const) {
-    const counts = new Map<string, Done[]>()
+    const counts = new Map<string, ToolEvent[]>()
     for (const done of stored[kind]) if (done.message > from) listIn(counts, done.id).push(done)
     const resultIds = new Set(stored.results.map(({ id }) => id))
     const callIds = new Set(stored.calls.map(({ id }) => id))
     for (const done of given[kind]) {
       if (done.message < knownUser) {
         if (kind === 'results' && !resultIds.has(done.id) && callIds.has(done.id)) fresh.add(keyOf(done))
-      } else if (isBehind(done, end) || counts.get(done.id)?.shift() === undefined) fresh.add(keyOf(done))
+      } else if (isAfter(done, end) || counts.get(done.id)?.shift() === undefined) fresh.add(keyOf(done))
       else matched++
     }
-    for (const rest of counts.values()) for (const done of rest) untold.push(done)
+    for (const rest of counts.values()) for (const done of rest) missing.push(done)
   }
-  return { fresh, matched, untold }
+  return { fresh, matched, missing }
 }
 
 /** The message of the last words of a user's among the first so many things said, -1 for none. */
-function lastUser(spoken: readonly Spoken[], count: number): number {
+function lastUser(utterances: readonly Utterance[], count: number): number {
   for (let index = count - 1; index >= 0; index--)
-    if (spoken[index]!.role === 'user') return spoken[index]!.message
+    if (utterances[index]!.role === 'user') return utterances[index]!.message
   return -1
 }
 
-function isBehind({ message, part }: Done, end: Spoken | undefined): boolean {
+function isAfter({ message, part }: ToolEvent, end: Utterance | undefined): boolean {
   return end !== undefined && (message > end.message || (message === end.message && part > end.part))
 }
 
@@ -279,11 +284,11 @@ function freshMessages(
   prompt: readonly NewMessage[],
   given: Units,
   known: number,
-  freshDone: ReadonlySet<string>,
+  freshEvents: ReadonlySet<string>,
 ): NewMessage[] {
   const state = new Map<string, boolean>()
-  for (const [index, said] of given.spoken.entries()) state.set(keyOf(said), index >= known)
-  for (const done of [given.calls, given.results].flat()) state.set(keyOf(done), freshDone.has(keyOf(done)))
+  for (const [index, said] of given.utterances.entries()) state.set(keyOf(said), index >= known)
+  for (const done of [given.calls, given.results].flat()) state.set(keyOf(done), freshEvents.has(keyOf(done)))
   let lastKnown = -1
   for (const [key, isFresh] of state)
     if (!isFresh) lastKnown = Math.max(lastKnown, Number(key.split(':', 1)[0]))
@@ -301,9 +306,9 @@ function freshMessages(
 }
 
 /** Where a prompt leaves the log: behind the longest stretch of it that the prompt begins with. */
-function branchOf(
-  stored: readonly Spoken[],
-  given: readonly Spoken[],
+function findBranch(
+  stored: readonly Utterance[],
+  given: readonly Utterance[],
   history: PromptHistory,
 ): { readonly end: number } | undefined {
   const storedTurns = turnsOf(stored)

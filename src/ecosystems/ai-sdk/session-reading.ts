@@ -15,7 +15,7 @@ export const CAME_LATE = 'what it answers was taken back meanwhile (undertext/ai
  * hid them. Among them are those a summary or a truncation had hidden before, when what stood for them, or what stood around them, was
  * taken back. What was hidden to make room, or by hand, still is part of it.
  */
-export function takenBack(
+export function rewoundIds(
   rows: readonly StoredMessage[],
   compactions: readonly Compaction[],
 ): ReadonlySet<string> {
@@ -25,22 +25,22 @@ export function takenBack(
   const ids = new Set([...rewinds, ...reasons].map(({ id }) => id))
   if (ids.size === 0) return new Set()
   const spans = rewinds.map(spanOf)
-  const standing = new Map<string, StoredMessage>()
+  const stored = new Map<string, StoredMessage>()
   for (const row of rows) {
     const compaction = row.condenseId ?? row.truncationId
-    if (row.kind !== 'message' && compaction !== undefined) standing.set(compaction, row)
+    if (row.kind !== 'message' && compaction !== undefined) stored.set(compaction, row)
   }
 
-  const isOut = (row: StoredMessage): boolean => {
+  const isRewound = (row: StoredMessage): boolean => {
     if (row.truncationParent !== undefined && ids.has(row.truncationParent)) return true
     const parent = row.condenseParent ?? row.truncationParent
     if (parent === undefined) return false
     const place = row.position ?? row.anchor
     if (spans.some(([from, to]) => from < place && place < to)) return true
-    const inserted = standing.get(parent)
-    return inserted !== undefined && isOut(inserted)
+    const inserted = stored.get(parent)
+    return inserted !== undefined && isRewound(inserted)
   }
-  return new Set(rows.filter((row) => row.kind === 'message' && isOut(row)).map(({ id }) => id))
+  return new Set(rows.filter((row) => row.kind === 'message' && isRewound(row)).map(({ id }) => id))
 }
 
 /** The first and the last position a rewind hid. */
@@ -110,7 +110,7 @@ async function logOf(store: ReadingStore, sessionId: string, limit: number | und
   }
   if (!rows.some(({ truncationParent }) => truncationParent !== undefined))
     return { log: messages, ...bounds }
-  const aside = takenBack(rows, await store.listCompactions(sessionId))
+  const aside = rewoundIds(rows, await store.listCompactions(sessionId))
   const log = messages.filter(({ id }) => !aside.has(id))
   return { log, ...bounds }
 }

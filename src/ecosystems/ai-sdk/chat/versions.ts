@@ -8,48 +8,51 @@ import type { SdkUIMessage, UIMessageLike } from '../types.ts'
 import { type Group, groupsOf, uiMetadata, uiRowOf } from '../ui-rows.ts'
 
 /*
- * Versions of the messages of a chat: one that stands in the log, one that somebody wants to save, and how the two compare.
+ * Versions of the messages of a chat: one that is stored, one that is to be saved, and how the two compare.
  */
 
-/** A message somebody wants to save, and the rows it would be. */
-export type Given = {
+/** A message to save, and its rows. */
+export type GivenMessage = {
   readonly message: SdkUIMessage
   readonly rows: readonly NewMessage[]
 }
 
-/** A message that stands in the log, and its rows. */
-export type Standing = {
+/** A stored message, and its rows. */
+export type StoredUIMessage = {
   readonly message: SdkUIMessage
   readonly rows: readonly StoredMessage[]
-  /** Whether rows of it came from elsewhere than a chat: its id, then, is not what a browser knows it by. */
-  readonly isForeign: boolean
+  /** Whether rows of it do not come from a chat: a browser then knows it by another id. */
+  readonly isOtherOrigin: boolean
 }
 
-/** A message as it is going to be read again. Throws `INVALID_INPUT`. */
-export function givenAt(message: UIMessageLike, place: string): Given {
+/** A message as it will be read again. Throws `INVALID_INPUT`. */
+export function readGiven(message: UIMessageLike, place: string): GivenMessage {
   const conversion = new Conversion('ai-sdk UIMessage')
   const rows = rowsOfUIMessage(message, place, conversion)
   const [read] = uiMessagesOf(groupsOf(rows), {}, conversion)
   return { message: read!, rows }
 }
 
-/** Messages that stand in the log, of rows in order. */
-export function standingOf(rows: readonly StoredMessage[], tools?: 'all' | object): Standing[] {
+/** The messages of stored rows, in order. */
+export function storedMessagesOf(rows: readonly StoredMessage[], tools?: 'all' | object): StoredUIMessage[] {
   const groups: Group<StoredMessage>[] = groupsOf(rows)
   const options = tools === undefined ? {} : { tools: tools as 'all' }
   const messages = uiMessagesOf(groups, options, new Conversion('ai-sdk UIMessage'))
   return groups.map(({ rows: own, uiId }, index) => ({
     message: messages[index]!,
     rows: own.map(({ row }) => row),
-    isForeign: uiId === undefined || own.some(({ ui }) => ui === undefined),
+    isOtherOrigin: uiId === undefined || own.some(({ ui }) => ui === undefined),
   }))
 }
 
-/** Whether two versions are the same, or the one given is an older one: what stands begins with it. */
-export function isKnown(given: Given, { message, rows, isForeign }: Standing): boolean {
+/** Whether the given version is the stored one, or an older one: the stored one begins with it. */
+export function isSameOrOlder(
+  given: GivenMessage,
+  { message, rows, isOtherOrigin }: StoredUIMessage,
+): boolean {
   const other = given.message.id === '' ? { ...message, id: '' } : message
   if (canonicalJson(given.message) === canonicalJson(other)) return true
-  if (isForeign) return saysTheSame(given, rows)
+  if (isOtherOrigin) return hasSameContent(given, rows)
   if (given.message.id !== message.id) return false
   if (commonRows(rows, given.rows).isPrefix) return true
   // A shorter version is an older one, also where its metadata (usage, a model's name) changed since.
@@ -57,7 +60,7 @@ export function isKnown(given: Given, { message, rows, isForeign }: Standing): b
   return older.isPrefix && older.rows < rows.length
 }
 
-/** A row without what it says of its whole message. */
+/** A row without the fields of its whole message. */
 function withoutFirst(row: NewMessage): NewMessage {
   const ui = uiRowOf(row.metadata)
   if (ui === undefined || row.metadata === undefined) return row
@@ -65,11 +68,11 @@ function withoutFirst(row: NewMessage): NewMessage {
   return { ...row, metadata: { ...row.metadata, ...uiMetadata(rest) } }
 }
 
-/** Compares by what was said and done alone: other origins have other ids, and no layout. */
-function saysTheSame(given: Given, rows: readonly StoredMessage[]): boolean {
+/** Compares texts, calls and results only: other origins have other ids, and no layout. */
+function hasSameContent(given: GivenMessage, rows: readonly StoredMessage[]): boolean {
   const said = (list: readonly NewMessage[]): string => {
-    const { spoken, calls, results } = unitsOf(list)
-    const texts = spoken.map(({ role, text, digest }) => [role, text, digest ?? ''])
+    const { utterances, calls, results } = unitsOf(list)
+    const texts = utterances.map(({ role, text, digest }) => [role, text, digest ?? ''])
     const system = list.filter(({ role }) => role === 'system').map(({ content }) => partsOf({ content }))
     return canonicalJson([texts, calls.map(({ id }) => id), results.map(({ id }) => id), system])
   }
@@ -84,13 +87,13 @@ function roleOf([first]: readonly NewMessage[]): string {
 type Common = {
   /** How many rows are the same. */
   readonly rows: number
-  /** How many parts of the results behind them are. */
+  /** How many parts of the results after them are. */
   readonly parts: number
-  /** Whether `wanted` is nothing but the beginning of `stored`. */
+  /** Whether `stored` begins with all of `wanted`. */
   readonly isPrefix: boolean
 }
 
-/** Compares rows of two versions from the beginning. Results that came one after another may be parted over rows differently. */
+/** Compares rows of two versions from the beginning. Results may be spread over rows differently. */
 export function commonRows(stored: readonly NewMessage[], wanted: readonly NewMessage[]): Common {
   let rows = 0
   while (rows < stored.length && rows < wanted.length && bodyOf(stored[rows]!) === bodyOf(wanted[rows]!))
@@ -101,7 +104,7 @@ export function commonRows(stored: readonly NewMessage[], wanted: readonly NewMe
   return { rows, parts, isPrefix }
 }
 
-/** How many results one row begins with that the other has, where one of the two has no others. */
+/** How many results both rows begin with, where one of the two has no others. */
 function commonResults(a: NewMessage, b: NewMessage): number {
   if (a.role !== 'tool' || b.role !== 'tool') return 0
   if (canonicalJson(a.metadata ?? {}) !== canonicalJson(b.metadata ?? {})) return 0
