@@ -286,8 +286,8 @@ function summarizeWith(
 }
 
 /**
- * The messages of a list that a shorter one does not have, in order. A message is known again by itself, then by its id;
- * a copy without one by what it says, the newest of equal ones first, each counted once. Source: checklist S1-U19.
+ * The messages of a list that a shorter one lacks, in order. A message is recognized by identity, then by its id; a copy without an id by
+ * its content, the newest of equal ones first, each counted once.
  */
 export function evictedOf<M extends object>(all: readonly M[], kept: readonly M[]): M[] {
   const objects = new Set<M>(kept)

@@ -3,10 +3,10 @@ import { invalid } from '../errors.ts'
 import { check } from '../messages/check.ts'
 
 /*
- * When a rule of the injector fires: plain values, so that rules can be kept as JSON and written in a configuration.
+ * Triggers are plain values, so that rules can be kept as JSON and written in a configuration.
  */
 
-/** Deepest nesting of triggers: what is read from JSON must not run out of stack. */
+/** Deepest nesting of triggers, so that one from JSON cannot exhaust the stack. */
 const MAX_DEPTH = 32
 
 /** When a rule fires. Exactly one key. */
@@ -22,12 +22,12 @@ export type InjectionTrigger =
   /** When it does not fire. */
   | { readonly not: InjectionTrigger }
 
-/** Fires at every n-th turn. 0 never fires. Source: seed 000, checklist S0-66, S0-U15. */
+/** Fires at every n-th turn. 0 never fires. */
 export function everyNTurns(n: number): InjectionTrigger {
   return checkTrigger({ everyNTurns: n })
 }
 
-/** Fires at `tokens` tokens and above. Source: seed 000, checklist S0-67. */
+/** Fires at `tokens` tokens and above. */
 export function onTokenThreshold(tokens: number): InjectionTrigger {
   return checkTrigger({ onTokenThreshold: tokens })
 }
@@ -47,7 +47,7 @@ export function not(trigger: InjectionTrigger): InjectionTrigger {
   return checkTrigger({ not: trigger })
 }
 
-/** Whether a trigger fires. It knows nothing of earlier times: it fires again whenever it holds. Source: checklist S0-U15. */
+/** Whether a trigger fires. It has no memory: it fires again whenever its condition holds. */
 export function fires(trigger: InjectionTrigger, turn: number, tokens: number): boolean {
   if ('everyNTurns' in trigger) return trigger.everyNTurns > 0 && turn > 0 && turn % trigger.everyNTurns === 0
   if ('onTokenThreshold' in trigger) return tokens >= trigger.onTokenThreshold
@@ -56,7 +56,7 @@ export function fires(trigger: InjectionTrigger, turn: number, tokens: number): 
   return !fires(trigger.not, turn, tokens)
 }
 
-/** A copy of what is a trigger, that nobody can change any more. Throws `INVALID_INPUT`. */
+/** A frozen copy of a trigger. Throws `INVALID_INPUT`. */
 export function checkTrigger(value: unknown, depth = 0): InjectionTrigger {
   if (depth > MAX_DEPTH) throw invalid(`trigger: nested deeper than ${MAX_DEPTH}`)
   if (typeof value !== 'object' || value === null || Array.isArray(value))
@@ -92,7 +92,7 @@ function several(value: unknown, name: string, depth: number): readonly Injectio
   return Object.freeze(value.map((inner) => checkTrigger(inner, depth + 1)))
 }
 
-/** When a text is to stand in a request, and the text. */
+/** A text, and when it is added to a request. */
 export type InjectionRule = { readonly trigger: InjectionTrigger; readonly content: string }
 
 const rulesSchema = z.strictObject({
@@ -100,13 +100,13 @@ const rulesSchema = z.strictObject({
 })
 
 /**
- * Texts for the system prompt of single requests: reminders, and instructions that hold only under conditions. They are
- * never stored as history. Usable without a store; `beforeTurn` takes one. Source: seed 000, checklist S0-64 to S0-70.
+ * Texts for the system prompt of single requests: reminders, and instructions under conditions. They are never stored as history. Usable
+ * without a store; `beforeTurn` takes one.
  */
 export class SystemInjector {
   readonly #rules: InjectionRule[] = []
 
-  /** Adds a rule behind the others. Answers the injector, so that calls can be chained. Throws `INVALID_INPUT`. */
+  /** Adds a rule after the others. Returns the injector, so that calls can be chained. Throws `INVALID_INPUT`. */
   addRule(trigger: InjectionTrigger, content: string): this {
     if (typeof content !== 'string') throw invalid('addRule: content must be a text')
     this.#rules.push({ trigger: checkTrigger(trigger), content })
@@ -142,10 +142,10 @@ export class SystemInjector {
 }
 
 const sectionSchema = z.strictObject({
-  /** Stands in the heading. */
+  /** The heading. */
   label: z.string(),
   content: z.string(),
-  /** The lowest number stands first. */
+  /** The lowest number comes first. */
   priority: z.number(),
 })
 
@@ -155,13 +155,13 @@ const sectionsSchema = z.strictObject({ sections: z.array(sectionSchema) })
 export type ContextSection = Readonly<z.output<typeof sectionSchema>>
 
 /**
- * A system prompt made of sections. It is no part of the history, so no compaction touches it; to keep it with a session,
- * put what `toJSON` gives into the session's metadata. Source: seed 000, checklist S0-71 to S0-76.
+ * A system prompt made of sections. It is not part of the history, so no compaction changes it; to keep it with a session, put the result
+ * of `toJSON` into the session's metadata.
  */
 export class PersistentContext {
   readonly #sections: ContextSection[] = []
 
-  /** Adds a section. Labels may repeat. Answers the context, so that calls can be chained. Throws `INVALID_INPUT`. */
+  /** Adds a section. Labels may repeat. Returns the context, so that calls can be chained. Throws `INVALID_INPUT`. */
   addSection(section: ContextSection): this {
     this.#sections.push(check(sectionSchema, section, 'addSection'))
     return this

@@ -6,23 +6,23 @@ import { type Message, type NewMessage, type Part, partsOf } from '../../message
 import { base64Of } from './fields.ts'
 
 /*
- * What of messages is compared, to tell which of a prompt's are in the log. Texts of users and assistants count, ids of
- * calls, results and approvals, and that a picture or a file is there. The rest changes between two sendings of the same
- * message: options come and go, reasoning is dropped, arguments are filled in by schemas, addresses are signed anew.
+ * Finds the messages of a prompt that are in the log. Texts of users and assistants are compared, ids of calls, results and approvals, and
+ * the presence of images and files. The rest changes when the same message is sent again: options come and go, reasoning is dropped,
+ * schemas fill in arguments, addresses get new signatures.
  */
 
-/** Something said: a text, or a picture or file of a user's. */
+/** A text, or an image or file of a user's. */
 export type Utterance = {
   readonly role: 'user' | 'assistant'
   readonly text: string
-  /** Of a picture or file whose bytes are there. */
+  /** Of an image or file with bytes. */
   readonly digest?: string
   /** Index of its message, and of its part. */
   readonly message: number
   readonly part: number
 }
 
-/** Something done: a call, its result, or the answer to a request for approval. */
+/** A call, its result, or the answer to a request for approval. */
 export type ToolEvent = { readonly id: string; readonly message: number; readonly part: number }
 
 export type Units = {
@@ -32,10 +32,10 @@ export type Units = {
   readonly results: readonly ToolEvent[]
 }
 
-/** Stands for a picture or a file. No text begins with this. */
+/** The text of an image or a file. No other text begins with this. */
 const MEDIA = '\0'
 
-/** What is compared of some messages. System messages have none. Linear in their size. */
+/** The compared parts of some messages. System messages have none. Linear in their size. */
 export function unitsOf(messages: readonly Message[]): Units {
   const utterances: Utterance[] = []
   const calls: ToolEvent[] = []
@@ -63,7 +63,7 @@ function textOrMediaOf(
   part: Part,
 ): Pick<Utterance, 'text' | 'digest'> | undefined {
   if (part.type === 'text') return part.text === '' ? undefined : { text: part.text }
-  // What a model drew seldom comes back.
+  // Applications rarely send back an assistant's images.
   if (role === 'assistant' || (part.type !== 'image' && part.type !== 'file')) return undefined
   const data = part.type === 'image' ? part.image : part.data
   const base64 = typeof data === 'string' ? base64In(data) : base64Of(data)
@@ -83,23 +83,23 @@ function approvalIn({ data }: Part & { readonly type: 'provider' }): string | un
   return isObject(kept) && typeof kept.approvalId === 'string' ? `approval ${kept.approvalId}` : undefined
 }
 
-/** Whether two things said are the same. Bytes are compared with bytes only: an address may stand for them. */
+/** Whether two utterances are the same. Bytes are compared with bytes only: an address may replace them. */
 export function isSame(a: Utterance, b: Utterance): boolean {
   if (a.role !== b.role || a.text !== b.text) return false
   return a.digest === undefined || b.digest === undefined || a.digest === b.digest
 }
 
 /**
- * Things said, with all an assistant says between two words of a user's taken as one: applications keep an answer of
- * several steps as one text, or its last step alone.
+ * Utterances, with all of an assistant's between two of a user's as one: applications keep an answer of several steps as one text, or
+ * its last step alone.
  */
 export type Turn = {
   readonly first: Utterance
   /** Without white space. */
   readonly whole: string
-  /** What its last message says. */
+  /** The text of its last message. */
   readonly last: string
-  /** How many things said it ends with, of the whole list. */
+  /** The index after its last utterance in the whole list. */
   readonly upTo: number
 }
 
@@ -132,7 +132,7 @@ export function isSameTurn(stored: Turn, given: Turn): boolean {
   return stored.whole === given.whole || stored.last === given.whole
 }
 
-/** How long the longest end of one list is that is the beginning of the other. */
+/** The length of the longest end of one list that begins the other. */
 export function overlap<T>(list: readonly T[], other: readonly T[], same: (a: T, b: T) => boolean): number {
   for (let from = Math.max(0, list.length - other.length); from < list.length; from++) {
     if (commonRun(list, from, other, same) === list.length - from) return list.length - from
@@ -140,7 +140,7 @@ export function overlap<T>(list: readonly T[], other: readonly T[], same: (a: T,
   return 0
 }
 
-/** How many elements from a place on are those the other list begins with. */
+/** How many elements, from an index on, are those the other list begins with. */
 export function commonRun<T>(
   list: readonly T[],
   from: number,
@@ -154,27 +154,25 @@ export function commonRun<T>(
 }
 
 /**
- * What a prompt is taken for: the whole conversation each time (`whole`), what was not said before (`new`), or whichever it
- * looks like (`auto`).
+ * What a prompt has: the whole conversation each time (`whole`), only new messages (`new`), or whichever it looks like (`auto`).
  */
 export type PromptHistory = 'auto' | 'whole' | 'new'
 
-/** How a prompt stands to the log. */
+/** A prompt compared with the log. */
 type Reading = {
-  /** What of the prompt is not in the log, in order. */
+  /** The messages of the prompt that are not in the log, in order. */
   readonly fresh: readonly NewMessage[]
-  /** The log goes on behind this many of its messages in a way the prompt does not; all of them when it does not. */
+  /** How many messages of the log the prompt continues; the log has others after them. */
   readonly shared: number
 }
 
 /**
- * Tells what of a prompt is new. The log's longest end that the prompt begins with is known, the rest is new; texts and ids
- * decide (see units.ts). Where the log's end does not begin the prompt, but the prompt begins as some stretch of the log
- * and shows an answer out of it, the conversation went on differently from there: an answer is made anew, or a message
- * was edited. A prompt of users' words alone never says so, for the same may be said twice; there only words that
- * nothing followed are known, as they are when a call failed and is tried again.
+ * Finds the new messages of a prompt. The log's longest end that the prompt begins with is known, the rest is new. Where no end of the log
+ * begins the prompt, but the prompt begins like some stretch of the log with an answer in it, the conversation branched there: an answer is
+ * regenerated, or a message was edited. A prompt without answers is never a branch, because users may repeat themselves; there only
+ * messages without an answer are known, as after a call that failed and is tried again.
  *
- * `log` holds the end of the log, oldest first, without what was set aside before.
+ * `log` is the end of the log, oldest first, without messages set aside before.
  */
 export function readPrompt(
   log: readonly Message[],
@@ -195,12 +193,12 @@ export function readPrompt(
       if (read !== undefined) return { ...read, shared: Math.min(read.shared, shared) }
     }
   }
-  // The whole conversation, and nothing of it is in the log: it is another one.
+  // A whole conversation with nothing in the log is another one.
   const isAnother = history === 'whole' && given.utterances.length > 0
   return { fresh: prompt, shared: isAnother ? 0 : log.length }
 }
 
-/** The reading of a prompt that goes on where the log ends; `undefined` when it does not. */
+/** The reading of a prompt that continues the end of the log; `undefined` when it does not. */
 function readContinuation(
   log: readonly Message[],
   stored: Units,
@@ -224,7 +222,7 @@ function lastMessage(utterances: readonly Utterance[]): number {
   return utterances.at(-1)?.message ?? -1
 }
 
-/** How many things said at the beginning of a prompt end the log, taken one by one or turn by turn. */
+/** How many utterances at the beginning of a prompt end the log, compared one by one or turn by turn. */
 function countKnown(stored: readonly Utterance[], given: readonly Utterance[]): number {
   const single = overlap(stored, given, isSame)
   const turns = turnsOf(given)
@@ -233,9 +231,8 @@ function countKnown(stored: readonly Utterance[], given: readonly Utterance[]): 
 }
 
 /**
- * The calls and results of a prompt that are new, by place; how many are known; and those of the log's last turn the prompt
- * does not tell of. Ids repeat from turn to turn, so in the last turn they are counted; in earlier ones only a result
- * counts that came late.
+ * The new calls and results of a prompt, by place; how many are known; and those of the log's last turn that the prompt lacks. Ids repeat
+ * from turn to turn, so they are counted in the last turn; in earlier turns only late results are new.
  */
 function splitParts(
   stored: Units,
@@ -264,7 +261,7 @@ function splitParts(
   return { fresh, matched, missing }
 }
 
-/** The message of the last words of a user's among the first so many things said, -1 for none. */
+/** The index of the last user's message among the first utterances, -1 for none. */
 function lastUser(utterances: readonly Utterance[], count: number): number {
   for (let index = count - 1; index >= 0; index--)
     if (utterances[index]!.role === 'user') return utterances[index]!.message
@@ -279,7 +276,7 @@ function keyOf({ message, part }: { readonly message: number; readonly part: num
   return `${message}:${part}`
 }
 
-/** The messages of a prompt without what is known of them. */
+/** The messages of a prompt without their known parts. */
 function freshMessages(
   prompt: readonly NewMessage[],
   given: Units,
@@ -305,7 +302,7 @@ function freshMessages(
   return fresh
 }
 
-/** Where a prompt leaves the log: behind the longest stretch of it that the prompt begins with. */
+/** Where a prompt branches from the log: after the longest stretch of it that the prompt begins with. */
 function findBranch(
   stored: readonly Utterance[],
   given: readonly Utterance[],

@@ -1,19 +1,20 @@
 import { isUndertextError, UndertextError } from '../../errors.ts'
+import { defined } from '../../messages/defined.ts'
 import type { NewMessage, StoredMessage } from '../../messages/message.ts'
 import type { Compaction } from '../../storage/storage.ts'
 import { unlessUnknown } from '../../store/arguments.ts'
 import type { Store } from '../../store/store.ts'
 import { type PromptHistory, readPrompt } from './prompt-matching.ts'
 
-/** Why messages were set aside by the middleware, as the audit tells it. */
+/** The reason in the audit of messages that the middleware set aside. */
 export const SET_ASIDE = 'the application went on from an earlier message (undertext/ai-sdk)'
-/** Why an answer was hidden that came to a question which had been taken back meanwhile. */
+/** The reason in the audit of an answer hidden because its question was rewound meanwhile. */
 export const CAME_LATE = 'what it answers was taken back meanwhile (undertext/ai-sdk)'
 
 /**
- * Ids of the messages of a log that are no part of the conversation any more: a rewind took them back, or one of the two reasons above
- * hid them. Among them are those a summary or a truncation had hidden before, when what stood for them, or what stood around them, was
- * taken back. What was hidden to make room, or by hand, still is part of it.
+ * Ids of the messages of a log that are not part of the conversation any more: they were rewound, or hidden for one of the two reasons
+ * above. That includes messages hidden by a summary or a truncation before, when what replaced or surrounded them was rewound. Messages
+ * hidden to make room, or manually, are still part of it.
  */
 export function rewoundIds(
   rows: readonly StoredMessage[],
@@ -49,26 +50,26 @@ function spanOf({ coverage }: Compaction): readonly [from: number, to: number] {
   return [positions[0]?.[0] ?? 0, positions.at(-1)?.[1] ?? 0]
 }
 
-/** What to do when an application goes on from an earlier point of a conversation than its end. */
+/** What to do when an application continues a conversation before its end. */
 export type OnDivergence = 'setAside' | 'append' | 'error'
 
 type ReadingStore = Pick<Store, 'getMessages' | 'listCompactions' | 'hideMessages'>
 
-/** What a prompt brings, against the session as it is. */
+/** A prompt compared with the session. */
 type SessionReading = {
   readonly fresh: readonly NewMessage[]
-  /** Messages of the log the prompt does not go on from, oldest first. */
+  /** Messages of the log after the point that the prompt continues, oldest first. */
   readonly beyond: readonly StoredMessage[]
   /** The last position of the log when it was read, 0 for none. */
   readonly position: number
 }
 
-/** Messages read besides as many as the prompt has: results may stand in messages of their own. */
+/** How many messages more than the prompt's are read: results may be messages of their own. */
 const MARGIN = 16
 
 /**
- * Reads a prompt against the end of the log; against all of it only when the prompt shows an answer that is not found at the
- * end. A session that is not there is empty.
+ * Compares a prompt with the end of the log; with all of it only when the prompt has an answer that is not found at the end. An unknown
+ * session is empty.
  */
 export async function readSession(
   store: ReadingStore,
@@ -98,9 +99,9 @@ type Log = {
   readonly rows: number
 }
 
-/** The last messages of the log, oldest first, without what was set aside. */
+/** The last messages of the log, oldest first, without those set aside. */
 async function logOf(store: ReadingStore, sessionId: string, limit: number | undefined): Promise<Log> {
-  const options = { order: 'backward', ...(limit !== undefined && { limit }) } as const
+  const options = { order: 'backward' as const, ...defined({ limit }) }
   const rows = (await unlessUnknown(store.getMessages(sessionId, options))) ?? []
   const messages = rows.filter(({ kind }) => kind === 'message').reverse()
   const bounds = {
@@ -116,8 +117,8 @@ async function logOf(store: ReadingStore, sessionId: string, limit: number | und
 }
 
 /**
- * Takes out of the view what the application does not go on from; answers the compaction that did, for its undoing. What a
- * summary stands for cannot be taken out of it: `HISTORY_DIVERGED`. Calls that wait for results stay.
+ * Hides the messages after the point that the application continues; returns the compaction that did, so that it can be undone. Messages
+ * replaced by a summary cannot be hidden: `HISTORY_DIVERGED`. Calls without results stay.
  */
 export async function setAside(
   store: ReadingStore,
@@ -138,13 +139,9 @@ export async function setAside(
   if (visible.length === 0) return undefined
   const ids = visible.map(({ id }) => id)
   try {
-    const made = await store.hideMessages(sessionId, ids, {
-      reason: SET_ASIDE,
-      ...(actor !== undefined && { actor }),
-    })
-    return made.id
+    return (await store.hideMessages(sessionId, ids, { reason: SET_ASIDE, ...defined({ actor }) })).id
   } catch (error) {
-    // Calls without results cannot be hidden; what is sent says that there is none.
+    // Calls without results cannot be hidden; the request says that there is no result.
     if (isUndertextError(error, 'PENDING_TOOL_CALLS')) return undefined
     throw error
   }
