@@ -1,4 +1,4 @@
-import type { PlannedCompaction } from '../../compaction/preview.ts'
+import type { PlannedCompaction } from '../../compaction/result.ts'
 import { type Message, partsOf, type Role, type ViewMessage } from '../../messages/message.ts'
 import { withReplacements } from '../../messages/overlay.ts'
 import type { CompactionKind } from '../../model/plan.ts'

@@ -1,4 +1,4 @@
-import type { CompactionPreview } from '../../compaction/preview.ts'
+import type { CompactionPreview } from '../../compaction/result.ts'
 import type { PreviewOptions } from '../../config/store-options.ts'
 import type { ViewMessage } from '../../messages/message.ts'
 import type { SqliteStore } from '../../store/open.ts'

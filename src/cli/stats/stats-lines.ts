@@ -1,5 +1,5 @@
 import type { ContextStats } from '../../compaction/stats.ts'
-import type { SessionUsage } from '../../compaction/usage-totals.ts'
+import type { SessionUsage } from '../../compaction/usage.ts'
 import type { MessageCounts, Session } from '../../storage/storage.ts'
 import { TOLD_ABOVE } from '../chat/usage-warning.ts'
 import type { Context, Sink, Style } from '../command.ts'
