@@ -87,6 +87,25 @@ export {
   type PreparedMessages,
   RECALL_TOP_K,
 } from './compat/history-manager.ts'
+export type { ContextSection, InjectionRule } from './compat/injectors.ts'
+export {
+  allOf,
+  anyOf,
+  everyNTurns,
+  type InjectionTrigger,
+  not,
+  onTokenThreshold,
+  PersistentContext,
+  SystemInjector,
+} from './compat/injectors.ts'
+export {
+  assistantMessage,
+  compactBeforeTurn,
+  systemMessage,
+  type TextMessage,
+  type TurnMessages,
+  userMessage,
+} from './compat/plain-messages.ts'
 export type { Environment } from './config/environment.ts'
 export type { Spellings, SwitchSpellings } from './config/read-settings.ts'
 export {
@@ -339,28 +358,16 @@ export {
   type SummaryPlace,
 } from './rendering/render.ts'
 export { type Problem, type ProblemCode, validateHistory } from './rendering/validate.ts'
-export { compactBeforeTurn, type TurnMessages } from './requests/compact-before-turn.ts'
-export {
-  allOf,
-  anyOf,
-  everyNTurns,
-  type InjectionTrigger,
-  not,
-  onTokenThreshold,
-} from './requests/injection-trigger.ts'
-export { assistantMessage, systemMessage, type TextMessage, userMessage } from './requests/messages.ts'
-export type { PrepareRequestOptions, Prompt } from './requests/options.ts'
+export type {
+  AfterTurnOptions,
+  BeforeTurnOptions,
+  PrepareRequestOptions,
+  Prompt,
+} from './requests/options.ts'
 export type { PreparedFiles, PreparedRequest, RenderedMessage } from './requests/prepared.ts'
 export type { RecordedResponse, ResponseInput } from './requests/record.ts'
 export { OVERFLOW_TARGET } from './requests/recovery.ts'
 export type { AfterTurnResult, AppendedTurn, BeforeTurnResult, TurnUsage } from './requests/turn-hooks.ts'
-export type { AfterTurnOptions, BeforeTurnOptions } from './requests/turn-options.ts'
-export {
-  type ContextSection,
-  type InjectionRule,
-  PersistentContext,
-  SystemInjector,
-} from './requests/turn-options.ts'
 export { CUT_ENDING } from './stages/cut.ts'
 export { DEDUP_THRESHOLD } from './stages/deduplicate.ts'
 export { DROP_REASONING_KEEP_TURNS } from './stages/drop-reasoning.ts'

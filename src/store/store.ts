@@ -85,19 +85,20 @@ import type { ExpandedSummary } from '../model/expansion.ts'
 import type { ToolCall, ToolOutput } from '../model/tool-calls.ts'
 import type { Finding } from '../model/verify.ts'
 import { type Rendering, type RenderOptions, renderView } from '../rendering/render.ts'
-import { type PrepareRequestOptions, prepareSchema } from '../requests/options.ts'
-import { RequestPreparer } from '../requests/prepare.ts'
-import type { PreparedRequest } from '../requests/prepared.ts'
-import type { RecordedResponse, ResponseInput } from '../requests/record.ts'
-import { recovered } from '../requests/recovery.ts'
-import { toldTurned } from '../requests/told-turned.ts'
-import { type AfterTurnResult, type BeforeTurnResult, TurnHooks } from '../requests/turn-hooks.ts'
 import {
   type AfterTurnOptions,
   afterTurnSchema,
   type BeforeTurnOptions,
   beforeTurnSchema,
-} from '../requests/turn-options.ts'
+  type PrepareRequestOptions,
+  prepareSchema,
+} from '../requests/options.ts'
+import { RequestPreparer } from '../requests/prepare.ts'
+import type { PreparedRequest } from '../requests/prepared.ts'
+import type { RecordedResponse, ResponseInput } from '../requests/record.ts'
+import { withRecovery } from '../requests/recovery.ts'
+import { type AfterTurnResult, type BeforeTurnResult, TurnHooks } from '../requests/turn-hooks.ts'
+import { withUndoEvent } from '../requests/undo-events.ts'
 import {
   type ImportanceOptions,
   importanceSchema,
@@ -779,7 +780,7 @@ export class Store<S extends Storage = Storage> {
     model?: string,
   ): Promise<T> {
     const stats = async (): Promise<ContextStats | null> => this.#context.stats(sessionId, provider, model)
-    return toldTurned(this.#context.events, { phase, sessionId, targetId }, stats, work)
+    return withUndoEvent(this.#context.events, { phase, sessionId, targetId }, stats, work)
   }
 
   // ── Background ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -909,7 +910,7 @@ export class Store<S extends Storage = Storage> {
       compact: this.compactSession.bind(this),
       stats: async (...args: Parameters<StoreContext['stats']>) => this.#context.stats(...args),
     }
-    return recovered(port, id, call, checked, checkPrompt(checked.prompt))
+    return withRecovery(port, id, call, checked, checkPrompt(checked.prompt))
   }
 
   /**
