@@ -1,42 +1,43 @@
-/*
- * Messages in the form of OpenAI's Chat Completions, in and out. One message becomes one message, and what was
- * read comes out again as it was, the arguments of calls to the byte.
- *
- * What the neutral form has no place for is kept under the name `openai`: fields of a message in `metadata`
- * (of a tool's message in the `providerOptions` of its result), fields of a part or call in `providerOptions`,
- * whole parts as provider parts. Reserved there:
- *
- * - `role` is the role shown instead: `developer` for system, `function` for tool;
- * - `content` is what the content was when that cannot be told from the parts: null, `absent` or `parts`, and
- *   for a tool result that was a list of texts, their layout;
- * - `type` says which field or kind of part a text, reasoning or call was;
- * - `function.arguments` is the text of arguments that `JSON.stringify` would write otherwise.
- *
- * The neutral part goes first: an output or input changed since is what is sent.
- *
- * The AI SDK keeps options of its own under the same name: see `fieldsOf`.
- */
 import type { Json, JsonObject } from '../../messages/json.ts'
 import type { ProviderOptions } from '../../messages/message.ts'
 import { keptFor, keptUnder } from '../wire.ts'
 
-/** The name under which this form keeps its own things. */
+/*
+ * Messages in the form of OpenAI Chat Completions, in and out. One message becomes one message, and a message
+ * that was read is written again as it was, the arguments of calls byte for byte.
+ *
+ * What the neutral form has no place for is kept under the name `openai`: fields of a message in `metadata` (of
+ * a tool message in the `providerOptions` of its result), fields of a part or call in `providerOptions`, whole
+ * parts as provider parts. Reserved there:
+ *
+ * - `role` is the role that is written instead: `developer` for system, `function` for tool;
+ * - `content` is the original content when the parts do not show it: null, `absent` or `parts`, and the layout
+ *   of a tool result that was a list of texts;
+ * - `type` names the field or kind of part that a text, reasoning or call was;
+ * - `function.arguments` is the text of arguments that `JSON.stringify` would write otherwise.
+ *
+ * The neutral part takes precedence: an output or input that changed since is what is sent.
+ *
+ * The AI SDK keeps options of its own under the same name: see `fieldsOf`.
+ */
+
+/** The name under which this format keeps its fields. */
 export const OPENAI = 'openai'
 
-/** A part of content on its way in or out: its type, and whatever fields that type has. */
+/** A part of content: its type, and whatever fields that type has. */
 export type WirePart = { type: string; [field: string]: Json | undefined }
 
-/** A message on its way out. What was read comes out as it was, so its fields are only known to be JSON. */
+/** A message to be sent. A message that was read is written as it was, so its fields are only known to be JSON. */
 export type WireMessage = {
   role: 'system' | 'developer' | 'user' | 'assistant' | 'tool' | 'function'
   content?: string | WirePart[] | null
   [field: string]: Json | undefined
 }
 
-/** Text of whoever speaks. */
+/** A text, in any role. */
 export type OpenAITextPart = { type: 'text'; text: string }
 
-/** What an assistant says in place of an answer. */
+/** A refusal of the assistant. */
 export type OpenAIRefusalPart = { type: 'refusal'; refusal: string }
 
 /** An image by its address or as a data URL. */
@@ -66,12 +67,12 @@ export type OpenAIToolCall =
   | { id: string; type: 'function'; function: { name: string; arguments: string } }
   | { id: string; type: 'custom'; custom: { name: string; input: string } }
 
-/** What the Responses API leaves of what it compacted: an item of its own, to be sent back as it is. */
+/** A compaction of the Responses API: an item of its own, to be sent back unchanged. */
 export type OpenAICompaction = { type: 'compaction'; role?: never; [field: string]: Json | undefined }
 
 /**
- * A message of Chat Completions, as its SDK takes it. Further fields that were read come out again without being
- * named here.
+ * A message of Chat Completions, as its SDK accepts it. Further fields that were read are written again without
+ * being named here.
  */
 export type OpenAIMessage =
   | { role: 'system'; content: string | OpenAITextPart[]; name?: string }
@@ -88,14 +89,15 @@ export type OpenAIMessage =
   | { role: 'tool'; content: string | OpenAITextPart[]; tool_call_id: string }
   | { role: 'function'; content: string | null; name: string }
 
-/** The fields of a part that this form keeps in `providerOptions`. */
+/** Fields of a part as `providerOptions` of this format. */
 export function kept(fields: JsonObject): { providerOptions?: ProviderOptions } {
   return keptUnder(OPENAI, fields)
 }
 
 /**
- * Options of the AI SDK's that no field of this form is called. One of them says that what stands beside it is the SDK's
- * as well. Source: `providerOptions.openai` of parts in `@ai-sdk/openai`, its chat and its Responses model.
+ * Options of the AI SDK that are no field names of this format. Any of them shows that the fields beside it are
+ * the SDK's too. Source: `providerOptions.openai` of parts in `@ai-sdk/openai`, its chat and its Responses
+ * model.
  */
 const SDK_OPTIONS = [
   'itemId',
@@ -108,8 +110,8 @@ const SDK_OPTIONS = [
 ] as const
 
 /**
- * The fields this form keeps with a part. Options of the AI SDK's are none: the API refuses fields it does not know. Only
- * the detail of an image has a place here.
+ * The fields this format keeps with a part. Options of the AI SDK are not among them, because the API refuses
+ * unknown fields. Only the detail of an image has a place here.
  */
 export function fieldsOf(options: ProviderOptions | undefined): JsonObject {
   const given = keptFor(OPENAI, options) ?? {}
@@ -118,13 +120,37 @@ export function fieldsOf(options: ProviderOptions | undefined): JsonObject {
   return detail === undefined ? {} : { image_url: { detail } }
 }
 
-/** The detail in which the AI SDK wants an image read. */
+/** The image detail that the AI SDK requests. */
 export function sdkDetailOf(options: ProviderOptions | undefined): string | undefined {
   const detail = keptFor(OPENAI, options)?.imageDetail
   return typeof detail === 'string' ? detail : undefined
 }
 
-/** What a part read from this form says of its kind. */
+/** The original kind of a part that was read from this format. */
 export function kindOf(options: Parameters<typeof keptFor>[1]): Json | undefined {
   return keptFor(OPENAI, options)?.type
+}
+
+/*
+ * How OpenAI writes bytes, in its APIs and in libraries built on them: data URLs, and audio with a format name.
+ */
+
+/** Bytes as a data URL. A given data URL is returned unchanged, parameters included. */
+export function dataUrlOf(data: string | Uint8Array, mediaType: string, base64: string): string {
+  return typeof data === 'string' && /^data:/i.test(data) ? data : `data:${mediaType};base64,${base64}`
+}
+
+/** The format name of audio: `mp3` for `audio/mpeg`, else the subtype. */
+export function audioFormatOf(mediaType: string): string {
+  return mediaType === 'audio/mpeg' ? 'mp3' : mediaType.slice('audio/'.length)
+}
+
+/** The media type of an audio format; the inverse of `audioFormatOf`. */
+export function audioTypeOf(format: string): string {
+  return format === 'mp3' ? 'audio/mpeg' : `audio/${format}`
+}
+
+/** The name of a file without one. OpenAI requires a name with every file. */
+export function defaultFilename(mediaType: string): string {
+  return mediaType === 'application/pdf' ? 'file.pdf' : 'file'
 }
