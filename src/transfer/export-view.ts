@@ -19,21 +19,7 @@ import type { Message, StoredMessage, ViewMessage } from '../messages/message.ts
 import type { Mend } from '../rendering/render.ts'
 import type { Store } from '../store/store.ts'
 import { sessionRows } from './session-rows.ts'
-
-/** The forms a view is written in. They stand apart from what writes them: the help of a command names them, and loads no writer. */
-export const VIEW_FORMATS = [
-  'neutral',
-  'flat',
-  'openai',
-  'openai-responses',
-  'anthropic',
-  'gemini',
-  'ai-sdk',
-  'ui',
-  'langchain',
-  'openai-agents',
-] as const
-export type ViewFormat = (typeof VIEW_FORMATS)[number]
+import { VIEW_FORMATS, type ViewFormat } from './source.ts'
 
 /** Messages in a form: a list, and what stands beside it. */
 type WrittenView = {

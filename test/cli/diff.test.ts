@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { replacementTexts } from '../../src/cli/diff/compare.ts'
-import { dependentsOf, viewAt } from '../../src/cli/diff/view-at.ts'
+import { dependentsOf, replacementTexts, viewAt } from '../../src/cli/commands/diff/views.ts'
 import type { SqliteStore } from '../../src/index.ts'
 import { runCli } from '../support/cli-run.ts'
 import { type SmallStore, smallStore } from '../support/cli-store.ts'

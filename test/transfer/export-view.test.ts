@@ -22,7 +22,8 @@ import {
   toOpenAIResponses,
   validateHistory,
 } from '../../src/index.ts'
-import { exportView, VIEW_FORMATS, type ViewFormat } from '../../src/transfer/export-view.ts'
+import { exportView } from '../../src/transfer/export-view.ts'
+import { VIEW_FORMATS, type ViewFormat } from '../../src/transfer/source.ts'
 import { BEGIN, EVERY_PART, PNG, storeWith, whole } from './sessions.ts'
 
 type Reader = (document: never) => readonly Message[]

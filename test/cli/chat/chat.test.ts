@@ -46,6 +46,7 @@ describe('undertext chat without a terminal', () => {
       cwd: folder,
       signal,
       version: '1',
+      pour: async (text: string) => sink('out').write(text),
     }
     const exit = await runProgram(['--db', db, 'chat', ...args], { ...io, dataFolder: async () => folder })
     return { exit, ...texts }

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type BackendChoice, chooseBackend } from '../../../src/cli/chat/choose-backend.ts'
+import { type BackendChoice, chooseBackend } from '../../../src/cli/commands/chat/backend.ts'
 import { type ModelServer, startModelServer } from '../../support/model-server.ts'
 
 const ENV = { OPENAI_API_KEY: 'key-of-openai', OTHER_KEY: 'another-key' }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { compactionPlan } from '../../../src/cli/compact/compaction-plan.ts'
+import { compactionPlan } from '../../../src/cli/commands/compact/plan.ts'
 import type { PlannedCompaction, ViewMessage } from '../../../src/index.ts'
 
 /** A row of the view; tokens are counted as characters here. */

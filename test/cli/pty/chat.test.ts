@@ -98,7 +98,7 @@ describe.skipIf(!(await hasTerminals()))('undertext chat on a terminal', () => {
     chat.type('/undo\r')
     await chat.sees(/Undone: \d compactions?/)
     chat.type('/redo\r')
-    await chat.sees(/Put back: \d compactions?/)
+    await chat.sees(/Redone: \d compactions?/)
     chat.type('/log\r')
     await chat.sees(/condense [0-9a-f]{8} {2}in force/)
     chat.type(CTRL_D)
