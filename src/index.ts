@@ -454,9 +454,9 @@ export type {
   Trigger,
   UndoOutcome,
 } from './storage/storage.ts'
-export type { RewindOptions, RewindResult } from './store/background-verbs.ts'
-export type { AppendResult } from './store/log-verbs.ts'
+export type { AppendResult } from './store/append.ts'
 export { type OpenOptions, openStore, SqliteStore } from './store/open.ts'
+export type { RewindOptions, RewindResult } from './store/rewind.ts'
 export { Store } from './store/store.ts'
 export { extractiveSummarizer } from './summarizers/extractive.ts'
 export type { ModelPrice } from './summarizers/model/model-summarizer.ts'

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { InvalidArgumentError, Option } from 'commander'
-import { VIEW_FORMATS } from '../transfer/source.ts'
+import { VIEW_FORMATS } from '../transfer/view-formats.ts'
 
 /* Values of options, parsed the same way in every command. */
 

@@ -18,8 +18,8 @@ import {
 import type { Authorship, Compaction, Snapshot, Storage } from '../storage/storage.ts'
 import { replanned } from './planned-run.ts'
 
-/** What is to be recorded, checked. */
-type ProviderRecord = Authorship & {
+/** The checked options of `recordProviderCompaction`. */
+export type ProviderRecord = Authorship & {
   readonly messageId: string | undefined
   readonly provider: string | undefined
   readonly appliedEdits: readonly AppliedEdit[]

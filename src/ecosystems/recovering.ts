@@ -4,9 +4,9 @@ import type { NewMessage } from '../messages/message.ts'
 import { checkMessages } from '../messages/message-check.ts'
 import { describedBy, type PreparedRequest } from '../requests/prepared.ts'
 import type { ReportedUsage } from '../requests/provider-usage.ts'
-import type { AppendResult } from '../store/log-verbs.ts'
+import type { AppendResult } from '../store/append.ts'
+import { unlessUnknown } from '../store/arguments.ts'
 import type { Store } from '../store/store.ts'
-import { unlessUnknown } from '../store/unless-unknown.ts'
 
 /*
  * What models that recover from overflows share, whatever library they belong to: the model is called through

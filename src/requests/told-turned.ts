@@ -12,7 +12,7 @@ export async function toldTurned<T extends UndoOutcome>(
   stats: () => Promise<ContextStats | null>,
   work: () => Promise<T>,
 ): Promise<T> {
-  if (!events.hears('compaction')) return work()
+  if (!events.hasListener('compaction')) return work()
   const before = await statsOrNone(stats)
   const outcome = await work()
   if (!outcome.changed) return outcome

@@ -19,7 +19,7 @@ import type { Message, StoredMessage, ViewMessage } from '../messages/message.ts
 import type { Mend } from '../rendering/render.ts'
 import type { Store } from '../store/store.ts'
 import { sessionRows } from './session-rows.ts'
-import { VIEW_FORMATS, type ViewFormat } from './source.ts'
+import { VIEW_FORMATS, type ViewFormat } from './view-formats.ts'
 
 /** Messages in a form: a list, and what stands beside it. */
 type WrittenView = {

@@ -156,7 +156,7 @@ describe('fromChatMessages', () => {
     [
       'parts of another form',
       { role: 'user', content: [{ type: 'image_url' }] },
-      '[1].content[0].type: is unknown (messages of another form? fromOpenAI converts them)',
+      '[1].content[0].type: is unknown (messages of another format? fromOpenAI converts them)',
     ],
     ['arguments JSON cannot say', { role: 'tool_call', content: '', args: 1n }, '[1]: holds '],
   ])('refuses %s, and keeps it with lenient', (_, bad, problem) => {

@@ -12,7 +12,7 @@ import {
 import { exportHtml } from '../../src/transfer/export-html.ts'
 import { exportMarkdown } from '../../src/transfer/export-markdown.ts'
 import { exportView } from '../../src/transfer/export-view.ts'
-import { VIEW_FORMATS } from '../../src/transfer/source.ts'
+import { VIEW_FORMATS } from '../../src/transfer/view-formats.ts'
 import { sharedPath } from '../support/shared.ts'
 import { whole } from './sessions.ts'
 import { elementsOf, readStrictly } from './strict-html.ts'

@@ -23,7 +23,7 @@ import {
   validateHistory,
 } from '../../src/index.ts'
 import { exportView } from '../../src/transfer/export-view.ts'
-import { VIEW_FORMATS, type ViewFormat } from '../../src/transfer/source.ts'
+import { VIEW_FORMATS, type ViewFormat } from '../../src/transfer/view-formats.ts'
 import { BEGIN, EVERY_PART, PNG, storeWith, whole } from './sessions.ts'
 
 type Reader = (document: never) => readonly Message[]

@@ -10,8 +10,8 @@ import { commandLine, shortIds } from '../output/ids.ts'
 import { paragraph } from '../output/layout.ts'
 import { safeLine } from '../output/safe-text.ts'
 import { chooseBackend, summarizerBy } from './chat/backend.ts'
-import { makePlan, planJson, planRows, WHY_NOTHING, type WhyNothing } from './compact/plan.ts'
-import { planText, type ShownPlan, shortPlanText } from './compact/plan-text.ts'
+import { makePlan, planJson, planRows, type ShownPlan, WHY_NOTHING, type WhyNothing } from './compact/plan.ts'
+import { planText, shortPlanText } from './compact/plan-text.ts'
 
 export type CompactActionOptions = {
   readonly dryRun?: boolean

@@ -1,7 +1,7 @@
 import { isUndertextError, UndertextError } from '../../errors.ts'
 import type { NewMessage, StoredMessage } from '../../messages/message.ts'
+import { unlessUnknown } from '../../store/arguments.ts'
 import type { Store } from '../../store/store.ts'
-import { unlessUnknown } from '../../store/unless-unknown.ts'
 import { type PromptHistory, readPrompt } from './known.ts'
 import { SET_ASIDE, takenBack } from './taken-back.ts'
 

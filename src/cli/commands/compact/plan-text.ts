@@ -12,18 +12,8 @@ import {
   type PlannedStage,
   type RowAction,
   replacingAction,
+  type ShownPlan,
 } from './plan.ts'
-
-/** What there is to show of a compaction that is not made yet. */
-export type ShownPlan = {
-  readonly sessionId: string
-  /** Whose window it is made for. */
-  readonly provider: string
-  readonly model: string | undefined
-  /** Counts the tokens of the session. */
-  readonly estimator: string
-  readonly preview: CompactionPreview
-}
 
 const COLUMNS: readonly Column[] = [
   { title: 'POSITION', align: 'right' },

@@ -8,8 +8,6 @@ import type { SqliteStore } from '../../../store/open.ts'
 import { sessionRows } from '../../../transfer/session-rows.ts'
 import { viewContent } from '../../output/message-text.ts'
 import { tokenCounter } from '../../token-counter.ts'
-import type { ShownPlan } from './plan-text.ts'
-
 /** Why a session was not compacted; one without messages has no result that could say so. */
 export type WhyNothing = IdleReason | 'NO_MESSAGES'
 
@@ -288,4 +286,15 @@ export function planJson({ sessionId, provider, model, preview }: ShownPlan, pla
 
 function rowJson({ messageId, position, why, ...row }: PlannedRow) {
   return { id: messageId, position: position ?? null, ...row, why: why === '' ? null : why }
+}
+
+/** What there is to show of a compaction that is not made yet. */
+export type ShownPlan = {
+  readonly sessionId: string
+  /** Whose window it is made for. */
+  readonly provider: string
+  readonly model: string | undefined
+  /** Counts the tokens of the session. */
+  readonly estimator: string
+  readonly preview: CompactionPreview
 }

@@ -1,7 +1,7 @@
 import { isUndertextError } from '../../../errors.ts'
 import { type NewMessage, partsOf, type StoredMessage } from '../../../messages/message.ts'
+import { unlessUnknown } from '../../../store/arguments.ts'
 import type { Store } from '../../../store/store.ts'
-import { unlessUnknown } from '../../../store/unless-unknown.ts'
 import { takenBack } from '../taken-back.ts'
 import { uiRowOf } from '../ui-layout.ts'
 import type { Target, Wanted } from './target.ts'

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { documentSchema } from '../../src/transfer/document/options.ts'
 import { viewSchema } from '../../src/transfer/export-view.ts'
-import { VIEW_FORMATS } from '../../src/transfer/source.ts'
+import { VIEW_FORMATS } from '../../src/transfer/view-formats.ts'
 import { examplesOf, runAsUser } from '../support/run-as-user.ts'
 
 const PAGE = readFileSync(join(import.meta.dirname, '..', '..', 'docs', 'exports.md'), 'utf8')
