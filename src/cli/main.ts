@@ -87,9 +87,9 @@ function createProgram(argv: readonly string[], io: Io, run: Runner): Command {
 
 function commandLines(program: Command): string {
   // `visibleCommands` adds `help`, which is none of ours.
-  const commands = program.createHelp().visibleCommands(program).slice(0, -1)
-  const width = Math.max(...commands.map((command) => command.name().length))
-  return commands.map((command) => `  ${command.name().padEnd(width)}  ${command.summary()}`).join('\n')
+  const listed = program.createHelp().visibleCommands(program).slice(0, -1)
+  const width = Math.max(...listed.map((command) => command.name().length))
+  return listed.map((command) => `  ${command.name().padEnd(width)}  ${command.summary()}`).join('\n')
 }
 
 function exitCodes(): string {

@@ -72,14 +72,14 @@ async function isSession(store: SqliteStore, id: string): Promise<boolean> {
 export async function findCompaction(store: SqliteStore, sessionId: string, given: string): Promise<string> {
   const compactions = await store.listCompactions(sessionId)
   const ids = new Set(compactions.flatMap(({ id, runId }) => [id, runId]))
-  const found: string[] = []
+  let found: readonly string[] = []
   if (given === '@') {
     const newest = compactions.findLast(({ status }) => status === 'active' || status === 'undone')
     // A compaction undone by its own id is redone by that id only, so a run of one is named by it.
     const isAlone = compactions.filter(({ runId }) => runId === newest?.runId).length === 1
-    if (newest !== undefined) found.push(isAlone ? newest.id : newest.runId)
-  } else if (ids.has(given)) found.push(given)
-  else if (given !== '') found.push(...[...ids].filter((id) => id.startsWith(given) || id.endsWith(given)))
+    if (newest !== undefined) found = [isAlone ? newest.id : newest.runId]
+  } else if (ids.has(given)) found = [given]
+  else if (given !== '') found = [...ids].filter((id) => id.startsWith(given) || id.endsWith(given))
   const missing = () => new UndertextError('COMPACTION_NOT_FOUND', { sessionId, compactionId: given })
   return onlyOne(found, given, 'compactions', missing)
 }

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Command } from 'commander'
 import { expect, it } from 'vitest'
-import { CHAT_COMMANDS } from '../../src/cli/commands/chat/slash-commands.ts'
+import { SLASH_COMMANDS } from '../../src/cli/commands/chat/slash-commands.ts'
 import { COMMANDS } from '../../src/cli/commands.ts'
 
 const DOCS = join(import.meta.dirname, '..', '..', 'docs')
@@ -37,5 +37,5 @@ it.each(COMMANDS.filter(({ name }) => name !== 'chat' && name !== 'compact'))(
 )
 
 it('docs/cli-chat.md names every command of the chat', () => {
-  for (const { name } of CHAT_COMMANDS) expect(page('chat')).toContain(`\`${name}`)
+  for (const { name } of SLASH_COMMANDS) expect(page('chat')).toContain(`\`${name}`)
 })

@@ -5,15 +5,14 @@ import type { Summarizer } from '../../summarizers/summarizer.ts'
 import type { Context } from '../command.ts'
 import { CliError, EXIT } from '../errors.ts'
 import { providerAndModel } from '../options.ts'
-import { count } from '../output/figures.ts'
+import { count, fromTo } from '../output/figures.ts'
 import { commandLine, shortIds } from '../output/ids.ts'
-import { paragraph } from '../output/layout.ts'
-import { safeLine } from '../output/safe-text.ts'
+import { sentence, writeLines } from '../output/layout.ts'
 import { chooseBackend, summarizerBy } from './chat/backend.ts'
 import { makePlan, planJson, planRows, type ShownPlan, WHY_NOTHING, type WhyNothing } from './compact/plan.ts'
-import { planText, shortPlanText } from './compact/plan-text.ts'
+import { planLines, shortPlanLines } from './compact/plan-text.ts'
 
-export type CompactActionOptions = {
+type CompactOptions = {
   readonly dryRun?: boolean
   readonly full?: boolean
   readonly target?: number
@@ -29,45 +28,44 @@ export type CompactActionOptions = {
   readonly reason?: string
 }
 
-/** Shows what a compaction would do and, unless it is a dry run, does that very thing. */
-export async function compact(
-  context: Context,
-  session: string,
-  options: CompactActionOptions,
-): Promise<number> {
-  const store = await context.open(options.dryRun === true && options.summarize !== true ? 'read' : 'change')
+/** Shows the plan of a compaction and, unless it is a dry run, carries out exactly that plan. */
+export async function compact(context: Context, session: string, options: CompactOptions): Promise<number> {
+  const { dryRun = false, full = false, summarize = false } = options
+  const { json: isJson, out } = context
+  const store = await context.open(dryRun && !summarize ? 'read' : 'change')
   const id = await context.session(store, session)
-  const config = await configOf(context, options)
-  if (options.summarize === true) tellOfAsking(context)
-  const shown = await makePlan(store, id, config)
-  if (shown === undefined) return tellNothing(context, options, id, 'NO_MESSAGES')
+  const previewOptions = await previewOptionsOf(context, options)
+  if (summarize) announceModelCall(context)
+  const shown = await makePlan(store, id, previewOptions)
+  if (shown === undefined) return reportNothing(context, dryRun, id, 'NO_MESSAGES')
   const { preview } = shown
-  // A plan of each row is read only where it is shown: a long session takes as long to read as to compact.
-  const plan = context.json || options.dryRun === true ? await planRows(store, shown) : undefined
-  const json = context.json && plan !== undefined ? planJson(shown, plan) : undefined
+  // The plan row by row is only made to be shown: it reads the whole session.
+  const plan = isJson || dryRun ? await planRows(store, shown) : undefined
+  const json = isJson && plan !== undefined ? planJson(shown, plan) : undefined
   if (!preview.compacted)
-    return tellNothing(context, options, id, preview.reason ?? 'NOTHING_TO_COMPACT', shown, json)
-  if (options.dryRun === true) {
-    if (json !== undefined) context.printJson({ ...json, dryRun: true, compacted: false, run: null })
-    else if (plan !== undefined) await context.page(planText(shown, plan, context, options.full === true))
+    return reportNothing(context, dryRun, id, preview.reason ?? 'NOTHING_TO_COMPACT', shown, json)
+  if (dryRun && plan !== undefined) {
+    if (json !== undefined) context.printJson({ ...json, dryRun, compacted: false, run: null })
+    else await context.page(`${planLines(shown, plan, context, full).join('\n')}\n`)
     return EXIT.done
   }
-  if (json === undefined) context.out.write(shortPlanText(shown, context))
-  if (!context.yes && !(await context.confirm('Do it? It can be undone.')))
+  if (json === undefined) writeLines(out, shortPlanLines(shown, context))
+  if (!context.yes && !(await context.confirm('Compact now? It can be undone.')))
     throw new CliError('DECLINED', 'Nothing was written.')
-  if (preview.summaryPending !== undefined) tellOfAsking(context)
+  if (preview.summaryPending !== undefined) announceModelCall(context)
   const result = await store.compactSession(id, preview)
-  if (result === null) return tellNothing(context, options, id, 'NO_MESSAGES')
-  tell(context, id, result, await undoName(context, store, id, result.runId), json)
+  if (result === null) return reportNothing(context, dryRun, id, 'NO_MESSAGES')
+  await reportResult(context, store, id, result, json)
   return result.compacted ? EXIT.done : EXIT.no
 }
 
-/** A model may think for a minute, in which nothing else is seen. */
-function tellOfAsking({ err, style, json }: Context): void {
-  if (err.isTerminal && !json) err.write(style.dim('A model is asked for the summary; Ctrl-C stops it.\n'))
+/** Explains the silence while a model thinks. */
+function announceModelCall({ err, style, json }: Context): void {
+  if (err.isTerminal && !json)
+    writeLines(err, [style.dim('A model is asked for the summary; Ctrl-C stops it.')])
 }
 
-async function configOf(context: Context, options: CompactActionOptions): Promise<PreviewOptions> {
+async function previewOptionsOf(context: Context, options: CompactOptions): Promise<PreviewOptions> {
   const { target, targetTokens, stage, reason, summarize } = options
   const summarizer = await summarizerOf(context, options)
   if (summarize === true && summarizer === undefined)
@@ -75,98 +73,84 @@ async function configOf(context: Context, options: CompactActionOptions): Promis
   return {
     ...providerAndModel(options),
     signal: context.signal,
-    ...(target !== undefined && { target }),
-    ...(targetTokens !== undefined && { targetTokens }),
-    ...(stage !== undefined && { stages: [...stage] }),
-    ...(reason !== undefined && { reason }),
-    ...(summarizer !== undefined && { summarizer }),
-    ...(summarize === true && { summarize }),
+    target,
+    targetTokens,
+    stages: stage === undefined ? undefined : [...stage],
+    reason,
+    summarizer,
+    summarize,
   }
 }
 
-/** The model that is to write; absent: the settings', else the extractive summarizer. */
-async function summarizerOf(
-  context: Context,
-  options: CompactActionOptions,
-): Promise<Summarizer | undefined> {
+/** The summarizer that the options name; without one the settings decide, else the extractive summarizer. */
+async function summarizerOf(context: Context, options: CompactOptions): Promise<Summarizer | undefined> {
   const { summaryModel: model, summaryUrl: url, summaryPackage: providerPackage, apiKeyEnv } = options
   if (model === undefined) {
     if (url !== undefined || providerPackage !== undefined || apiKeyEnv !== undefined)
-      throw new CliError('WRONG_USE', 'Say which model is to write the summary: --summary-model.')
+      throw new CliError('WRONG_USE', 'Name the model that writes the summary: --summary-model.')
     return undefined
   }
   if (url === undefined && providerPackage === undefined && !model.includes('/'))
     throw new CliError(
       'WRONG_USE',
-      '--summary-model names nobody to ask: write PROVIDER/MODEL, or add --summary-url.',
+      '--summary-model names no provider: write PROVIDER/MODEL, or add --summary-url.',
     )
   return summarizerBy(await chooseBackend({ model, url, providerPackage, apiKeyEnv }, {}, context))
 }
 
-function tellNothing(
+function reportNothing(
   context: Context,
-  { dryRun = false }: CompactActionOptions,
+  dryRun: boolean,
   sessionId: string,
   reason: WhyNothing,
   shown?: ShownPlan,
   json: object = { session: sessionId },
 ): number {
-  if (context.json) {
-    context.printJson({ ...json, reason, dryRun, compacted: false, run: null })
-    return EXIT.no
-  }
+  const { out } = context
   const figures =
     shown === undefined
       ? ''
       : ` (${count(shown.preview.tokensBefore)} tokens, target ${count(shown.preview.targetTokens)})`
-  const text = `Nothing to compact in session ${sessionId}: ${WHY_NOTHING[reason]}${figures}.`
-  context.out.write(`${paragraph(safeLine(text), context.out).join('\n')}\n`)
+  if (context.json) context.printJson({ ...json, reason, dryRun, compacted: false, run: null })
+  else
+    writeLines(
+      out,
+      sentence(`Nothing to compact in session ${sessionId}: ${WHY_NOTHING[reason]}${figures}.`, out),
+    )
   return EXIT.no
 }
 
-/** What the run is called in a command that undoes it: on a terminal the end of its id that no other has. */
-async function undoName(
-  { out }: Context,
+async function reportResult(
+  context: Context,
   store: SqliteStore,
   sessionId: string,
-  runId: string,
-): Promise<string> {
-  if (!out.isTerminal) return runId
-  const compactions = await store.listCompactions(sessionId)
-  return shortIds([runId, ...compactions.flatMap((one) => [one.id, one.runId])]).get(runId) ?? runId
-}
-
-function tell(
-  context: Context,
-  sessionId: string,
   result: CompactionResult,
-  undoName: string,
   json: object | undefined,
-): void {
-  const { out, style } = context
-  const { runId, tokensBefore, tokensAfter, compacted, failed } = result
+): Promise<void> {
+  const { out, err, style } = context
+  const { runId, tokensBefore, tokensAfter, compacted, failed, reason } = result
   if (json !== undefined) {
     const { fits, reachedTarget, tokensSaved } = result
-    const done = {
-      tokensBefore,
-      tokensAfter,
-      tokensSaved,
-      reachedTarget,
-      fits,
-      reason: result.reason ?? null,
-    }
-    context.printJson({ ...json, ...done, dryRun: false, compacted, run: runId, failed })
+    const figures = { tokensBefore, tokensAfter, tokensSaved, reachedTarget, fits, reason: reason ?? null }
+    context.printJson({ ...json, ...figures, dryRun: false, compacted, run: runId, failed })
     return
   }
   for (const { summarizer, error } of failed)
-    context.err.write(style.yellow(`A summary by ${summarizer} was not accepted: ${error}.\n`))
+    err.write(style.yellow(`A summary by ${summarizer} was not accepted: ${error}.\n`))
   if (!compacted) {
-    const why = result.reason === undefined ? 'nothing came of it' : WHY_NOTHING[result.reason]
-    out.write(`Nothing was written: ${why}.\n`)
+    const why = reason === undefined ? 'it had no result' : WHY_NOTHING[reason]
+    writeLines(out, [`Nothing was written: ${why}.`])
     return
   }
-  out.write(
-    `${style.green('Done.')} History ${count(tokensBefore)} → ${count(tokensAfter)} tokens, as run ${undoName}.\n`,
-  )
-  out.write(style.dim(`Take it back: ${commandLine('undo', sessionId, undoName)}\n`))
+  const name = out.isTerminal ? await shortRunId(store, sessionId, runId) : runId
+  writeLines(out, [
+    `${style.green('Done.')} History ${fromTo(tokensBefore, tokensAfter)}, as run ${name}.`,
+    style.dim(`Undo it: ${commandLine('undo', sessionId, name)}`),
+  ])
+}
+
+/** The shortest end of a run's id that `undo` accepts. */
+async function shortRunId(store: SqliteStore, sessionId: string, runId: string): Promise<string> {
+  const compactions = await store.listCompactions(sessionId)
+  return shortIds(compactions.flatMap((one) => [one.id, one.runId])).get(runId) ?? runId
 }

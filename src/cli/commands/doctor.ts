@@ -217,28 +217,26 @@ function plain({ out }: Context, text: string): string[] {
 function storeLines(context: Context, { file, sessions }: Report): string[] {
   const { location } = context
   const { exists, size, walSize, database, error } = file
-  const lines = plain(context, `${location.path} (${LOCATED_BY[location.from]})`)
+  const where = plain(context, `${location.path} (${LOCATED_BY[location.from]})`)
   if (!exists)
-    return [...lines, ...plain(context, 'There is no store yet; the first command that writes creates it.')]
+    return [...where, ...plain(context, 'There is no store yet; the first command that writes creates it.')]
   const wal = walSize === undefined ? '' : `, write-ahead log ${bytes(walSize)}`
-  if (size !== undefined) lines.push(...plain(context, `${bytes(size)}${wal}`))
-  if (database === undefined) return [...lines, ...wrong(context, `SQLite cannot open it (${error}).`)]
+  const head = [...where, ...(size === undefined ? [] : plain(context, `${bytes(size)}${wal}`))]
+  if (database === undefined) return [...head, ...wrong(context, `SQLite cannot open it (${error}).`)]
   const { schema, pages, pageSize, freePages, journalMode, integrity } = database
-  lines.push(
-    ...plain(
-      context,
-      `${counted(pages, 'page')} of ${count(pageSize)} bytes, ${count(freePages)} free, journal ${journalMode}`,
-    ),
+  const pagesText = `${counted(pages, 'page')} of ${count(pageSize)} bytes, ${count(freePages)} free, journal ${journalMode}`
+  const mark = integrity?.join() === 'ok' ? well : wrong
+  return [
+    ...head,
+    ...plain(context, pagesText),
     ...(schema === null
       ? wrong(context, 'It holds no tables of undertext.')
       : plain(context, `schema ${schema}`)),
     ...(sessions === null
       ? wrong(context, 'It cannot be opened.')
       : well(context, `opens: ${counted(sessions, 'session')}`)),
-  )
-  if (integrity === undefined) return lines
-  const mark = integrity.join() === 'ok' ? well : wrong
-  return [...lines, ...mark(context, `integrity_check: ${integrity.join('; ')}`)]
+    ...(integrity === undefined ? [] : mark(context, `integrity_check: ${integrity.join('; ')}`)),
+  ]
 }
 
 function versionLines(context: Context, versions: Versions): string[] {

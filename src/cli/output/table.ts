@@ -55,15 +55,15 @@ export function table(
       .join(' '.repeat(GAP))
       .trimEnd()
   const titles = lineOf(shown.map(({ title }) => style.bold(title)))
-  const body = rows.flatMap((row, no) => {
-    const cells = shown.map(({ at, width, flexible, clip }) => {
+  const body = rows.flatMap((cells, no) => {
+    const row = shown.map(({ at, width, flexible, clip }) => {
       const text = texts[no]![at]!
-      const cell = row[at]!
+      const cell = cells[at]!
       const lines = flexible === 'clip' ? [clip(text, width)] : wrapped(text, width)
       return typeof cell === 'string' ? lines : lines.map(cell.style)
     })
-    const height = Math.max(...cells.map((lines) => lines.length))
-    return Array.from({ length: height }, (_, line) => lineOf(cells.map((lines) => lines[line] ?? '')))
+    const height = Math.max(...row.map((lines) => lines.length))
+    return Array.from({ length: height }, (_, line) => lineOf(row.map((lines) => lines[line] ?? '')))
   })
   return [titles, ...body]
 }

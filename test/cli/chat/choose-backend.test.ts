@@ -62,8 +62,8 @@ describe('who answers', () => {
     [{ url: 'http://localhost/v1' }, '--url needs --model'],
     [{ url: 'http://localhost/v1', model: 'm', apiKeyEnv: 'UNSET' }, 'UNSET is not set'],
     [{ apiKeyEnv: 'OTHER_KEY' }, '--api-key-env goes with --url'],
-    [{ echo: true, url: 'http://localhost/v1' }, '--echo asks nobody'],
-    [{ model: 'gpt-4o' }, '--model alone names nobody'],
+    [{ echo: true, url: 'http://localhost/v1' }, '--echo asks no model'],
+    [{ model: 'gpt-4o' }, '--model alone names no provider'],
     [{ provider: 'anthropic' }, '--provider needs --model'],
   ])('refuses %j', async (choice, sentence) => {
     await expect(choose(choice)).rejects.toMatchObject({

@@ -76,7 +76,7 @@ describe('a plan row by row', () => {
     ])
   })
 
-  it('tells apart what is hidden and what is shown shorter', async () => {
+  it('tells apart what is hidden and what is shortened', async () => {
     const truncate: PlannedCompaction = {
       ...figures,
       id: 't',
@@ -98,7 +98,7 @@ describe('a plan row by row', () => {
     )
     expect(rows.map(({ action, why }) => [action, why])).toEqual([
       ['hidden', 'among the oldest turns'],
-      ['shortened', 'too long for what is left'],
+      ['shortened', 'too long for the remaining room'],
     ])
     expect(rows[1]).toMatchObject({ tokensBefore: 6, tokensAfter: 3 })
   })

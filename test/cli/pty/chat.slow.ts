@@ -52,7 +52,7 @@ describe.skipIf(!(await hasTerminals()))('undertext chat on a terminal', () => {
     await first.sees(/> second words\nsecond words\n/)
     first.type(CTRL_D)
     expect(await first.exit()).toBe(0)
-    const [, id = ''] = /Go on: undertext chat (\S+)/.exec(first.text()) ?? []
+    const [, id = ''] = /Continue: undertext chat (\S+)/.exec(first.text()) ?? []
     expect(id).toMatch(/^[0-9a-f-]{36}$/)
 
     const second = start(['chat', id.slice(0, 13), '--echo'])
@@ -92,7 +92,7 @@ describe.skipIf(!(await hasTerminals()))('undertext chat on a terminal', () => {
     expect(chat.lookOf('Context usage:').colour).toBe(YELLOW)
     expect(chat.lookOf('Auto-compaction').colour).toBe(YELLOW)
     chat.type('go on\r')
-    await chat.sees(/Compacted: history [\d,]+ → [\d,]+ tokens by \d compactions?; take it back with \/undo /)
+    await chat.sees(/Compacted: history [\d,]+ → [\d,]+ tokens by \d compactions?; undo it with \/undo /)
     await chat.sees(/> go on\n(?:.*\n)*go on\n/)
     expect(chat.lookOf('Compacted:').dim).toBe(true)
     chat.type('/undo\r')
@@ -116,7 +116,7 @@ describe.skipIf(!(await hasTerminals()))('undertext chat on a terminal', () => {
     chat.type('tell me\r')
     await chat.sees('This answer')
     chat.type(CTRL_C)
-    await chat.sees('(broken off; what came is stored)')
+    await chat.sees('(broken off; the part above is stored)')
     chat.type('hello?\r')
     await chat.sees(/> hello\?\nYes\?\n/)
     chat.type(CTRL_C)
@@ -255,7 +255,7 @@ describe.skipIf(!(await hasTerminals()))('undertext chat on a terminal', () => {
     shell.type(' again\r')
     await shell.sees(/> hello again\nhello again\n/)
     shell.type(`${CTRL_D}`)
-    await shell.sees('Go on:')
+    await shell.sees('Continue:')
     await shell.sees(/\$ $/)
     shell.type('exit\r')
     expect(await shell.exit()).toBe(0)

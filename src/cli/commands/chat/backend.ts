@@ -5,7 +5,58 @@ import type { Context } from '../../command.ts'
 import { CliError } from '../../errors.ts'
 import { providerAndModel } from '../../options.ts'
 
-/** What a command line says of who answers. */
+/* What answers in a chat: a question in, a streamed answer out. A backend does not use the store, so it can write summaries too. */
+
+export type Question = {
+  readonly system?: string | undefined
+  readonly messages: readonly Message[]
+  readonly maxOutputTokens?: number | undefined
+  readonly temperature?: number | undefined
+  readonly signal: AbortSignal
+  /** Called with each piece of the answer as it arrives. */
+  onText(text: string): void
+}
+
+/** Tokens as `recordResponse` takes them; `inputTokens` excludes those from a cache. */
+export type ReplyUsage = {
+  readonly inputTokens: number
+  readonly cacheReadTokens?: number
+  readonly cacheCreationTokens?: number
+  readonly outputTokens?: number
+}
+
+/** A complete answer. */
+export type Reply = {
+  readonly text: string
+  /** As they are stored. */
+  readonly messages: readonly NewMessage[]
+  /** In the provider's words. */
+  readonly stopReason?: string | undefined
+  readonly usage?: ReplyUsage | undefined
+  /** The model that answered, as its provider names it. */
+  readonly model?: string | undefined
+  /** Tools that the model tried to call. A chat runs none. */
+  readonly calledTools: readonly string[]
+}
+
+export type Backend = {
+  readonly kind: 'echo' | 'url' | 'ai-sdk'
+  /** For people: "the offline echo", "gpt-4o at http://localhost:11434/v1". */
+  readonly title: string
+  /** Whose figures and rules apply; by default the session's own. */
+  readonly provider?: string | undefined
+  readonly model?: string | undefined
+  /** Rejects with the server's own error, so that an overflow is recognised. */
+  ask(question: Question): Promise<Reply>
+}
+
+/** An answer that is text alone. */
+export function textReply(text: string, rest: Omit<Partial<Reply>, 'text' | 'messages'> = {}): Reply {
+  const messages = text === '' ? [] : [{ role: 'assistant' as const, content: text }]
+  return { text, messages, calledTools: [], ...rest }
+}
+
+/** The options that select a backend. */
 export type BackendChoice = {
   readonly echo?: boolean | undefined
   readonly provider?: string | undefined
@@ -15,25 +66,26 @@ export type BackendChoice = {
   readonly apiKeyEnv?: string | undefined
 }
 
-type World = Pick<Context, 'env' | 'cwd'>
-/** Whom a session was with last; its model is taken where only the provider is said. */
-type Known = { readonly provider?: string | undefined; readonly model?: string | undefined }
-
-const DEFAULT_KEY = 'OPENAI_API_KEY'
+/** The last backend of a session; its model is used if only the provider is given. */
+type LastUsed = { readonly provider?: string | undefined; readonly model?: string | undefined }
 
 /**
- * Who answers: an address with `url`, the AI SDK with `provider` (or `model` as `provider/model`), else the offline echo. A session's provider
- * alone makes nobody be asked: what is stored must not decide where a conversation is sent. Throws `WRONG_USE`, and `FAILED` naming the
- * packages to install.
+ * The backend that the options select: an address with `url`, the AI SDK with `provider` (or `model` as `provider/model`), else the offline
+ * echo. A session's provider alone selects none: stored data must not decide where a conversation is sent. Throws `WRONG_USE`, and `FAILED`
+ * naming the packages to install.
  */
-export async function chooseBackend(choice: BackendChoice, known: Known, world: World): Promise<Backend> {
+export async function chooseBackend(
+  choice: BackendChoice,
+  last: LastUsed,
+  context: Pick<Context, 'env' | 'cwd'>,
+): Promise<Backend> {
   const { echo, url, providerPackage, apiKeyEnv } = choice
   if (echo === true) {
     if (url !== undefined || providerPackage !== undefined)
-      throw new CliError('WRONG_USE', '--echo asks nobody; leave out --url and --provider-package.')
+      throw new CliError('WRONG_USE', '--echo asks no model; leave out --url and --provider-package.')
     return echoBackend(providerAndModel(choice))
   }
-  if (url !== undefined) return atAddress(url, choice, known, world)
+  if (url !== undefined) return urlBackend(url, choice, last, context.env)
   if (apiKeyEnv !== undefined)
     throw new CliError(
       'WRONG_USE',
@@ -42,36 +94,26 @@ export async function chooseBackend(choice: BackendChoice, known: Known, world: 
   const { provider, model } = providerAndModel(choice)
   if (provider === undefined && providerPackage === undefined && model === undefined) return echoBackend()
   if (provider === undefined)
-    throw new CliError('WRONG_USE', '--model alone names nobody to ask.', {
+    throw new CliError('WRONG_USE', '--model alone names no provider.', {
       hint: 'Write --provider NAME, --model PROVIDER/MODEL, --url ADDRESS, or --echo to count for that model.',
     })
-  const chosen = model ?? (known.provider === provider ? known.model : undefined)
-  if (chosen === undefined) throw noModel('--provider')
-  return byAiSdk({ provider, model: chosen, providerPackage, folder: world.cwd })
+  const chosen = model ?? (last.provider === provider ? last.model : undefined)
+  if (chosen === undefined) throw modelMissing('--provider')
+  return sdkBackend({ provider, model: chosen, providerPackage, folder: context.cwd })
 }
 
-async function atAddress(
+function modelMissing(option: string): CliError {
+  return new CliError('WRONG_USE', `${option} needs --model: the model that answers.`)
+}
+
+async function urlBackend(
   url: string,
   { model, provider, providerPackage, apiKeyEnv }: BackendChoice,
-  known: Known,
-  { env }: World,
+  last: LastUsed,
+  env: Context['env'],
 ): Promise<Backend> {
   if (providerPackage !== undefined)
-    throw new CliError('WRONG_USE', '--url and --provider-package name two to ask; one is enough.')
-  const address = addressOf(url)
-  const chosen = model ?? known.model
-  if (chosen === undefined) throw noModel('--url')
-  const { addressBackend } = await import('./chat-completions.ts')
-  const apiKey = keyFor(address, apiKeyEnv, env)
-  return addressBackend({
-    url,
-    model: chosen,
-    ...(provider !== undefined && { provider }),
-    ...(apiKey !== undefined && { apiKey }),
-  })
-}
-
-function addressOf(url: string): URL {
+    throw new CliError('WRONG_USE', '--url and --provider-package exclude each other.')
   const address = URL.canParse(url) ? new URL(url) : undefined
   if (address === undefined || !/^https?:$/.test(address.protocol))
     throw new CliError('WRONG_USE', '--url must be an address like http://localhost:11434/v1.')
@@ -79,49 +121,44 @@ function addressOf(url: string): URL {
     throw new CliError('WRONG_USE', '--url must hold no user and no password.', {
       hint: 'A key goes into an environment variable; name it with --api-key-env.',
     })
-  return address
+  const chosen = model ?? last.model
+  if (chosen === undefined) throw modelMissing('--url')
+  const { addressBackend } = await import('./chat-completions.ts')
+  return addressBackend({ url, model: chosen, provider, apiKey: keyFor(address, apiKeyEnv, env) })
 }
 
-/** The key for an address. The one for OpenAI is not sent in the clear to another machine, unless it is named. */
-function keyFor(address: URL, name: string | undefined, env: World['env']): string | undefined {
-  if (name !== undefined) {
-    const key = env[name] ?? ''
-    if (key === '')
-      throw new CliError('WRONG_USE', `The environment variable ${name} is not set.`, {
-        facts: { variable: name },
-      })
-    return key
+/** The API key for an address. The default one is not sent unencrypted to another machine unless it is named. */
+function keyFor(address: URL, name: string | undefined, env: Context['env']): string | undefined {
+  if (name === undefined) {
+    const isLocal = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(address.hostname)
+    return address.protocol === 'https:' || isLocal ? env.OPENAI_API_KEY || undefined : undefined
   }
-  const isSafe =
-    address.protocol === 'https:' || /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(address.hostname)
-  return isSafe ? env[DEFAULT_KEY] || undefined : undefined
+  const key = env[name]
+  if (key) return key
+  throw new CliError('WRONG_USE', `The environment variable ${name} is not set.`, {
+    facts: { variable: name },
+  })
 }
 
-async function byAiSdk(options: {
+async function sdkBackend(options: {
   readonly provider: string
   readonly model: string
   readonly providerPackage: string | undefined
   readonly folder: string
 }): Promise<Backend> {
-  const { aiSdkBackend, packageOf } = await import('./ai-sdk.ts')
-  const { PackageMissingError } = await import('./ai-sdk.ts')
+  const { aiSdkBackend, PackageMissingError, packageOf } = await import('./ai-sdk.ts')
   try {
     return await aiSdkBackend(options)
   } catch (error) {
     if (!(error instanceof PackageMissingError)) throw error
-    const packages = `ai ${packageOf(options)}`
     throw new CliError('FAILED', `The AI SDK is needed to ask ${options.provider}, and ${error.message}.`, {
       facts: { missing: error.packageName },
-      hint: `Install what is needed where you call undertext: npm install ${packages}`,
+      hint: `Install what is needed where you call undertext: npm install ai ${packageOf(options)}`,
     })
   }
 }
 
-function noModel(option: string): CliError {
-  return new CliError('WRONG_USE', `${option} needs --model: which model is to answer?`)
-}
-
-/** Says again what was said, without a network: to try things out, and to look after a session without asking a model. */
+/** Repeats each prompt without a network: to try the chat, or to inspect a session without asking a model. */
 function echoBackend(names: { readonly provider?: string; readonly model?: string } = {}): Backend {
   return {
     kind: 'echo',
@@ -129,82 +166,22 @@ function echoBackend(names: { readonly provider?: string; readonly model?: strin
     ...names,
     async ask({ messages, signal, onText }) {
       signal.throwIfAborted()
-      const text = wordsOf(messages.findLast(({ role }) => role === 'user'))
+      const last = messages.findLast(({ role }) => role === 'user')
+      const parts = last === undefined ? [] : partsOf(last)
+      const text = parts.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('\n')
       if (text !== '') onText(text)
       return textReply(text, { stopReason: 'stop' })
     },
   }
 }
 
-function wordsOf(message: Message | undefined): string {
-  if (message === undefined) return ''
-  return partsOf(message)
-    .flatMap((part) => (part.type === 'text' ? [part.text] : []))
-    .join('\n')
-}
-
-/*
- * Who answers in a chat: one question in, one streamed answer out. A backend knows nothing of the store, so that the same ones write
- * summaries too.
- */
-
-/** What a backend is asked. */
-export type Question = {
-  readonly system?: string | undefined
-  readonly messages: readonly Message[]
-  readonly maxOutputTokens?: number | undefined
-  readonly temperature?: number | undefined
-  readonly signal: AbortSignal
-  /** Called with each piece of the answer as it comes. */
-  onText(text: string): void
-}
-
-/** What `recordResponse` is told of tokens; those from a cache stand apart. */
-export type ReplyUsage = {
-  readonly inputTokens: number
-  readonly cacheReadTokens?: number
-  readonly cacheCreationTokens?: number
-  readonly outputTokens?: number
-}
-
-/** What it answers, when the answer is complete. */
-export type Reply = {
-  readonly text: string
-  /** As it is stored. */
-  readonly messages: readonly NewMessage[]
-  /** In the provider's words. */
-  readonly stopReason?: string | undefined
-  readonly usage?: ReplyUsage | undefined
-  /** The model that answered, as its provider names it. */
-  readonly model?: string | undefined
-  /** Tools the model wanted to call. A chat runs none. */
-  readonly calledTools: readonly string[]
-}
-
-export type Backend = {
-  readonly kind: 'echo' | 'url' | 'ai-sdk'
-  /** For people: "the offline echo", "gpt-4o at http://localhost:11434/v1". */
-  readonly title: string
-  /** By which figures are counted and requests rendered. Absent: the session's own. */
-  readonly provider?: string | undefined
-  readonly model?: string | undefined
-  /** Rejects with whatever went wrong, in the server's own words, so that an overflow is known for one. */
-  ask(question: Question): Promise<Reply>
-}
-
-/** An answer of nothing but text. */
-export function textReply(text: string, rest: Omit<Partial<Reply>, 'text' | 'messages'> = {}): Reply {
-  const messages = text === '' ? [] : [{ role: 'assistant' as const, content: text }]
-  return { text, messages, calledTools: [], ...rest }
-}
-
-/** A summarizer that asks a backend. What a model costs beside its tokens nobody here knows, so no money is noted. */
+/** A summarizer that asks a backend. Prices are not known here, so no cost is recorded. */
 export function summarizerBy(backend: Backend): Summarizer {
   const { provider, model, kind } = backend
   return modelSummarizer({
     name: kind,
-    ...(provider !== undefined && { provider }),
-    ...(model !== undefined && { model }),
+    provider,
+    model,
     async generate({ system, prompt, maxOutputTokens, temperature, signal }) {
       const reply = await backend.ask({
         system,
@@ -214,33 +191,12 @@ export function summarizerBy(backend: Backend): Summarizer {
         signal,
         onText: () => {},
       })
-      const { text, stopReason, usage, model } = reply
-      return {
-        text,
-        finishReason: stopReason,
-        model,
-        ...(usage !== undefined && { usage: summed(usage) }),
-      }
+      const { text, stopReason: finishReason, usage, model } = reply
+      if (usage === undefined) return { text, finishReason, model }
+      const { inputTokens, cacheReadTokens = 0, cacheCreationTokens = 0 } = usage
+      // A summarizer counts tokens from a cache as input.
+      const all = { ...usage, inputTokens: inputTokens + cacheReadTokens + cacheCreationTokens }
+      return { text, finishReason, model, usage: all }
     },
   })
-}
-
-/** The port counts what came from a cache among the input. */
-function summed({
-  inputTokens,
-  cacheReadTokens = 0,
-  cacheCreationTokens = 0,
-  outputTokens,
-}: {
-  readonly inputTokens: number
-  readonly cacheReadTokens?: number
-  readonly cacheCreationTokens?: number
-  readonly outputTokens?: number
-}) {
-  return {
-    inputTokens: inputTokens + cacheReadTokens + cacheCreationTokens,
-    ...(cacheReadTokens > 0 && { cacheReadTokens }),
-    ...(cacheCreationTokens > 0 && { cacheCreationTokens }),
-    ...(outputTokens !== undefined && { outputTokens }),
-  }
 }

@@ -4,63 +4,18 @@ import { withoutTrailing } from '../../../messages/characters.ts'
 import { isObject } from '../../../messages/json.ts'
 import { type Backend, type Question, type Reply, type ReplyUsage, textReply } from './backend.ts'
 
-/** Most characters of a server's words that are shown. */
-export const MOST_WORDS = 500
-
-/**
- * What a server said instead of an answer. `status` and `message` are what `isContextOverflowError` reads. The words are for the person
- * at the terminal and go nowhere else.
- */
-export class ServerError extends Error {
-  readonly status: number | undefined
-
-  constructor(message: string, status?: number) {
-    super(message)
-    this.name = 'ServerError'
-    this.status = status
-  }
-}
-
-/** The refusal of a server: the words in its body, without the key, which some servers quote. */
-export function refusalOf(status: number | undefined, body: string, apiKey?: string): ServerError {
-  const words = wordsIn(body).trim().slice(0, MOST_WORDS) || 'no reason given'
-  return new ServerError(withoutKey(words, apiKey), status)
-}
-
-/** The key, and what begins like one: servers quote the ends of a wrong key. */
-export function withoutKey(words: string, apiKey?: string): string {
-  const hidden = apiKey ? words.replaceAll(apiKey, '[key]') : words
-  return hidden.replace(/\b(?:sk|pk|key|gsk|xai)-[\w*.-]{8,}/g, '[key]')
-}
-
-function wordsIn(body: string): string {
-  let read: unknown
-  try {
-    read = JSON.parse(body)
-  } catch {
-    return body
-  }
-  for (const value of isObject(read) ? [read.error, read] : []) {
-    if (typeof value === 'string') return value
-    if (isObject(value) && typeof value.message === 'string') return value.message
-  }
-  return body
-}
-
-export type AddressOptions = {
-  /** Up to and without `/chat/completions`. */
+type AddressOptions = {
+  /** Without `/chat/completions`. */
   readonly url: string
   readonly model: string
-  /** Whose figures and rules count. Default "openai". */
+  /** Whose figures and rules apply. Default "openai". */
   readonly provider?: string | undefined
   readonly apiKey?: string | undefined
 }
 
-const NO_ANSWER = 'The server sent something that is no Chat Completions answer.'
-
 type Body = { readonly [name: string]: unknown }
 
-/** Any server that speaks OpenAI's Chat Completions, by plain `fetch`, streamed. */
+/** Any server with OpenAI's Chat Completions, streamed by plain `fetch`. */
 export function addressBackend({ url, model, provider = 'openai', apiKey }: AddressOptions): Backend {
   const endpoint = `${withoutTrailing(url, '/')}/chat/completions`
   return {
@@ -87,7 +42,7 @@ function bodyOf(model: string, { system, messages, maxOutputTokens, temperature 
   }
 }
 
-/** Sends a body; again without what the server says it does not know. Throws `ServerError`, and what `fetch` throws. */
+/** Sends a body, and again without a field that the server does not know. Throws `ServerError`, and what `fetch` throws. */
 async function post(
   endpoint: string,
   body: Body,
@@ -103,43 +58,34 @@ async function post(
         ...(apiKey !== undefined && { authorization: `Bearer ${apiKey}` }),
       },
       body: JSON.stringify(current),
-      // A key must not follow to where somebody else points.
+      // A redirect must not carry the key to another server.
       redirect: 'manual',
       signal,
     })
-    if (response.ok) return response
-    if (response.status >= 300 && response.status < 400) throw elsewhere(response)
-    const said = await response.text()
-    current = response.status === 400 || response.status === 422 ? adapted(current, said) : undefined
-    if (current === undefined) throw refusalOf(response.status, said, apiKey)
+    const { ok, status, headers } = response
+    if (ok) return response
+    if (status >= 300 && status < 400)
+      throw new ServerError(
+        `it points to ${headers.get('location') ?? 'another address'}, and is not followed; name the right address with --url`,
+        status,
+      )
+    const text = await response.text()
+    current = status === 400 || status === 422 ? adapted(current, text) : undefined
+    if (current === undefined) throw refusal(status, text, apiKey)
   }
-}
-
-function elsewhere({ status, headers }: Response): ServerError {
-  const where = headers.get('location') ?? 'another address'
-  return new ServerError(
-    `it points to ${where}, and is not followed; name the right address with --url`,
-    status,
-  )
 }
 
 /**
- * The body as a server wants it that refused it over a name: older ones know no `stream_options`, OpenAI's newer models take
- * `max_completion_tokens` for `max_tokens` and no temperature. `undefined` when that is not what it complains of.
+ * The body without the field that a refusal complains of, if it is known: older servers have no `stream_options`, newer models of OpenAI
+ * take `max_completion_tokens` for `max_tokens` and no temperature.
  */
-function adapted(body: Body, said: string): Body | undefined {
-  if ('stream_options' in body && said.includes('stream_options')) {
-    const { stream_options: _, ...rest } = body
-    return rest
-  }
-  if ('max_tokens' in body && said.includes('max_completion_tokens')) {
-    const { max_tokens, ...rest } = body
-    return { ...rest, max_completion_tokens: max_tokens }
-  }
-  if ('temperature' in body && /temperature/i.test(said)) {
-    const { temperature: _, ...rest } = body
-    return rest
-  }
+function adapted(body: Body, refusal: string): Body | undefined {
+  const { stream_options, max_tokens, temperature } = body
+  if (stream_options !== undefined && refusal.includes('stream_options'))
+    return { ...body, stream_options: undefined }
+  if (max_tokens !== undefined && refusal.includes('max_completion_tokens'))
+    return { ...body, max_tokens: undefined, max_completion_tokens: max_tokens }
+  if (temperature !== undefined && /temperature/i.test(refusal)) return { ...body, temperature: undefined }
   return undefined
 }
 
@@ -150,14 +96,20 @@ async function readReply(
 ): Promise<Reply> {
   const answer = new Answer(onText, apiKey)
   if (response.headers.get('content-type')?.includes('json') === true) {
-    answer.takeWhole(parsed(await response.text()))
+    answer.add(parsed(await response.text()), 'message')
+    answer.isDone = true
     return answer.reply()
   }
-  const parser = createParser({ onEvent: ({ data }) => answer.take(data) })
+  const parser = createParser({
+    onEvent: ({ data }) => {
+      if (data.trim() === '[DONE]') answer.isDone = true
+      else answer.add(parsed(data), 'delta')
+    },
+  })
   const decoder = new TextDecoder()
   for await (const bytes of response.body ?? []) {
     parser.feed(decoder.decode(bytes, { stream: true }))
-    // Some servers say that they are done and keep the connection.
+    // Some servers finish and keep the connection open.
     if (answer.isDone) return answer.reply()
   }
   parser.feed(decoder.decode())
@@ -165,7 +117,9 @@ async function readReply(
   return answer.reply()
 }
 
-/** An answer as its pieces come. */
+const NO_ANSWER = 'The server sent something that is no Chat Completions answer.'
+
+/** An answer as its pieces arrive. */
 class Answer {
   readonly #onText: (text: string) => void
   readonly #apiKey: string | undefined
@@ -173,37 +127,20 @@ class Answer {
   #stopReason: string | undefined
   #usage: ReplyUsage | undefined
   #model: string | undefined
-  #isDone = false
-  #isBegun = false
+  #hasBegun = false
   readonly #tools = new Set<string>()
+  isDone = false
 
   constructor(onText: (text: string) => void, apiKey: string | undefined) {
     this.#onText = onText
     this.#apiKey = apiKey
   }
 
-  get isDone(): boolean {
-    return this.#isDone
-  }
-
-  take(data: string): void {
-    if (data.trim() === '[DONE]') {
-      this.#isDone = true
-      return
-    }
-    this.#read(parsed(data), 'delta')
-  }
-
-  takeWhole(body: unknown): void {
-    this.#isDone = true
-    this.#read(body, 'message')
-  }
-
-  /** Throws `ServerError` when the connection ended before the answer did. */
+  /** Throws `ServerError` if the connection ended before the answer did. */
   reply(): Reply {
-    if (!this.#isDone && this.#stopReason === undefined)
+    if (!this.isDone && this.#stopReason === undefined)
       throw new ServerError(
-        this.#isBegun
+        this.#hasBegun
           ? 'The connection ended in the middle of the answer.'
           : `${NO_ANSWER} Is the address right?`,
       )
@@ -215,36 +152,39 @@ class Answer {
     })
   }
 
-  #read(event: unknown, field: 'delta' | 'message'): void {
+  /** Adds an event. Throws `ServerError` for one that reports an error, or that is no event. */
+  add(event: unknown, field: 'delta' | 'message'): void {
     if (!isObject(event)) throw new ServerError(NO_ANSWER)
-    this.#isBegun = true
+    this.#hasBegun = true
     if (event.error !== undefined && event.error !== null)
-      throw refusalOf(undefined, JSON.stringify(event), this.#apiKey)
+      throw refusal(undefined, JSON.stringify(event), this.#apiKey)
     if (typeof event.model === 'string' && event.model !== '') this.#model = event.model
     this.#usage = usageIn(event.usage) ?? this.#usage
-    const [choice] = Array.isArray(event.choices) ? (event.choices as readonly unknown[]) : []
+    const [choice] = listIn(event.choices)
     if (!isObject(choice)) return
     if (typeof choice.finish_reason === 'string') this.#stopReason = choice.finish_reason
     const said = choice[field]
     if (!isObject(said)) return
-    for (const text of [...textsIn(said.content), ...textsIn(said.refusal)]) this.#say(text)
-    for (const name of toolNames(said.tool_calls)) this.#tools.add(name)
-  }
-
-  #say(text: string): void {
-    if (text === '') return
+    const text = textIn(said.content) + textIn(said.refusal)
     this.#text += text
-    this.#onText(text)
+    if (text !== '') this.#onText(text)
+    for (const call of listIn(said.tool_calls)) {
+      const name = isObject(call) && isObject(call.function) ? call.function.name : undefined
+      if (typeof name === 'string' && name !== '') this.#tools.add(name)
+    }
   }
 }
 
+function listIn(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : []
+}
+
 /** A text, or the texts of a list of parts, as some servers send it. */
-function textsIn(content: unknown): string[] {
-  if (typeof content === 'string') return [content]
-  if (!Array.isArray(content)) return []
-  return (content as readonly unknown[]).flatMap((part) =>
-    isObject(part) && part.type === 'text' && typeof part.text === 'string' ? [part.text] : [],
-  )
+function textIn(content: unknown): string {
+  if (typeof content === 'string') return content
+  return listIn(content)
+    .map((part) => (isObject(part) && part.type === 'text' && typeof part.text === 'string' ? part.text : ''))
+    .join('')
 }
 
 function parsed(data: string): unknown {
@@ -253,14 +193,6 @@ function parsed(data: string): unknown {
   } catch {
     return undefined
   }
-}
-
-function toolNames(calls: unknown): string[] {
-  if (!Array.isArray(calls)) return []
-  return (calls as readonly unknown[]).flatMap((call) => {
-    const name = isObject(call) && isObject(call.function) ? call.function.name : undefined
-    return typeof name === 'string' && name !== '' ? [name] : []
-  })
 }
 
 function usageIn(usage: unknown): ReplyUsage | undefined {
@@ -277,4 +209,39 @@ function usageIn(usage: unknown): ReplyUsage | undefined {
 
 function isCount(value: unknown): value is number {
   return Number.isInteger(value) && (value as number) >= 0
+}
+
+/** Characters of a server's message that are shown. */
+export const LONGEST_ERROR = 500
+
+/** A server's refusal, for the terminal alone. `isContextOverflowError` reads `status` and `message`. */
+export class ServerError extends Error {
+  readonly status: number | undefined
+
+  constructor(message: string, status?: number) {
+    super(message)
+    this.name = 'ServerError'
+    this.status = status
+  }
+}
+
+/** The refusal of a server with the message in its body, without the key, which some servers quote. */
+function refusal(status: number | undefined, body: string, apiKey?: string): ServerError {
+  const words = messageIn(body).trim().slice(0, LONGEST_ERROR) || 'no reason given'
+  return new ServerError(withoutKey(words, apiKey), status)
+}
+
+/** Removes the key, and what begins like one: servers quote the ends of a wrong key. */
+export function withoutKey(words: string, apiKey?: string): string {
+  const hidden = apiKey ? words.replaceAll(apiKey, '[key]') : words
+  return hidden.replace(/\b(?:sk|pk|key|gsk|xai)-[\w*.-]{8,}/g, '[key]')
+}
+
+function messageIn(body: string): string {
+  const read = parsed(body)
+  for (const value of isObject(read) ? [read.error, read] : []) {
+    if (typeof value === 'string') return value
+    if (isObject(value) && typeof value.message === 'string') return value.message
+  }
+  return body
 }

@@ -5,13 +5,53 @@ import { withoutTrailing } from '../../../messages/characters.ts'
 import type { Context, Sink } from '../../command.ts'
 import { terminalCode } from '../../output/safe-text.ts'
 
-/** What a terminal wraps around what is pasted, once it was asked to. Source: xterm's control sequences, bracketed paste. */
+/** What is prompted in a chat. */
+export type Prompts = {
+  /** The next prompt; `undefined` at the end. */
+  next(): Promise<string | undefined>
+  /** Runs work that Ctrl-C interrupts. */
+  during<T>(interrupt: () => void, work: () => Promise<T>): Promise<T>
+  close(): void
+}
+
+/** Prompts from a file or a pipe, one per line; a backslash at the end joins the next line. Blank lines are skipped. */
+export function pipedPrompts(lines: AsyncIterator<string>, close: () => void): Prompts {
+  return {
+    async next() {
+      for (let before = ''; ; ) {
+        const { value, done } = await lines.next()
+        if (done === true) return before.trim() === '' ? undefined : before
+        const { text, continues } = joined(before, value)
+        if (!continues && text.trim() !== '') return text
+        before = continues ? text : ''
+      }
+    },
+    during: (_interrupt, work) => work(),
+    close,
+  }
+}
+
+/** A single prompt. */
+export function onePrompt(message: string): Prompts {
+  const waiting = [message]
+  return { next: async () => waiting.pop(), during: (_interrupt, work) => work(), close() {} }
+}
+
+/** A line after the ones before it. `continues`: a backslash at its end joins the next one. */
+function joined(before: string, line: string): { readonly text: string; readonly continues: boolean } {
+  const continues = line.endsWith('\\')
+  return { text: before + (continues ? `${line.slice(0, -1)}\n` : line), continues }
+}
+
+/** The marks of a terminal around pasted text (xterm's bracketed paste), and what turns them on and off. */
 const PASTE_BEGINS = '\x1b[200~'
 const PASTE_ENDS = '\x1b[201~'
+const PASTE_MARKS_ON = '\x1b[?2004h'
+const PASTE_MARKS_OFF = '\x1b[?2004l'
 const CTRL_C = '\x03'
-/** How long the beginning of a mark may wait for its end, milliseconds. */
+/** Milliseconds that the beginning of a mark waits for its end. */
 const ESCAPE_WAIT_MS = 50
-/** Stands for a line break within a line that is being edited. */
+/** Replaces a line break in a line that is being edited. */
 const LINE_BREAK = '␤'
 
 type Terminal = NodeJS.ReadableStream & {
@@ -20,11 +60,11 @@ type Terminal = NodeJS.ReadableStream & {
 }
 
 /**
- * Keys on their way to the line editor. While an answer comes they wait, and Ctrl-C goes to whoever listens; a paste of several lines
- * stays one line of the editor's, with `LINE_BREAK` for each break. The terminal is in raw mode from `start` to `close`.
+ * Passes keys to the line editor. During an answer they wait, and Ctrl-C interrupts the answer. A paste of several lines becomes one line of
+ * the editor, with `LINE_BREAK` for each break. The terminal is in raw mode from `start` to `close`.
  */
 export class Keyboard {
-  /** What the line editor reads. */
+  /** The input of the line editor. */
   readonly keys: NodeJS.ReadableStream & { readonly isTTY: true; setRawMode(mode: boolean): void }
   readonly #terminal: Terminal
   readonly #stream = new PassThrough()
@@ -37,7 +77,7 @@ export class Keyboard {
 
   constructor(terminal: Terminal) {
     this.#terminal = terminal
-    // The editor leaves raw mode when the program is stopped by Ctrl-Z, and comes back to it.
+    // The editor leaves raw mode when Ctrl-Z stops the program, and returns to it.
     const setRawMode = (mode: boolean): void => void terminal.setRawMode?.(mode)
     this.keys = Object.assign(this.#stream, { isTTY: true as const, setRawMode })
   }
@@ -47,7 +87,7 @@ export class Keyboard {
     const held = beginningOfMark(text)
     this.#part = text.slice(text.length - held)
     this.#read(text.slice(0, text.length - held))
-    // A lone Escape is a key, unless the rest of a mark comes at once.
+    // Escape alone is a key, unless the rest of a mark follows at once.
     clearTimeout(this.#escape)
     if (this.#part !== '' && this.#paste === undefined)
       this.#escape = setTimeout(() => this.#flush(), ESCAPE_WAIT_MS)
@@ -81,12 +121,12 @@ export class Keyboard {
     this.#terminal.setRawMode?.(false)
   }
 
-  /** Holds keys back until the answer is there; Ctrl-C calls `interrupt` meanwhile. */
+  /** Holds keys back until `release`; Ctrl-C calls `interrupt` meanwhile. */
   hold(interrupt: () => void): void {
     this.#interrupt = interrupt
   }
 
-  /** Lets the keys that waited through. */
+  /** Passes on the keys that waited. */
   release(): void {
     this.#interrupt = undefined
     const waiting = this.#waiting
@@ -120,14 +160,14 @@ export class Keyboard {
     const at = text.lastIndexOf(CTRL_C)
     if (at === -1) this.#waiting += text
     else {
-      // What was typed before Ctrl-C was meant for what it ends.
+      // Keys typed before Ctrl-C belong to what it ends.
       this.#waiting = text.slice(at + 1)
       this.#interrupt()
     }
   }
 }
 
-/** How many characters at the end of a text may be the beginning of a mark. */
+/** The number of characters at the end of a text that may begin a mark. */
 function beginningOfMark(text: string): number {
   for (let length = Math.min(text.length, PASTE_BEGINS.length - 1); length > 0; length--) {
     const end = text.slice(-length)
@@ -136,7 +176,7 @@ function beginningOfMark(text: string): number {
   return 0
 }
 
-/** What was pasted, as the editor takes it: a break at the very end is none, control characters are left out. */
+/** Pasted text as a line of the editor, without control characters and a final break. */
 function asOneLine(pasted: string): string {
   return withoutTrailing(pasted.replace(/\r\n|\r/g, '\n'), '\n')
     .replaceAll('\n', LINE_BREAK)
@@ -145,26 +185,23 @@ function asOneLine(pasted: string): string {
 }
 
 type TerminalPromptsOptions = {
-  /** What stands before a line, and before those that follow a backslash. */
+  /** Shown before a line, and before one that continues another. */
   readonly prompt: string
   readonly continuation: string
   readonly isColoured: boolean
-  /** Earlier prompts, newest first, for the arrow up. */
+  /** Earlier prompts, newest first, for the up arrow. */
   readonly history: readonly string[]
-  /** Words a line may begin with. */
+  /** Words that Tab completes at the beginning of a line. */
   readonly words: readonly string[]
 }
 
-/** What is asked of the terminal while a chat is at work, and taken back at its end. */
-const PASTE_MARKS_ON = '\x1b[?2004h'
-const PASTE_MARKS_OFF = '\x1b[?2004l'
-// Of what is typed, joiners and selectors of emoji and scripts come one by one, without the letters they belong to.
-// biome-ignore lint/suspicious/noControlCharactersInRegex: the sequences of the line editor
+// Typed joiners and selectors of emoji and scripts arrive one by one, without their letters, and would be shown as numbers.
+// biome-ignore lint/suspicious/noControlCharactersInRegex: matches the sequences of the line editor
 const EDITOR_CODE = /\x1b\[[\d;?]*[A-Za-z]|\r|\x07|\u200c|\u200d|\ufe0e|\ufe0f/g
 
 /**
- * Prompts typed at a terminal, with a line editor and its history. Ctrl-C on a line clears it, on an empty line it ends, as Ctrl-D does.
- * What is typed while an answer comes is there for the next prompt.
+ * Prompts typed at a terminal, with a line editor and its history. Ctrl-C clears a line, and ends on an empty one as Ctrl-D does. Keys typed
+ * during an answer are used for the next prompt.
  */
 export function terminalPrompts(
   { input, err, signal }: Pick<Context, 'input' | 'err' | 'signal'>,
@@ -183,9 +220,9 @@ export function terminalPrompts(
       line,
     ],
   })
-  // The shell that had the terminal meanwhile has taken them back. Before the prompt stands there again: who sees it may paste.
+  // The shell turned them off. They must be on before the prompt is shown again: a paste may follow at once.
   editor.on('SIGCONT', () => err.write(terminalCode(PASTE_MARKS_ON)))
-  const typed = new Typed(editor)
+  const typed = new TypedKeys(editor)
   signal.addEventListener('abort', () => typed.end(), { once: true })
   keyboard.start()
   err.write(terminalCode(PASTE_MARKS_ON))
@@ -204,7 +241,7 @@ export function terminalPrompts(
   }
 }
 
-/** A stream for the line editor: its own sequences are let through, what was typed is held to what a terminal may get. */
+/** The output of the line editor: its own sequences pass, typed text is made safe. */
 function editorOutput(err: Sink): Writable {
   const stream = new Writable({
     write(chunk: Buffer, _encoding, done) {
@@ -218,22 +255,22 @@ function editorOutput(err: Sink): Writable {
 
 type Key = { readonly line: string } | 'interrupt' | 'end'
 
-/** What the line editor tells, one after the other: lines that were pasted at once come faster than they are asked for. */
-class Typed {
+/** Events of the line editor in order. Pasted lines arrive faster than they are read. */
+class TypedKeys {
   readonly editor: Interface
   readonly #waiting: Key[] = []
   #wake: (() => void) | undefined
 
   constructor(editor: Interface) {
     this.editor = editor
-    editor.on('line', (line) => this.#tell({ line }))
-    editor.on('SIGINT', () => this.#tell('interrupt'))
-    editor.on('close', () => this.#tell('end'))
-    // After Ctrl-Z and `fg`: the editor stands still until it is asked to go on.
+    editor.on('line', (line) => this.#add({ line }))
+    editor.on('SIGINT', () => this.#add('interrupt'))
+    editor.on('close', () => this.#add('end'))
+    // After Ctrl-Z and `fg` the editor waits for a prompt.
     editor.on('SIGCONT', () => editor.prompt(true))
   }
 
-  #tell(key: Key): void {
+  #add(key: Key): void {
     this.#waiting.push(key)
     this.#wake?.()
   }
@@ -249,7 +286,7 @@ class Typed {
   }
 
   end(): void {
-    this.#tell('end')
+    this.#add('end')
   }
 
   get isWaiting(): boolean {
@@ -258,88 +295,35 @@ class Typed {
 }
 
 async function readPrompt(
-  typed: Typed,
+  typed: TypedKeys,
   keyboard: Keyboard,
   { prompt, continuation, isColoured }: TerminalPromptsOptions,
 ): Promise<string | undefined> {
   const { editor } = typed
-  // The editor works out how wide a prompt is and knows plain colours alone, not those that a sink lets through.
+  // The editor measures the prompt and recognises plain colours only, not our marked ones.
   const look = (text: string): string => (isColoured ? `\x1b[36m${text}\x1b[39m` : text)
   try {
-    for (let said = ''; ; ) {
+    for (let before = ''; ; ) {
       if (!typed.isWaiting) {
-        editor.setPrompt(look(said === '' ? prompt : continuation))
+        editor.setPrompt(look(before === '' ? prompt : continuation))
         editor.prompt()
         keyboard.release()
       }
       const key = await typed.next()
       if (key === 'end') return undefined
       if (key === 'interrupt') {
-        if (editor.line === '' && said === '') return undefined
-        said = ''
-        clearLine(editor)
+        if (editor.line === '' && before === '') return undefined
+        before = ''
+        // To the end of the line, then clear it.
+        editor.write(null, { ctrl: true, name: 'e' })
+        editor.write(null, { ctrl: true, name: 'u' })
         continue
       }
-      const { text, goesOn } = joined(said, key.line.replaceAll(LINE_BREAK, '\n'))
-      if (!goesOn && text.trim() !== '') return text
-      said = goesOn ? text : ''
+      const { text, continues } = joined(before, key.line.replaceAll(LINE_BREAK, '\n'))
+      if (!continues && text.trim() !== '') return text
+      before = continues ? text : ''
     }
   } finally {
     keyboard.hold(() => {})
   }
-}
-
-function clearLine(editor: Interface): void {
-  editor.write(null, { ctrl: true, name: 'e' })
-  editor.write(null, { ctrl: true, name: 'u' })
-}
-
-/** One thing said: a line, or several that belong together. */
-export type Prompts = {
-  /** The next one; `undefined` at the end. */
-  next(): Promise<string | undefined>
-  /** Does something that Ctrl-C interrupts. */
-  during<T>(interrupt: () => void, work: () => Promise<T>): Promise<T>
-  close(): void
-}
-
-/** Where something may be read line by line. */
-type Lines = AsyncIterator<string>
-
-/** Prompts from a file or a pipe, a line each; a backslash at its end joins the next one. Blank lines are none. */
-export function pipedPrompts(lines: Lines, close: () => void): Prompts {
-  return {
-    async next() {
-      for (let said = ''; ; ) {
-        const { value, done } = await lines.next()
-        if (done === true) return said.trim() === '' ? undefined : said
-        const { text, goesOn } = joined(said, value)
-        if (!goesOn && text.trim() !== '') return text
-        said = goesOn ? text : ''
-      }
-    },
-    during: (_interrupt, work) => work(),
-    close,
-  }
-}
-
-/** One prompt, and the end. */
-export function onePrompt(message: string): Prompts {
-  let isSaid = false
-  return {
-    async next() {
-      if (isSaid) return undefined
-      isSaid = true
-      return message
-    },
-    during: (_interrupt, work) => work(),
-    close() {},
-  }
-}
-
-/** A line behind what was said before it; `goesOn` when a backslash at its end asks for another one. */
-export function joined(before: string, line: string): { readonly text: string; readonly goesOn: boolean } {
-  const goesOn = line.endsWith('\\')
-  const text = before + (goesOn ? `${line.slice(0, -1)}\n` : line)
-  return { text, goesOn }
 }

@@ -1,25 +1,71 @@
 import type { ContextStats } from '../../../compaction/stats.ts'
 import { type CompactionEvent, percentOf } from '../../../events.ts'
-import type { Context } from '../../command.ts'
-import { count, counted } from '../../output/figures.ts'
+import type { Context, Sink } from '../../command.ts'
+import { count, counted, fromTo } from '../../output/figures.ts'
 import { commandLine, shortIds } from '../../output/ids.ts'
+import { writeLines } from '../../output/layout.ts'
+import { safeJson } from '../../output/safe-text.ts'
 
-/** Usage above which it is told how full the context is. Source: seed 003's command line. */
+/* What a chat reports as it happens: text for people; with `--json` each as one line, in the form of these types (docs/cli-chat.md). */
+
+type SessionReport = {
+  readonly sessionId: string
+  readonly isNew: boolean
+  /** Messages in the log before this chat. */
+  readonly messages: number
+  readonly backend: 'echo' | 'url' | 'ai-sdk'
+  readonly provider?: string | undefined
+  readonly model?: string | undefined
+}
+
+type AnswerReport = {
+  readonly sessionId: string
+  readonly text: string
+  /** Position of the answer in the log. */
+  readonly position: number
+  readonly stopReason?: string | undefined
+  /** Why it is not complete. */
+  readonly stopped?: 'interrupted' | 'failed' | undefined
+  readonly model?: string | undefined
+  readonly usage?: object | undefined
+  readonly stats: ContextStats | null
+}
+
+/** Something that failed. Nothing of it is stored. */
+type FailureReport = {
+  readonly code: string
+  readonly message: string
+  readonly hint?: string | undefined
+}
+
+export type Reporter = {
+  session(report: SessionReport): void
+  /** A piece of an answer. */
+  text(piece: string): void
+  answer(report: AnswerReport): void
+  warning(warning: UsageWarning): void
+  compaction(event: CompactionEvent): void
+  failure(report: FailureReport): void
+  /** A remark for people alone. */
+  note(text: string): void
+  /** The result of a slash command: lines for people, a value for programs. */
+  result(command: string, value: unknown, lines: readonly string[]): void
+  end(sessionId: string | undefined): void
+}
+
+/** Usage above which a chat reports how full the context is. */
 export const TOLD_ABOVE = 0.6
 
 /** How full the context is after a turn. `warning`: compaction is due. */
-export type UsageWarning = {
+type UsageWarning = {
   readonly level: 'info' | 'warning'
-  /** Whole percent of what there is room for. */
+  /** Whole percent of the available tokens. */
   readonly percent: number
   readonly tokens: number
   readonly availableTokens: number
 }
 
-/**
- * What is to be said of usage after a turn: nothing up to 60 percent, then the share, and from the threshold on which compaction is due
- * a warning. Nothing where compaction is off. Source: seed 003, "CLI Session Warnings".
- */
+/** The remark on usage after a turn: none up to 60 percent or without compaction, a warning from the threshold on. */
 export function usageWarning(
   stats: Pick<
     ContextStats,
@@ -34,7 +80,6 @@ export function usageWarning(
   return usageRatio > TOLD_ABOVE ? { level: 'info', ...figures } : undefined
 }
 
-/** The lines of a warning, without colours. */
 export function warningLines({ level, percent, tokens, availableTokens }: UsageWarning): readonly string[] {
   if (level === 'info') return [`Context: ${percent}% used`]
   return [
@@ -43,12 +88,45 @@ export function warningLines({ level, percent, tokens, availableTokens }: UsageW
   ]
 }
 
-/** Graphemes that wait for what may still join them. */
+/** Whether an answer ended at the limit of output tokens, in the words of any provider. */
+export function isAtOutputLimit(stopReason: string | undefined): boolean {
+  return stopReason === 'length' || stopReason === 'max_tokens'
+}
+
+/** Writes each event as one line of JSON. */
+export function jsonReporter(out: Sink): Reporter {
+  const write = (event: string, fields: object): void =>
+    out.write(`${safeJson(JSON.stringify({ event, ...fields }))}\n`)
+  return {
+    session: ({ sessionId: session, ...report }) => write('session', { session, ...report }),
+    text: (text) => write('text', { text }),
+    answer: ({ sessionId: session, stats, ...report }) =>
+      write('answer', { session, ...report, context: stats === null ? null : contextOf(stats) }),
+    warning: (warning) => write('warning', warning),
+    compaction: ({ sessionId: session, ...event }) => write('compaction', { session, ...event }),
+    failure: ({ code, message, hint }) => write('error', { code, message, hint }),
+    note: () => {},
+    result: (command, value) => write('result', { command, value }),
+    end: (session) => write('end', { session: session ?? null }),
+  }
+}
+
+function contextOf({
+  estimatedInputTokens: tokens,
+  availableInputTokens: availableTokens,
+  usageRatio,
+  shouldCompact,
+  source,
+}: ContextStats) {
+  return { tokens, availableTokens, usageRatio, shouldCompact, source }
+}
+
+/** Graphemes that wait for a continuation. */
 const HELD = 2
 
 /**
- * Text that comes in pieces, cut anew between whole characters as people see them: what makes text safe for a terminal looks at a
- * character's neighbours, and half of an emoji would be shown as a number.
+ * Splits streamed text between graphemes: text is made safe for a terminal by looking at the neighbours of a character, and half of an
+ * emoji would be shown as a number.
  */
 export class StreamedText {
   readonly #write: (text: string) => void
@@ -60,14 +138,13 @@ export class StreamedText {
   }
 
   push(piece: string): void {
-    const graphemes = [...this.#segmenter.segment(this.#held + piece)]
-    const from = graphemes.at(-HELD)?.index ?? 0
     const text = this.#held + piece
+    const from = [...this.#segmenter.segment(text)].at(-HELD)?.index ?? 0
     this.#held = text.slice(from)
     if (from > 0) this.#write(text.slice(0, from))
   }
 
-  /** Lets out what is left. */
+  /** Writes what is left. */
   end(): void {
     if (this.#held !== '') this.#write(this.#held)
     this.#held = ''
@@ -75,8 +152,8 @@ export class StreamedText {
 }
 
 /**
- * A chat for people. Answers go to `out`, everything else to `err`, so that what a model says can be piped on. Where nobody types, what is said
- * of the session itself is left out.
+ * Writes a chat for people: answers to `out`, everything else to `err`, so that answers can be piped. Remarks on the session itself are left
+ * out unless prompts are typed.
  */
 export function textReporter(
   { out, err, style }: Pick<Context, 'out' | 'err' | 'style'>,
@@ -85,12 +162,10 @@ export function textReporter(
   const streamed = new StreamedText((text) => out.write(text))
   let endsInBreak = true
   const remark = (lines: readonly string[], look: (text: string) => string): void => {
-    for (const line of lines) err.write(`${look(line)}\n`)
-  }
-  const endLine = (): void => {
     streamed.end()
     if (!endsInBreak) out.write('\n')
     endsInBreak = true
+    writeLines(err, lines.map(look))
   }
   return {
     session: () => {},
@@ -100,101 +175,38 @@ export function textReporter(
       endsInBreak = piece.endsWith('\n')
     },
     answer({ stopped, stopReason }) {
-      endLine()
-      if (stopped !== undefined) remark(['(broken off; what came is stored)'], style.dim)
-      else if (isCut(stopReason)) remark(['(cut at the limit of output tokens; see --max-tokens)'], style.dim)
+      if (stopped !== undefined) remark(['(broken off; the part above is stored)'], style.dim)
+      else
+        remark(
+          isAtOutputLimit(stopReason) ? ['(cut at the limit of output tokens; see --max-tokens)'] : [],
+          style.dim,
+        )
       if (isTyped) err.write('\n')
     },
-    warning(warning) {
-      remark(warningLines(warning), warning.level === 'warning' ? style.yellow : style.gray)
-    },
-    compaction(event) {
-      endLine()
-      remark(compactionLines(event, isTyped), style.dim)
-    },
+    warning: (warning) =>
+      remark(warningLines(warning), warning.level === 'warning' ? style.yellow : style.gray),
+    compaction: (event) => remark(compactionLines(event, isTyped), style.dim),
     failure({ message, hint }) {
-      endLine()
       remark([message], style.red)
       if (hint !== undefined) remark([hint], style.dim)
     },
-    note(text) {
-      endLine()
-      remark([text], style.dim)
-    },
-    result(_command, _value, lines) {
-      for (const line of lines) out.write(`${line}\n`)
-    },
+    note: (text) => remark([text], style.dim),
+    result: (_command, _value, lines) => writeLines(out, lines),
     end(sessionId) {
       if (!isTyped) return
       if (sessionId === undefined) remark(['Nothing was said, and nothing is stored.'], style.dim)
-      else remark([`Session ${sessionId}`, `Go on: ${commandLine('chat', sessionId)}`], style.dim)
+      else remark([`Session ${sessionId}`, `Continue: ${commandLine('chat', sessionId)}`], style.dim)
     },
   }
 }
 
-/** What is said of a compaction that nobody asked for in so many words. */
 function compactionLines(event: CompactionEvent, isTyped: boolean): string[] {
-  if (event.phase === 'failed')
-    return [`Compaction came to nothing (${event.code}); the history is as it was.`]
+  if (event.phase === 'failed') return [`Compaction failed (${event.code}); the history is unchanged.`]
   if (event.phase !== 'completed') return []
   const { runId, tokensBefore, tokensAfter, compactionIds } = event
   const short = shortIds([runId, ...compactionIds]).get(runId) ?? runId
   const undo = isTyped ? `/undo ${short}` : commandLine('undo', event.sessionId, runId)
   return [
-    `Compacted: history ${count(tokensBefore)} → ${count(tokensAfter)} tokens by ${counted(compactionIds.length, 'compaction')}; take it back with ${undo}`,
+    `Compacted: history ${fromTo(tokensBefore, tokensAfter)} by ${counted(compactionIds.length, 'compaction')}; undo it with ${undo}`,
   ]
-}
-
-/*
- * What a chat tells, as it happens. For people it is text; with `--json` each is one line, in the form the types give (docs/cli-chat.md).
- */
-
-type SessionTold = {
-  readonly sessionId: string
-  readonly isNew: boolean
-  /** Messages in the log, before this chat. */
-  readonly messages: number
-  readonly backend: 'echo' | 'url' | 'ai-sdk'
-  readonly provider?: string | undefined
-  readonly model?: string | undefined
-}
-
-type AnswerTold = {
-  readonly sessionId: string
-  readonly text: string
-  /** Place of the answer in the log. */
-  readonly position: number
-  readonly stopReason?: string | undefined
-  /** Why it is not whole. */
-  readonly stopped?: 'interrupted' | 'failed' | undefined
-  readonly model?: string | undefined
-  readonly usage?: object | undefined
-  readonly stats: ContextStats | null
-}
-
-/** Something that came to nothing, or only to a part. Nothing of it is stored. */
-type FailureTold = {
-  readonly code: string
-  readonly message: string
-  readonly hint?: string | undefined
-}
-
-export type Reporter = {
-  session(told: SessionTold): void
-  /** A piece of an answer. */
-  text(piece: string): void
-  answer(told: AnswerTold): void
-  warning(warning: UsageWarning): void
-  compaction(event: CompactionEvent): void
-  failure(told: FailureTold): void
-  /** A remark, for people alone. */
-  note(text: string): void
-  /** What a command of the chat answers: lines for people, a value for programs. */
-  result(command: string, value: unknown, lines: readonly string[]): void
-  end(sessionId: string | undefined): void
-}
-
-/** Whether an answer ended at the limit of output tokens, in the words of any provider. */
-export function isCut(stopReason: string | undefined): boolean {
-  return stopReason === 'length' || stopReason === 'max_tokens'
 }

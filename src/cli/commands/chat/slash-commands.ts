@@ -1,34 +1,33 @@
 import { type Message, mediaWord, outputText, type Part, partsOf } from '../../../messages/message.ts'
-import type { Compaction, UndoOutcome } from '../../../storage/storage.ts'
+import type { UndoOutcome } from '../../../storage/storage.ts'
 import type { Style } from '../../command.ts'
 import { CliError } from '../../errors.ts'
 import { share } from '../../options.ts'
-import { count, counted, percent } from '../../output/figures.ts'
+import { count, counted, listing, percent } from '../../output/figures.ts'
 import { shortIds } from '../../output/ids.ts'
 import { clipped } from '../../output/layout.ts'
 import { safeLine } from '../../output/safe-text.ts'
 import { makePlan, planJson, planRows, WHY_NOTHING } from '../compact/plan.ts'
-import { shortPlanText } from '../compact/plan-text.ts'
+import { shortPlanLines } from '../compact/plan-text.ts'
 import { logLines, readTimeline } from '../log.ts'
 import { chooseBackend } from './backend.ts'
-import type { Chat } from './loop.ts'
+import type { Chat } from './turn.ts'
 
-/** What can be said to the chat itself. */
-type ChatCommand = {
+/** A command to the chat itself. */
+type SlashCommand = {
   readonly name: string
-  /** What may follow. */
+  /** The argument it takes. */
   readonly takes: string
   readonly does: string
   /** Whether there must be a stored session. */
   readonly needsSession?: true
-  /** `'end'` ends the chat. The signal is aborted by Ctrl-C while the command is at work. */
-  run(chat: Chat, argument: string, signal: AbortSignal): Promise<'end' | undefined>
+  /** The signal is aborted by Ctrl-C while the command runs. */
+  run(chat: Chat, argument: string, signal: AbortSignal): Promise<void>
 }
 
-/** Rows that `/show` and `/history` show when nobody says how many. */
-const FEW = 20
+const EXIT_COMMAND = '/exit'
 
-export const CHAT_COMMANDS: readonly ChatCommand[] = [
+export const SLASH_COMMANDS: readonly SlashCommand[] = [
   { name: '/help', takes: '', does: 'this list', run: help },
   { name: '/stats', takes: '', does: 'how full the context is', needsSession: true, run: stats },
   {
@@ -41,11 +40,17 @@ export const CHAT_COMMANDS: readonly ChatCommand[] = [
   {
     name: '/undo',
     takes: '[id]',
-    does: 'take a compaction back; the newest in force',
+    does: 'undo a compaction; the newest in force',
     needsSession: true,
-    run: undo,
+    run: (chat, argument) => undoOrRedo(chat, 'undo', argument),
   },
-  { name: '/redo', takes: '[id]', does: 'put one back; the one undone last', needsSession: true, run: redo },
+  {
+    name: '/redo',
+    takes: '[id]',
+    does: 'redo a compaction; the one undone last',
+    needsSession: true,
+    run: (chat, argument) => undoOrRedo(chat, 'redo', argument),
+  },
   { name: '/log', takes: '', does: 'the compactions, newest first', needsSession: true, run: log },
   {
     name: '/show',
@@ -61,58 +66,60 @@ export const CHAT_COMMANDS: readonly ChatCommand[] = [
     needsSession: true,
     run: history,
   },
-  { name: '/model', takes: '[name]', does: 'who answers; another model from now on', run: model },
+  { name: '/model', takes: '[name]', does: 'which model answers; another one from now on', run: model },
   {
     name: '/system',
     takes: '[text | -]',
     does: 'the system prompt; another one, or none with -',
     run: system,
   },
-  { name: '/exit', takes: '', does: 'end; so do Ctrl-D and Ctrl-C on an empty line', run: async () => 'end' },
+  {
+    name: EXIT_COMMAND,
+    takes: '',
+    does: 'end; so do Ctrl-D and Ctrl-C on an empty line',
+    run: async () => {},
+  },
 ]
 
 /**
- * Runs what begins with a slash. Answers `undefined` for what is meant for the model: everything else, and `//…`, of which one slash goes.
- * Throws `WRONG_USE` for a command there is not, and what the store throws.
+ * Runs a prompt that begins with a slash. Returns `undefined` for prompts to the model: all others, and `//…`. Throws `WRONG_USE` for an
+ * unknown command, and what the store throws.
  */
-export async function runChatCommand(
+export async function runSlashCommand(
   chat: Chat,
-  said: string,
+  prompt: string,
   signal: AbortSignal,
 ): Promise<{ readonly ends: boolean } | undefined> {
-  const [, typed, argument = ''] = /^(\/[a-z]+)(?:\s+([\s\S]*))?$/i.exec(said.trim()) ?? []
+  const [, typed, argument = ''] = /^(\/[a-z]+)(?:\s+([\s\S]*))?$/i.exec(prompt.trim()) ?? []
   if (typed === undefined) return undefined
-  const name = typed.toLowerCase()
-  const command = CHAT_COMMANDS.find((one) => one.name === name || (name === '/quit' && one.name === '/exit'))
+  const name = typed.toLowerCase() === '/quit' ? EXIT_COMMAND : typed.toLowerCase()
+  const command = SLASH_COMMANDS.find((one) => one.name === name)
   if (command === undefined)
     throw new CliError('WRONG_USE', `There is no ${typed}.`, {
-      hint: '/help lists what there is; begin with // to say it to the model.',
+      hint: '/help lists the commands; begin with // to send it to the model.',
     })
-  if (command.needsSession === true && !chat.conversation.isStored) {
+  if (command.needsSession === true && !chat.conversation.isStored)
     chat.reporter.note('Nothing is stored yet.')
-    return { ends: false }
-  }
-  return { ends: (await command.run(chat, argument.trim(), signal)) === 'end' }
+  else await command.run(chat, argument.trim(), signal)
+  return { ends: name === EXIT_COMMAND }
 }
 
-async function help({ reporter }: Chat): Promise<undefined> {
-  const width = Math.max(...CHAT_COMMANDS.map(({ name, takes }) => `${name} ${takes}`.length))
-  const lines = CHAT_COMMANDS.map(({ name, takes, does }) => `  ${`${name} ${takes}`.padEnd(width)}  ${does}`)
-  const more =
-    'A backslash at the end of a line goes on with the next. // at the beginning stands for one slash.'
-  reporter.result(
-    '/help',
-    CHAT_COMMANDS.map(({ name, takes, does }) => ({ name, takes, does })),
-    [...lines, `  ${more}`],
-  )
+async function help({ reporter }: Chat): Promise<void> {
+  const listed = SLASH_COMMANDS.map(({ name, takes, does }) => ({ name, takes, does }))
+  const width = Math.max(...listed.map(({ name, takes }) => `${name} ${takes}`.length))
+  reporter.result('/help', listed, [
+    ...listed.map(({ name, takes, does }) => `  ${`${name} ${takes}`.padEnd(width)}  ${does}`),
+    '  A backslash at the end of a line continues it on the next. // at the beginning is sent as one slash.',
+  ])
 }
 
-async function stats({ store, conversation, reporter }: Chat): Promise<undefined> {
-  const { sessionId, backend, system, maxOutputTokens, threshold } = conversation
-  const stats = await store.getContextStats(sessionId, backend.provider, backend.model, {
-    ...(system !== undefined && { systemPrompt: system }),
-    ...(maxOutputTokens !== undefined && { maxTokens: maxOutputTokens }),
-    ...(threshold !== undefined && { threshold }),
+async function stats({ store, conversation, reporter }: Chat): Promise<void> {
+  const { sessionId, backend, system: systemPrompt, maxOutputTokens: maxTokens, threshold } = conversation
+  const { provider, model } = backend
+  const stats = await store.getContextStats(sessionId, provider, model, {
+    systemPrompt,
+    maxTokens,
+    threshold,
   })
   if (stats === null) {
     reporter.note('There is nothing to count.')
@@ -120,10 +127,14 @@ async function stats({ store, conversation, reporter }: Chat): Promise<undefined
   }
   const { estimatedInputTokens: tokens, availableInputTokens: available, breakdown, hidden } = stats
   const away = hidden.condensed + hidden.truncated + hidden.byHand
+  const rows = listing(
+    `${counted(stats.messageCount, 'row')} of ${counted(stats.storedMessages, 'message')}`,
+    away > 0 && `${count(away)} hidden`,
+  )
   reporter.result('/stats', stats, [
     `${count(tokens)} of ${count(available)} tokens (${percent(stats.usageRatio)}), ${stats.source}; compaction at ${percent(stats.threshold)}`,
     `history ${count(breakdown.conversationHistory)}, system prompt ${count(breakdown.systemPrompt)}; window of ${count(stats.contextWindow.tokens)} for ${[stats.provider, stats.model].filter(Boolean).join('/')}`,
-    `${counted(stats.messageCount, 'row')} of ${counted(stats.storedMessages, 'message')}${away > 0 ? `, ${count(away)} hidden` : ''}; ${counted(stats.activeCompactions, 'compaction')} in force`,
+    `${rows}; ${counted(stats.activeCompactions, 'compaction')} in force`,
   ])
 }
 
@@ -131,14 +142,14 @@ async function compact(
   { context, store, conversation, reporter }: Chat,
   argument: string,
   signal: AbortSignal,
-): Promise<undefined> {
+): Promise<void> {
   const { sessionId, backend, system, maxOutputTokens } = conversation
   const shown = await makePlan(store, sessionId, {
-    ...(backend.provider !== undefined && { provider: backend.provider }),
-    ...(backend.model !== undefined && { model: backend.model }),
-    ...(system !== undefined && { systemPrompt: system }),
-    ...(maxOutputTokens !== undefined && { maxTokens: maxOutputTokens }),
-    ...(argument !== '' && { target: targetOf(argument) }),
+    provider: backend.provider,
+    model: backend.model,
+    systemPrompt: system,
+    maxTokens: maxOutputTokens,
+    target: argument === '' ? undefined : targetOf(argument),
     reason: 'asked for in the chat',
     signal,
   })
@@ -148,7 +159,7 @@ async function compact(
     reporter.result('/compact', json, [`Nothing to compact: ${WHY_NOTHING[reason]}.`])
     return
   }
-  reporter.result('/compact', json, shortPlanText(shown, context).trimEnd().split('\n'))
+  reporter.result('/compact', json, shortPlanLines(shown, context))
   await store.compactSession(sessionId, shown.preview)
 }
 
@@ -161,54 +172,46 @@ function targetOf(argument: string): number {
   }
 }
 
-async function log({ context, store, conversation, reporter }: Chat): Promise<undefined> {
+async function log({ context, store, conversation, reporter }: Chat): Promise<void> {
   const { sessionId } = conversation
   const compactions = await store.listCompactions(sessionId)
   const timeline = await readTimeline(store, sessionId)
   reporter.result('/log', compactions, logLines(context, sessionId, timeline, timeline.runs.length))
 }
 
-async function show({ context, store, conversation, reporter }: Chat, argument: string): Promise<undefined> {
-  const view = (await store.getEffectiveHistory(conversation.sessionId)).slice(-countOf(argument))
+async function show(chat: Chat, argument: string): Promise<void> {
+  const view = await chat.store.getEffectiveHistory(chat.conversation.sessionId)
+  reportRows(chat, '/show', view.slice(-countOf(argument)))
+}
+
+async function history(chat: Chat, argument: string): Promise<void> {
+  const options = { limit: countOf(argument), order: 'backward' } as const
+  const rows = await chat.store.getMessages(chat.conversation.sessionId, options)
+  reportRows(chat, '/history', rows.toReversed())
+}
+
+function reportRows({ context, reporter }: Chat, command: string, rows: readonly ShownMessage[]): void {
   const { style, out } = context
   reporter.result(
-    '/show',
-    view,
-    view.map((message) => briefMessage(message, style, out.columns)),
+    command,
+    rows,
+    rows.map((row) => briefMessage(row, style, out.columns)),
   )
 }
 
-async function history(
-  { context, store, conversation, reporter }: Chat,
-  argument: string,
-): Promise<undefined> {
-  const rows = await store.getMessages(conversation.sessionId, {
-    limit: countOf(argument),
-    order: 'backward',
-  })
-  const { style, out } = context
-  reporter.result(
-    '/history',
-    rows.toReversed(),
-    rows.toReversed().map((row) => briefMessage(row, style, out.columns)),
-  )
-}
-
+/** The number of rows to show; 20 by default. */
 function countOf(argument: string): number {
-  if (argument === '') return FEW
+  if (argument === '') return 20
   if (!/^[1-9]\d{0,6}$/.test(argument))
-    throw new CliError('WRONG_USE', 'How many must be a whole number from 1 up.')
+    throw new CliError('WRONG_USE', 'The number of rows must be a whole number from 1 up.')
   return Number(argument)
 }
 
-async function model(chat: Chat, argument: string): Promise<undefined> {
+async function model(chat: Chat, argument: string): Promise<void> {
   const { context, conversation, reporter } = chat
   if (argument !== '') {
-    const choice = {
-      ...chat.choice,
-      model: argument,
-      ...(/\//.test(argument) && chat.choice.url === undefined && { provider: undefined }),
-    }
+    const namesProvider = argument.includes('/') && chat.choice.url === undefined
+    const choice = { ...chat.choice, model: argument, ...(namesProvider && { provider: undefined }) }
     conversation.backend = await chooseBackend(choice, conversation.backend, context)
     chat.choice = choice
   }
@@ -218,96 +221,73 @@ async function model(chat: Chat, argument: string): Promise<undefined> {
   ])
 }
 
-async function system({ conversation, reporter }: Chat, argument: string): Promise<undefined> {
+async function system({ conversation, reporter }: Chat, argument: string): Promise<void> {
   if (argument !== '') conversation.system = argument === '-' ? undefined : argument
   const { system } = conversation
   reporter.result('/system', { system: system ?? null }, [system ?? 'There is no system prompt.'])
 }
 
-/** `/undo [id]`: takes a run out of force; the newest one when none is named. */
-async function undo(chat: Chat, argument: string): Promise<undefined> {
-  const { store, conversation } = chat
-  const target = await targetRun(chat, argument, 'active')
+/** Undoes or redoes the named run; by default the newest in force, or the one undone last. */
+async function undoOrRedo(chat: Chat, verb: 'undo' | 'redo', argument: string): Promise<void> {
+  const { context, store, reporter } = chat
+  const { sessionId } = chat.conversation
+  const target =
+    argument === '' ? await defaultRun(chat, verb) : await context.compaction(store, sessionId, argument)
   if (target === undefined) {
-    chat.reporter.note('No compaction is in force.')
+    reporter.note(verb === 'undo' ? 'No compaction is in force.' : 'No compaction was undone.')
     return
   }
-  tellOutcome(chat, '/undo', target, await store.undoCompaction(conversation.sessionId, target))
+  const outcome =
+    verb === 'undo'
+      ? await store.undoCompaction(sessionId, target)
+      : await store.redoCompaction(sessionId, target)
+  reporter.result(`/${verb}`, { target, ...outcome }, [outcomeText(verb, target, outcome)])
 }
 
-/** `/redo [id]`: puts a run back in force; the one undone last when none is named. */
-async function redo(chat: Chat, argument: string): Promise<undefined> {
-  const { store, conversation } = chat
-  const target = await targetRun(chat, argument, 'undone')
-  if (target === undefined) {
-    chat.reporter.note('No compaction was undone.')
-    return
-  }
-  tellOutcome(chat, '/redo', target, await store.redoCompaction(conversation.sessionId, target))
+async function defaultRun({ store, conversation }: Chat, verb: 'undo' | 'redo'): Promise<string | undefined> {
+  const compactions = await store.listCompactions(conversation.sessionId)
+  if (verb === 'undo') return compactions.findLast(({ status }) => status === 'active')?.runId
+  const undone = compactions.filter(({ status }) => status === 'undone')
+  return undone.toSorted((a, b) => a.changedAt - b.changedAt).at(-1)?.runId
 }
 
-/** The run that is meant: the one named, else the newest in that state. */
-async function targetRun(
-  { context, store, conversation: { sessionId } }: Chat,
-  argument: string,
-  status: Compaction['status'],
-): Promise<string | undefined> {
-  if (argument !== '') return context.compaction(store, sessionId, argument)
-  const found = (await store.listCompactions(sessionId)).filter((one) => one.status === status)
-  const newest =
-    status === 'active' ? found.at(-1) : found.toSorted((a, b) => a.changedAt - b.changedAt).at(-1)
-  return newest?.runId
-}
-
-function tellOutcome(
-  { reporter }: Chat,
-  command: '/undo' | '/redo',
+function outcomeText(
+  verb: 'undo' | 'redo',
   target: string,
-  outcome: UndoOutcome,
-): void {
-  const name = shortIds([target, ...outcome.compactionIds]).get(target) ?? target
-  const [did, back] = command === '/undo' ? ['Undone', `/redo ${name}`] : ['Put back', `/undo ${name}`]
-  const what = `${counted(outcome.compactionIds.length, 'compaction')}: ${counted(outcome.rows, 'row')}, ${counted(outcome.parts, 'part')}`
-  const line = outcome.changed
-    ? `${did}: ${what}. The other way: ${back}`
-    : outcome.notTurned === undefined
-      ? 'It is so already; nothing was changed.'
-      : `Nothing was changed: ${outcome.notTurned.map(({ compactionId, status }) => `${compactionId} is ${status}`).join(', ')}.`
-  reporter.result(command, { target, ...outcome }, [line])
+  { changed, compactionIds, rows, parts, notTurned }: UndoOutcome,
+): string {
+  const name = shortIds([target, ...compactionIds]).get(target) ?? target
+  if (changed) {
+    const [done, reverse] = verb === 'undo' ? ['Undone', '/redo'] : ['Redone', '/undo']
+    const what = `${counted(compactionIds.length, 'compaction')}: ${counted(rows, 'row')}, ${counted(parts, 'part')}`
+    return `${done}: ${what}. ${reverse} ${name} reverses it.`
+  }
+  if (notTurned === undefined) return 'It is in that state already; nothing was changed.'
+  const states = notTurned.map(({ compactionId, status }) => `${compactionId} is ${status}`)
+  return `Nothing was changed: ${states.join(', ')}.`
 }
 
-type Shown = Pick<Message, 'role' | 'content'> & {
+type ShownMessage = Pick<Message, 'role' | 'content'> & {
   readonly kind: 'message' | 'summary' | 'marker'
   readonly position?: number
   readonly hidden?: boolean
 }
 
-/** A message on one line, to tell where one is: position, who speaks, and how it begins. Hidden ones are dim. */
-export function briefMessage(message: Shown, style: Style, columns: number): string {
-  const place = String(message.position ?? '·').padStart(4)
-  const who = (message.kind === 'message' ? message.role : message.kind).padEnd(9)
-  const words = safeLine(wordsOf(message))
-  const text = clipped(words, Math.max(20, columns - place.length - who.length - 4))
-  if (message.hidden === true) return style.dim(`${place}  ${who}  ${text}`)
-  return `${style.dim(place)}  ${lookOf(message, style)(who)}  ${text}`
+/** A message on one line: position, role, and its beginning. Hidden ones are dim. */
+export function briefMessage(message: ShownMessage, style: Style, columns: number): string {
+  const { kind, role, hidden } = message
+  const position = String(message.position ?? '·').padStart(4)
+  const who = (kind === 'message' ? role : kind).padEnd(9)
+  const words = safeLine(partsOf(message).map(wordsOf).filter(Boolean).join(' ').replace(/\s+/g, ' ').trim())
+  const text = clipped(words, Math.max(20, columns - position.length - who.length - 4))
+  if (hidden === true) return style.dim(`${position}  ${who}  ${text}`)
+  const roleStyle = role === 'user' ? style.cyan : role === 'assistant' ? style.green : style.dim
+  const look = kind === 'message' ? roleStyle : style.magenta
+  return `${style.dim(position)}  ${look(who)}  ${text}`
 }
 
-function lookOf({ kind, role }: Shown, style: Style): (text: string) => string {
-  if (kind !== 'message') return style.magenta
-  return role === 'user' ? style.cyan : role === 'assistant' ? style.green : style.dim
-}
-
-/** The words of a message on one line; tools by name, and what has no words by a word of ours. */
-function wordsOf(message: Shown): string {
-  return partsOf(message)
-    .map(wordOf)
-    .filter((word) => word !== '')
-    .join(' ')
-    .replace(/\s+/g, ' ')
-    .trim()
-}
-
-function wordOf(part: Part): string {
+/** The words of a part; a tool by its name, media by a word. */
+function wordsOf(part: Part): string {
   switch (part.type) {
     case 'text':
       return part.text

@@ -3,46 +3,56 @@ import type { PrepareRequestOptions } from '../../../requests/options.ts'
 import type { PreparedRequest } from '../../../requests/prepared.ts'
 import type { RecordedResponse } from '../../../requests/record.ts'
 import type { SqliteStore } from '../../../store/open.ts'
-import { type Backend, type Reply, textReply } from './backend.ts'
+import type { Context } from '../../command.ts'
+import { type Backend, type BackendChoice, type Reply, textReply } from './backend.ts'
+import type { Reporter } from './reporter.ts'
 
-/** What a chat knows besides its session. */
+/** What the loop of a chat and its commands share. */
+export type Chat = {
+  readonly context: Context
+  readonly store: SqliteStore
+  readonly conversation: Conversation
+  readonly reporter: Reporter
+  /** The options that selected the backend. */
+  choice: BackendChoice
+}
+
 export type Conversation = {
   readonly sessionId: string
-  /** Whether the session is stored; a new one is made with its first answer. */
+  /** A new session is stored with its first answer. */
   isStored: boolean
   readonly title: string | undefined
   backend: Backend
   system: string | undefined
   readonly maxOutputTokens: number | undefined
-  /** Usage at which compaction is due; absent: as the settings say. */
+  /** Usage at which compaction is due; by default that of the settings. */
   readonly threshold: number | undefined
-  /** False: nothing is compacted unless asked for, and nothing is said of usage. */
+  /** Whether compaction runs automatically, and usage is reported. */
   readonly autoCompact: boolean
 }
 
-/** Why an answer is not whole. */
+/** Why an answer is not complete. */
 export type Stop = { readonly why: 'interrupted' } | { readonly why: 'failed'; readonly error: unknown }
 
-/** What became of a turn. */
 export type TurnOutcome =
   | {
       readonly kind: 'answered'
       readonly reply: Reply
       readonly recorded: RecordedResponse
-      /** Absent: the answer is whole. */
-      readonly stop?: Stop
+      /** Absent for a complete answer. */
+      readonly stop: Stop | undefined
     }
-  /** Nothing came, and nothing is stored. `empty`: the model answered without a word. */
+  /** There was no answer, and nothing is stored. `empty`: the model answered without a word. */
   | { readonly kind: 'nothing'; readonly stop: Stop | { readonly why: 'empty'; readonly reply: Reply } }
 
 type TurnIo = { readonly signal: AbortSignal; onText(text: string): void }
 
 /**
- * Asks the backend one question, with all that goes before and after it: the request is made to fit, an overflow makes the history
- * shorter and is asked again, question and answer are stored in one append. Nothing is stored of a question without any answer. An answer
- * that broke off after something was shown is stored as far as it came, with `metadata.chat.stopped`: what was seen is what there is.
+ * Asks the backend one question: makes the request fit, shortens the history and asks again after an overflow, and stores question and
+ * answer in one append. Without an answer nothing is stored. An answer that broke off after something was shown is stored as it was shown,
+ * with `metadata.chat.stopped`.
  *
- * Throws what `prepareRequest` and `recordResponse` throw, but for `ABORTED` of this turn.
+ * Throws what `prepareRequest` and `recordResponse` throw, except `ABORTED` of this turn.
  */
 export async function takeTurn(
   store: SqliteStore,
@@ -51,38 +61,38 @@ export async function takeTurn(
   { signal, onText }: TurnIo,
 ): Promise<TurnOutcome> {
   const { sessionId } = conversation
-  let asked: Asked
+  let answer: Answer
   try {
-    asked = await store.withOverflowRecovery(
+    answer = await store.withOverflowRecovery(
       sessionId,
-      (request) => answer(request, conversation, { signal, onText }),
-      optionsOf(conversation, prompt, signal),
+      (request) => ask(request, conversation, { signal, onText }),
+      requestOptions(conversation, prompt, signal),
     )
   } catch (error) {
     if (signal.aborted) return { kind: 'nothing', stop: { why: 'interrupted' } }
     if (isUndertextError(error)) throw error
     return { kind: 'nothing', stop: { why: 'failed', error } }
   }
-  const { request, reply, stop } = asked
+  const { request, reply, stop } = answer
   if (reply.messages.length === 0) return { kind: 'nothing', stop: { why: 'empty', reply } }
   await ensureStored(store, conversation)
   const recorded = await store.recordResponse(sessionId, {
     request,
     messages: reply.messages,
-    ...(reply.usage !== undefined && { usage: reply.usage }),
+    usage: reply.usage,
     stopReason: reply.stopReason ?? null,
   })
-  return { kind: 'answered', reply, recorded, ...(stop !== undefined && { stop }) }
+  return { kind: 'answered', reply, recorded, stop }
 }
 
-type Asked = { readonly request: PreparedRequest; readonly reply: Reply; readonly stop?: Stop }
+type Answer = { readonly request: PreparedRequest; readonly reply: Reply; readonly stop?: Stop }
 
-/** One call. What broke off after a text was seen is an answer, and no reason to ask again. */
-async function answer(
+/** Calls the model once. If the call breaks off after text was shown, that text is the answer, and the question is not repeated. */
+async function ask(
   request: PreparedRequest,
   { backend, maxOutputTokens }: Conversation,
   { signal, onText }: TurnIo,
-): Promise<Asked> {
+): Promise<Answer> {
   let seen = ''
   try {
     const reply = await backend.ask({
@@ -100,37 +110,31 @@ async function answer(
   } catch (error) {
     if (seen === '') throw error
     const stop: Stop = signal.aborted ? { why: 'interrupted' } : { why: 'failed', error }
-    return { request, reply: brokenOff(seen, stop), stop }
+    const metadata = { chat: { stopped: stop.why } }
+    const messages = [{ role: 'assistant' as const, content: seen, metadata }]
+    return { request, reply: { ...textReply(seen, { stopReason: stop.why }), messages }, stop }
   }
 }
 
-function brokenOff(text: string, { why }: Stop): Reply {
-  const message = { role: 'assistant' as const, content: text, metadata: { chat: { stopped: why } } }
-  return { ...textReply(text, { stopReason: why }), messages: [message] }
+function requestOptions(
+  { backend, system, maxOutputTokens, threshold, autoCompact }: Conversation,
+  prompt: string,
+  signal: AbortSignal,
+): PrepareRequestOptions {
+  const { provider, model } = backend
+  const auto = autoCompact ? undefined : false
+  return { prompt, signal, provider, model, system, maxOutputTokens, threshold, auto }
 }
 
-function optionsOf(conversation: Conversation, prompt: string, signal: AbortSignal): PrepareRequestOptions {
-  const { backend, system, maxOutputTokens, threshold, autoCompact } = conversation
-  return {
-    prompt,
-    signal,
-    ...(backend.provider !== undefined && { provider: backend.provider }),
-    ...(backend.model !== undefined && { model: backend.model }),
-    ...(system !== undefined && { system }),
-    ...(maxOutputTokens !== undefined && { maxOutputTokens }),
-    ...(threshold !== undefined && { threshold }),
-    ...(!autoCompact && { auto: false }),
-  }
-}
-
-/** Makes the session of a new chat, and notes with whom one goes on. */
+/** Creates the session of a new chat, and records the provider and the model of an existing one. */
 async function ensureStored(store: SqliteStore, conversation: Conversation): Promise<void> {
-  const { sessionId: id, title, backend, isStored } = conversation
-  const names = {
-    ...(backend.provider !== undefined && { provider: backend.provider }),
-    ...(backend.model !== undefined && { model: backend.model }),
-  }
-  if (!isStored) await store.createSession({ id, ...names, ...(title !== undefined && { title }) })
-  else if (Object.keys(names).length > 0) await store.updateSession(id, names)
+  const { sessionId, title, backend, isStored } = conversation
+  const { provider, model } = backend
+  if (!isStored) await store.createSession({ id: sessionId, provider, model, title })
+  else if (provider !== undefined || model !== undefined)
+    await store.updateSession(sessionId, {
+      ...(provider !== undefined && { provider }),
+      ...(model !== undefined && { model }),
+    })
   conversation.isStored = true
 }

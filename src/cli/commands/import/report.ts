@@ -163,7 +163,7 @@ export class TextReporter implements ImportReporter {
   readonly #output: Output
   readonly #totals = new Totals()
   #folder = new Totals()
-  #held: string[] = []
+  #held: string[][] = []
   #listed = 0
   #named = 0
 
@@ -181,14 +181,14 @@ export class TextReporter implements ImportReporter {
     this.#folder.add(outcome)
     if (isNothingNew(outcome) || this.#listed === LISTED_FILES) return
     this.#listed += 1
-    this.#held.push(...fileLines(this.#output, outcome, true))
+    this.#held.push(fileLines(this.#output, outcome, true))
   }
 
   folder(outcome: FolderOutcome, isWhole: boolean): void {
     this.#named += 1
     this.#totals.addFolder(outcome)
     const lines = folderLines(this.#output, outcome, this.#folder, this.#listed, isWhole)
-    writeLines(this.#output.out, [...this.#held, ...lines])
+    writeLines(this.#output.out, [...this.#held.flat(), ...lines])
     this.#held = []
     this.#listed = 0
     this.#folder = new Totals()
