@@ -16,20 +16,10 @@ export type Sink = {
   write(text: string): void
 }
 
+export const STYLES = ['bold', 'dim', 'red', 'green', 'yellow', 'blue', 'magenta', 'cyan', 'gray'] as const
+
 /** Colours and weights. Without colours each returns its text unchanged. */
-export type Style = {
-  readonly [name in
-    | 'bold'
-    | 'dim'
-    | 'red'
-    | 'green'
-    | 'yellow'
-    | 'blue'
-    | 'magenta'
-    | 'cyan'
-    | 'gray'
-    | 'inverse']: (text: string) => string
-}
+export type Style = { readonly [name in (typeof STYLES)[number]]: (text: string) => string }
 
 /** What text is written to, and in which colours. */
 export type Output = Pick<Context, 'out' | 'style'>

@@ -2,6 +2,7 @@ import { Argument, type Command, Option } from 'commander'
 import { SOURCE_NAMES } from '../transfer/source.ts'
 import type { Context } from './command.ts'
 import {
+  choice,
   EXPORT_FORMATS,
   listed,
   listedOf,
@@ -91,14 +92,7 @@ export const COMMANDS: readonly CliCommand[] = [
         .option('--to <position>', 'up to this position', wholeNumber(1))
         .option('--limit <count>', 'at most so many rows, from the beginning', wholeNumber(1))
         .option('--tail <count>', 'only the last so many rows', wholeNumber(1))
-        .addOption(
-          new Option('--role <role>', 'only rows of this role').choices([
-            'system',
-            'user',
-            'assistant',
-            'tool',
-          ]),
-        )
+        .addOption(choice('--role <role>', 'only rows of this role', ['system', 'user', 'assistant', 'tool']))
         .option('--no-fold', 'long tool outputs in full (always so where the output is no terminal)'),
   },
   {
@@ -141,11 +135,7 @@ export const COMMANDS: readonly CliCommand[] = [
         .argument('<session>', SESSION)
         .option('--dry-run', 'show the plan row by row and write nothing')
         .option('--full', 'with --dry-run on a terminal: the whole text of a summary too')
-        .option(
-          '--target <share>',
-          'bring the request down to this share of the available input (default 0.4)',
-          share,
-        )
+        .option('--target <share>', 'bring the request down to this share of the input (default 0.4)', share)
         .addOption(
           new Option('--target-tokens <tokens>', 'bring the history down to so many tokens')
             .argParser(wholeNumber())
@@ -163,18 +153,9 @@ export const COMMANDS: readonly CliCommand[] = [
           'let this model write the summary: provider/model by the AI SDK, or a name at --summary-url',
         )
         .option('--summary-url <address>', 'an OpenAI-compatible address for --summary-model')
-        .option(
-          '--summary-package <name>',
-          'the package of the AI SDK’s provider, if it is not @ai-sdk/PROVIDER',
-        )
-        .option(
-          '--api-key-env <name>',
-          'the environment variable with the key for --summary-url (default OPENAI_API_KEY)',
-        )
-        .option(
-          '--summarize',
-          'with --dry-run: ask the model for the summary now and show it; the provider bills the call',
-        )
+        .option('--summary-package <name>', 'the package of the provider, if it is not @ai-sdk/PROVIDER')
+        .option('--api-key-env <name>', 'the variable with the key for that address (default OPENAI_API_KEY)')
+        .option('--summarize', 'with --dry-run: ask the model now and show its summary; it is billed')
         .option('--reason <text>', 'why, for the audit'),
   },
   {
@@ -228,10 +209,7 @@ export const COMMANDS: readonly CliCommand[] = [
         .argument('<session>', SESSION)
         .argument('<id>', COMPACTION)
         .option('--cascade', 'undo first what builds on it')
-        .option(
-          '--both',
-          'undo a rewind although messages were appended after it: the former ones come before them',
-        )
+        .option('--both', 'undo a rewind although messages were appended after it')
         .option('--reason <text>', 'why, for the audit')
         .option('--actor <name>', 'who, for the audit'),
   },
@@ -273,21 +251,14 @@ export const COMMANDS: readonly CliCommand[] = [
         .option('--model <name>', 'which model; PROVIDER/MODEL names both')
         .option('--provider-package <name>', 'the package of that provider, if it is not @ai-sdk/PROVIDER')
         .option('--url <address>', 'ask an OpenAI-compatible address, such as http://localhost:11434/v1')
-        .option(
-          '--api-key-env <name>',
-          'the environment variable with the key for --url (default OPENAI_API_KEY)',
-        )
+        .option('--api-key-env <name>', 'the variable with the key for --url (default OPENAI_API_KEY)')
         .option('--echo', 'ask no model: repeat each prompt; --model selects the window that counts')
         .option('--context-window <tokens>', 'the window of the model, if it is not known', wholeNumber(1))
-        .option(
-          '--compact-threshold <number>',
-          'usage at which the history is compacted, 0 to 1 (default 0.8)',
-          share,
-        )
+        .option('--compact-threshold <number>', 'usage at which to compact, 0 to 1 (default 0.8)', share)
         .option('--disable-compaction', 'no automatic compaction, and no remarks on usage')
         .option(
           '--summary-model <name>',
-          'let this model of the same provider write summaries; without it they are made offline',
+          'the model of the same provider that writes summaries; else offline',
         )
         .addOption(systemOption())
         .addOption(systemFileOption())
@@ -312,10 +283,7 @@ Each file is checked as a whole first; a conversation with a bad place is not st
       command
         .argument('<file...>', 'files, folders, or - for the standard input')
         .addOption(
-          new Option(
-            '--from <kind>',
-            'the kind of the files, instead of recognising it; of a folder, only such files',
-          ).choices(SOURCE_NAMES),
+          choice('--from <kind>', 'the kind of the files; of a folder, only such files', SOURCE_NAMES),
         )
         .option(
           '--session <id>',
@@ -346,7 +314,7 @@ Without --format the extension of the file decides (.md, .html), else it is "his
       command
         .argument('[session...]', `sessions to export, each by ${SESSION}`)
         .option('--all', 'all sessions, archived ones too (format history)')
-        .addOption(new Option('--format <format>', 'what is written').choices(EXPORT_FORMATS))
+        .addOption(choice('--format <format>', 'what is written', EXPORT_FORMATS))
         .option('-o, --output <file>', 'write to this file; without, or with -, to the standard output')
         .option('--force', 'replace the file if it exists')
         .option('--lines', 'a JSON value a line instead of one document (formats of the view)')
@@ -356,22 +324,20 @@ Without --format the extension of the file decides (.md, .html), else it is "his
         )
         .option('--full', 'all messages of the log, hidden ones included (formats of the view)')
         .addOption(
-          new Option(
+          choice(
             '--hidden <omit|show>',
             'hidden rows in documents (default: omit in markdown, show in html)',
-          ).choices(['omit', 'show']),
+            ['omit', 'show'],
+          ),
         )
         .addOption(
-          new Option(
+          choice(
             '--images <inline|word>',
             'pictures in documents (default: a word in markdown, inline in html)',
-          ).choices(['inline', 'word']),
+            ['inline', 'word'],
+          ),
         )
-        .option(
-          '--cut-outputs <characters>',
-          'shorten longer tool outputs in documents to so many characters',
-          wholeNumber(1),
-        ),
+        .option('--cut-outputs <characters>', 'longest tool output in documents', wholeNumber(1)),
   },
   {
     name: 'verify',

@@ -61,6 +61,11 @@ export function providerAndModel({
   return { provider: model!.slice(0, slash), ...(rest !== '' && { model: rest }) }
 }
 
+/** An option with a value from a list. */
+export function choice(flags: string, description: string, values: readonly string[]): Option {
+  return new Option(flags, description).choices(values)
+}
+
 export type SystemPromptOptions = { readonly system?: string; readonly systemFile?: string }
 
 /** `--system`. `use` continues its description. */

@@ -1,19 +1,6 @@
 import picocolors from 'picocolors'
-import type { Sink, Style } from '../command.ts'
+import { type Sink, STYLES, type Style } from '../command.ts'
 import { markStyles, safeText, unmark } from './safe-text.ts'
-
-const NAMES = [
-  'bold',
-  'dim',
-  'red',
-  'green',
-  'yellow',
-  'blue',
-  'magenta',
-  'cyan',
-  'gray',
-  'inverse',
-] as const satisfies readonly (keyof Style)[]
 
 /** Colours and weights for sealed sinks. They make stored text safe, and end with each line. */
 export function createStyle(enabled: boolean): Style {
@@ -23,7 +10,7 @@ export function createStyle(enabled: boolean): Style {
     const line = (one: string): string => markStyles(colours[name](unmark(one, true)))
     return safeText(text).split('\n').map(line).join('\n')
   }
-  return Object.fromEntries(NAMES.map((name) => [name, styled(name)])) as Style
+  return Object.fromEntries(STYLES.map((name) => [name, styled(name)])) as Style
 }
 
 /** Whether a stream gets colours: `NO_COLOR` and `--no-color` turn them off, else `FORCE_COLOR` decides, else a terminal has them unless it is `dumb`. */

@@ -17,7 +17,7 @@ export type Chat = {
   choice: BackendChoice
 }
 
-export type Conversation = {
+type Conversation = {
   readonly sessionId: string
   /** A new session is stored with its first answer. */
   isStored: boolean
@@ -32,7 +32,7 @@ export type Conversation = {
 }
 
 /** Why an answer is not complete. */
-export type Stop = { readonly why: 'interrupted' } | { readonly why: 'failed'; readonly error: unknown }
+type Stop = { readonly why: 'interrupted' } | { readonly why: 'failed'; readonly error: unknown }
 
 export type TurnOutcome =
   | {
