@@ -169,7 +169,7 @@ export type {
   AnthropicBlock,
   AnthropicConversation,
   AnthropicMessage,
-} from './ecosystems/anthropic/anthropic-types.ts'
+} from './ecosystems/anthropic/blocks.ts'
 export {
   ANTHROPIC_BETAS,
   type ClearThinkingEdit,
@@ -188,14 +188,14 @@ export { detectFormat, type MessageFormat } from './ecosystems/detect.ts'
 export { fromChatMessages } from './ecosystems/flat/from-chat-messages.ts'
 export { toChatMessages } from './ecosystems/flat/to-chat-messages.ts'
 export { fromGemini } from './ecosystems/google/from-gemini.ts'
+export type { GeminiContent, GeminiConversation, GeminiPart } from './ecosystems/google/gemini-types.ts'
 export { type GeminiOptions, toGemini } from './ecosystems/google/to-gemini.ts'
-export type { GeminiContent, GeminiConversation, GeminiPart } from './ecosystems/google/types.ts'
+export type { OpenAICompaction, OpenAIMessage, OpenAIPart } from './ecosystems/openai/chat-types.ts'
 export { fromOpenAI } from './ecosystems/openai/from-openai.ts'
 export { fromOpenAIResponses } from './ecosystems/openai/from-responses.ts'
-export type { OpenAICompaction, OpenAIMessage, OpenAIPart } from './ecosystems/openai/openai-types.ts'
+export type { ResponsesInput, ResponsesItem } from './ecosystems/openai/responses-types.ts'
 export { toOpenAI } from './ecosystems/openai/to-openai.ts'
 export { toOpenAIResponses } from './ecosystems/openai/to-responses.ts'
-export type { ResponsesInput, ResponsesItem } from './ecosystems/openai/types.ts'
 export {
   ContextBudgetExceededError,
   type ContextBudgetFacts,

@@ -1,13 +1,14 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { SessionStoreEntry } from '../../src/claude-agent-sdk.ts'
-import { entryOf, messagesOf } from '../../src/ecosystems/claude-agent-sdk/entry.ts'
 import {
   decodeName,
   encodeName,
+  entryOf,
   keyOfSession,
+  messagesOf,
   transcriptOf,
-} from '../../src/ecosystems/claude-agent-sdk/key.ts'
+} from '../../src/ecosystems/claude-agent-sdk/entry.ts'
 import { isStorableText } from '../../src/messages/check.ts'
 import { canonicalJson, stringifyJson } from '../../src/messages/json.ts'
 import type { Message, NewMessage } from '../../src/messages/message.ts'
