@@ -186,8 +186,7 @@ export function readPrompt(
   if (history !== 'new') {
     const branch = findBranch(stored.utterances, given.utterances, history)
     if (branch !== undefined) {
-      const shared =
-        branch.end < stored.utterances.length ? stored.utterances[branch.end]!.message : log.length
+      const shared = stored.utterances[branch]?.message ?? log.length
       const known = log.slice(0, shared)
       const read = readContinuation(known, unitsOf(known), prompt, given, 'whole')
       if (read !== undefined) return { ...read, shared: Math.min(read.shared, shared) }
@@ -238,11 +237,15 @@ function splitParts(
   stored: Units,
   given: Units,
   known: number,
-): { readonly fresh: ReadonlySet<string>; readonly matched: number; readonly missing: readonly ToolEvent[] } {
+): {
+  readonly fresh: ReadonlySet<ToolEvent>
+  readonly matched: number
+  readonly missing: readonly ToolEvent[]
+} {
   const from = lastUser(stored.utterances, stored.utterances.length)
   const knownUser = lastUser(given.utterances, known)
   const end = given.utterances[known]
-  const fresh = new Set<string>()
+  const fresh = new Set<ToolEvent>()
   const missing: ToolEvent[] = []
   let matched = 0
   for (const kind of ['calls', 'results'] as const) {
@@ -252,8 +255,8 @@ function splitParts(
     const callIds = new Set(stored.calls.map(({ id }) => id))
     for (const done of given[kind]) {
       if (done.message < knownUser) {
-        if (kind === 'results' && !resultIds.has(done.id) && callIds.has(done.id)) fresh.add(keyOf(done))
-      } else if (isAfter(done, end) || counts.get(done.id)?.shift() === undefined) fresh.add(keyOf(done))
+        if (kind === 'results' && !resultIds.has(done.id) && callIds.has(done.id)) fresh.add(done)
+      } else if (isAfter(done, end) || counts.get(done.id)?.shift() === undefined) fresh.add(done)
       else matched++
     }
     for (const rest of counts.values()) for (const done of rest) missing.push(done)
@@ -272,34 +275,26 @@ function isAfter({ message, part }: ToolEvent, end: Utterance | undefined): bool
   return end !== undefined && (message > end.message || (message === end.message && part > end.part))
 }
 
-function keyOf({ message, part }: { readonly message: number; readonly part: number }): string {
-  return `${message}:${part}`
-}
-
 /** The messages of a prompt without their known parts. */
 function freshMessages(
   prompt: readonly NewMessage[],
   given: Units,
   known: number,
-  freshEvents: ReadonlySet<string>,
+  freshEvents: ReadonlySet<ToolEvent>,
 ): NewMessage[] {
-  const state = new Map<string, boolean>()
-  for (const [index, said] of given.utterances.entries()) state.set(keyOf(said), index >= known)
-  for (const done of [given.calls, given.results].flat()) state.set(keyOf(done), freshEvents.has(keyOf(done)))
-  let lastKnown = -1
-  for (const [key, isFresh] of state)
-    if (!isFresh) lastKnown = Math.max(lastKnown, Number(key.split(':', 1)[0]))
-
-  const fresh: NewMessage[] = []
-  for (const [message, one] of prompt.entries()) {
-    const parts = partsOf(one)
-    const states = parts.map((_, part) => state.get(keyOf({ message, part })))
-    const hasFresh = states.includes(true)
-    if (!hasFresh && (states.includes(false) || message <= lastKnown)) continue
-    if (!states.includes(false)) fresh.push(one)
-    else fresh.push({ ...one, content: parts.filter((_, part) => states[part] === true) as Part[] })
-  }
-  return fresh
+  /** Whether each compared part is fresh, by message and part. */
+  const isFresh: boolean[][] = prompt.map(() => [])
+  for (const [index, { message, part }] of given.utterances.entries())
+    isFresh[message]![part] = index >= known
+  for (const event of given.calls.concat(given.results))
+    isFresh[event.message]![event.part] = freshEvents.has(event)
+  const lastKnown = isFresh.findLastIndex((parts) => parts.includes(false))
+  return prompt.flatMap((one, message) => {
+    const parts = isFresh[message]!
+    const hasKnown = parts.includes(false)
+    if (!parts.includes(true) && (hasKnown || message <= lastKnown)) return []
+    return [hasKnown ? { ...one, content: partsOf(one).filter((_, part) => parts[part] === true) } : one]
+  })
 }
 
 /** Where a prompt branches from the log: after the longest stretch of it that the prompt begins with. */
@@ -307,7 +302,7 @@ function findBranch(
   stored: readonly Utterance[],
   given: readonly Utterance[],
   history: PromptHistory,
-): { readonly end: number } | undefined {
+): number | undefined {
   const storedTurns = turnsOf(stored)
   const givenTurns = turnsOf(given)
   let best: { readonly end: number; readonly length: number } | undefined
@@ -324,5 +319,5 @@ function findBranch(
     const length = commonRun<Turn>(storedTurns, from, givenTurns, isSameTurn)
     if (length > 0) consider(storedTurns[from + length - 1]!.upTo, givenTurns[length - 1]!.upTo, from)
   }
-  return best
+  return best?.end
 }

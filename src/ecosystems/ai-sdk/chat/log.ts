@@ -1,4 +1,5 @@
 import { isUndertextError, UndertextError } from '../../../errors.ts'
+import { defined } from '../../../messages/defined.ts'
 import { type NewMessage, partsOf, type StoredMessage } from '../../../messages/message.ts'
 import { unlessUnknown } from '../../../store/arguments.ts'
 import type { Store } from '../../../store/store.ts'
@@ -131,12 +132,7 @@ function changeTo(stored: readonly StoredUIMessage[], wanted: readonly TargetMes
 
 /** A row as it is appended again when what is before it changes: its ids and keys stay with the stored row. */
 function withoutIds({ role, content, metadata, createdAt }: NewMessage): NewMessage {
-  return {
-    role,
-    content,
-    ...(metadata !== undefined && { metadata }),
-    ...(createdAt !== undefined && { createdAt }),
-  }
+  return defined({ role, content, metadata, createdAt })
 }
 
 async function commit(
@@ -157,16 +153,11 @@ async function commit(
     ...(append.length > 0 && { append }),
     expectedPosition: position,
     reason: REWIND_REASON,
-    ...(actor !== undefined && { actor }),
+    ...defined({ actor }),
   })
   const left = stored.flatMap(({ rows }) => rows).findLast((row) => !hide.includes(row))
   const last = messages.at(-1)?.id ?? left?.id
-  return {
-    rowsAppended: messages.length,
-    rowsHidden,
-    ...(compactionId !== undefined && { compactionId }),
-    ...(last !== undefined && { lastRowId: last }),
-  }
+  return defined({ rowsAppended: messages.length, rowsHidden, compactionId, lastRowId: last })
 }
 
 /**
