@@ -12,7 +12,7 @@ import { base64Of } from './fields.ts'
  */
 
 /** A text, or an image or file of a user's. */
-export type Utterance = {
+type Utterance = {
   readonly role: 'user' | 'assistant'
   readonly text: string
   /** Of an image or file with bytes. */
@@ -23,9 +23,9 @@ export type Utterance = {
 }
 
 /** A call, its result, or the answer to a request for approval. */
-export type ToolEvent = { readonly id: string; readonly message: number; readonly part: number }
+type ToolEvent = { readonly id: string; readonly message: number; readonly part: number }
 
-export type Units = {
+type Units = {
   readonly utterances: readonly Utterance[]
   readonly calls: readonly ToolEvent[]
   /** Results and approvals. */
@@ -84,7 +84,7 @@ function approvalIn({ data }: Part & { readonly type: 'provider' }): string | un
 }
 
 /** Whether two utterances are the same. Bytes are compared with bytes only: an address may replace them. */
-export function isSame(a: Utterance, b: Utterance): boolean {
+function isSame(a: Utterance, b: Utterance): boolean {
   if (a.role !== b.role || a.text !== b.text) return false
   return a.digest === undefined || b.digest === undefined || a.digest === b.digest
 }
@@ -93,7 +93,7 @@ export function isSame(a: Utterance, b: Utterance): boolean {
  * Utterances, with all of an assistant's between two of a user's as one: applications keep an answer of several steps as one text, or
  * its last step alone.
  */
-export type Turn = {
+type Turn = {
   readonly first: Utterance
   /** Without white space. */
   readonly whole: string
@@ -103,7 +103,7 @@ export type Turn = {
   readonly upTo: number
 }
 
-export function turnsOf(utterances: readonly Utterance[]): Turn[] {
+function turnsOf(utterances: readonly Utterance[]): Turn[] {
   const turns: Turn[] = []
   for (let from = 0; from < utterances.length; ) {
     const first = utterances[from]!
@@ -127,13 +127,13 @@ function withoutSpace(said: readonly Utterance[]): string {
 }
 
 /** Whether a turn of the log is that of a prompt, as it was or by its last step. */
-export function isSameTurn(stored: Turn, given: Turn): boolean {
+function isSameTurn(stored: Turn, given: Turn): boolean {
   if (stored.first.role === 'user' || given.first.role === 'user') return isSame(stored.first, given.first)
   return stored.whole === given.whole || stored.last === given.whole
 }
 
 /** The length of the longest end of one list that begins the other. */
-export function overlap<T>(list: readonly T[], other: readonly T[], same: (a: T, b: T) => boolean): number {
+function overlap<T>(list: readonly T[], other: readonly T[], same: (a: T, b: T) => boolean): number {
   for (let from = Math.max(0, list.length - other.length); from < list.length; from++) {
     if (commonRun(list, from, other, same) === list.length - from) return list.length - from
   }
@@ -141,7 +141,7 @@ export function overlap<T>(list: readonly T[], other: readonly T[], same: (a: T,
 }
 
 /** How many elements, from an index on, are those the other list begins with. */
-export function commonRun<T>(
+function commonRun<T>(
   list: readonly T[],
   from: number,
   other: readonly T[],

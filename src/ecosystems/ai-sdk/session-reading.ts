@@ -7,7 +7,7 @@ import type { Store } from '../../store/store.ts'
 import { type PromptHistory, readPrompt } from './prompt-matching.ts'
 
 /** The reason in the audit of messages that the middleware set aside. */
-export const SET_ASIDE = 'the application went on from an earlier message (undertext/ai-sdk)'
+const SET_ASIDE = 'the application went on from an earlier message (undertext/ai-sdk)'
 /** The reason in the audit of an answer hidden because its question was rewound meanwhile. */
 export const CAME_LATE = 'what it answers was taken back meanwhile (undertext/ai-sdk)'
 

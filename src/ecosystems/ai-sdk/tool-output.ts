@@ -26,7 +26,7 @@ import { dataTo, fileFrom, fileTo, keptPart, keptPartTo, opaquePart, sentMedia, 
 import type { SdkOptions, SdkPart, SdkVersion } from './types.ts'
 
 /** The text stored for a call the user did not allow, when no reason was given. */
-export const DENIED = 'Execution of the tool was denied.'
+const DENIED = 'Execution of the tool was denied.'
 
 /** An output in the neutral form; `own` is what that has no place for. */
 type ReadOutput = { readonly output: ToolResultOutput; readonly own: JsonObject }
