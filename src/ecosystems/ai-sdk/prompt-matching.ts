@@ -50,8 +50,8 @@ export function unitsOf(messages: readonly Message[]): Units {
         const id = approvalIn(it)
         if (id !== undefined) results.push({ id, ...place })
       } else if (one.role === 'user' || one.role === 'assistant') {
-        const said = textOrMediaOf(one.role, it)
-        if (said !== undefined) utterances.push({ role: one.role, ...said, ...place })
+        const utterance = textOrMediaOf(one.role, it)
+        if (utterance !== undefined) utterances.push({ role: one.role, ...utterance, ...place })
       }
     }
   }
@@ -109,12 +109,12 @@ function turnsOf(utterances: readonly Utterance[]): Turn[] {
     const first = utterances[from]!
     let to = from + 1
     while (first.role === 'assistant' && utterances[to]?.role === 'assistant') to++
-    const said = utterances.slice(from, to)
-    const lastMessage = said.at(-1)!.message
+    const turn = utterances.slice(from, to)
+    const lastMessage = turn.at(-1)!.message
     turns.push({
       first,
-      whole: withoutSpace(said),
-      last: withoutSpace(said.filter(({ message }) => message === lastMessage)),
+      whole: withoutSpace(turn),
+      last: withoutSpace(turn.filter(({ message }) => message === lastMessage)),
       upTo: to,
     })
     from = to
@@ -122,8 +122,8 @@ function turnsOf(utterances: readonly Utterance[]): Turn[] {
   return turns
 }
 
-function withoutSpace(said: readonly Utterance[]): string {
-  return said.map(({ text }) => text.replace(/\s+/g, '')).join('')
+function withoutSpace(turn: readonly Utterance[]): string {
+  return turn.map(({ text }) => text.replace(/\s+/g, '')).join('')
 }
 
 /** Whether a turn of the log is that of a prompt, as it was or by its last step. */
