@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { kept, readCall } from '../config/layers.ts'
+import { frozenCopy, readCall } from '../config/read-settings.ts'
 import { type CompactOptions, renderSchema, type StatsOptions } from '../config/store-options.ts'
 import { isUndertextError } from '../errors.ts'
 import type { SummarizeFile } from '../files/ask.ts'
@@ -45,7 +45,7 @@ const commonShape = {
   /** Usage at which compaction is due, as a share. Default: the setting, 0.8 by default. */
   threshold: shareSchema.optional(),
   /** Further settings of that compaction, as `compactSession` takes them. */
-  compaction: compactionSchema.transform((options): CompactOptions => kept(options)).optional(),
+  compaction: compactionSchema.transform((options): CompactOptions => frozenCopy(options)).optional(),
 }
 
 /** A `SystemInjector`, or anything else that returns texts for a turn number and a token count. */

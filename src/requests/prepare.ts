@@ -1,6 +1,5 @@
 import type { Compactor } from '../compaction/compactor.ts'
-import type { CompactionPreview } from '../compaction/preview.ts'
-import type { CompactionResult } from '../compaction/result.ts'
+import type { CompactionPreview, CompactionResult } from '../compaction/result.ts'
 import type { ContextStats } from '../compaction/stats.ts'
 import { PREPARE_WAIT_MS } from '../compaction/waiting.ts'
 import type { CompactOptions, StatsOptions } from '../config/store-options.ts'

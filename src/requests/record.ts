@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { ContextStats } from '../compaction/stats.ts'
-import type { UsageResult } from '../compaction/usage-result.ts'
+import type { UsageResult } from '../compaction/usage.ts'
 import { type StatsOptions, type UsageInput, usageSchema } from '../config/store-options.ts'
 import { labelSchema, nameSchema, taken } from '../messages/check.ts'
 import { defined } from '../messages/defined.ts'

@@ -1,6 +1,6 @@
 import type { CompactionResult } from '../compaction/result.ts'
 import type { ContextStats } from '../compaction/stats.ts'
-import { type OverflowResult, sizeNamed } from '../compaction/usage-result.ts'
+import { type OverflowResult, reportedSize } from '../compaction/usage.ts'
 import { PREPARE_WAIT_MS } from '../compaction/waiting.ts'
 import type { ResolvedSettings } from '../config/resolve.ts'
 import type { CompactOptions, OverflowInput, StatsOptions } from '../config/store-options.ts'
@@ -114,7 +114,7 @@ class Recovery {
         ...defined({ model, overflow }),
       }),
     )
-    return outcome?.isOverflow ? sizeNamed(outcome.details) : undefined
+    return outcome?.isOverflow ? reportedSize(outcome.details) : undefined
   }
 
   /** A shorter request, by the steps that are left; `undefined` when none of them made it shorter. */

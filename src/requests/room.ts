@@ -1,5 +1,5 @@
 import type { ContextStats } from '../compaction/stats.ts'
-import { readCall } from '../config/layers.ts'
+import { readCall } from '../config/read-settings.ts'
 import type { ResolvedSettings } from '../config/resolve.ts'
 import type { CompactOptions } from '../config/store-options.ts'
 import { UndertextError } from '../errors.ts'

@@ -1,4 +1,4 @@
-import type { ProviderCompactionResult } from '../compaction/record-provider.ts'
+import type { ProviderCompactionResult } from '../compaction/direct-compactions.ts'
 import type { CompactionResult } from '../compaction/result.ts'
 import type { ContextStats } from '../compaction/stats.ts'
 import { PREPARE_WAIT_MS } from '../compaction/waiting.ts'

@@ -1,6 +1,6 @@
 import type { ContextStats } from '../compaction/stats.ts'
-import type { UsageResult } from '../compaction/usage-result.ts'
-import { saidOf } from '../config/resolve.ts'
+import type { UsageResult } from '../compaction/usage.ts'
+import { nonDefaults } from '../config/resolve.ts'
 import { RENDERING_KEYS } from '../config/settings.ts'
 import type { AppendOptions, UsageInput } from '../config/store-options.ts'
 import { invalid, isUndertextError, UndertextError } from '../errors.ts'
@@ -129,7 +129,7 @@ async function worldOf(
       settings: config.settings,
       manner: {
         preset: config.settings.preset,
-        ...saidOf(config, RENDERING_KEYS),
+        ...nonDefaults(config, RENDERING_KEYS),
         provider: chosen.provider,
       } as RenderOptions,
       stats: (request) => context.statsOf(id, figures, readings, { provider, model, request }),

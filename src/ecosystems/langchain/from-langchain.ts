@@ -11,7 +11,7 @@ import type {
   ToolResultOutput,
 } from '../../messages/message.ts'
 import { Conversion, type ConversionOptions } from '../conversion.ts'
-import { FunctionCallIds } from '../openai/function-call-ids.ts'
+import { FunctionCallIds } from '../openai/from-openai.ts'
 import {
   isEmpty,
   isObject,
