@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { AI_SDK } from '../ecosystems/ai-sdk/options.ts'
-import { toModelMessages } from '../ecosystems/ai-sdk/to-model-messages.ts'
+import { AI_SDK } from '../ecosystems/ai-sdk/fields.ts'
+import { toModelMessages } from '../ecosystems/ai-sdk/model-messages.ts'
 import { toUIMessages } from '../ecosystems/ai-sdk/to-ui-messages.ts'
 import { toAnthropic } from '../ecosystems/anthropic/to-anthropic.ts'
 import type { ConversionNote, ConversionOptions } from '../ecosystems/conversion.ts'

@@ -66,11 +66,11 @@ describe.skipIf(!(await hasTerminals()))('commands on a terminal', () => {
   it('asks before it writes; yes', async () => {
     await storeWithOutputs()
     const compact = start(['compact', 'outputs'])
-    await compact.sees('Do it? It can be undone.')
+    await compact.sees('Compact now? It can be undone.')
     expect(await activeCompactions()).toBe(0)
     compact.type('y')
     expect(await compact.exit()).toBe(0)
-    const [, run = ''] = /Take it back: undertext undo outputs ([0-9a-f]+)/.exec(compact.text()) ?? []
+    const [, run = ''] = /Undo it: undertext undo outputs ([0-9a-f]+)/.exec(compact.text()) ?? []
     expect(await activeCompactions()).toBeGreaterThan(0)
     expect(compact.isCursorShown).toBe(true)
 
@@ -91,7 +91,7 @@ describe.skipIf(!(await hasTerminals()))('commands on a terminal', () => {
       `'${process.execPath}' '${program.main}' --db '${db}' compact outputs; echo "exit $?"; stty -a`,
     ])
     terminals.push(shell)
-    await shell.sees('Do it?')
+    await shell.sees('Compact now?')
     shell.type(keys)
     expect(await shell.exit()).toBe(0)
     expect(shell.text()).toContain('exit 130')
@@ -105,7 +105,7 @@ describe.skipIf(!(await hasTerminals()))('commands on a terminal', () => {
     const server = await startModelServer([{ silent: true }])
     const by = ['--summary-url', server.openaiUrl, '--summary-model', 'm']
     const compact = start(['compact', 'outputs', '--stage', 'summarize', '--target', '0.01', ...by])
-    await compact.sees('Do it?')
+    await compact.sees('Compact now?')
     compact.type('y')
     await compact.sees('A model is asked for the summary; Ctrl-C stops it.')
     compact.type(CTRL_C)
@@ -119,7 +119,7 @@ describe.skipIf(!(await hasTerminals()))('commands on a terminal', () => {
     await storeWithOutputs()
     const compact = start(['compact', 'outputs', '--yes'])
     expect(await compact.exit()).toBe(0)
-    expect(compact.text()).not.toContain('Do it?')
+    expect(compact.text()).not.toContain('Compact now?')
     expect(await activeCompactions()).toBeGreaterThan(0)
   })
 
