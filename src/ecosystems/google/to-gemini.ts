@@ -29,7 +29,7 @@ import {
 import { mediaPart, responseOfItems, toResponse } from './media-and-responses.ts'
 
 /** The conversion, and the place of the part in the input. */
-export type Writing = {
+type Writing = {
   readonly conversion: Conversion
   readonly path: string
   /** The function name of the nearest earlier call with this id. */
@@ -40,7 +40,7 @@ export type Writing = {
 const PROVIDERS: ReadonlySet<string> = new Set(['google', 'google-ai', 'vertex'])
 
 /** A part to send; `undefined` for a part without a place there, which is reported. */
-export function writePart(part: Part, place: GeminiPlace, writing: Writing): GeminiPart | undefined {
+function writePart(part: Part, place: GeminiPlace, writing: Writing): GeminiPart | undefined {
   switch (part.type) {
     case 'text':
       return writeText(part, writing)
@@ -60,7 +60,7 @@ export function writePart(part: Part, place: GeminiPlace, writing: Writing): Gem
   }
 }
 
-export function leftOut({ conversion, path }: Pick<Writing, 'conversion' | 'path'>, why: string): undefined {
+function leftOut({ conversion, path }: Pick<Writing, 'conversion' | 'path'>, why: string): undefined {
   return conversion.leaveOut(path, why)
 }
 

@@ -236,7 +236,7 @@ function listOfJson(given: unknown, place: string): Json {
 }
 
 /** Fields as `providerOptions` of this format; no options for no fields. */
-export function own(fields: JsonObject): { providerOptions?: ProviderOptions } {
+function own(fields: JsonObject): { providerOptions?: ProviderOptions } {
   return keptUnder(AGENTS, fields)
 }
 
@@ -244,12 +244,12 @@ export function own(fields: JsonObject): { providerOptions?: ProviderOptions } {
  * A value that only the SDK understands, kept whole. Its type is not at the top level, where other formats
  * would mistake it for theirs.
  */
-export function keptContent(data: JsonObject): ProviderPart {
+function keptContent(data: JsonObject): ProviderPart {
   return { type: 'provider', provider: PROVIDER, data: { [AGENTS]: data } }
 }
 
 /** A checked content of a message, as a part. */
-export function fromContent(content: JsonObject, place: string, conversion: Conversion): ToolResultContent {
+function fromContent(content: JsonObject, place: string, conversion: Conversion): ToolResultContent {
   const { type, ...rest } = content
   switch (type) {
     case 'input_text':
@@ -301,7 +301,7 @@ function audioPart(data: string, fields: JsonObject): FilePart {
 }
 
 /** A checked tool output that is a single content, and its bytes if it holds any. */
-export function fromOutputContent(
+function fromOutputContent(
   type: 'image' | 'file',
   content: JsonObject,
   bytes: Uint8Array | undefined,

@@ -69,7 +69,7 @@ export function imagePart(part: ImagePart | FilePart): JsonObject {
 }
 
 /** A file, or an image in a file part; `undefined` for audio. */
-export function filePart(part: FilePart): JsonObject | undefined {
+function filePart(part: FilePart): JsonObject | undefined {
   if (part.mediaType.startsWith('image/')) return imagePart(part)
   if (part.mediaType.startsWith('audio/')) return undefined
   const media = mediaOf(part.data, part.mediaType)

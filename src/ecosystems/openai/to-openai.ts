@@ -31,7 +31,7 @@ import {
 import { ownOf } from './responses-types.ts'
 
 /** One of the `tool_calls`. */
-export function toToolCall(part: ToolCallPart): JsonObject {
+function toToolCall(part: ToolCallPart): JsonObject {
   const options = fieldsOf(part.providerOptions)
   const isCustom = options.type === 'custom' || ownOf(part.providerOptions)?.type === 'custom_tool_call'
   if (isCustom && typeof part.input === 'string') {
@@ -49,14 +49,14 @@ export function toToolCall(part: ToolCallPart): JsonObject {
 }
 
 /** Name and arguments; the arguments as they were written, as long as they still mean the same input. */
-export function toFunction({ toolName, input, providerOptions }: ToolCallPart): JsonObject {
+function toFunction({ toolName, input, providerOptions }: ToolCallPart): JsonObject {
   const own = fieldsOf(providerOptions).function
   const { arguments: raw, ...extra } = isObject(own) ? own : {}
   return { name: toolName, arguments: argumentsText(input, raw), ...extra }
 }
 
 /** Which calls were sent in the legacy form: a result must have the form of its call. */
-export class SentCalls {
+class SentCalls {
   readonly #names = new Map<string, string | undefined>()
 
   /** Records a call and its form. */
@@ -73,7 +73,7 @@ export class SentCalls {
 }
 
 /** A tool result as a message. */
-export function toToolMessage(
+function toToolMessage(
   { toolCallId, output, providerOptions }: ToolResultPart,
   place: string,
   calls: SentCalls,
@@ -299,12 +299,7 @@ function spokenContent(said: WirePart[], shape: Json | undefined): WireMessage['
 }
 
 /** A part of content; undefined for a part without a place there, which is reported. */
-export function toPart(
-  part: Part,
-  isUser: boolean,
-  place: string,
-  conversion: Conversion,
-): WirePart | undefined {
+function toPart(part: Part, isUser: boolean, place: string, conversion: Conversion): WirePart | undefined {
   switch (part.type) {
     case 'text': {
       const { type, ...extra } = fieldsOf(part.providerOptions)
@@ -364,11 +359,7 @@ function asFields(value: Json | undefined): JsonObject {
 }
 
 /** Results hold only text: a short text replaces an image or a file. */
-export function toAnswerPart(
-  item: ToolResultContent,
-  place: string,
-  conversion: Conversion,
-): WirePart | undefined {
+function toAnswerPart(item: ToolResultContent, place: string, conversion: Conversion): WirePart | undefined {
   if (item.type !== 'image' && item.type !== 'file') return toPart(item, false, place, conversion)
   conversion.note('changed', place, 'a result holds only text: a short text replaces the media')
   if (item.type === 'image') return { type: 'text', text: '[image]' }

@@ -48,7 +48,7 @@ type Open = {
 }
 
 /** The message items of one neutral message: its content between calls, results and reasoning. */
-export class MessageItems {
+class MessageItems {
   readonly #message: Message
   readonly #messageIndex: number
   readonly #path: string
