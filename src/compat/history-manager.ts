@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import { errorName, invalid } from '../errors.ts'
 import { check } from '../messages/check.ts'
+import { stringifyJson } from '../messages/json.ts'
 import type { Message, RowKind } from '../messages/message.ts'
 import { checkMessageList } from '../messages/message-check.ts'
 import { SUMMARY_SEPARATOR } from '../rendering/rows.ts'
-import { evictedOf } from '../requests/evicted.ts'
 import { filesOf } from '../summarizers/digest.ts'
 import { SUMMARY_SECTIONS, type Summarizer } from '../summarizers/summarizer.ts'
 import { estimatePromptfleetTokens } from '../tokens/estimators/promptfleet.ts'
@@ -283,4 +283,38 @@ function summarizeWith(
     })
     return answer?.text
   }
+}
+
+/**
+ * The messages of a list that a shorter one lacks, in order. A message is recognized by identity, then by its id; a copy without an id by
+ * its content, the newest of equal ones first, each counted once.
+ */
+export function evictedOf<M extends object>(all: readonly M[], kept: readonly M[]): M[] {
+  const objects = new Set<M>(kept)
+  const ids = new Set<unknown>(kept.map(idOf).filter((id) => id !== undefined))
+  const missing = all.filter((message) => {
+    const id = idOf(message)
+    return !objects.has(message) && !(id !== undefined && ids.has(id))
+  })
+  if (missing.length === 0) return missing
+  const originals = new Set<M>(all)
+  const copies = new Map<string, number>()
+  for (const message of kept) {
+    if (originals.has(message) || idOf(message) !== undefined) continue
+    const text = stringifyJson(message)
+    copies.set(text, (copies.get(text) ?? 0) + 1)
+  }
+  if (copies.size === 0) return missing
+  const evicted: M[] = []
+  for (const message of missing.toReversed()) {
+    const text = stringifyJson(message)
+    const left = copies.get(text) ?? 0
+    if (left > 0) copies.set(text, left - 1)
+    else evicted.push(message)
+  }
+  return evicted.reverse()
+}
+
+function idOf(message: object): unknown {
+  return (message as { readonly id?: unknown }).id
 }

@@ -3,7 +3,7 @@ import {
   type ProviderCompactionResult,
   type ProviderRecord,
   recordProvider,
-} from '../compaction/record-provider.ts'
+} from '../compaction/direct-compactions.ts'
 import { invalid, isUndertextError } from '../errors.ts'
 import { percentOf } from '../events.ts'
 import { lastBlockOf } from '../messages/compaction-block.ts'

@@ -1,6 +1,6 @@
 import { type ContextStats, contextStats } from '../compaction/stats.ts'
 import { type ChosenModel, resolveModel } from '../config/model.ts'
-import { type Configuration, configurationOf } from '../config/resolve.ts'
+import { Configuration } from '../config/resolve.ts'
 import type { Layer } from '../config/settings.ts'
 import type { StatsOptions } from '../config/store-options.ts'
 import { UndertextError } from '../errors.ts'
@@ -28,7 +28,7 @@ export class StoreContext<S extends Storage = Storage> {
   constructor(storage: S, { estimators, layers = [] }: StoreSettings) {
     this.storage = storage
     this.estimators = estimators
-    this.configuration = configurationOf(layers)
+    this.configuration = new Configuration(layers)
   }
 
   /** Reads counters, then readings, then adds up. Another writer may commit between the two reads; each is right for its own moment. */

@@ -18,10 +18,10 @@ import {
   readEnvironment,
   unknownVariables,
 } from '../config/environment.ts'
-import { kept, readSettings } from '../config/layers.ts'
+import type { Spellings } from '../config/read-settings.ts'
+import { frozenCopy, readSettings } from '../config/read-settings.ts'
 import { resolveLayers } from '../config/resolve.ts'
 import type { Layer, Settings } from '../config/settings.ts'
-import type { Spellings } from '../config/spellings.ts'
 import type { StatsOptions } from '../config/store-options.ts'
 import { invalid, UndertextError } from '../errors.ts'
 import { check } from '../messages/check.ts'
@@ -182,7 +182,7 @@ function storeLayer(options: CheckedOptions, config: object): Layer['values'] {
     if (given[name] !== undefined && values[name] !== undefined)
       throw invalid(`openStore: ${name} is given twice, as an option and in config`)
   }
-  return { ...values, ...kept(given) }
+  return { ...values, ...frozenCopy(given) }
 }
 
 /** `named` is the estimator of the settings, for new sessions. */

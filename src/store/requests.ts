@@ -1,6 +1,6 @@
 import type { ContextStats } from '../compaction/stats.ts'
-import type { UsageResult } from '../compaction/usage-result.ts'
-import { saidOf } from '../config/resolve.ts'
+import type { UsageResult } from '../compaction/usage.ts'
+import { nonDefaults } from '../config/resolve.ts'
 import { RENDERING_KEYS } from '../config/settings.ts'
 import type { AppendOptions, UsageInput } from '../config/store-options.ts'
 import { invalid, isUndertextError, UndertextError } from '../errors.ts'
@@ -9,18 +9,18 @@ import type { NewMessage } from '../messages/message.ts'
 import { checkMessages } from '../messages/message-check.ts'
 import { nextStep } from '../messages/stop-reason.ts'
 import type { RenderOptions } from '../rendering/render.ts'
+import type { SessionSnapshot } from '../requests/draft.ts'
+import { promptMessages } from '../requests/draft.ts'
 import type { Prompt } from '../requests/options.ts'
-import { promptMessages } from '../requests/prompt.ts'
 import {
   figuresOf,
   modelOfResponse,
+  nextRequestOf,
   type RecordedResponse,
   type ResponseInput,
   recordSchema,
-  standingOf,
   usageOfResponse,
 } from '../requests/record.ts'
-import type { World } from '../requests/world.ts'
 import type { Session, SessionFigures } from '../storage/storage.ts'
 import { NO_SIZES } from '../tokens/tokens.ts'
 import type { AppendResult } from './append.ts'
@@ -58,7 +58,7 @@ export async function recordResponse(
     usage !== undefined && isNew ? await verbs.recordUsage(usageOfResponse(checked, usage)) : undefined
   const next = nextStep(stopReason)
   const { provider, model } = modelOfResponse(checked)
-  const stats = await context.stats(sessionId, provider, model, standingOf(checked))
+  const stats = await context.stats(sessionId, provider, model, nextRequestOf(checked))
   if (next === 'final' && isNew) {
     context.events.emit('turnComplete', {
       sessionId,
@@ -90,7 +90,7 @@ export async function readWorld(
   id: string,
   provider: string | undefined,
   model: string | undefined,
-): Promise<World> {
+): Promise<SessionSnapshot> {
   const { storage } = context
   const started = Date.now()
   for (let attempt = 0; attempt < MAX_READS; attempt++) {
@@ -110,7 +110,7 @@ async function worldOf(
   session: Session | undefined,
   provider: string | undefined,
   model: string | undefined,
-): Promise<World | undefined> {
+): Promise<SessionSnapshot | undefined> {
   const { storage, configuration } = context
   const figures = session ?? noFigures(context)
   const chosen = context.modelFor(figures, provider, model)
@@ -129,7 +129,7 @@ async function worldOf(
       settings: config.settings,
       manner: {
         preset: config.settings.preset,
-        ...saidOf(config, RENDERING_KEYS),
+        ...nonDefaults(config, RENDERING_KEYS),
         provider: chosen.provider,
       } as RenderOptions,
       stats: (request) => context.statsOf(id, figures, readings, { provider, model, request }),

@@ -3,16 +3,15 @@ import { z } from 'zod'
 import { Background } from '../compaction/background/background.ts'
 import { Guard } from '../compaction/background/guard.ts'
 import { Compactor } from '../compaction/compactor.ts'
-import { CompactionPreview } from '../compaction/preview.ts'
-import type { ProviderCompactionResult } from '../compaction/record-provider.ts'
+import { hideMessages, type ProviderCompactionResult } from '../compaction/direct-compactions.ts'
 import type { CompactionResult } from '../compaction/result.ts'
+import { CompactionPreview } from '../compaction/result.ts'
 import type { ContextStats } from '../compaction/stats.ts'
 import { type UndoIfFitsResult, undoIfFits } from '../compaction/undo-if-fits.ts'
-import type { OverflowResult, UsageResult } from '../compaction/usage-result.ts'
-import { type SessionUsage, sessionUsage } from '../compaction/usage-totals.ts'
-import { readCall, readPreview } from '../config/layers.ts'
-import { type ResolvedConfig, type ResolvedSettings, saidOf } from '../config/resolve.ts'
-import { runConfig } from '../config/run-config.ts'
+import type { OverflowResult, UsageResult } from '../compaction/usage.ts'
+import { type SessionUsage, sessionUsage } from '../compaction/usage.ts'
+import { readCall, readPreview } from '../config/read-settings.ts'
+import { nonDefaults, type ResolvedConfig, type ResolvedSettings } from '../config/resolve.ts'
 import { RENDERING_KEYS } from '../config/settings.ts'
 import {
   type AppendOptions,
@@ -86,19 +85,20 @@ import type { ExpandedSummary } from '../model/expansion.ts'
 import type { ToolCall, ToolOutput } from '../model/tool-calls.ts'
 import type { Finding } from '../model/verify.ts'
 import { type Rendering, type RenderOptions, renderView } from '../rendering/render.ts'
-import { type PrepareRequestOptions, prepareSchema } from '../requests/options.ts'
-import { RequestPreparer } from '../requests/prepare.ts'
-import type { PreparedRequest } from '../requests/prepared.ts'
-import type { RecordedResponse, ResponseInput } from '../requests/record.ts'
-import { recovered } from '../requests/recovery.ts'
-import { toldTurned } from '../requests/told-turned.ts'
-import { type AfterTurnResult, type BeforeTurnResult, TurnHooks } from '../requests/turn-hooks.ts'
 import {
   type AfterTurnOptions,
   afterTurnSchema,
   type BeforeTurnOptions,
   beforeTurnSchema,
-} from '../requests/turn-options.ts'
+  type PrepareRequestOptions,
+  prepareSchema,
+} from '../requests/options.ts'
+import { RequestPreparer } from '../requests/prepare.ts'
+import type { PreparedRequest } from '../requests/prepared.ts'
+import type { RecordedResponse, ResponseInput } from '../requests/record.ts'
+import { withRecovery } from '../requests/recovery.ts'
+import { type AfterTurnResult, type BeforeTurnResult, TurnHooks } from '../requests/turn-hooks.ts'
+import { withUndoEvent } from '../requests/undo-events.ts'
 import {
   type ImportanceOptions,
   importanceSchema,
@@ -165,22 +165,11 @@ export class Store<S extends Storage = Storage> {
   constructor(storage: S, settings: StoreSettings) {
     this.#context = new StoreContext(storage, settings)
     const { configuration, events } = this.#context
-    const { modelOf, ofStore } = configuration
     const guard = new Guard(storage, configuration, events)
     this.#previewing = previewingFor(this.#context, undefined)
-    this.#compactor = new Compactor(storage, {
-      modelOf,
-      contextWindows: ofStore.settings.contextWindows,
-      events,
-      guard,
-    })
-    this.#background = new Background({
-      storage,
-      configuration,
-      events,
-      guard,
-      compact: (id, fill) => this.#compactor.compact(id, fill),
-    })
+    const compactor = new Compactor(storage, configuration, events, guard)
+    this.#compactor = compactor
+    this.#background = new Background({ storage, configuration, events, guard, compactor })
     this.#turns = new TurnHooks(
       {
         settings: (id) => this.#settingsOf(id),
@@ -397,7 +386,7 @@ export class Store<S extends Storage = Storage> {
     const { provider, ...rest } = check(renderSchema, options, 'renderHistory')
     const session = await this.#context.requireSession(id)
     const config = this.#context.configuration.ofSession(session.config)
-    const ofSession = { preset: config.settings.preset, ...saidOf(config, RENDERING_KEYS) }
+    const ofSession = { preset: config.settings.preset, ...nonDefaults(config, RENDERING_KEYS) }
     const chosen = this.#context.modelFor(session, provider).provider
     const rendering = { ...ofSession, ...rest, provider: chosen } as RenderOptions
     return renderView(await this.#context.storage.view(id, false), rendering)
@@ -628,9 +617,8 @@ export class Store<S extends Storage = Storage> {
    */
   async previewCompaction(sessionId: string, config: PreviewOptions = {}): Promise<CompactionPreview | null> {
     const id = checkId(sessionId)
-    const { configuration } = this.#context
     const { call, summarize } = readPreview(config, 'previewCompaction')
-    return this.#compactor.preview(id, (session) => runConfig(configuration, session, call), summarize)
+    return this.#compactor.preview(id, call, summarize)
   }
 
   /**
@@ -650,9 +638,7 @@ export class Store<S extends Storage = Storage> {
       if (config.sessionId !== id) throw invalid('compactSession: the preview is of another session')
       return this.#compactor.apply(id, config)
     }
-    const { configuration } = this.#context
-    const call = readCall(config, 'compactSession')
-    return this.#compactor.compact(id, (session) => runConfig(configuration, session, call))
+    return this.#compactor.compact(id, readCall(config, 'compactSession'))
   }
 
   /**
@@ -669,7 +655,8 @@ export class Store<S extends Storage = Storage> {
     const id = checkId(sessionId)
     const ids = check(idsSchema, messageIds, 'hideMessages: messageIds')
     const { actor, reason } = check(authorshipSchema, options, 'hideMessages')
-    const compactionId = await this.#compactor.hide(id, ids, { actor, reason })
+    const providerOf = (session: Session): string => this.#context.modelFor(session).key
+    const compactionId = await hideMessages(this.#context.storage, id, ids, { actor, reason }, providerOf)
     return this.getCompaction(id, compactionId)
   }
 
@@ -793,7 +780,7 @@ export class Store<S extends Storage = Storage> {
     model?: string,
   ): Promise<T> {
     const stats = async (): Promise<ContextStats | null> => this.#context.stats(sessionId, provider, model)
-    return toldTurned(this.#context.events, { phase, sessionId, targetId }, stats, work)
+    return withUndoEvent(this.#context.events, { phase, sessionId, targetId }, stats, work)
   }
 
   // ── Background ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -923,7 +910,7 @@ export class Store<S extends Storage = Storage> {
       compact: this.compactSession.bind(this),
       stats: async (...args: Parameters<StoreContext['stats']>) => this.#context.stats(...args),
     }
-    return recovered(port, id, call, checked, checkPrompt(checked.prompt))
+    return withRecovery(port, id, call, checked, checkPrompt(checked.prompt))
   }
 
   /**

@@ -1,11 +1,11 @@
 import {
-  limitNamed,
   type OverflowResult,
   overflowResult,
-  sizeNamed,
+  reportedLimit,
+  reportedSize,
   type UsageResult,
   usageResult,
-} from '../compaction/usage-result.ts'
+} from '../compaction/usage.ts'
 import type { CheckedOverflow, CheckedUsage, OverflowInput } from '../config/store-options.ts'
 import { overflowReader } from '../overflow/overflow.ts'
 import type { Session, UsageReport } from '../storage/storage.ts'
@@ -54,8 +54,8 @@ export async function recordOverflow(
     model = '',
   } = context.modelFor(session, named ?? overflow.provider ?? undefined, request.model)
   const { details } = read({ ...options, provider })!
-  const size = sizeNamed(details)
-  const limit = limitNamed(details)
+  const size = reportedSize(details)
+  const limit = reportedLimit(details)
   if (size === undefined) {
     const lowest = limit && { ...limit, tokens: await context.storage.learnLimit(key, model, limit) }
     return overflowResult(details, lowest)

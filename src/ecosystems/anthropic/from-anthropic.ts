@@ -27,8 +27,7 @@ import {
   objectAt,
   stringAt,
 } from '../wire.ts'
-import { mediaBlock } from './anthropic-media.ts'
-import { ANTHROPIC, type Place } from './anthropic-types.ts'
+import { ANTHROPIC, mediaBlock, type Place } from './blocks.ts'
 
 /*
  * What the blocks of the Messages API must have. Source: `ContentBlockParam` of `@anthropic-ai/sdk` and the types it
@@ -105,11 +104,6 @@ function checkFields(fields: JsonObject, checks: Checks | undefined, path: strin
   for (const [field, check] of Object.entries(checks ?? {})) check(fields[field], `${path}.${field}`)
 }
 
-/** Whether a type of block is known here. The names of others are not repeated in notes. */
-function isKnownBlock(type: unknown): boolean {
-  return BLOCKS.has(type)
-}
-
 /** What goes along with the reading of a list: how it deals with what does not fit, and the names of the calls so far. */
 type Reading = { readonly conversion: Conversion; readonly nameOfCall: Map<string, string> }
 
@@ -147,10 +141,8 @@ export function anthropicReader(options?: ConversionOptions): {
   const reading: Reading = { conversion: new Conversion(ANTHROPIC, options), nameOfCall: new Map() }
   return {
     system: (system) => fromSystem(system, reading),
-    message: (message, index, path) => {
-      reading.conversion.at(index)
-      return fromMessageAt(message, path, reading)
-    },
+    message: (message, index, path) =>
+      reading.conversion.message(message, index, path, (fields) => fromMessage(fields, path, reading)),
   }
 }
 
@@ -162,16 +154,12 @@ function fromSystem(system: unknown, reading: Reading): Message {
   return messageRead(read, 'system')
 }
 
-function fromMessageAt(given: unknown, path: string, reading: Reading): Message {
-  const read = reading.conversion.reading(given, path, (): Message => {
-    const { role, content, ...extra } = jsonMessageAt(given, path)
-    if (role !== 'user' && role !== 'assistant') throw invalid(`${path}.role: must be user or assistant`)
-    const said = fromContent(content, role, `${path}.content`, reading, extra)
-    const { content: parts } = said
-    const answers = typeof parts !== 'string' && parts.length > 0 && parts.every(isResult)
-    return { role: answers ? 'tool' : role, ...said }
-  })
-  return messageRead(read)
+function fromMessage({ role, content, ...extra }: JsonObject, path: string, reading: Reading): Message {
+  if (role !== 'user' && role !== 'assistant') throw invalid(`${path}.role: must be user or assistant`)
+  const said = fromContent(content, role, `${path}.content`, reading, extra)
+  const { content: parts } = said
+  const isAnswer = typeof parts !== 'string' && parts.length > 0 && parts.every(isResult)
+  return { role: isAnswer ? 'tool' : role, ...said }
 }
 
 function fromContent(
@@ -184,21 +172,13 @@ function fromContent(
   const read =
     typeof content === 'string'
       ? content
-      : listAt(content, path).map((block, i) => fromBlockAt(block, place, `${path}[${i}]`, reading))
+      : reading.conversion.parts(content, path, (block, at) => fromBlock(block, place, at, reading))
   const nothing = typeof read === 'string' ? isBlank(read) : read.length === 0
   return isEmpty(extra) && !nothing ? { content: read } : { content: read, metadata: { [ANTHROPIC]: extra } }
 }
 
-function fromBlockAt(given: unknown, place: Place, path: string, reading: Reading): Part {
-  return reading.conversion.reading(given, path, () => {
-    const block = objectAt(given, path)
-    checkBlock(block, path)
-    return fromBlock(block, place, path, reading)
-  })
-}
-
-/** A block that was checked. */
 function fromBlock(block: JsonObject, place: Place, path: string, reading: Reading): Part {
+  checkBlock(block, path)
   switch (block.type) {
     case 'tool_use': {
       if (place !== 'assistant') throw invalid(`${path}: a tool_use must stand in an assistant message`)
@@ -269,16 +249,11 @@ function fromResultContent(
     const { text, layout } = joinBlocks(blocks, path)
     return { output: { type, value: text }, layout }
   }
-  const value = blocks.map((given, i) => fromInnerBlock(given, `${path}[${i}]`, reading))
-  return { output: { type: 'content', value, ...(failed ? { isError: true } : {}) } }
-}
-
-function fromInnerBlock(given: unknown, path: string, reading: Reading): ToolResultContent {
-  return reading.conversion.reading(given, path, () => {
-    const block = objectAt(given, path)
-    checkBlock(block, path)
-    return fromSimpleBlock(block, 'user', path, reading)
+  const value = reading.conversion.parts(blocks, path, (block, at) => {
+    checkBlock(block, at)
+    return fromSimpleBlock(block, 'user', at, reading)
   })
+  return { output: { type: 'content', value, ...(failed ? { isError: true } : {}) } }
 }
 
 /** An image whose bytes or address we can hold. Others (a file id) stay blocks. */
@@ -306,11 +281,11 @@ function fromDocument({ type: _, source, title, ...rest }: JsonObject): FilePart
 }
 
 function opaque(block: JsonObject, path: string, { conversion }: Reading): ProviderPart {
-  const what = isKnownBlock(block.type)
+  // The names of unknown types are not repeated in notes.
+  const what = BLOCKS.has(block.type)
     ? `this ${block.type} block`
     : 'a block of a type that is not known here'
-  conversion.note('kept', path, `the neutral form has no part for ${what}`)
-  return { type: 'provider', provider: ANTHROPIC, data: block }
+  return conversion.keep(ANTHROPIC, block, path, `the neutral form has no part for ${what}`)
 }
 
 /** Fields as provider options; nothing for no fields, unless the part must be known as Anthropic's own. */

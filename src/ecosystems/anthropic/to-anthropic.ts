@@ -1,4 +1,3 @@
-import { invalid } from '../../errors.ts'
 import type { Json } from '../../messages/json.ts'
 import {
   isFailed,
@@ -11,12 +10,9 @@ import {
   type ToolResultOutput,
   type ToolResultPart,
 } from '../../messages/message.ts'
-import { checkMessageList } from '../../messages/message-check.ts'
-import { Conversion, type ConversionOptions, unknownPart, whyNotSent } from '../conversion.ts'
-import { answeredRunsOf } from '../runs.ts'
+import { type Conversion, type ConversionOptions, unknownPart, whyNotSent } from '../conversion.ts'
+import { answeredRunsOf, beginTurn, beginWriting, placesOf, resultsFirst } from '../runs.ts'
 import { isBlank, isObject, isResult, keptFor, textBlocks } from '../wire.ts'
-import { isShownAsPlain, mediaBlock } from './anthropic-media.ts'
-import { blockOptions } from './anthropic-options.ts'
 import {
   ANTHROPIC,
   type AnthropicBlock,
@@ -24,8 +20,11 @@ import {
   type AnthropicMessage,
   type AnthropicResultBlock,
   type AnthropicTextBlock,
+  blockOptions,
+  isShownAsPlain,
+  mediaBlock,
   type Place,
-} from './anthropic-types.ts'
+} from './blocks.ts'
 
 /** How messages are written. */
 export type AnthropicOptions = ConversionOptions & {
@@ -35,6 +34,8 @@ export type AnthropicOptions = ConversionOptions & {
    */
   readonly forRequest?: boolean | undefined
 }
+
+const FORMAT = { writer: 'toAnthropic', name: ANTHROPIC, flag: 'forRequest', byDefault: false } as const
 
 /**
  * Neutral messages in the form of the Messages API: `toAnthropic(fromAnthropic(x))` is x.
@@ -54,12 +55,7 @@ export function toAnthropic(
   messages: readonly Message[],
   options: AnthropicOptions = {},
 ): AnthropicConversation {
-  checkMessageList(messages, 'toAnthropic')
-  const conversion = new Conversion(ANTHROPIC, options)
-  const { forRequest = false } = options
-  if (typeof forRequest !== 'boolean') throw invalid('anthropic: options.forRequest must be true or false')
-  const firstTurn = messages.findIndex(({ role }) => role !== 'system')
-  const leading = firstTurn === -1 ? messages.length : firstTurn
+  const { conversion, isSet, leading } = beginWriting(messages, options, FORMAT)
   const system = toSystem(messages.slice(0, leading), conversion)
   const turns: AnthropicMessage[] = []
   /** Whether the last turn is results that stood within an assistant message: the user's next words join them. */
@@ -75,7 +71,7 @@ export function toAnthropic(
     for (const other of others) turns.push(other)
     ownResults = message.role === 'assistant' && turns.at(-1)?.role === 'user'
   }
-  const sent = forRequest ? turns.map(({ role, content }) => ({ role, content })) : turns
+  const sent = isSet ? turns.map(({ role, content }) => ({ role, content })) : turns
   return system === undefined ? { messages: sent } : { system, messages: sent }
 }
 
@@ -93,10 +89,9 @@ function toSystem(
   const contents = messages
     .map((message, i) => {
       conversion.at(i)
-      return toContent(message, message.content, indexesOf(message), 'system', {
-        conversion,
-        path: `[${i}].content`,
-      })
+      const path = `[${i}].content`
+      const { content } = message
+      return toContent(message, content, placesOf(content, path), 'system', { conversion, path })
     })
     .filter((content) => content !== undefined)
   const sent = contents.length < 2 ? contents[0] : contents.flatMap(asBlocks)
@@ -109,38 +104,28 @@ function asBlocks(content: string | AnthropicBlock[]): AnthropicBlock[] {
 }
 
 function toMessages(message: Message, index: number, conversion: Conversion): AnthropicMessage[] {
-  conversion.at(index)
+  beginTurn(message, index, conversion)
   const path = `[${index}].content`
-  if (message.role === 'system')
-    conversion.note(
-      'changed',
-      `[${index}]`,
-      'a system message behind others is sent as a message of the user',
-    )
   const runs = typeof message.content === 'string' ? [] : answeredRunsOf(message.content)
   const whole = message.role !== 'assistant' || runs.length < 2
   if (!whole)
     conversion.note('changed', path, 'results within an assistant message become messages of the user')
+  const places = placesOf(message.content, path)
   const contents: readonly (string | readonly Part[])[] = whole ? [message.content] : runs
-  const indexes = indexesOf(message)
   return contents.flatMap((content, i): AnthropicMessage[] => {
     const answers = typeof content !== 'string' && isResult(content[0])
     const role = message.role === 'assistant' && !answers ? 'assistant' : 'user'
-    const sent = toContent(message, content, indexes, role, { conversion, path })
+    const sent = toContent(message, content, places, role, { conversion, path })
     const extra = i === 0 ? keptFor(ANTHROPIC, message.metadata) : undefined
     return sent === undefined ? [] : [{ role, content: sent, ...extra }]
   })
-}
-
-function indexesOf({ content }: Message): ReadonlyMap<Part, number> {
-  return new Map(typeof content === 'string' ? [] : content.map((part, index) => [part, index] as const))
 }
 
 /** The content to send; `undefined` when nothing is left of it. */
 function toContent(
   { role, metadata }: Message,
   content: string | readonly Part[],
-  indexes: ReadonlyMap<Part, number>,
+  places: ReadonlyMap<Part, string>,
   place: Place,
   writing: Writing,
 ): string | AnthropicBlock[] | undefined {
@@ -149,17 +134,13 @@ function toContent(
     return typeof content === 'string' ? content : []
   if (typeof content === 'string' || content.length === 0)
     return leftOut(writing, 'a message without a visible character is refused')
-  // The API wants results first; only beside those that came from elsewhere can something stand before them.
-  const parts =
-    role === 'tool' ? [...content.filter(isResult), ...content.filter((part) => !isResult(part))] : content
-  const blocks = parts.flatMap(
-    (part) => toBlock(part, place, { ...writing, path: `${writing.path}[${indexes.get(part)}]` }) ?? [],
-  )
+  const parts = role === 'tool' ? resultsFirst(content) : content
+  const blocks = parts.flatMap((part) => toBlock(part, place, { ...writing, path: places.get(part)! }) ?? [])
   return blocks.length > 0 ? blocks : undefined
 }
 
 function leftOut({ conversion, path }: Writing, why: string): undefined {
-  conversion.note('not-sent', path, why)
+  return conversion.leaveOut(path, why)
 }
 
 function toBlock(part: Part, place: Place, writing: Writing): AnthropicBlock | undefined {

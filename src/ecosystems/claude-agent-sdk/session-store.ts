@@ -4,12 +4,18 @@ import { isNotFound, isUndertextError, standingFor, UndertextError } from '../..
 import { check, nameSchema, taken } from '../../messages/check.ts'
 import type { Session } from '../../storage/storage.ts'
 import { storeSchema, unlessUnknown } from '../../store/arguments.ts'
-import { appendNew } from './append.ts'
-import { deletionMark, messagesOf } from './entry.ts'
-import { CLAUDE_AGENT_SDK, keyOfSession, ownerOf, type Transcript, transcriptOf } from './key.ts'
-import { keepIn } from './session-metadata.ts'
+import {
+  CLAUDE_AGENT_SDK,
+  deletionMark,
+  keepIn,
+  keyOfSession,
+  messagesOf,
+  ownerOf,
+  type Transcript,
+  transcriptOf,
+} from './entry.ts'
 import { mtimeOf, summaryOf } from './summary.ts'
-import { DELETED, type DeletionMark, readTranscript } from './transcript.ts'
+import { appendNew, DELETED, type DeletionMark, readTranscript } from './transcript.ts'
 import type {
   FoldSessionSummary,
   ListedSession,

@@ -7,8 +7,8 @@
 import { isUndertextError } from '../../errors.ts'
 import { isObject, type JsonObject } from '../../messages/json.ts'
 import type { Session } from '../../storage/storage.ts'
-import type { Transcript } from './key.ts'
-import { keepIn, keptOf } from './session-metadata.ts'
+import type { Transcript } from './entry.ts'
+import { keepIn, keptOf } from './entry.ts'
 import { type DeletionMark, liveAmong, marksAmong, readTranscript } from './transcript.ts'
 import type { FoldSessionSummary, SessionStoreEntry, SessionSummaryEntry, TranscriptStore } from './types.ts'
 

@@ -14,8 +14,7 @@ import type { ChatMessage } from '../../model/chat-message.ts'
 import { argumentsIn } from '../../model/message-parts.ts'
 import { Conversion, type ConversionOptions } from '../conversion.ts'
 import { isEmpty, isObject, keptFor } from '../wire.ts'
-import { FLAT, FROM_CONTENT, TAGS } from './flat-types.ts'
-import { saysFailed } from './from-chat-messages.ts'
+import { FLAT, FROM_CONTENT, saysFailed, TAGS } from './from-chat-messages.ts'
 
 /** A neutral message, or a row of a store with its tags. */
 type Row = Message & { readonly id?: string; readonly kind?: string; readonly pinned?: boolean } & {

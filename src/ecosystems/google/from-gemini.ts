@@ -22,10 +22,8 @@ import {
   stringAt,
 } from '../wire.ts'
 import { Calls, orderOf } from './calls.ts'
-import { fromMedia } from './media.ts'
-import { kept, told, under } from './options.ts'
-import { fromResponse, responseItem } from './response.ts'
-import { type GeminiPlace, GOOGLE } from './types.ts'
+import { type GeminiPlace, GOOGLE, kept, told, under } from './gemini-types.ts'
+import { fromMedia, fromResponse, responseItem } from './media-and-responses.ts'
 
 /** What goes along with the reading of a list. */
 type Reading = { readonly conversion: Conversion; readonly calls: Calls }
@@ -102,11 +100,10 @@ function whole(
   data: JsonObject,
   path: string,
   held: string | undefined,
-  { conversion }: { readonly conversion: Conversion },
+  { conversion }: Reading,
 ): ProviderPart {
   const what = held === undefined ? 'a part of a kind that is not known here' : `this ${held}`
-  conversion.note('kept', path, `the neutral form has no part for ${what}`)
-  return { type: 'provider', provider: GOOGLE, data }
+  return conversion.keep(GOOGLE, data, path, `the neutral form has no part for ${what}`)
 }
 
 function readText({ text: given, ...rest }: JsonObject, path: string): Part {
@@ -176,23 +173,22 @@ function readOutput(
   path: string,
   reading: Reading,
 ): { output: ToolResultOutput; shape?: Json } {
-  const pieces = parts === undefined ? [] : listAt(parts, `${path}.parts`)
-  if (pieces.length === 0) return fromResponse(response, `${path}.response`)
-  const media = pieces.map((piece, i) => readPiece(piece, `${path}.parts[${i}]`, reading))
+  const media =
+    parts === undefined
+      ? []
+      : reading.conversion.parts(parts, `${path}.parts`, (piece, at) => readPiece(piece, at, reading))
+  if (media.length === 0) return fromResponse(response, `${path}.response`)
   if (response === undefined) return { output: { type: 'content', value: media }, shape: null }
   const { item, isError } = responseItem(response, `${path}.response`)
   return { output: { type: 'content', value: [item, ...media], ...(isError && { isError }) } }
 }
 
-function readPiece(given: unknown, path: string, { conversion }: Reading): ToolResultContent {
-  return conversion.reading(given, path, () => {
-    const piece = objectAt(given, path)
-    if (isEmpty(piece)) throw invalid(`${path}: must hold one of inlineData, fileData`)
-    if (piece.inlineData !== undefined && piece.fileData !== undefined)
-      throw invalid(`${path}: must hold only one of inlineData, fileData`)
-    const isMedia = piece.inlineData !== undefined || piece.fileData !== undefined
-    return (isMedia ? fromMedia(piece, path) : undefined) ?? whole(piece, path, undefined, { conversion })
-  })
+function readPiece(piece: JsonObject, path: string, reading: Reading): ToolResultContent {
+  if (isEmpty(piece)) throw invalid(`${path}: must hold one of inlineData, fileData`)
+  if (piece.inlineData !== undefined && piece.fileData !== undefined)
+    throw invalid(`${path}: must hold only one of inlineData, fileData`)
+  const isMedia = piece.inlineData !== undefined || piece.fileData !== undefined
+  return (isMedia ? fromMedia(piece, path) : undefined) ?? whole(piece, path, undefined, reading)
 }
 
 /**
@@ -227,8 +223,9 @@ export function fromGemini(
   let lastCalls: readonly string[] = []
   let followsAnswers = false
   const turns = given.map((content, i) => {
-    conversion.at(i)
-    const message = readContentAt(content, `${head}[${i}]`, reading)
+    const path = `${head}[${i}]`
+    const read = (fields: JsonObject): Message => readContent(fields, path, reading)
+    const message = conversion.message(asPlainContent(content), i, path, read)
     const calls = idsOf(message, 'tool-call')
     const answers = idsOf(message, 'tool-result')
     if (calls.length > 0) lastCalls = calls
@@ -247,24 +244,22 @@ function idsOf({ content }: Message, type: 'tool-call' | 'tool-result'): string[
 
 const ROLES: ReadonlySet<unknown> = new Set([undefined, 'user', 'model', 'function'])
 
-function readContentAt(given: unknown, path: string, reading: Reading): Message {
-  const read = reading.conversion.reading(given, path, (): Message => {
-    const { role, parts, ...extra } = jsonMessageAt(asPlainContent(given), path)
-    if (!ROLES.has(role)) throw invalid(`${path}.role: must be user or model, or absent`)
-    reading.calls.nextContent()
-    const list = parts === undefined ? [] : listAt(parts, `${path}.parts`)
-    const place = role === 'model' || (role === undefined && isModelsOwn(list)) ? 'model' : 'user'
-    const read = list.map((part, i) => readPartAt(part, place, `${path}.parts[${i}]`, reading))
-    const content = markFirstCall(read)
-    const fields = {
-      ...extra,
-      ...(role === undefined ? { role: null } : role === 'function' ? { role } : {}),
-      ...(parts === undefined && { parts: null }),
-    }
-    const answers = content.length > 0 && content.every(isResult)
-    return asMessage(place === 'model' ? 'assistant' : answers ? 'tool' : 'user', content, fields)
-  })
-  return messageRead(read)
+function readContent({ role, parts, ...extra }: JsonObject, path: string, reading: Reading): Message {
+  if (!ROLES.has(role)) throw invalid(`${path}.role: must be user or model, or absent`)
+  reading.calls.nextContent()
+  const list = parts === undefined ? [] : listAt(parts, `${path}.parts`)
+  const place = role === 'model' || (role === undefined && isModelsOwn(list)) ? 'model' : 'user'
+  const read = reading.conversion.parts(list, `${path}.parts`, (part, at) =>
+    readPart(part, place, at, reading),
+  )
+  const content = markFirstCall(read)
+  const fields = {
+    ...extra,
+    ...(role === undefined ? { role: null } : role === 'function' ? { role } : {}),
+    ...(parts === undefined && { parts: null }),
+  }
+  const isAnswer = content.length > 0 && content.every(isResult)
+  return asMessage(place === 'model' ? 'assistant' : isAnswer ? 'tool' : 'user', content, fields)
 }
 
 /** The API takes a content without a role for a user's, but answers now and then come without one. */
@@ -273,10 +268,6 @@ function isModelsOwn(parts: readonly unknown[]): boolean {
   if (holds('functionResponse')) return false
   const thinks = parts.some((part) => isObject(part) && part.thought === true)
   return thinks || holds('functionCall') || holds('executableCode')
-}
-
-function readPartAt(given: unknown, place: GeminiPlace, path: string, reading: Reading): Part {
-  return reading.conversion.reading(given, path, () => readPart(objectAt(given, path), place, path, reading))
 }
 
 /** Gemini 3 wants a signature with the first call of a content; one of an older model has none and needs none. */
@@ -321,7 +312,8 @@ function instructionOf(
 ): Message {
   const content = list.map((given, i): Part => {
     if (typeof given === 'string') return { type: 'text', text: given, ...kept({ form: 'text' }) }
-    return readPartAt(given, 'system', `${path}[${i}]`, reading)
+    const at = `${path}[${i}]`
+    return reading.conversion.reading(given, at, () => readPart(objectAt(given, at), 'system', at, reading))
   })
   const needsMark = content.length === 0 || Object.keys(fields).length > 0
   return { role: 'system', content, ...(needsMark && { metadata: { [GOOGLE]: fields } }) }

@@ -1,19 +1,185 @@
-import { invalid } from '../../errors.ts'
-import { type Message, type Part, partsOf } from '../../messages/message.ts'
-import { checkMessageList } from '../../messages/message-check.ts'
-import { Conversion, type ConversionOptions } from '../conversion.ts'
-import { answeredRunsOf } from '../runs.ts'
-import { isBlank, isResult, keptFor } from '../wire.ts'
+import type { Json, JsonObject } from '../../messages/json.ts'
+import {
+  type Message,
+  type Part,
+  type ProviderPart,
+  partsOf,
+  type ReasoningPart,
+  type TextPart,
+  type ToolCallPart,
+  type ToolResultContent,
+  type ToolResultOutput,
+  type ToolResultPart,
+} from '../../messages/message.ts'
+import { type Conversion, type ConversionOptions, unknownPart, whyNotSent } from '../conversion.ts'
+import { answeredRunsOf, beginTurn, beginWriting, placesOf, resultsFirst } from '../runs.ts'
+import { isBlank, isObject, isResult, keptFor } from '../wire.ts'
 import { orderOf } from './calls.ts'
-import { partOptions } from './options.ts'
 import {
   type GeminiContent,
   type GeminiConversation,
   type GeminiInstruction,
   type GeminiPart,
+  type GeminiPlace,
+  type GeminiResponsePart,
   GOOGLE,
-} from './types.ts'
-import { leftOut, type Writing, writePart } from './write-part.ts'
+  ownOf,
+  partOptions,
+} from './gemini-types.ts'
+import { mediaPart, responseOfItems, toResponse } from './media-and-responses.ts'
+
+/** What goes along with the writing of a part; `path` is its place in what was given. */
+export type Writing = {
+  readonly conversion: Conversion
+  readonly path: string
+  /** The name of the function that the nearest earlier call with this id asked for. */
+  readonly nameOf: (toolCallId: string) => string | undefined
+}
+
+/** Names under which parts of Gemini's are kept: by this format, and by the AI SDK for what it reaches another way. */
+const PROVIDERS: ReadonlySet<string> = new Set(['google', 'google-ai', 'vertex'])
+
+/** A part as it is sent; `undefined` for what has no place there, which is noted. */
+export function writePart(part: Part, place: GeminiPlace, writing: Writing): GeminiPart | undefined {
+  switch (part.type) {
+    case 'text':
+      return writeText(part, writing)
+    case 'reasoning':
+      return writeReasoning(part, writing)
+    case 'image':
+    case 'file':
+      return place === 'system' ? leftOut(writing, 'a system instruction holds text only') : mediaPart(part)
+    case 'tool-call':
+      return writeCall(part, writing)
+    case 'tool-result':
+      return writeAnswer(part, writing)
+    case 'provider':
+      return writeWhole(part, writing)
+    default:
+      throw unknownPart(writing.path)
+  }
+}
+
+export function leftOut({ conversion, path }: Pick<Writing, 'conversion' | 'path'>, why: string): undefined {
+  return conversion.leaveOut(path, why)
+}
+
+function writeText({ text, providerOptions }: TextPart, writing: Writing): GeminiPart | undefined {
+  const options = partOptions(providerOptions)
+  if (options === undefined && isBlank(text))
+    return leftOut(writing, 'a text without a visible character is refused')
+  const { form: _, ...fields } = options?.fields ?? {}
+  return { text, ...fields }
+}
+
+function writeReasoning({ text, providerOptions }: ReasoningPart, writing: Writing): GeminiPart | undefined {
+  const options = partOptions(providerOptions)
+  if (options === undefined) return leftOut(writing, "reasoning that is none of Gemini's is not sent")
+  return { text, thought: true, ...options.fields }
+}
+
+/** A part that was kept whole. What the AI SDK keeps whole is a part of its own form. */
+function writeWhole({ provider, data }: ProviderPart, writing: Writing): GeminiPart | undefined {
+  if (!PROVIDERS.has(provider)) return leftOut(writing, whyNotSent(provider, GOOGLE))
+  if (!isObject(data) || 'ai-sdk' in data || 'type' in data)
+    return leftOut(writing, whyNotSent(GOOGLE, GOOGLE))
+  return { ...data } as GeminiPart
+}
+
+function writeCall(part: ToolCallPart, writing: Writing): GeminiPart {
+  const options = partOptions(part.providerOptions)
+  const args = argsOf(part, writing)
+  if (options?.serverTool !== undefined)
+    return { toolCall: { ...options.serverTool, args }, ...options.fields }
+  if (part.providerExecuted === true)
+    writing.conversion.note(
+      'changed',
+      writing.path,
+      "a call a provider ran itself is sent as one of the application's functions",
+    )
+  const { own, rest } = ownOf(options?.fields ?? {}, 'functionCall')
+  const { id, args: argsMark, ...more } = own
+  const hadNone = argsMark === null && Object.keys(args).length === 0
+  return {
+    functionCall: {
+      ...idOf(part.toolCallId, id),
+      name: part.toolName,
+      ...(!hadNone && { args }),
+      ...more,
+    },
+    ...rest,
+  }
+}
+
+/** The id to send: none where none was given, another where another was. */
+function idOf(toolCallId: string, mark: Json | undefined): { id?: string } {
+  return mark === null ? {} : { id: typeof mark === 'string' ? mark : toolCallId }
+}
+
+function argsOf({ input }: ToolCallPart, { conversion, path }: Writing): JsonObject {
+  if (isObject(input)) return input
+  conversion.note('changed', `${path}.input`, 'an input must be an object: it is sent within one')
+  return { arguments: input }
+}
+
+function writeAnswer(part: ToolResultPart, writing: Writing): GeminiPart {
+  const options = partOptions(part.providerOptions)
+  if (options?.serverTool !== undefined) return serverAnswer(part, options.serverTool, options.fields)
+  const { own, rest } = ownOf(options?.fields ?? {}, 'functionResponse')
+  const { id, name: nameMark, response: shape, parts: noParts, ...more } = own
+  const { response, parts } = writeOutput(part.output, shape, writing)
+  return {
+    functionResponse: {
+      ...idOf(part.toolCallId, id),
+      ...(nameMark !== null && { name: nameOf(part, writing) }),
+      ...(response !== undefined && { response }),
+      ...(parts.length > 0 ? { parts } : Array.isArray(noParts) && { parts: [] }),
+      ...more,
+    },
+    ...rest,
+  }
+}
+
+/** The API wants a name with every answer. */
+function nameOf(
+  { toolName, toolCallId }: ToolResultPart,
+  { conversion, path, nameOf: named }: Writing,
+): string {
+  const name = toolName ?? named(toolCallId)
+  if (name === undefined)
+    conversion.note('changed', path, 'an answer must name its function: it is called unknown')
+  return name ?? 'unknown'
+}
+
+function serverAnswer(
+  { output }: ToolResultPart,
+  serverTool: { readonly id: string; readonly toolType: string },
+  fields: JsonObject,
+): GeminiPart {
+  const response = output.type === 'content' ? {} : (toResponse(output, undefined) ?? {})
+  return { toolResponse: { ...serverTool, response }, ...fields }
+}
+
+function writeOutput(
+  output: ToolResultOutput,
+  shape: Json | undefined,
+  writing: Writing,
+): { response: JsonObject | undefined; parts: GeminiResponsePart[] } {
+  if (output.type !== 'content') return { response: toResponse(output, shape), parts: [] }
+  const response = responseOfItems(output.value, output.isError === true, shape === null)
+  const path = `${writing.path}.output.value`
+  return {
+    response,
+    parts: output.value.flatMap((item, i) => writePiece(item, { ...writing, path: `${path}[${i}]` })),
+  }
+}
+
+function writePiece(item: ToolResultContent, writing: Writing): GeminiResponsePart[] {
+  if (item.type === 'text') return []
+  if (item.type !== 'provider') return [mediaPart(item)]
+  const piece = writeWhole(item, writing)
+  return piece === undefined ? [] : [piece]
+}
 
 /** How contents are written. */
 export type GeminiOptions = ConversionOptions & {
@@ -30,6 +196,8 @@ export type GeminiOptions = ConversionOptions & {
  */
 export const DUMMY_SIGNATURE = 'skip_thought_signature_validator'
 
+const FORMAT = { writer: 'toGemini', name: GOOGLE, flag: 'dummySignatures', byDefault: true } as const
+
 /**
  * Neutral messages as contents of Gemini's: `toGemini(fromGemini(x))` is x. Leading system messages become
  * `systemInstruction`, which the SDK takes within `config`.
@@ -45,13 +213,7 @@ export const DUMMY_SIGNATURE = 'skip_thought_signature_validator'
  * `INVALID_INPUT` for a part of an unknown type, and for options that are none.
  */
 export function toGemini(messages: readonly Message[], options: GeminiOptions = {}): GeminiConversation {
-  checkMessageList(messages, 'toGemini')
-  const conversion = new Conversion(GOOGLE, options)
-  const { dummySignatures = true } = options
-  if (typeof dummySignatures !== 'boolean')
-    throw invalid('google: options.dummySignatures must be true or false')
-  const firstTurn = messages.findIndex(({ role }) => role !== 'system')
-  const leading = firstTurn === -1 ? messages.length : firstTurn
+  const { conversion, isSet: dummySignatures, leading } = beginWriting(messages, options, FORMAT)
   const names = new Map<string, string>()
   const writingAt = (path: string): Writing => ({ conversion, path, nameOf: (id) => names.get(id) })
   const systemInstruction = writeInstruction(messages.slice(0, leading), conversion, writingAt)
@@ -100,7 +262,7 @@ function writeInstruction(
   const sent = messages.flatMap((message, i) => {
     conversion.at(i)
     const parts = partsOf(message)
-    return writeParts(parts, 'system', indexesOf(parts), `[${i}].content`, writingAt)
+    return writeParts(parts, 'system', placesOf(parts, `[${i}].content`), writingAt)
   })
   const isOwnNothing = others.length === 0 && own !== undefined && first.content.length === 0
   if (sent.length === 0 && !isOwnNothing) return undefined
@@ -118,27 +280,19 @@ function asGiven({ part, source }: Sent): string | GeminiPart {
 
 function writeMessage(message: Message, index: number, course: Course): Draft[] {
   const { conversion, writingAt } = course
-  conversion.at(index)
+  beginTurn(message, index, conversion)
   const path = `[${index}].content`
-  if (message.role === 'system')
-    conversion.note(
-      'changed',
-      `[${index}]`,
-      'a system message behind others is sent as a message of the user',
-    )
   const own = message.role === 'system' ? undefined : keptFor(GOOGLE, message.metadata)
   const all = partsOf(message)
   if (all.length === 0 && own === undefined) leftOut(writingAt(path), 'a content without parts is refused')
-  // Answers come first; only beside those that came from elsewhere can something stand before them.
-  const isMixed = message.role === 'tool' && own === undefined
-  const arranged = isMixed ? [...all.filter(isResult), ...all.filter((part) => !isResult(part))] : all
+  const arranged = message.role === 'tool' && own === undefined ? resultsFirst(all) : all
   const runs = message.role === 'assistant' ? runsOfAnswers(all) : [arranged]
-  const indexes = indexesOf(all)
+  const places = placesOf(all, path)
   if (runs.length > 1)
     conversion.note('changed', path, 'results within an assistant message become contents of the user')
   return (runs.length === 0 ? [[]] : runs).flatMap((run, i): Draft[] => {
     const isModel = message.role === 'assistant' && !isApplicationResult(run[0])
-    const sent = writeParts(run, isModel ? 'model' : 'user', indexes, path, writingAt)
+    const sent = writeParts(run, isModel ? 'model' : 'user', places, writingAt)
     if (sent.length === 0 && !(own !== undefined && all.length === 0)) return []
     const { role, parts: noParts, ...extra } = (i === 0 ? own : undefined) ?? {}
     const said = typeof role === 'string' ? role : isModel ? 'model' : 'user'
@@ -165,19 +319,14 @@ function isApplicationResult(part: Part | undefined): boolean {
   return isResult(part) && partOptions(part.providerOptions)?.serverTool === undefined
 }
 
-function indexesOf(parts: readonly Part[]): ReadonlyMap<Part, number> {
-  return new Map(parts.map((part, index) => [part, index] as const))
-}
-
 function writeParts(
   parts: readonly Part[],
   place: 'system' | 'user' | 'model',
-  indexes: ReadonlyMap<Part, number>,
-  path: string,
+  places: ReadonlyMap<Part, string>,
   writingAt: (path: string) => Writing,
 ): Sent[] {
   return parts.flatMap((source): Sent[] => {
-    const part = writePart(source, place, writingAt(`${path}[${indexes.get(source)}]`))
+    const part = writePart(source, place, writingAt(places.get(source)!))
     return part === undefined ? [] : [{ part, source }]
   })
 }

@@ -9,22 +9,63 @@ import type { Session } from '../../storage/storage.ts'
 import { unlessUnknown } from '../../store/arguments.ts'
 import type { ConversionOptions } from '../conversion.ts'
 import { appendNamed } from '../recovering.ts'
-import { CompactionOwnership } from './compaction-ownership.ts'
 import { fromAgentItems } from './from-items.ts'
 import type { AgentItem } from './item-types.ts'
 import { type AgentModel, type AgentModelProvider, type HandedOut, recovering } from './recovering-model.ts'
-import { type Decide, type Operation, rewriteHistory } from './rewriting.ts'
 import { type SessionStore, sessionSchema, type UndertextSessionOptions } from './session-options.ts'
 import {
   checkMutations,
+  checkTransaction,
+  type Decide,
   type HistoryMutation,
+  type HistoryTransaction,
   mutated,
+  type Operation,
   poppedOf,
+  rewriteHistory,
+  type ShownRow,
+  shownRows,
   suffixReplaced,
 } from './session-rewrites.ts'
-import { type ShownRow, shownRows } from './session-rows.ts'
 import { toAgentItems } from './to-items.ts'
-import { checkTransaction, type HistoryTransaction } from './transaction.ts'
+
+/** Where a session stood when its history was read. */
+type Standing = Pick<Session, 'messageCount' | 'viewEpoch'>
+
+/**
+ * Receipts of reading a history: whoever read it last, and saw no other change of it since, may compact it. They live in this
+ * process alone.
+ */
+export class CompactionOwnership {
+  readonly #standings = new WeakMap<object, Standing>()
+
+  /** A receipt for the history of a session that stood like this, or of one that is not there yet. */
+  receiptFor(session: Session | undefined): object {
+    const receipt = {}
+    this.#standings.set(receipt, standingOf(session))
+    return receipt
+  }
+
+  /** Whether nobody changed the session since the receipt was given. */
+  holds(receipt: object | null, session: Session | undefined): boolean {
+    const standing = receipt === null ? undefined : this.#standings.get(receipt)
+    const now = standingOf(session)
+    return standing?.messageCount === now.messageCount && standing.viewEpoch === now.viewEpoch
+  }
+
+  /** Goes on owning what was appended by the owner: `count` messages, up to this position, with nothing in between. */
+  extend(receipt: object | null, count: number, position: number): void {
+    const standing = receipt === null ? undefined : this.#standings.get(receipt)
+    if (receipt === null || standing === undefined) return
+    if (standing.messageCount + count === position)
+      this.#standings.set(receipt, { ...standing, messageCount: position })
+    else this.#standings.delete(receipt)
+  }
+}
+
+function standingOf(session: Session | undefined): Standing {
+  return { messageCount: session?.messageCount ?? 0, viewEpoch: session?.viewEpoch ?? 0 }
+}
 
 /** The reasons of rewinds that take back a history as a whole, what a compaction hid included. */
 const WHOLE_REASONS: ReadonlySet<string> = new Set([

@@ -10,19 +10,18 @@ import {
   type ProviderPart,
   partsOf,
   type ReasoningPart,
+  type TextPart,
   type ToolCallPart,
   type ToolResultContent,
   type ToolResultOutput,
   type ToolResultPart,
 } from '../../messages/message.ts'
 import { checkMessageList } from '../../messages/message-check.ts'
-import { Conversion, type ConversionOptions } from '../conversion.ts'
-import { argumentsText, isObject, keptFor, textBlocks } from '../wire.ts'
-import { CONTENT_TYPES } from './item-shapes.ts'
+import { Conversion, type ConversionOptions, unknownPart, whyNotSent } from '../conversion.ts'
+import { audioFormatOf } from '../openai/chat-types.ts'
+import { argumentsText, isObject, keptFor, mediaOf, textBlocks } from '../wire.ts'
+import { CALLS, CONTENT_TYPES, RESULTS } from './item-shapes.ts'
 import { AGENTS, type AgentItem, PROVIDER } from './item-types.ts'
-import { CALLS, RESULTS } from './paired-items.ts'
-import { formOf, toContent, toInputMedia, toKeptContent, toText } from './to-contents.ts'
-import { type Item, keptItem, type Writing } from './writing.ts'
 
 /** One grey point, for a screenshot that is shown as a text: the item has room for a picture only. */
 const NO_SCREENSHOT = 'data:image/gif;base64,R0lGODlhAQABAIAAAICAgAAAACH5BAAAAAAALAAAAAABAAEAAAICRAEAOw=='
@@ -228,4 +227,92 @@ function toReasoning({ text, providerOptions }: ReasoningPart): Item | undefined
   const blocks = layout === undefined ? [{ text }] : (textBlocks(text, layout) ?? [])
   const content = blocks.map((block) => ({ ...block, type: 'input_text' }))
   return { type: 'reasoning', ...rest, content }
+}
+
+/** An item, or a content of one, on its way out: bytes may be in it. */
+export type Item = { readonly [name: string]: unknown }
+
+/** Where a conversion stands: what tools are called by the ids of their calls, and the place that is written. */
+export type Writing = { readonly conversion: Conversion; readonly names: Map<string, string>; place: string }
+
+/** What a part of ours holds whole; `undefined` for every other part. */
+export function keptItem({ provider, data }: ProviderPart): JsonObject | undefined {
+  const kept: Json | undefined = provider === PROVIDER && isObject(data) ? data[AGENTS] : undefined
+  return isObject(kept) ? kept : undefined
+}
+
+/** What a part says in a message item, in a list of one; none for what has no place there, which is noted. */
+export function toContent(part: Part, isModel: boolean, writing: Writing): readonly Item[] {
+  switch (part.type) {
+    case 'text':
+      return [toText(part, isModel ? 'output_text' : 'input_text')]
+    case 'image':
+    case 'file': {
+      const isOurs = keptFor(AGENTS, part.providerOptions) !== undefined
+      if (!isModel || isOurs) return [toInputMedia(part, true)]
+      return left(writing, 'a model is sent no pictures and files of its own')
+    }
+    case 'reasoning':
+      // Reasoning that is shown as nothing was let go on purpose.
+      return part.text === '' ? [] : left(writing, 'reasoning of another provider')
+    case 'provider':
+      return toKeptContent(part, writing)
+    default:
+      throw unknownPart(writing.place)
+  }
+}
+
+function left({ conversion, place }: Writing, why: string): readonly Item[] {
+  conversion.note('not-sent', place, why)
+  return []
+}
+
+/** A content that names what lies with the provider. */
+export function toKeptContent(part: ProviderPart, writing: Writing): readonly Item[] {
+  const content = keptItem(part)
+  if (content !== undefined && CONTENT_TYPES.has(content.type)) return [content]
+  return left(writing, whyNotSent(part.provider, PROVIDER))
+}
+
+export function toText({ text, providerOptions }: TextPart, type: 'input_text' | 'output_text'): Item {
+  const { type: own, ...fields } = keptFor(AGENTS, providerOptions) ?? {}
+  return own === 'refusal' ? { type: own, refusal: text, ...fields } : { type, text, ...fields }
+}
+
+/** A picture or file as content of a message, or of a list a tool answered; there sound is a file like all others. */
+export function toInputMedia(part: ImagePart | FilePart, mayBeAudio: boolean): Item {
+  const own = keptFor(AGENTS, part.providerOptions)
+  const data = part.type === 'image' ? part.image : part.data
+  const filename = part.type === 'file' && part.filename !== undefined ? { filename: part.filename } : {}
+  if (own !== undefined && typeof data === 'string') {
+    const { type, file: form, ...fields } = own
+    if (type === 'input_image' || type === 'image') return { type, image: data, ...fields }
+    if (type === 'audio') return { type, audio: data, ...fields }
+    if (type === 'input_file') {
+      const [, further] = formOf(form) ?? []
+      return { type, file: further === undefined ? data : { ...further, url: data }, ...filename, ...fields }
+    }
+  }
+  const media = mediaOf(data, part.mediaType)
+  const isImage = part.type === 'image' || part.mediaType.startsWith('image/')
+  if ('url' in media)
+    return isImage
+      ? { type: 'input_image', image: media.url }
+      : { type: 'input_file', file: { url: media.url }, ...filename }
+  const { base64, mediaType = isImage ? 'image/png' : 'application/octet-stream' } = media
+  if (mayBeAudio && mediaType.startsWith('audio/')) {
+    return { type: 'audio', audio: base64, format: audioFormatOf(mediaType) }
+  }
+  const url = `data:${mediaType};base64,${base64}`
+  // The API wants a name with every file.
+  return isImage
+    ? { type: 'input_image', image: url }
+    : { type: 'input_file', file: url, filename: 'file', ...filename }
+}
+
+/** How bytes or an address were given, and their further fields. */
+export function formOf(value: Json | undefined): readonly [form: Json, fields: JsonObject] | undefined {
+  if (!Array.isArray(value)) return undefined
+  const [form, fields] = value as readonly Json[]
+  return form !== undefined && isObject(fields) ? [form, fields] : undefined
 }

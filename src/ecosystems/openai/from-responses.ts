@@ -2,12 +2,11 @@ import { invalid } from '../../errors.ts'
 import type { Json, JsonObject } from '../../messages/json.ts'
 import type { Message, Part, Role, ToolCallPart, ToolResultOutput } from '../../messages/message.ts'
 import { addressAt, base64At, Conversion, type ConversionOptions, UNREAD } from '../conversion.ts'
-import { isEmpty, jsonMessageAt, listAt, messageRead, objectAt, readArguments, stringAt } from '../wire.ts'
-import { fromAnswer, fromContentList } from './from-content.ts'
-import { OPENAI } from './openai-types.ts'
-import { fromReasoning } from './reasoning-items.ts'
-import { endsAnswer, isReasoningItem, type Link, linksOf } from './reasoning-links.ts'
-import { CALLS, given, keptAs, OUTPUTS, type Own, RESPONSES, type ResponsesInput } from './types.ts'
+import { isEmpty, listAt, objectAt, readArguments, stringAt } from '../wire.ts'
+import { OPENAI } from './chat-types.ts'
+import { endsAnswer, fromReasoning, isReasoningItem, type Link, linksOf } from './reasoning.ts'
+import { fromAnswer, fromContentList } from './responses-content.ts'
+import { CALLS, given, keptAs, OUTPUTS, type Own, RESPONSES, type ResponsesInput } from './responses-types.ts'
 
 /** What is known of the calls so far: the names of their tools and the types of their items, and call ids by the ids of items. */
 class KnownCalls {
@@ -143,8 +142,7 @@ function fromScreenshot(output: JsonObject, path: string, conversion: Conversion
     addressAt(image_url, `${path}.image_url`)
     return { type: 'content', value: [{ type: 'image', image: image_url, ...keptAs({ part }) }] }
   }
-  conversion.note('kept', path, 'the neutral form has no part for it')
-  return { type: 'content', value: [{ type: 'provider', provider: OPENAI, data: { part: output } }] }
+  return { type: 'content', value: [conversion.keep(OPENAI, { part: output }, path)] }
 }
 
 /**
@@ -174,21 +172,19 @@ export function fromOpenAIResponses(input: ResponsesInput, options?: ConversionO
  * `fromOpenAIResponses` for items that come one by one, in order: it remembers the calls and the reasoning. `next` is the item behind,
  * absent at the end: reasoning and what it led to know of each other. `path` is what refusals and notes call the item.
  */
-export function responsesReader(
-  options?: ConversionOptions,
-): (item: unknown, index: number, path: string, next?: unknown) => Message {
-  const conversion = new Conversion(RESPONSES, options)
-  const known = new KnownCalls()
+export function responsesReader(options?: ConversionOptions): ItemReader {
+  return itemReader(new Conversion(RESPONSES, options), new KnownCalls())
+}
+
+type ItemReader = (item: unknown, index: number, path: string, next?: unknown) => Message
+
+function itemReader(conversion: Conversion, known: KnownCalls): ItemReader {
   let reasoning: unknown
   return (item, index, path, next) => {
     const link = linksOf([reasoning, item, next])[1] ?? {}
     if (isReasoningItem(item)) reasoning = item
     else if (endsAnswer(item)) reasoning = undefined
-    conversion.at(index)
-    const read = conversion.reading(item, path, () =>
-      fromItem(jsonMessageAt(item, path), link, path, known, conversion),
-    )
-    return messageRead(read)
+    return conversion.message(item, index, path, (fields) => fromItem(fields, link, path, known, conversion))
   }
 }
 
@@ -215,15 +211,8 @@ function fromItems(
   known: KnownCalls,
   conversion: Conversion,
 ): Message[] {
-  const links = linksOf(items)
-  return Array.from(items).map((item, i) => {
-    const place = `${path}[${i}]`
-    conversion.at(isList ? i : -1)
-    const read = conversion.reading(item, place, () =>
-      fromItem(jsonMessageAt(item, place), links[i] ?? {}, place, known, conversion),
-    )
-    return messageRead(read)
-  })
+  const read = itemReader(conversion, known)
+  return Array.from(items, (item, i) => read(item, isList ? i : -1, `${path}[${i}]`, items[i + 1]))
 }
 
 function fromItem(
@@ -243,13 +232,8 @@ function fromItem(
   // A reference needs no type.
   const kind = isUntyped && typeof item.id === 'string' ? 'item_reference' : stringAt(type, `${path}.type`)
   checkKept(kind, item, path)
-  conversion.note('kept', path, 'the neutral form has no part for it')
-  const data =
-    kind === 'compaction' ? item : { item, ...(link.after === undefined ? {} : { after: link.after }) }
-  return {
-    role: ROLES_OF_KEPT.get(kind) ?? 'assistant',
-    content: [{ type: 'provider', provider: OPENAI, data }],
-  }
+  const data = kind === 'compaction' ? item : { item, ...given('after', link.after) }
+  return { role: ROLES_OF_KEPT.get(kind) ?? 'assistant', content: [conversion.keep(OPENAI, data, path)] }
 }
 
 /** Who speaks in items that are kept whole: the model, save for these. */

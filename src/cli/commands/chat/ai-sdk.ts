@@ -1,12 +1,10 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { fromModelMessages } from '../../../ecosystems/ai-sdk/from-model-messages.ts'
-import type { SdkModelMessage } from '../../../ecosystems/ai-sdk/model-types.ts'
-import { namesOf } from '../../../ecosystems/ai-sdk/provider-names.ts'
-import { usageIn } from '../../../ecosystems/ai-sdk/response.ts'
-import type { SdkVersion } from '../../../ecosystems/ai-sdk/sdk-types.ts'
-import { toModelMessages } from '../../../ecosystems/ai-sdk/to-model-messages.ts'
+import { usageIn } from '../../../ecosystems/ai-sdk/answers.ts'
+import { fromModelMessages, toModelMessages } from '../../../ecosystems/ai-sdk/model-messages.ts'
+import type { SdkModelMessage, SdkVersion } from '../../../ecosystems/ai-sdk/types.ts'
+import { namesOf } from '../../../ecosystems/ai-sdk/types.ts'
 import { invalid } from '../../../errors.ts'
 import { isObject } from '../../../messages/json.ts'
 import { type Message, type NewMessage, partsOf } from '../../../messages/message.ts'
@@ -131,7 +129,7 @@ async function ask(
     messages: withoutCalls(fromModelMessages(response.messages)),
     calledTools,
     stopReason: typeof finishReason === 'string' ? finishReason : undefined,
-    usage: usageIn({ content: [], finishReason, usage: modelUsage(usage), providerMetadata }, provider),
+    usage: usageIn({ usage: modelUsage(usage), providerMetadata }, provider),
     model: response.modelId,
   }
 }

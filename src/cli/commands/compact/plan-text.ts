@@ -1,4 +1,4 @@
-import type { CompactionPreview, PlannedCompaction } from '../../../compaction/preview.ts'
+import type { CompactionPreview, PlannedCompaction } from '../../../compaction/result.ts'
 import { positionWords } from '../../../transfer/document/options.ts'
 import type { Output, Style } from '../../command.ts'
 import { count, counted, fromTo, listing, percent } from '../../output/figures.ts'

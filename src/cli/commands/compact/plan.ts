@@ -1,5 +1,4 @@
-import type { CompactionPreview, PlannedCompaction } from '../../../compaction/preview.ts'
-import type { IdleReason } from '../../../compaction/result.ts'
+import type { CompactionPreview, IdleReason, PlannedCompaction } from '../../../compaction/result.ts'
 import type { PreviewOptions } from '../../../config/store-options.ts'
 import { listIn } from '../../../messages/lists.ts'
 import { type Message, partsOf, type Role, type ViewMessage } from '../../../messages/message.ts'

@@ -1,5 +1,5 @@
 import type { ContextStats } from '../../../compaction/stats.ts'
-import type { SessionUsage } from '../../../compaction/usage-totals.ts'
+import type { SessionUsage } from '../../../compaction/usage.ts'
 import type { MessageCounts, Session } from '../../../storage/storage.ts'
 import type { Output, Sink, Style } from '../../command.ts'
 import { count, counted, listing, money, percent, shares, time } from '../../output/figures.ts'
