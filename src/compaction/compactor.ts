@@ -10,7 +10,7 @@ import { recheckSteps } from '../model/laws.ts'
 import type { Lease, RunOfJob, RunStart, Session, Snapshot, Storage } from '../storage/storage.ts'
 import { type Guard, isAutomatic, type RunEnd } from './background/guard.ts'
 import { MAX_PLANS } from './direct-compactions.ts'
-import { planWeighed } from './plan-run.ts'
+import { planSession } from './plan-run.ts'
 import type { SummaryMode } from './plan-summaries.ts'
 import {
   CompactionPreview,
@@ -19,7 +19,7 @@ import {
   planOfPreview,
   resultOf,
 } from './result.ts'
-import type { PlannedRun } from './run-draft.ts'
+import { type PlannedRun, withoutSteps } from './run-draft.ts'
 import { beforeCompaction, RunEvents, recordedAttempts, SummaryAttempts } from './run-progress.ts'
 import {
   continuesWithoutModel,
@@ -143,7 +143,7 @@ export class Compactor {
             : { kind: 'estimate' }
       let planned: PlannedRun
       try {
-        planned = await planWeighed(this.#storage, this.#configuration, snapshot, config, mode)
+        planned = await planSession(this.#storage, this.#configuration, snapshot, config, mode)
       } catch (error) {
         await attempts.abandon(undefined, codeOf(error))
         throw error
@@ -316,7 +316,7 @@ export class Compactor {
     let planned: PlannedRun | undefined
     let isAllowed: boolean
     try {
-      planned = await planWeighed(this.#storage, this.#configuration, snapshot, config, mode, events)
+      planned = await planSession(this.#storage, this.#configuration, snapshot, config, mode, events)
       isAllowed = await this.#isAllowed(start, planned, config)
       const { steps } = planned
       const failed = recordedAttempts(planned.failed)
@@ -354,8 +354,7 @@ export class Compactor {
 
   #vetoed(start: RunStart, planned: PlannedRun, events: RunEvents): Promise<CompactionResult> {
     events.failed('VETOED')
-    const nothing = { ...planned, steps: [], stagesUsed: [], after: planned.snapshot.view }
-    return this.#report(start, nothing, 'VETOED')
+    return this.#report(start, withoutSteps(planned), 'VETOED')
   }
 
   /** The result, with what was appended while a summary was written. */

@@ -33,7 +33,7 @@ import {
   tasksProblem,
 } from './draft-plan.ts'
 import { type SummaryMode, SummaryPlanner } from './plan-summaries.ts'
-import { type ContentReader, type PlannedRun, RunDraft } from './run-draft.ts'
+import { type ContentReader, type PlannedRun, RunDraft, withoutSteps } from './run-draft.ts'
 import type { RunEvents } from './run-progress.ts'
 import { SummaryMaterial } from './summary-chunks.ts'
 import { givenSummary, type WrittenSummary } from './write-summary.ts'
@@ -248,7 +248,7 @@ function named<T extends { readonly params?: JsonObject }>(planned: T, { name }:
  * Plans a run over a snapshot for the model of the session, by its learned limits and what its provider cached, and drops the
  * plans of a run that saves too little. `events` is notified of each stage. Throws what `planRun` throws. Changes nothing.
  */
-export async function planWeighed(
+export async function planSession(
   storage: Storage,
   configuration: Configuration,
   snapshot: Snapshot,
@@ -301,10 +301,10 @@ async function cachedTokensOf(
 
 /** Drops the plans of a job whose summaries all failed: it runs before it is necessary, and is tried again. */
 function dropUnlessSummarized(planned: PlannedRun, { job }: RunConfig): PlannedRun {
-  const { snapshot, steps, failed } = planned
+  const { steps, failed } = planned
   if (job === undefined || failed.length === 0 || steps.some(({ summary }) => summary !== undefined))
     return planned
-  return { ...planned, steps: [], stagesUsed: [], after: snapshot.view }
+  return withoutSteps(planned)
 }
 
 /**
@@ -326,5 +326,5 @@ function dropUnlessWorthIt(planned: PlannedRun, { summarizer }: RunConfig): Plan
     minimum: settings.minimumSavings,
   }
   if (isPaid || isWorthIt(worth)) return planned
-  return { ...planned, steps: [], stagesUsed: [], pending: [], after: view, heldBack: true }
+  return { ...withoutSteps(planned), heldBack: true }
 }

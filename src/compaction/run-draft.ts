@@ -42,6 +42,11 @@ export type PlannedRun = {
   readonly heldBack?: true
 }
 
+/** The run with its plans dropped; failed summaries are kept. */
+export function withoutSteps(planned: PlannedRun): PlannedRun {
+  return { ...planned, steps: [], stagesUsed: [], pending: [], after: planned.snapshot.view }
+}
+
 /** What planning reads from a storage, besides the snapshot. */
 export type ContentReader = Pick<Storage, 'contents' | 'metadata' | 'shownTexts'>
 

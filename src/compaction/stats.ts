@@ -1,4 +1,5 @@
 import { type ChosenModel, resolveModel, windowOf } from '../config/model.ts'
+import type { ResolvedSettings } from '../config/resolve.ts'
 import type { StatsOptions } from '../config/store-options.ts'
 import type { SessionFigures } from '../storage/storage.ts'
 import {
@@ -85,18 +86,7 @@ export type ContextStats = {
   readonly profile: ModelProfile
 }
 
-/** The settings that stats use. Options of the request override them. */
-type StatsSettings = ProfileSettings & {
-  readonly preset: string
-  readonly threshold?: number | undefined
-  readonly thresholdTokens?: number | undefined
-  readonly contextWindowTarget?: number | undefined
-}
-
 /** Settings that are part of a model's profile. */
-type ProfileSettings = {
-  readonly [K in (typeof PROFILE_SETTINGS)[number]]?: number | undefined
-}
 const PROFILE_SETTINGS = [
   'maxTokens',
   'target',
@@ -126,7 +116,7 @@ export function contextStats(
     readonly provider: string | undefined
     readonly model: string | undefined
     readonly request: StatsOptions
-    readonly settings: StatsSettings
+    readonly settings: ResolvedSettings
     /** Provider and model where none are given. */
     readonly own: Pick<SessionFigures, 'provider' | 'model'>
     readonly estimator: Estimator
@@ -207,7 +197,7 @@ export function contextStats(
 }
 
 /** The usage at which compaction is due; a number of tokens is converted to a share of the available tokens. */
-function thresholdOf(request: StatsOptions, settings: StatsSettings, available: () => number): number {
+function thresholdOf(request: StatsOptions, settings: ResolvedSettings, available: () => number): number {
   const { threshold, thresholdTokens } =
     request.threshold === undefined && request.thresholdTokens === undefined ? settings : request
   if (thresholdTokens === undefined) return threshold ?? DEFAULT_COMPACTION_THRESHOLD
@@ -248,7 +238,7 @@ type CachedProfile = {
 /** The settings and options that a profile shows. */
 type ProfileInput = {
   /** Resolved once for a store or a session, so the same object means the same settings. */
-  readonly settings: StatsSettings
+  readonly settings: ResolvedSettings
   readonly maxTokens: number | undefined
   readonly threshold: number
   /** Most tokens of input; 0 for none. */

@@ -124,54 +124,47 @@ export async function writeSummary(
   const rendered = renderForSummary(digest, request.maxTokens)
   const textTokens = request.maxTokens - (rendered === '' ? 0 : estimateTokens(rendered))
 
-  let previousSummary = material.earlier.join('\n\n')
-  let answer: SummaryAnswer = { text: previousSummary }
   const meter = new InputMeter(estimator, request.provider ?? provider, summarizer.tokensPerMessage ?? 0)
   const asked = { ...request, maxTokens: Math.max(1, textTokens) }
   const limit = summarizer.inputTokensFor?.(asked) ?? summarizer.maxInputTokens
   const room = limit ?? Number.POSITIVE_INFINITY
   // A summarizer without a model reads everything at no cost, also what the view does not show.
   const readsAll = !summarizer.usesModel && limit === undefined
-  if (reader !== undefined && material.count > 0) {
-    request.signal?.throwIfAborted()
-    answer = reader.answer({
-      ...asked,
-      files: material.files(),
-      ...(previousSummary !== '' && { previousSummary }),
-    })
+  let summary = material.earlier.join('\n\n')
+  const previous = (): { previousSummary?: string } => (summary === '' ? {} : { previousSummary: summary })
+  const problemOf = async (answer: SummaryAnswer | undefined): Promise<AnswerProblem | undefined> => {
     await cost.add(answer)
     const judged = judge(summarizer, answer)
-    if ('problem' in judged) return noSummary(cost.total(''), judged.problem)
-    answer = { ...answer, text: judged.text }
+    if ('problem' in judged) return judged.problem
+    summary = judged.text
+    return undefined
+  }
+  if (reader !== undefined && material.count > 0) {
+    request.signal?.throwIfAborted()
+    const answer = reader.answer({ ...asked, files: material.files(), ...previous() })
+    const problem = await problemOf(answer)
+    if (problem !== undefined) return noSummary(cost.total(''), problem)
   }
   for (let from = 0; from < rest.length; ) {
-    previousSummary = shortenSummary(
-      previousSummary,
-      request.sections,
-      (text) => meter.ofText(text) <= room * PREVIOUS_SHARE,
-    )
-    const { chunk, next } = takeChunk(rest, from, room - meter.ofText(previousSummary), meter)
+    summary = shortenSummary(summary, request.sections, (text) => meter.ofText(text) <= room * PREVIOUS_SHARE)
+    const { chunk, next } = takeChunk(rest, from, room - meter.ofText(summary), meter)
     from = next
     request.signal?.throwIfAborted()
     if (summarizer.announcesCalls !== true) await calling?.()
-    answer = await summarizer.summarize({
+    const answer = await summarizer.summarize({
       ...asked,
       ...(summarizer.announcesCalls === true && calling !== undefined && { calling }),
       messages: chunk.map((source) => ({ ...readableSource(source, readsAll), kind: source.kind })),
       files: filesOf(chunk.map(({ original }) => original)),
-      ...(previousSummary !== '' && { previousSummary }),
+      ...previous(),
     })
-    await cost.add(answer)
-    const judged = judge(summarizer, answer)
-    if ('problem' in judged) return noSummary(cost.total(''), judged.problem)
-    previousSummary = judged.text
-    answer = { ...answer, text: judged.text }
+    const problem = await problemOf(answer)
+    if (problem !== undefined) return noSummary(cost.total(''), problem)
   }
-
   return {
-    text: rendered === '' ? answer.text : `${answer.text}\n\n${rendered}`,
-    metadata: metadataOf(answer.text, digest),
-    answer: cost.total(answer.text),
+    text: rendered === '' ? summary : `${summary}\n\n${rendered}`,
+    metadata: metadataOf(summary, digest),
+    answer: cost.total(summary),
   }
 }
 

@@ -57,7 +57,7 @@ export function fires(trigger: InjectionTrigger, turn: number, tokens: number): 
 }
 
 /** A frozen copy of a trigger. Throws `INVALID_INPUT`. */
-export function checkTrigger(value: unknown, depth = 0): InjectionTrigger {
+function checkTrigger(value: unknown, depth = 0): InjectionTrigger {
   if (depth > MAX_DEPTH) throw invalid(`trigger: nested deeper than ${MAX_DEPTH}`)
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw invalid('trigger: must be an object')

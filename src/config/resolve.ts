@@ -324,6 +324,7 @@ export class Configuration {
   /** The settings of all sessions. */
   readonly ofStore: ResolvedConfig
   readonly #layers: readonly Layer[]
+  readonly #model: Pick<LayerValues, 'provider' | 'model'>
   /** A storage returns the same object for the same stored text, so the config of a session is read once. */
   readonly #sessions = new WeakMap<JsonObject, { readonly layer: Layer; readonly resolved: ResolvedConfig }>()
 
@@ -331,6 +332,7 @@ export class Configuration {
   constructor(layers: readonly Layer[]) {
     this.#layers = layers
     this.ofStore = resolveLayers(layers)
+    this.#model = nonDefaults(this.ofStore, ['provider', 'model'])
   }
 
   /** The settings of a session with this config. */
@@ -346,7 +348,7 @@ export class Configuration {
 
   /** The provider and model of a session, or those of the store where it has none. A model is only used with its provider. */
   modelOf(session: Model): Model {
-    const { provider, model } = nonDefaults(this.ofStore, ['provider', 'model'])
+    const { provider, model } = this.#model
     if (provider === undefined && model === undefined) return session
     const isOurs =
       session.provider === undefined ||

@@ -147,8 +147,6 @@ function requestsSummaries(stage: Stage): boolean {
 
 /** The token figures of a run, and the settings of its stages with every default filled in. */
 export type RunSettings = {
-  readonly provider: string
-  readonly model: string | undefined
   readonly availableTokens: number
   /** What the history is reduced to, in tokens of the estimator. */
   readonly targetTokens: number
@@ -198,8 +196,6 @@ export function resolveSettings(config: RunConfig, subject: RunSubject): RunSett
   const target = config.targetTokens ?? share - others
   const targetTokens = Math.max(0, Math.floor(target / scale))
   return {
-    provider: chosen.provider,
-    model: chosen.model,
     availableTokens: available,
     targetTokens: mustShrink(config, found)
       ? Math.min(targetTokens, Math.floor(historyTokens * (1 - OVERFLOW_SHARE)))

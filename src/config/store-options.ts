@@ -6,7 +6,7 @@ import { COMPACTION_KINDS } from '../model/plan.ts'
 import { overflowRulesSchema } from '../overflow/overflow.ts'
 import { SUMMARY_PRESETS } from '../rendering/rows.ts'
 import { LIMIT_KINDS } from '../storage/storage.ts'
-import { type PendingRequest, requestSchema } from '../tokens/budget.ts'
+import { requestSchema } from '../tokens/budget.ts'
 import { readSessionSettings, type SwitchSpellings } from './read-settings.ts'
 import { type callSchema, renderingShape } from './settings.ts'
 
@@ -240,11 +240,7 @@ export type UndoOptions = z.input<typeof undoSchema>
 export type RedoOptions = z.input<typeof redoSchema>
 export type UndoIfFitsOptions = z.input<typeof undoIfFitsSchema>
 export type CheckedUndoIfFits = z.output<typeof undoIfFitsSchema>
-export type StatsOptions = PendingRequest & {
-  readonly threshold?: number | undefined
-  readonly thresholdTokens?: number | undefined
-  readonly contextWindowTarget?: number | undefined
-}
+export type StatsOptions = Readonly<z.input<typeof statsSchema>>
 /** The options of `compactSession`: those of a compaction, NeuroLink's spellings of them, and settings of presets. */
 export type CompactOptions = z.input<typeof callSchema> & SwitchSpellings
 export type PreviewOptions = CompactOptions & { readonly summarize?: boolean | undefined }

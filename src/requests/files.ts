@@ -4,6 +4,7 @@ import type { SummarizeFile } from '../files/ask.ts'
 import { type AttachedFile, buildFileContextSection, fileName } from '../files/attached-file.ts'
 import { FileSummarizationService, type ProcessedFile } from '../files/file-summarization-service.ts'
 import { NON_FILE_RESERVE } from '../files/summary-plan.ts'
+import { defined } from '../messages/defined.ts'
 import type { Estimator } from '../tokens/estimators/estimator-schema.ts'
 import { tokensOfText } from '../tokens/tokens.ts'
 import type { PreparedFiles } from './prepared.ts'
@@ -83,20 +84,23 @@ export class RequestFiles {
     const processed = fitted.map(({ file, how, tokens }, index): ProcessedFile => {
       const before = this.#processed?.[index]
       const { path } = this.#files[index]!
-      return {
-        index,
-        ...(path !== undefined && { path }),
-        content: how === 'dropped' ? '' : file.content,
-        how:
-          isSummary(index) && how === 'kept'
+      const shown: ProcessedFile['how'] =
+        how !== 'kept'
+          ? how
+          : isSummary(index)
             ? 'summarized'
-            : how === 'kept' && before?.how === 'truncated'
+            : before?.how === 'truncated'
               ? 'truncated'
-              : how,
+              : how
+      return defined({
+        index,
+        path,
+        content: how === 'dropped' ? '' : file.content,
+        how: shown,
         tokensBefore: this.#sizes[index]!,
         tokensAfter: tokens,
-        ...(before?.error !== undefined && { error: before.error }),
-      }
+        error: before?.error,
+      })
     })
     const included = processed.filter(({ how }) => how !== 'dropped')
     const notices = processed.flatMap((file) => noticeFor(file) ?? [])

@@ -107,7 +107,7 @@ export function modelOfResponse({
   return defined({ provider, model })
 }
 
-/** The next request besides the history, as far as the last one tells. */
+/** The next request besides the history, as far as it follows from the last one. */
 export function nextRequestOf({ request }: CheckedResponse): StatsOptions {
   if (request === undefined) return {}
   const { system, tools, stats } = request

@@ -72,7 +72,7 @@ export async function withRecovery<T>(
       request = next
       continue
     }
-    // Nothing made the request smaller: the provider's own error says why it was refused.
+    // Nothing made the request smaller: the provider's own error has the reason of the refusal.
     if (attempt === 1 || options.signal?.aborted) throw error
     throw exceeded(request.stats, recovery.stagesUsed, { cause: error, reportedTokens: reported ?? 0 })
   }
@@ -103,7 +103,7 @@ class Recovery {
     this.#settings = settings
   }
 
-  /** Records what the error says and returns the request's size it names. A failure to record must not replace the error. */
+  /** Records the error's figures and returns the request size it names. A failure to record must not replace the error. */
   async recordOverflow(request: PreparedRequest, error: unknown): Promise<number | undefined> {
     const { provider, model } = request
     const { overflow } = this.#options

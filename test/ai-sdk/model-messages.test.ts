@@ -134,7 +134,7 @@ describe('the neutral form', () => {
         kind: 'changed',
         messageIndex: 1,
         place: '[1].content[0].output.value',
-        why: 'JSON cannot say it; what JSON makes of it is kept',
+        why: 'it is not JSON; its JSON form is kept',
       },
     ])
   })

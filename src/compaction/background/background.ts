@@ -186,7 +186,7 @@ export class Background {
     if (error?.code === 'STORE_READONLY') this.#isReadonly = true
     else if (error !== undefined) throw error
     if (this.#isReadonly) return false
-    void this.#worker.start(sessionId)
+    this.#worker.start(sessionId)
     return true
   }
 

@@ -40,6 +40,7 @@ type Cause = 'cancelled' | 'elsewhere' | 'closing' | 'purged' | 'lost'
 
 /** The work on a session. */
 type Work = {
+  readonly runId: string
   readonly abort: AbortController
   cause: Cause | undefined
   /** A job that was cancelled before it was claimed. */
@@ -133,7 +134,7 @@ export class Worker {
     const timer = setTimeout(
       () => {
         this.#timers.delete(sessionId)
-        void this.start(sessionId)
+        this.start(sessionId)
       },
       Math.min(Math.max(ms, 0), MAX_TIMER_MS),
     )
@@ -143,39 +144,36 @@ export class Worker {
   }
 
   /** Claims the due job of a session, if there is one, and runs it. Never throws. */
-  start(sessionId: string): Promise<unknown> {
-    const current = this.#works.get(sessionId)
-    if (current !== undefined) return current.done
-    if (this.#isClosed) return Promise.resolve()
+  start(sessionId: string): void {
+    if (this.#works.has(sessionId) || this.#isClosed) return
     if (this.#works.size >= MAX_AT_ONCE) {
       this.#waiting.add(sessionId)
-      return Promise.resolve()
+      return
     }
     this.#waiting.delete(sessionId)
     let end = (_result: CompactionResult | null): void => undefined
     const done = new Promise<CompactionResult | null>((resolve) => {
       end = resolve
     })
-    const work: Work = { abort: new AbortController(), cause: undefined, result: null, done }
+    const abort = new AbortController()
+    const work: Work = { runId: uuidv7(), abort, cause: undefined, result: null, done }
     this.#works.set(sessionId, work)
     const over = (): void => {
       this.#works.delete(sessionId)
       end(work.result)
-      for (const next of this.#waiting) void this.start(next)
+      for (const next of this.#waiting) this.start(next)
     }
     void this.#outside(() => this.#work(sessionId, work)).finally(over)
-    return done
   }
 
   async #work(sessionId: string, work: Work): Promise<void> {
     this.#errors.delete(sessionId)
-    const runId = uuidv7()
-    const name = claimName(runId)
+    const name = claimName(work.runId)
     liveRuns.add(name)
     let jobId: string | undefined
     let claimed: ClaimedJob | undefined
     try {
-      claimed = await this.#parts.storage.jobs.claim(sessionId, claimOf(runId), MAX_ATTEMPTS)
+      claimed = await this.#parts.storage.jobs.claim(sessionId, claimOf(work.runId), MAX_ATTEMPTS)
       if (claimed === undefined) return await this.#reportIfPurged(sessionId)
       const { job, isExhausted } = claimed
       if (isExhausted) {
@@ -189,11 +187,10 @@ export class Worker {
         work.cause ??= 'cancelled'
         work.abort.abort()
       }
-      await this.#process(claimed, runId, work)
+      await this.#process(claimed, work)
     } catch (error) {
       if (!isUndertextError(error)) throw error
-      if (error.code === 'SESSION_NOT_FOUND' && claimed !== undefined)
-        return this.#aborted(claimed.job, runId, work)
+      if (error.code === 'SESSION_NOT_FOUND' && claimed !== undefined) return this.#aborted(claimed.job, work)
       // The storage is closed or unavailable. The job stays queued, and is resumed when its claim has expired.
       if (!this.#isClosed) this.#errors.set(sessionId, error)
     } finally {
@@ -209,27 +206,23 @@ export class Worker {
     if (this.#queued.get(sessionId) === queued) this.#emit({ ...queued, phase: 'cancelled', code: 'PURGED' })
   }
 
-  async #process(claimed: ClaimedJob, runId: string, work: Work): Promise<void> {
+  async #process(claimed: ClaimedJob, work: Work): Promise<void> {
     const { job } = claimed
     const session = await this.#parts.storage.session(job.sessionId)
-    if (session === undefined) return this.#aborted(job, runId, work)
+    if (session === undefined) return this.#aborted(job, work)
     const code = this.#whyObsolete(session, claimed)
-    if (code !== undefined) return this.#drop(job, runId, work, code)
-    const refused = await this.#refusal(session, claimed)
+    if (code !== undefined) return this.#drop(job, work, code)
+    const config = runConfig(this.#parts.configuration, session, this.#callOf(claimed))
+    const refused =
+      config && mayCallModel(config) ? await this.#parts.guard.refusal(session, config) : undefined
     if (refused !== undefined) {
-      const wait = Math.max(0, refused.until - Date.now())
-      await this.#settle(claimed, runId, work, {
-        kind: 'again',
-        code: refused.code,
-        afterMs: wait,
-        isUncounted: true,
-      })
-      return
+      const afterMs = Math.max(0, refused.until - Date.now())
+      return this.#settle(claimed, work, { kind: 'again', code: refused.code, afterMs, isUncounted: true })
     }
     // Cancelled since it was claimed: no `started` after its end.
-    if (work.abort.signal.aborted) return this.#aborted(job, runId, work)
-    this.#emit({ phase: 'started', ...about(job), runId })
-    await this.#settle(claimed, runId, work, await this.#run(claimed, runId, work))
+    if (work.abort.signal.aborted) return this.#aborted(job, work)
+    this.#emit({ phase: 'started', ...about(job), runId: work.runId })
+    await this.#settle(claimed, work, await this.#run(claimed, work))
   }
 
   /** Why an automatic job is no longer needed. After an undo or a stale run its view is not the one that it was queued for. */
@@ -242,19 +235,22 @@ export class Worker {
     return session.undoneAutomatic > 0 && isOtherView ? 'HELD_BACK' : undefined
   }
 
-  async #drop(job: Job, runId: string, work: Work, code: string): Promise<void> {
-    if ((await this.#parts.storage.jobs.cancel(job.id)) === undefined) return this.#aborted(job, runId, work)
+  async #drop(job: Job, work: Work, code: string): Promise<void> {
+    if ((await this.#parts.storage.jobs.cancel(job.id)) === undefined) return this.#aborted(job, work)
     this.#calls.delete(job.id)
     this.#emit({ phase: 'cancelled', ...about(job), code })
   }
 
-  async #run(claimed: ClaimedJob, runId: string, work: Work): Promise<Outcome> {
+  async #run(claimed: ClaimedJob, work: Work): Promise<Outcome> {
     const { job } = claimed
-    const renewal = setInterval(() => void this.#renew(job, runId, work), RENEW_MS)
+    const renewal = setInterval(() => void this.#renew(job, work), RENEW_MS)
     renewal.unref()
     try {
       const call = { ...this.#callOf(claimed), signal: work.abort.signal }
-      const result = await this.#parts.compactor.compact(job.sessionId, call, { jobId: job.id, runId })
+      const result = await this.#parts.compactor.compact(job.sessionId, call, {
+        jobId: job.id,
+        runId: work.runId,
+      })
       work.result = result
       return outcomeOfResult(result, job.attempts)
     } catch (error) {
@@ -265,21 +261,14 @@ export class Worker {
   }
 
   /** Ends the run of a job that is no longer ours. Errors are ignored: the commit checks the claim itself. */
-  async #renew({ id }: Job, runId: string, work: Work): Promise<void> {
+  async #renew({ id }: Job, work: Work): Promise<void> {
     try {
-      if (await this.#parts.storage.jobs.renew(id, claimOf(runId))) return
+      if (await this.#parts.storage.jobs.renew(id, claimOf(work.runId))) return
       work.cause ??= 'lost'
       work.abort.abort()
     } catch (error) {
       if (!isUndertextError(error)) throw error
     }
-  }
-
-  async #refusal(session: Session, claimed: ClaimedJob): ReturnType<Guard['refusal']> {
-    const config = runConfig(this.#parts.configuration, session, this.#callOf(claimed))
-    return config !== undefined && mayCallModel(config)
-      ? this.#parts.guard.refusal(session, config)
-      : undefined
   }
 
   #callOf({ job, request }: ClaimedJob): CheckedCall {
@@ -288,19 +277,20 @@ export class Worker {
   }
 
   /** Records what becomes of a job, and emits its event. */
-  async #settle(claimed: ClaimedJob, runId: string, work: Work, outcome: Outcome): Promise<void> {
+  async #settle(claimed: ClaimedJob, work: Work, outcome: Outcome): Promise<void> {
     const { job } = claimed
+    const { runId } = work
     const { jobs } = this.#parts.storage
     switch (outcome.kind) {
       case 'lost':
         throw outcome.error
       case 'aborted':
-        return this.#aborted(job, runId, work)
+        return this.#aborted(job, work)
       case 'again': {
         const notBefore = Date.now() + outcome.afterMs
         const { code, isUncounted } = outcome
         const isOurs = await jobs.end(job.id, runId, { state: 'queued', error: code, notBefore, isUncounted })
-        if (!isOurs) return this.#aborted(job, runId, work)
+        if (!isOurs) return this.#aborted(job, work)
         this.#emit({ phase: 'queued', ...about(job), notBefore, code })
         return this.schedule(job.sessionId, outcome.afterMs)
       }
@@ -309,8 +299,7 @@ export class Worker {
         // A commit that changed something has ended the job already.
         const isOurs = await jobs.end(job.id, runId, { state: 'done', error: code })
         const ended = isOurs ? undefined : await jobs.job(job.id)
-        if (!isOurs && !(ended?.state === 'done' && ended.runId === runId))
-          return this.#aborted(job, runId, work)
+        if (!isOurs && !(ended?.state === 'done' && ended.runId === runId)) return this.#aborted(job, work)
         this.#calls.delete(job.id)
         this.#emit({
           phase: 'completed',
@@ -327,7 +316,7 @@ export class Worker {
         const { kind, code } = outcome
         const isOurs = await jobs.end(job.id, runId, { state: kind, error: code })
         // Cancelled, purged or taken over meanwhile: a job ends once.
-        if (!isOurs) return this.#aborted(job, runId, work)
+        if (!isOurs) return this.#aborted(job, work)
         const call = this.#calls.get(job.id)
         const signal = this.#followed.get(job.id)?.signal
         this.#calls.delete(job.id)
@@ -349,7 +338,7 @@ export class Worker {
     if (signal !== undefined) this.follow(id, signal)
   }
 
-  async #aborted(job: Job, runId: string, { cause }: Work): Promise<void> {
+  async #aborted(job: Job, { cause, runId }: Work): Promise<void> {
     if (cause === 'closing') {
       const notBefore = Date.now()
       await this.#parts.storage.jobs.end(job.id, runId, {

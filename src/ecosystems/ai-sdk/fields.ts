@@ -36,7 +36,7 @@ export function base64Of(bytes: Uint8Array): string {
 
 type KeptOptions = { readonly providerOptions?: ProviderOptions }
 
-/** A part's options for providers, with our `own` fields; nothing where there are none. */
+/** A part's options for providers, with our `own` fields; empty without any. */
 export function keptOptions(given: unknown, own: JsonObject = {}): KeptOptions {
   const kept: [string, JsonObject][] = []
   if (isObject(given)) {
@@ -165,7 +165,7 @@ export function jsonAt(value: unknown, place: string, conversion: Conversion): J
   const problem = jsonProblem(json)
   if (problem !== undefined) throw invalid(`${place}: must be a JSON value: ${problem}`)
   if (value !== undefined && !isDeepStrictEqual(withoutUndefined(value), json))
-    conversion.note('changed', place, 'JSON cannot say it; what JSON makes of it is kept')
+    conversion.note('changed', place, 'it is not JSON; its JSON form is kept')
   return json
 }
 

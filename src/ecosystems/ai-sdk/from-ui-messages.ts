@@ -36,15 +36,15 @@ const KEPT_PARTS: { readonly [type: string]: Rules } = {
 }
 
 /**
- * Messages of a chat (`UIMessage` of ai 5, 6 and 7) in the neutral form, ready to be appended. What a user says is one row; what an
- * assistant says is, for each step, a row with its texts and calls and a row with the results, as `convertToModelMessages` of the AI SDK
- * parts them: so models, pairing, pruning and figures see calls and results.
+ * Messages of a chat (`UIMessage` of ai 5, 6 and 7) in the neutral form, ready to be appended. A user's message is one row; an
+ * assistant's is, for each step, a row with its texts and calls and a row with the results, as `convertToModelMessages` of the AI SDK
+ * splits them: so models, pairing, pruning and figures see calls and results.
  *
  * All rows of a message name its id in `metadata['ai-sdk'].ui`, which also keeps how its parts were shown: order, states, titles, sources,
- * data, metadata. `toUIMessages` gives back what was read. A field that is `undefined` counts as absent, and values JSON cannot say come
- * back as JSON says them. Rows get no ids: a message that is edited keeps its own, and both versions stand in the log.
+ * data, metadata. `toUIMessages` restores what was read. A field that is `undefined` counts as absent, and values that are not JSON come
+ * back as JSON. Rows get no ids: an edited message keeps its own, and both versions are in the log.
  *
- * Throws `INVALID_INPUT`, with the place and without the text, for what a `UIMessage` cannot be; with `lenient` such a part is kept unread.
+ * Throws `INVALID_INPUT`, with the place and without the text, for an invalid `UIMessage`; with `lenient` an invalid part is kept unread.
  */
 export function fromUIMessages(
   messages: readonly UIMessageLike[],
@@ -139,8 +139,8 @@ class RowReader {
     checkFields(part, { providerMetadata: 'options?' }, place)
     if (part.state !== undefined) checkOneOf(part.state, ['streaming', 'done'], `${place}.state`)
     const { type, text, providerMetadata } = part
-    const said = { type, text, ...defined({ providerOptions: providerMetadata }) }
-    const read = textFrom(said, place, this.#role, this.#conversion)
+    const given = { type, text, ...defined({ providerOptions: providerMetadata }) }
+    const read = textFrom(given, place, this.#role, this.#conversion)
     const kept = read.type === 'provider' ? providerMetadata : sentMetadata(read)
     this.#show(read, this.#besides(part, ['type', 'text'], kept, place))
   }
@@ -224,7 +224,7 @@ class RowReader {
     if (rules !== undefined) checkFields(part, rules, place)
     else if (part.type.startsWith('data-')) checkFields(part, { id: 'string?' }, place)
     else if (!isToolPart(part)) throw invalid(`${place}.type: must be that of a part of a UIMessage`)
-    this.#conversion.note('kept', place, 'models do not read it; it stands in the metadata of its message')
+    this.#conversion.note('kept', place, 'models do not read it; it is kept in the metadata of its message')
     this.#row.parts.push({ part: jsonAt(part, place, this.#conversion) as JsonObject })
   }
 

@@ -145,7 +145,7 @@ function checkStore(store: unknown): void {
     store !== null &&
     'withOverflowRecovery' in store &&
     'recordResponse' in store
-  if (!isStore) throw invalid('undertext: store: must be a store, as `await openStore(…)` answers it')
+  if (!isStore) throw invalid('undertext: store: must be a store, as `await openStore(…)` returns it')
 }
 
 async function unlessFailed<R>(call: Call, work: () => Promise<R>): Promise<R> {

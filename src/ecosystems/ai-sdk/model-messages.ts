@@ -239,7 +239,11 @@ function messageTo(message: Message, place: string, writing: Writing): readonly 
   if (role === 'system') return [finish({ role, content: systemText(message, place, writing) })]
   if (typeof content === 'string') {
     if (role !== 'tool') return [finish({ role, content })]
-    writing.conversion.note('changed', `${place}.content`, 'a tool cannot say a text: it is the user’s')
+    writing.conversion.note(
+      'changed',
+      `${place}.content`,
+      'a tool has no text of its own: it becomes the user’s',
+    )
     return [finish({ role: 'user', content })]
   }
   if (content.length === 0) return [finish({ role, content: [] })]
@@ -282,7 +286,8 @@ function modelPartTo(
   }
   switch (part.type) {
     case 'text':
-      if (role === 'tool') conversion.note('changed', place, 'a tool cannot say a text: it is the user’s')
+      if (role === 'tool')
+        conversion.note('changed', place, 'a tool has no text of its own: it becomes the user’s')
       return [exactly(part)]
     case 'reasoning':
       return role === 'assistant' ? [exactly(part)] : notSent('only an assistant reasons')

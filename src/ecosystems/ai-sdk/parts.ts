@@ -20,7 +20,7 @@ export function partFrom(part: SdkPart, provider: string): Part {
       const text = textOf(part.text)
       if (fieldsOf(given, ANTHROPIC)?.type === 'compaction')
         return { type: 'provider', provider: ANTHROPIC, data: { type: 'compaction', content: text } }
-      // A text that its provider holds under an id is sent as that id: its length tells whether it was changed since.
+      // A text that its provider holds under an id is sent as that id: a different length shows that it was changed since.
       const own = itemIdIn(given) === undefined ? {} : { length: text.length }
       return { type, text, ...keptOptions(given, own) }
     }
@@ -174,7 +174,7 @@ function providerPartTo(part: ProviderPart, provider: string): readonly SdkPart[
   return [{ type: 'reasoning', text: '', providerOptions: { anthropic: { redactedData: data.data } } }]
 }
 
-/** Splits parts of one message by who says them: results of tools and answers to approval requests, and the user's own parts. */
+/** Splits parts of one message by role: results of tools and answers to approval requests, and the user's own parts. */
 export function runsByRole(parts: readonly SdkPart[]) {
   const runs: { readonly role: 'user' | 'tool'; readonly content: SdkPart[] }[] = []
   for (const part of parts) {

@@ -12,7 +12,7 @@ import { base64Of } from './fields.ts'
  */
 
 /** A text, or an image or file of a user's. */
-export type Utterance = {
+type Utterance = {
   readonly role: 'user' | 'assistant'
   readonly text: string
   /** Of an image or file with bytes. */
@@ -23,9 +23,9 @@ export type Utterance = {
 }
 
 /** A call, its result, or the answer to a request for approval. */
-export type ToolEvent = { readonly id: string; readonly message: number; readonly part: number }
+type ToolEvent = { readonly id: string; readonly message: number; readonly part: number }
 
-export type Units = {
+type Units = {
   readonly utterances: readonly Utterance[]
   readonly calls: readonly ToolEvent[]
   /** Results and approvals. */
@@ -50,8 +50,8 @@ export function unitsOf(messages: readonly Message[]): Units {
         const id = approvalIn(it)
         if (id !== undefined) results.push({ id, ...place })
       } else if (one.role === 'user' || one.role === 'assistant') {
-        const said = textOrMediaOf(one.role, it)
-        if (said !== undefined) utterances.push({ role: one.role, ...said, ...place })
+        const utterance = textOrMediaOf(one.role, it)
+        if (utterance !== undefined) utterances.push({ role: one.role, ...utterance, ...place })
       }
     }
   }
@@ -84,7 +84,7 @@ function approvalIn({ data }: Part & { readonly type: 'provider' }): string | un
 }
 
 /** Whether two utterances are the same. Bytes are compared with bytes only: an address may replace them. */
-export function isSame(a: Utterance, b: Utterance): boolean {
+function isSame(a: Utterance, b: Utterance): boolean {
   if (a.role !== b.role || a.text !== b.text) return false
   return a.digest === undefined || b.digest === undefined || a.digest === b.digest
 }
@@ -93,7 +93,7 @@ export function isSame(a: Utterance, b: Utterance): boolean {
  * Utterances, with all of an assistant's between two of a user's as one: applications keep an answer of several steps as one text, or
  * its last step alone.
  */
-export type Turn = {
+type Turn = {
   readonly first: Utterance
   /** Without white space. */
   readonly whole: string
@@ -103,18 +103,18 @@ export type Turn = {
   readonly upTo: number
 }
 
-export function turnsOf(utterances: readonly Utterance[]): Turn[] {
+function turnsOf(utterances: readonly Utterance[]): Turn[] {
   const turns: Turn[] = []
   for (let from = 0; from < utterances.length; ) {
     const first = utterances[from]!
     let to = from + 1
     while (first.role === 'assistant' && utterances[to]?.role === 'assistant') to++
-    const said = utterances.slice(from, to)
-    const lastMessage = said.at(-1)!.message
+    const turn = utterances.slice(from, to)
+    const lastMessage = turn.at(-1)!.message
     turns.push({
       first,
-      whole: withoutSpace(said),
-      last: withoutSpace(said.filter(({ message }) => message === lastMessage)),
+      whole: withoutSpace(turn),
+      last: withoutSpace(turn.filter(({ message }) => message === lastMessage)),
       upTo: to,
     })
     from = to
@@ -122,18 +122,18 @@ export function turnsOf(utterances: readonly Utterance[]): Turn[] {
   return turns
 }
 
-function withoutSpace(said: readonly Utterance[]): string {
-  return said.map(({ text }) => text.replace(/\s+/g, '')).join('')
+function withoutSpace(turn: readonly Utterance[]): string {
+  return turn.map(({ text }) => text.replace(/\s+/g, '')).join('')
 }
 
 /** Whether a turn of the log is that of a prompt, as it was or by its last step. */
-export function isSameTurn(stored: Turn, given: Turn): boolean {
+function isSameTurn(stored: Turn, given: Turn): boolean {
   if (stored.first.role === 'user' || given.first.role === 'user') return isSame(stored.first, given.first)
   return stored.whole === given.whole || stored.last === given.whole
 }
 
 /** The length of the longest end of one list that begins the other. */
-export function overlap<T>(list: readonly T[], other: readonly T[], same: (a: T, b: T) => boolean): number {
+function overlap<T>(list: readonly T[], other: readonly T[], same: (a: T, b: T) => boolean): number {
   for (let from = Math.max(0, list.length - other.length); from < list.length; from++) {
     if (commonRun(list, from, other, same) === list.length - from) return list.length - from
   }
@@ -141,7 +141,7 @@ export function overlap<T>(list: readonly T[], other: readonly T[], same: (a: T,
 }
 
 /** How many elements, from an index on, are those the other list begins with. */
-export function commonRun<T>(
+function commonRun<T>(
   list: readonly T[],
   from: number,
   other: readonly T[],
@@ -186,8 +186,7 @@ export function readPrompt(
   if (history !== 'new') {
     const branch = findBranch(stored.utterances, given.utterances, history)
     if (branch !== undefined) {
-      const shared =
-        branch.end < stored.utterances.length ? stored.utterances[branch.end]!.message : log.length
+      const shared = stored.utterances[branch]?.message ?? log.length
       const known = log.slice(0, shared)
       const read = readContinuation(known, unitsOf(known), prompt, given, 'whole')
       if (read !== undefined) return { ...read, shared: Math.min(read.shared, shared) }
@@ -238,11 +237,15 @@ function splitParts(
   stored: Units,
   given: Units,
   known: number,
-): { readonly fresh: ReadonlySet<string>; readonly matched: number; readonly missing: readonly ToolEvent[] } {
+): {
+  readonly fresh: ReadonlySet<ToolEvent>
+  readonly matched: number
+  readonly missing: readonly ToolEvent[]
+} {
   const from = lastUser(stored.utterances, stored.utterances.length)
   const knownUser = lastUser(given.utterances, known)
   const end = given.utterances[known]
-  const fresh = new Set<string>()
+  const fresh = new Set<ToolEvent>()
   const missing: ToolEvent[] = []
   let matched = 0
   for (const kind of ['calls', 'results'] as const) {
@@ -252,8 +255,8 @@ function splitParts(
     const callIds = new Set(stored.calls.map(({ id }) => id))
     for (const done of given[kind]) {
       if (done.message < knownUser) {
-        if (kind === 'results' && !resultIds.has(done.id) && callIds.has(done.id)) fresh.add(keyOf(done))
-      } else if (isAfter(done, end) || counts.get(done.id)?.shift() === undefined) fresh.add(keyOf(done))
+        if (kind === 'results' && !resultIds.has(done.id) && callIds.has(done.id)) fresh.add(done)
+      } else if (isAfter(done, end) || counts.get(done.id)?.shift() === undefined) fresh.add(done)
       else matched++
     }
     for (const rest of counts.values()) for (const done of rest) missing.push(done)
@@ -272,34 +275,26 @@ function isAfter({ message, part }: ToolEvent, end: Utterance | undefined): bool
   return end !== undefined && (message > end.message || (message === end.message && part > end.part))
 }
 
-function keyOf({ message, part }: { readonly message: number; readonly part: number }): string {
-  return `${message}:${part}`
-}
-
 /** The messages of a prompt without their known parts. */
 function freshMessages(
   prompt: readonly NewMessage[],
   given: Units,
   known: number,
-  freshEvents: ReadonlySet<string>,
+  freshEvents: ReadonlySet<ToolEvent>,
 ): NewMessage[] {
-  const state = new Map<string, boolean>()
-  for (const [index, said] of given.utterances.entries()) state.set(keyOf(said), index >= known)
-  for (const done of [given.calls, given.results].flat()) state.set(keyOf(done), freshEvents.has(keyOf(done)))
-  let lastKnown = -1
-  for (const [key, isFresh] of state)
-    if (!isFresh) lastKnown = Math.max(lastKnown, Number(key.split(':', 1)[0]))
-
-  const fresh: NewMessage[] = []
-  for (const [message, one] of prompt.entries()) {
-    const parts = partsOf(one)
-    const states = parts.map((_, part) => state.get(keyOf({ message, part })))
-    const hasFresh = states.includes(true)
-    if (!hasFresh && (states.includes(false) || message <= lastKnown)) continue
-    if (!states.includes(false)) fresh.push(one)
-    else fresh.push({ ...one, content: parts.filter((_, part) => states[part] === true) as Part[] })
-  }
-  return fresh
+  /** Whether each compared part is fresh, by message and part. */
+  const isFresh: boolean[][] = prompt.map(() => [])
+  for (const [index, { message, part }] of given.utterances.entries())
+    isFresh[message]![part] = index >= known
+  for (const event of given.calls.concat(given.results))
+    isFresh[event.message]![event.part] = freshEvents.has(event)
+  const lastKnown = isFresh.findLastIndex((parts) => parts.includes(false))
+  return prompt.flatMap((one, message) => {
+    const parts = isFresh[message]!
+    const hasKnown = parts.includes(false)
+    if (!parts.includes(true) && (hasKnown || message <= lastKnown)) return []
+    return [hasKnown ? { ...one, content: partsOf(one).filter((_, part) => parts[part] === true) } : one]
+  })
 }
 
 /** Where a prompt branches from the log: after the longest stretch of it that the prompt begins with. */
@@ -307,7 +302,7 @@ function findBranch(
   stored: readonly Utterance[],
   given: readonly Utterance[],
   history: PromptHistory,
-): { readonly end: number } | undefined {
+): number | undefined {
   const storedTurns = turnsOf(stored)
   const givenTurns = turnsOf(given)
   let best: { readonly end: number; readonly length: number } | undefined
@@ -324,5 +319,5 @@ function findBranch(
     const length = commonRun<Turn>(storedTurns, from, givenTurns, isSameTurn)
     if (length > 0) consider(storedTurns[from + length - 1]!.upTo, givenTurns[length - 1]!.upTo, from)
   }
-  return best
+  return best?.end
 }

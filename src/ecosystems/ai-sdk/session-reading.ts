@@ -7,7 +7,7 @@ import type { Store } from '../../store/store.ts'
 import { type PromptHistory, readPrompt } from './prompt-matching.ts'
 
 /** The reason in the audit of messages that the middleware set aside. */
-export const SET_ASIDE = 'the application went on from an earlier message (undertext/ai-sdk)'
+const SET_ASIDE = 'the application went on from an earlier message (undertext/ai-sdk)'
 /** The reason in the audit of an answer hidden because its question was rewound meanwhile. */
 export const CAME_LATE = 'what it answers was taken back meanwhile (undertext/ai-sdk)'
 
@@ -133,9 +133,9 @@ export async function setAside(
   }
   if (onDivergence === 'error') throw diverged('the option onDivergence forbids it')
   if (beyond.some(({ condenseParent }) => condenseParent !== undefined))
-    throw diverged('a summary stands for what came behind it')
+    throw diverged('a summary replaces messages after it')
   const visible = beyond.filter(({ hidden, role }) => !hidden && role !== 'system')
-  if (visible.some(({ pinned }) => pinned)) throw diverged('a message behind it is pinned')
+  if (visible.some(({ pinned }) => pinned)) throw diverged('a message after it is pinned')
   if (visible.length === 0) return undefined
   const ids = visible.map(({ id }) => id)
   try {

@@ -178,7 +178,7 @@ class MessageWriter {
       slot.result = part
       return
     }
-    this.#conversion.note('changed', place, 'its call is not there: one without arguments stands for it')
+    this.#conversion.note('changed', place, 'its call is missing: one without arguments takes its place')
     const { toolCallId, toolName = 'unknown' } = part
     const call = { type: 'tool-call' as const, toolCallId, toolName, input: {} }
     this.#parts.push({ slot: { call, shown: undefined, isNamed: this.#isKnown(toolName), result: part } })
@@ -254,7 +254,7 @@ function partAt({ parts }: GroupRow, shown: Shown): Part | undefined {
   return typeof shown === 'object' && !('part' in shown) ? parts[shown.at] : undefined
 }
 
-/** Takes what stands directly behind a call of a row that came from a chat: a request for approval, and what its provider answered. */
+/** Adds the parts directly after a call in a row of a chat: a request for approval, and a result of its provider. */
 function takeBeside(slot: ToolSlot, { parts }: GroupRow, at: number): void {
   for (const part of parts.slice(at + 1, at + 3)) {
     if (part.type === 'tool-result' && part.toolCallId === slot.call.toolCallId) slot.result ??= part

@@ -26,7 +26,7 @@ import { dataTo, fileFrom, fileTo, keptPart, keptPartTo, opaquePart, sentMedia, 
 import type { SdkOptions, SdkPart, SdkVersion } from './types.ts'
 
 /** The text stored for a call the user did not allow, when no reason was given. */
-export const DENIED = 'Execution of the tool was denied.'
+const DENIED = 'Execution of the tool was denied.'
 
 /** An output in the neutral form; `own` is what that has no place for. */
 type ReadOutput = { readonly output: ToolResultOutput; readonly own: JsonObject }
@@ -263,7 +263,7 @@ export function modelOutputTo(
 ): object {
   const fields = isObject(own.outputFields) ? own.outputFields : {}
   if (own.denied === true && version === 'v2')
-    conversion.note('changed', place, 'ai 5 has no calls that were not allowed: a failed result says so')
+    conversion.note('changed', place, 'ai 5 has no denied calls: a failed result takes its place')
   if (output.type !== 'content') return { ...outputTo(output, own, version, AI_SDK), ...fields }
   if (output.isError === true) conversion.note('changed', place, 'content has no sign that the call failed')
   if (output.isError === true && output.value.every(({ type }) => type === 'text'))

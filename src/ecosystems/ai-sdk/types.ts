@@ -1,6 +1,6 @@
 import { canonicalProvider, isKnownProvider } from '../../tokens/providers.ts'
 
-/** Providers that stand before others: the model's id says whose model it is. */
+/** Gateways to other providers: the model's id names the provider. */
 const GATEWAYS: ReadonlySet<string> = new Set(['gateway', 'vercel', 'openrouter'])
 
 /**
@@ -40,15 +40,14 @@ export type LanguageModelLike =
       doGenerate(options: never): PromiseLike<unknown>
     }
 
-/** A registry of the AI SDK's `createProviderRegistry`, or anything else that answers models by id. */
+/** A registry of the AI SDK's `createProviderRegistry`, or anything else that returns models by id. */
 export type ModelRegistry = {
   languageModel(id: never): LanguageModelLike
 }
 
 /*
- * What this package knows of the AI SDK's provider interface: the shapes `LanguageModelV2` (ai 5), `V3` (ai 6) and `V4` (ai 7)
- * have in common, written down here, so that one middleware serves all of them and the package needs none to be
- * installed. Source: the types of `@ai-sdk/provider` 2, 3 and 4.
+ * The AI SDK's provider interface: the shapes `LanguageModelV2` (ai 5), `V3` (ai 6) and `V4` (ai 7) have in common, so that one middleware
+ * serves all of them and none needs to be installed. Source: the types of `@ai-sdk/provider` 2, 3 and 4.
  */
 
 /** A provider's own fields, under the provider's name. */
@@ -74,7 +73,7 @@ export type SdkMessageLike = {
   readonly providerOptions?: object | undefined
 }
 
-/** What a model is called with. */
+/** The arguments of a model. */
 export type SdkParams = {
   readonly prompt: readonly SdkMessage[]
   readonly maxOutputTokens?: number | undefined
@@ -83,7 +82,7 @@ export type SdkParams = {
   readonly providerOptions?: SdkOptions | undefined
 }
 
-/** What `doGenerate` answers, as far as it is read here. */
+/** The result of `doGenerate`, as far as it is read here. */
 export type SdkAnswer = {
   readonly content: readonly SdkPart[]
   readonly finishReason?: unknown
@@ -92,7 +91,7 @@ export type SdkAnswer = {
   readonly response?: { readonly id?: unknown } | undefined
 }
 
-/** What `doStream` answers, as far as it is read here. */
+/** The result of `doStream`, as far as it is read here. */
 export type SdkStreamAnswer = { readonly stream: ReadableStream<SdkPart> }
 
 /** The version of a model's interface: of ai 5, 6 and 7. */
@@ -109,8 +108,8 @@ export type SdkModel = {
 }
 
 /**
- * A middleware for `wrapLanguageModel` of ai 5, 6 and 7. Its functions answer what the model's own answer, whatever the
- * version; the version is written as a type that each of them takes.
+ * A middleware for `wrapLanguageModel` of ai 5, 6 and 7. Its functions return what the model's own return, in every version; the version
+ * has a type that each of them accepts.
  */
 export type SdkMiddleware = {
   readonly specificationVersion: never
@@ -126,20 +125,20 @@ export type SdkMiddleware = {
   }) => Promise<R>
 }
 
-/** The version of a model; one that is newer than all known here is taken for the newest known. */
+/** The version of a model; a newer one counts as the newest known. */
 export function versionOf({ specificationVersion }: { readonly specificationVersion: string }): SdkVersion {
   return specificationVersion === 'v2' || specificationVersion === 'v3' ? specificationVersion : 'v4'
 }
 
 /*
- * An application's own messages (`ModelMessage` of `ai` 5, 6 and 7), written down as far as they have them in common, so that what is
- * made here fits each of them and the package needs none to be installed. Source: `ModelMessage` and its parts in the types of
+ * An application's own messages (`ModelMessage` of `ai` 5, 6 and 7), as far as the versions have them in common, so that messages made here
+ * fit each of them and none needs to be installed. Source: `ModelMessage` and its parts in the types of
  * `@ai-sdk/provider-utils` 3, 4 and 5.
  */
 
-/** Any JSON value, as the AI SDK writes it: lists may be changed. */
+/** Any JSON value, as in the AI SDK: lists are mutable. */
 type SdkJson = null | string | number | boolean | SdkJson[] | SdkJsonObject
-export type SdkJsonObject = { [key: string]: SdkJson | undefined }
+type SdkJsonObject = { [key: string]: SdkJson | undefined }
 
 type Options = { providerOptions?: { [provider: string]: SdkJsonObject } }
 type Data = string | Uint8Array | URL
@@ -191,8 +190,8 @@ type ModelApprovalResponse = {
 }
 
 /**
- * A message for `generateText`, `streamText` and what is built on them: a `ModelMessage` of any version. What one version alone
- * knows (a `custom` part of ai 7, a `media` item of ai 5) comes out as it was read, and is not in this type.
+ * A message for `generateText`, `streamText` and what is built on them: a `ModelMessage` of any version. What only one
+ * version has (a `custom` part of ai 7, a `media` item of ai 5) is written as it was read, and is not in this type.
  */
 export type SdkModelMessage =
   | (Options & { role: 'system'; content: string })
@@ -210,7 +209,7 @@ export type SdkModelMessage =
  * and its parts in the types of `ai` 6 and 7.
  */
 
-/** What is read of a message: any `UIMessage`, whatever its metadata, data and tools are. */
+/** Any `UIMessage`, whatever its metadata, data and tools are. */
 export type UIMessageLike = {
   readonly id: string
   readonly role: 'system' | 'user' | 'assistant'

@@ -34,7 +34,7 @@ export type UiRow = {
   readonly id: string
   /** On its first row: the message's `metadata` and unknown fields. */
   readonly first?: JsonObject
-  /** On a row of what a user said between two steps: the id of that part. */
+  /** On a row of a user's message between two steps: the id of that part. */
   readonly steering?: string
   /** How its parts were shown; absent where all were, in order and without further fields, and on rows of results. */
   readonly parts?: readonly Shown[]

@@ -76,7 +76,7 @@ export function checkToolPart(part: SdkPart, place: string): void {
 /** A checked tool's part in the neutral form. */
 export function toolFrom(part: SdkPart, place: string, conversion: Conversion): ToolRead {
   const { toolCallId, state, providerExecuted: ran, callProviderMetadata } = part
-  // Arguments a tool refused are what its model said.
+  // Arguments that a tool refused are the model's own.
   const input = part.input === undefined && state === 'output-error' ? part.rawInput : part.input
   const call: ToolCallPart = {
     type: 'tool-call',

@@ -3,23 +3,23 @@ import type { FilePart, ImagePart, ProviderOptions } from '../../messages/messag
 import { isObject, keptFor, type Media, mediaOf } from '../wire.ts'
 
 /*
- * Messages in the form of Anthropic's Messages API, in and out. One message becomes one message, and what was
- * read comes out again as it was.
+ * Messages in the form of the Anthropic Messages API, in and out. One message becomes one message, and a
+ * message that was read is written again as it was.
  *
  * What the neutral form has no place for is kept under the name `anthropic`: fields of a message in `metadata`,
  * fields of a block in `providerOptions`, whole blocks as provider parts. Three things are reserved there:
  *
- * - an empty object marks a blank text, a failure without content or an empty message as Anthropic's own; others are not
- *   sent there as they stand;
- * - `content` of a tool result says that its content was absent (null) or a list of texts (their layout);
+ * - an empty object marks a blank text, a failure without content or an empty message as Anthropic's own;
+ *   others are not sent unchanged;
+ * - `content` of a tool result marks a content that was absent (null) or a list of texts (their layout);
  * - `is_error` of a tool result is set when it was given and not true.
  *
- * The output of a part goes first: shown in place of a tool result, another text is what is sent.
+ * The output of a part takes precedence: another text shown instead of a tool result is what is sent.
  *
- * The AI SDK keeps things of its own under the same name: see `anthropic-options.ts`.
+ * The AI SDK keeps fields of its own under the same name: see `blockOptions`.
  */
 
-/** The name under which this form keeps its own things. */
+/** The name under which this format keeps its fields. */
 export const ANTHROPIC = 'anthropic'
 
 type Field = Json | undefined
@@ -27,13 +27,13 @@ type Field = Json | undefined
 /** A block of text. */
 export type AnthropicTextBlock = { type: 'text'; text: string; [field: string]: Field }
 
-/** Where the bytes of an image are. */
+/** The source of an image. */
 export type AnthropicImageSource =
   | { type: 'base64'; media_type: 'image/jpeg' | 'image/png' | 'image/gif' | 'image/webp'; data: string }
   | { type: 'url'; url: string }
 export type AnthropicImageBlock = { type: 'image'; source: AnthropicImageSource; [field: string]: Field }
 
-/** Where the bytes of a document are. */
+/** The source of a document. */
 export type AnthropicDocumentSource =
   | { type: 'base64'; media_type: 'application/pdf'; data: string }
   | { type: 'text'; media_type: 'text/plain'; data: string }
@@ -44,10 +44,10 @@ export type AnthropicDocumentBlock = {
   [field: string]: Field
 }
 
-/** What a tool result may hold. */
+/** The blocks that a tool result may hold. */
 export type AnthropicResultBlock = AnthropicTextBlock | AnthropicImageBlock | AnthropicDocumentBlock
 
-/** A block of content: its type, the fields that type must have, and whatever else it has. */
+/** A block of content: its type, the required fields of that type, and any further fields. */
 export type AnthropicBlock =
   | AnthropicResultBlock
   | { type: 'thinking'; thinking: string; signature: string; [field: string]: Field }
@@ -60,7 +60,7 @@ export type AnthropicBlock =
       [field: string]: Field
     }
 
-/** A message of the Messages API, with any further fields an answer or a transcript carries. */
+/** A message of the Messages API, with any further fields of a response or a transcript. */
 export type AnthropicMessage = {
   role: 'user' | 'assistant'
   content: string | AnthropicBlock[]
@@ -73,12 +73,12 @@ export type AnthropicConversation = {
   messages: AnthropicMessage[]
 }
 
-/** Who speaks where a block stands: images and files belong to what a user or a tool says. */
+/** The side of a block: images and files are allowed in user messages and tool results. */
 export type Place = 'system' | 'user' | 'assistant'
 
 type ImageType = (AnthropicImageSource & { type: 'base64' })['media_type']
 
-/** The types of images the API takes. Source: `Base64ImageSource` of `@anthropic-ai/sdk`. */
+/** The image types the API accepts. Source: `Base64ImageSource` of `@anthropic-ai/sdk`. */
 const IMAGE_TYPES: ReadonlySet<string> = new Set<ImageType>([
   'image/jpeg',
   'image/png',
@@ -91,8 +91,8 @@ function isImageType(mediaType: string): mediaType is ImageType {
 }
 
 /**
- * An image or a document; `undefined` for bytes of a type the API does not take. Plain text has a source of its own: the
- * API reads no other type as text.
+ * An image or a document; `undefined` for bytes of a type that the API refuses. Plain text has a source of its
+ * own: the API reads no other type as text.
  */
 export function mediaBlock(
   part: ImagePart | FilePart,
@@ -108,7 +108,7 @@ export function mediaBlock(
   return source && { type: 'document', source, ...title, ...fields }
 }
 
-/** Whether a file is shown as plain text though it says it is another kind of text. */
+/** Whether a file with another text type is sent as plain text. */
 export function isShownAsPlain(part: ImagePart | FilePart): boolean {
   if (part.type === 'image') return false
   const media = mediaOf(part.data, part.mediaType)
@@ -132,32 +132,32 @@ function documentSource(media: Media): AnthropicDocumentSource | undefined {
 }
 
 /*
- * What stands under `anthropic` of a part comes from this format, as fields of a block, or from the AI SDK, which keeps
- * options of its own there. Names of the API have no capitals, those of the AI SDK may have: that tells them apart.
+ * The fields under `anthropic` of a part come from this format, as fields of a block, or from the AI SDK, which
+ * keeps options of its own there. API names have no capitals, AI SDK names may have: that distinguishes them.
  * Source: `convert-to-anthropic-messages-prompt.ts` and the types of options of `@ai-sdk/anthropic`.
  */
 
-/** Options of the AI SDK that are fields of a block by another name. */
+/** Options of the AI SDK that are block fields with another name. */
 const RENAMED: ReadonlyMap<string, string> = new Map([
   ['cacheControl', 'cache_control'],
   ['toolsetName', 'toolset_name'],
 ])
 
-/** What is kept of a part under this format's name. */
+/** The fields kept with a part under this format's name. */
 type BlockOptions = {
-  /** Fields of the block, by the names of the API. */
+  /** Fields of the block, with their API names. */
   readonly fields: JsonObject
-  /** Whether this format put them there, so that the block was Anthropic's as it stands. */
+  /** Whether this format wrote them, so that the block was Anthropic's. */
   readonly isOwn: boolean
   /** The data of redacted thinking, as the AI SDK keeps it. */
   readonly redactedData: string | undefined
-  /** The kind of block that the AI SDK made the part of. */
+  /** The type of the block that the AI SDK made the part of. */
   readonly madeOf: Json | undefined
 }
 
 const NOTHING: BlockOptions = { fields: {}, isOwn: false, redactedData: undefined, madeOf: undefined }
 
-/** Reads what is kept of a part. `type` and names with capitals are never sent as they stand. */
+/** Reads the fields kept with a part. `type` and names with capitals are never sent unchanged. */
 export function blockOptions(kept: ProviderOptions | undefined): BlockOptions {
   const given = keptFor(ANTHROPIC, kept)
   if (given === undefined) return NOTHING
@@ -179,7 +179,7 @@ function isForeignName(name: string): boolean {
   return name === 'type' || /[A-Z]/.test(name)
 }
 
-/** Who made a call: the AI SDK names the tool `toolId`. */
+/** The caller of a call: the AI SDK names the tool `toolId`. */
 function callerOf(caller: Json | undefined): Json | undefined {
   if (!isObject(caller) || typeof caller.toolId !== 'string') return caller
   const { toolId, ...rest } = caller

@@ -26,11 +26,11 @@ import {
   type Place,
 } from './blocks.ts'
 
-/** How messages are written. */
+/** Options of `toAnthropic`. */
 export type AnthropicOptions = ConversionOptions & {
   /**
-   * Leaves out what stands beside role and content of a message: an answer's id, model, usage and the like, which were kept
-   * and which the API refuses in a request. Default: false, which gives back what was read.
+   * Leaves out message fields other than role and content: id, model, usage and the like of a response, which
+   * were kept and which the API refuses in a request. Default: false, which writes what was read.
    */
   readonly forRequest?: boolean | undefined
 }
@@ -38,18 +38,18 @@ export type AnthropicOptions = ConversionOptions & {
 const FORMAT = { writer: 'toAnthropic', name: ANTHROPIC, flag: 'forRequest', byDefault: false } as const
 
 /**
- * Neutral messages in the form of the Messages API: `toAnthropic(fromAnthropic(x))` is x.
+ * Converts neutral messages to the form of the Messages API: `toAnthropic(fromAnthropic(x))` is x.
  *
- * Of messages from elsewhere: leading system messages become `system`, later ones user messages; results of tools
- * become `tool_result` blocks of a user message, JSON as text, failures with `is_error`; a result within an assistant
- * message parts it in two; an input that is no object is sent as `{ arguments: input }`. Not sent: parts of other
- * providers and unread ones, reasoning without a signature of Anthropic's, images and files that are not a user's or a
- * tool's or of a type the API does not take, blank texts, messages left with nothing, and metadata other than
- * `metadata.anthropic`. Each of these is noted. What the AI SDK keeps under `anthropic` is sent by the names of the API
- * (`cacheControl` as `cache_control`), or not at all.
+ * Of messages from elsewhere: leading system messages become `system`, later ones user messages; tool results
+ * become `tool_result` blocks of a user message, JSON as text, failures with `is_error`; a result within an
+ * assistant message splits it in two; an input that is not an object is sent as `{ arguments: input }`. Not
+ * sent: parts of other providers and unread ones, reasoning without a signature of Anthropic, images and files
+ * outside user messages and tool results or of a type that the API refuses, blank texts, empty messages, and
+ * metadata other than `metadata.anthropic`. Each of these is reported. What the AI SDK keeps under `anthropic`
+ * is sent with the API names (`cacheControl` as `cache_control`), or not at all.
  *
- * Order and neighbours stay as they are; making them acceptable is the work of a rendering. Throws
- * `INVALID_INPUT` for a part of an unknown type, and for options that are none.
+ * The order of messages is not changed; `renderView` makes it acceptable. Throws `INVALID_INPUT` for a part of
+ * an unknown type, and for invalid options.
  */
 export function toAnthropic(
   messages: readonly Message[],
@@ -58,7 +58,7 @@ export function toAnthropic(
   const { conversion, isSet, leading } = beginWriting(messages, options, FORMAT)
   const system = toSystem(messages.slice(0, leading), conversion)
   const turns: AnthropicMessage[] = []
-  /** Whether the last turn is results that stood within an assistant message: the user's next words join them. */
+  /** Whether the last turn holds results from within an assistant message: the next user content joins them. */
   let ownResults = false
   for (const [index, message] of messages.entries()) {
     if (index < leading) continue
@@ -79,7 +79,7 @@ function joined(results: AnthropicMessage, words: AnthropicMessage): AnthropicMe
   return { ...words, content: [...asBlocks(results.content), ...asBlocks(words.content)] }
 }
 
-/** Where a content stands in what was given, and what goes along with its writing. */
+/** The conversion, and the place of the content in the input. */
 type Writing = { readonly conversion: Conversion; readonly path: string }
 
 function toSystem(
@@ -95,7 +95,7 @@ function toSystem(
     })
     .filter((content) => content !== undefined)
   const sent = contents.length < 2 ? contents[0] : contents.flatMap(asBlocks)
-  // A system prompt holds text, and what was read from one.
+  // A system prompt holds text, and blocks that were read from one.
   return sent as string | AnthropicTextBlock[] | undefined
 }
 
@@ -121,7 +121,7 @@ function toMessages(message: Message, index: number, conversion: Conversion): An
   })
 }
 
-/** The content to send; `undefined` when nothing is left of it. */
+/** The content to send; `undefined` when nothing is left. */
 function toContent(
   { role, metadata }: Message,
   content: string | readonly Part[],
@@ -156,7 +156,7 @@ function toBlock(part: Part, place: Place, writing: Writing): AnthropicBlock | u
   }
 }
 
-/** The blocks that may also stand within a tool result. */
+/** The blocks that a tool result may hold too. */
 function toSimpleBlock(part: Part, place: Place, writing: Writing): AnthropicResultBlock | undefined {
   switch (part.type) {
     case 'text':
@@ -171,7 +171,7 @@ function toSimpleBlock(part: Part, place: Place, writing: Writing): AnthropicRes
       if (part.provider !== ANTHROPIC) return leftOut(writing, whyNotSent(part.provider, ANTHROPIC))
       if (!isObject(part.data) || typeof part.data.type !== 'string')
         return leftOut(writing, whyNotSent(part.provider, ANTHROPIC))
-      // It was a block of a type of its own when it was read.
+      // It was a block of another type when it was read.
       return { ...part.data } as AnthropicResultBlock
     default:
       throw unknownPart(writing.path)
@@ -180,7 +180,7 @@ function toSimpleBlock(part: Part, place: Place, writing: Writing): AnthropicRes
 
 function textBlock({ text, providerOptions }: TextPart, writing: Writing): AnthropicResultBlock | undefined {
   const { fields, isOwn, madeOf } = blockOptions(providerOptions)
-  // The AI SDK makes a text of a compaction block; it is one again.
+  // The AI SDK makes a text of a compaction block; it becomes a block again.
   if (madeOf === 'compaction') return { type: madeOf, content: text } as unknown as AnthropicResultBlock
   if (isBlank(text) && !isOwn) return leftOut(writing, 'a text without a visible character is refused')
   return { type: 'text', text, ...fields }
@@ -208,7 +208,7 @@ function callBlock(part: ToolCallPart, { conversion, path }: Writing): Anthropic
   return { type: 'tool_use', id: part.toolCallId, name: part.toolName, input, ...fields }
 }
 
-/** What stands for a failure that says nothing: the API refuses `is_error` without content. */
+/** Replaces the missing content of a failure: the API refuses `is_error` without content. */
 const FAILED_TEXT = '[The tool failed and said nothing]'
 
 function resultBlock(
@@ -219,7 +219,7 @@ function resultBlock(
   const { content: layout, is_error, ...fields } = kept
   const failed = isFailed(output) ? true : is_error === true ? undefined : is_error
   const said = resultContent(output, layout, writing)
-  // Own results stay as they were read.
+  // Results read from this format stay as they were.
   const isSilent = failed === true && said?.length === 0 && !isOwn
   if (isSilent)
     writing.conversion.note('changed', `${writing.path}.output`, 'a failure without content is refused')

@@ -25,10 +25,10 @@ import { Calls, orderOf } from './calls.ts'
 import { type GeminiPlace, GOOGLE, kept, told, under } from './gemini-types.ts'
 import { fromMedia, fromResponse, responseItem } from './media-and-responses.ts'
 
-/** What goes along with the reading of a list. */
+/** The state of a conversion. */
 type Reading = { readonly conversion: Conversion; readonly calls: Calls }
 
-/** What a part holds: exactly one of these. Source: `Part` of `@google/genai`. */
+/** The contents of a part: exactly one of these. Source: `Part` of `@google/genai`. */
 const HELD = [
   'text',
   'inlineData',
@@ -41,7 +41,7 @@ const HELD = [
   'toolResponse',
 ] as const
 
-/** What only tells about what a part holds. */
+/** Fields that only describe the content of a part. */
 const TELLING: ReadonlySet<string> = new Set([
   'thought',
   'videoMetadata',
@@ -52,7 +52,7 @@ const TELLING: ReadonlySet<string> = new Set([
   'audioTranscription',
 ])
 
-/** What is held by a part; `undefined` for a part of a kind that is newer than this, or of a signature alone. */
+/** The content field of a part; `undefined` for an unknown kind, or a signature alone. */
 function heldBy(part: JsonObject, path: string): (typeof HELD)[number] | undefined {
   const [held, another] = HELD.filter((name) => part[name] !== undefined && part[name] !== null)
   if (another !== undefined) throw invalid(`${path}: must hold only one of ${HELD.join(', ')}`)
@@ -61,7 +61,7 @@ function heldBy(part: JsonObject, path: string): (typeof HELD)[number] | undefin
   return held
 }
 
-/** Reads a part. Throws `INVALID_INPUT`, with place and rule, for one the API does not have. */
+/** Reads a part. Throws `INVALID_INPUT`, with place and rule, for one that the API does not have. */
 function readPart(part: JsonObject, place: GeminiPlace, path: string, reading: Reading): Part {
   if (part.thoughtSignature !== undefined) stringAt(part.thoughtSignature, `${path}.thoughtSignature`)
   const { thought } = part
@@ -73,7 +73,7 @@ function readPart(part: JsonObject, place: GeminiPlace, path: string, reading: R
       return readText(part, path)
     case 'inlineData':
     case 'fileData': {
-      // A system instruction is text. Whatever else was given there stays what it was.
+      // A system instruction is text. Other parts of it are kept whole.
       const media = fromMedia(part, path)
       return place === 'system' || media === undefined ? whole(part, path, held, reading) : media
     }
@@ -117,7 +117,7 @@ function readCall(part: JsonObject, path: string, reading: Reading): ToolCallPar
   const { functionCall, ...rest } = part
   const at = `${path}.functionCall`
   const { id: givenId, name, args, ...own } = objectAt(functionCall, at)
-  // A piece of a call that was streamed: it continues another part.
+  // A piece of a streamed call: it continues another part.
   if (givenId === undefined && name === undefined && args === undefined)
     return whole(part, path, 'piece of a functionCall', reading)
   const toolName = stringAt(name, `${at}.name`)
@@ -146,7 +146,7 @@ function readAnswer(
   const at = `${path}.functionResponse`
   const { id: givenId, name: givenName, response, parts, ...own } = objectAt(functionResponse, at)
   const id = givenId === undefined ? undefined : stringAt(givenId, `${at}.id`)
-  // Without an id only the name tells which call was answered.
+  // Without an id, only the name identifies the call.
   const name = givenName === undefined && id !== undefined ? undefined : stringAt(givenName, `${at}.name`)
   const { output, shape } = readOutput(response, parts, at, reading)
   const call = reading.calls.answer(name, id, own.willContinue === true)
@@ -192,20 +192,21 @@ function readPiece(piece: JsonObject, path: string, reading: Reading): ToolResul
 }
 
 /**
- * Contents of Gemini's in the neutral form, ready to be appended: a list of contents, or an object with `contents` and
- * perhaps `systemInstruction` (a text, a part, a list of both, or a content), which becomes a leading system message.
- * `toGemini(fromGemini(x))` is x.
+ * Converts contents of Gemini to neutral messages, ready to be appended: a list of contents, or an object with
+ * `contents` and perhaps `systemInstruction` (a text, a part, a list of both, or a content), which becomes a
+ * leading system message. `toGemini(fromGemini(x))` is x.
  *
- * The role `model` becomes `assistant`; `user`, `function` (of older versions) and no role become `user`, or `tool` where
- * nothing but answers of functions stands. A call without an id gets one made of its function's name; an answer without
- * belongs to the first open call of its name. `{ output }` and `{ result }` of an answer become its text or JSON,
- * `{ error }` a failed one, any other object JSON. Thoughts become reasoning; signatures stay with their parts. Parts that the
- * neutral form has none for (code that was executed, calls Gemini ran itself, kinds unknown here) are kept whole and noted
- * (`kept`). Nothing given is changed; values are shared with it.
+ * The role `model` becomes `assistant`; `user`, `function` (of older versions) and no role become `user`, or
+ * `tool` for contents that hold only function responses. A call without an id gets one made of its function
+ * name; a response without an id belongs to the first open call of its name. `{ output }` and `{ result }` of a
+ * response become its text or JSON, `{ error }` a failure, any other object JSON. Thoughts become reasoning;
+ * signatures stay with their parts. Parts without a neutral form (executed code, calls that Gemini ran itself,
+ * unknown kinds) are kept whole and reported (`kept`). The input is not modified; values are shared with it.
  *
- * Throws `INVALID_INPUT`, with the place and the rule and without the text, for another role, a part that holds nothing or
- * several things, a call without a name, an answer with neither id nor name, bytes that are no base64, and what JSON cannot
- * say. With `lenient` such a part, or such a content as a user's message, is kept as an unread part.
+ * Throws `INVALID_INPUT`, with the place and the rule and without the text, for another role, a part with no
+ * content or with several, a call without a name, a response with neither id nor name, bytes that are not
+ * base64, and values that JSON cannot express. With `lenient`, such a part is kept as an unread part, and such
+ * a content as a user message with one.
  */
 export function fromGemini(
   input: readonly object[] | { readonly contents: readonly object[]; readonly systemInstruction?: unknown },
@@ -262,7 +263,7 @@ function readContent({ role, parts, ...extra }: JsonObject, path: string, readin
   return asMessage(place === 'model' ? 'assistant' : isAnswer ? 'tool' : 'user', content, fields)
 }
 
-/** The API takes a content without a role for a user's, but answers now and then come without one. */
+/** The API treats a content without a role as a user content, but some responses come without one. */
 function isModelsOwn(parts: readonly unknown[]): boolean {
   const holds = (name: string): boolean => parts.some((part) => isObject(part) && isObject(part[name]))
   if (holds('functionResponse')) return false
@@ -270,7 +271,10 @@ function isModelsOwn(parts: readonly unknown[]): boolean {
   return thinks || holds('functionCall') || holds('executableCode')
 }
 
-/** Gemini 3 wants a signature with the first call of a content; one of an older model has none and needs none. */
+/**
+ * Gemini 3 requires a signature with the first call of a content; a call of an older model has none and is
+ * accepted without.
+ */
 function markFirstCall(parts: readonly Part[]): readonly Part[] {
   const first = parts.findIndex(({ type }) => type === 'tool-call')
   return parts.map((part, i) =>
@@ -280,7 +284,7 @@ function markFirstCall(parts: readonly Part[]): readonly Part[] {
   )
 }
 
-/** A message of these parts. One plain text needs no list. */
+/** A message of these parts. A single plain text needs no list. */
 function asMessage(role: Message['role'], parts: readonly Part[], fields: JsonObject): Message {
   const [first] = parts
   const isPlain = parts.length === 1 && first?.type === 'text' && first.providerOptions === undefined
@@ -319,7 +323,7 @@ function instructionOf(
   return { role: 'system', content, ...(needsMark && { metadata: { [GOOGLE]: fields } }) }
 }
 
-/** The SDK has classes for what functions answer; their fields are what is sent. */
+/** The SDK has classes for function responses; their fields are what is sent. */
 function asPlainContent(given: unknown): unknown {
   if (!isObject(given) || !Array.isArray(given.parts)) return given
   const parts = (given.parts as readonly Json[]).map((part) => {

@@ -3,20 +3,23 @@ import type { ProviderOptions } from '../../messages/message.ts'
 import { isEmpty, isObject, keptFor, keptUnder } from '../wire.ts'
 
 /*
- * Contents in the form of Gemini's API, in and out. One content becomes one message, and what was read comes out again
- * as it was. Sources: `Content`, `Part` and the types they name, of `@google/genai`.
+ * Contents of the Gemini API, in and out. One content becomes one message, and a content that was read is
+ * written again as it was. Sources: `Content`, `Part` and the types they name, of `@google/genai`.
  *
- * What the neutral form has no place for is kept under the name `google`, under which the AI SDK keeps its own, too:
- * fields of a content in `metadata`, fields of a part in `providerOptions`, whole parts as provider parts. Reserved there:
+ * What the neutral form has no place for is kept under the name `google`, which the AI SDK uses too: fields of
+ * a content in `metadata`, fields of a part in `providerOptions`, whole parts as provider parts. Reserved
+ * there:
  *
- * - an empty object marks a part, a message or the first call of a message as Gemini's own, to be sent as it stands;
- * - fields of what a part holds stand under its name: `functionCall`, `functionResponse`, `inlineData`, `fileData`;
- *   within them null says that a field every other part has was absent (`id`, `name`, `args`, `response`, `mimeType`);
- * - `response` of a result says in which shape its output was given;
- * - in `metadata`, `role` and `parts` of null were absent; `form` says what a system instruction was.
+ * - an empty object marks a part, a message or the first call of a message as Gemini's own, to be sent
+ *   unchanged;
+ * - fields of the content of a part are kept under its name: `functionCall`, `functionResponse`, `inlineData`,
+ *   `fileData`; null there marks an absent field that every other part has (`id`, `name`, `args`, `response`,
+ *   `mimeType`);
+ * - `response` of a result is the shape in which its output was given;
+ * - in `metadata`, `role` and `parts` of null were absent; `form` is the form of a system instruction.
  */
 
-/** The name under which this form keeps its own things. */
+/** The name under which this format keeps its fields. */
 export const GOOGLE = 'google'
 
 type Field = Json | undefined
@@ -30,14 +33,14 @@ export type GeminiFileData = { fileUri: string; mimeType?: string; [field: strin
 /** A call of a function, made by the model. */
 export type GeminiFunctionCall = { id?: string; name?: string; args?: JsonObject; [field: string]: Field }
 
-/** An image or a file within the answer of a function. */
+/** An image or a file within the response of a function. */
 export type GeminiResponsePart = {
   inlineData?: GeminiBlob
   fileData?: GeminiFileData
   [field: string]: Field
 }
 
-/** What a function answered. */
+/** The response of a function. */
 export type GeminiFunctionResponse = {
   id?: string
   name?: string
@@ -46,7 +49,7 @@ export type GeminiFunctionResponse = {
   [field: string]: Field
 }
 
-/** A part of a content: one of these, with fields that tell about it. */
+/** A part of a content: one of these fields, with fields that describe it. */
 export type GeminiPart = {
   text?: string
   thought?: boolean
@@ -58,30 +61,30 @@ export type GeminiPart = {
   [field: string]: Field
 }
 
-/** A content: what a user (`user`, or no role) or the model (`model`) says. */
+/** A content of a user (`user`, or no role) or of the model (`model`). */
 export type GeminiContent = { role?: string; parts?: GeminiPart[]; [field: string]: Field }
 
-/** The system instruction, in one of the shapes the SDK takes. */
+/** The system instruction, in one of the forms that the SDK accepts. */
 export type GeminiInstruction = string | GeminiPart | GeminiContent | (string | GeminiPart)[]
 
 /** The part of a request that is conversation. The SDK takes `systemInstruction` within `config`. */
 export type GeminiConversation = { systemInstruction?: GeminiInstruction; contents: GeminiContent[] }
 
-/** Who speaks where a part stands. */
+/** The side of a part. */
 export type GeminiPlace = 'system' | 'user' | 'model'
 
-/** Names under which the AI SDK keeps what Gemini wants again: the same model, reached another way. */
+/** Names under which the AI SDK keeps fields of Gemini: the same model, reached in several ways. */
 const NAMES = [GOOGLE, 'googleVertex', 'vertex'] as const
 
-/** What is kept of a part under this format's name. */
+/** The fields kept with a part under this format's names. */
 type PartOptions = {
   /** Fields of the part. */
   readonly fields: JsonObject
-  /** A call Gemini ran itself, as the AI SDK keeps it. */
+  /** A call that Gemini ran itself, as the AI SDK keeps it. */
   readonly serverTool: { readonly id: string; readonly toolType: string } | undefined
 }
 
-/** Reads what is kept of a part; `undefined` where the part was never Gemini's. */
+/** Reads the fields kept with a part; `undefined` if the part was never Gemini's. */
 export function partOptions(kept: ProviderOptions | undefined): PartOptions | undefined {
   const given = NAMES.map((name) => keptFor(name, kept)).find((fields) => fields !== undefined)
   if (given === undefined) return undefined
@@ -90,23 +93,23 @@ export function partOptions(kept: ProviderOptions | undefined): PartOptions | un
   return { fields, serverTool: isServerTool ? { id, toolType } : undefined }
 }
 
-/** What a part keeps of the object it holds, and the fields beside it. */
+/** The kept fields of the content of a part, and the fields beside it. */
 export function ownOf(fields: JsonObject, name: string): { own: JsonObject; rest: JsonObject } {
   const { [name]: own, ...rest } = fields
   return { own: isObject(own) ? own : {}, rest }
 }
 
-/** Fields as options of a part; nothing for no fields, unless the part must be known as Gemini's own. */
+/** Fields as options of a part; no options for no fields, unless `mark` identifies the part as Gemini's own. */
 export function kept(fields: JsonObject, mark = false): { providerOptions?: ProviderOptions } {
   return keptUnder(GOOGLE, fields, mark)
 }
 
-/** A field with what a part holds, where there is anything to say of it. */
+/** A field with these fields; nothing for no fields. */
 export function under(name: string, fields: JsonObject): JsonObject {
   return isEmpty(fields) ? {} : { [name]: fields }
 }
 
-/** A field that is there only where it is told. */
+/** A field with this value; nothing for undefined. */
 export function told<K extends string>(name: K, value: Json | undefined): { [field: string]: Json } {
   return value === undefined ? {} : { [name]: value }
 }

@@ -14,13 +14,13 @@ import { base64At } from '../conversion.ts'
 import { isObject, mediaOf, objectAt, parsedArguments, stringAt } from '../wire.ts'
 import { type GeminiResponsePart, kept, ownOf, partOptions, told, under } from './gemini-types.ts'
 
-/** What a file is said to be when nothing is known of it. */
+/** The media type of a file of an unknown type. */
 const UNKNOWN_TYPE = 'application/octet-stream'
 
 /**
- * Reads a part that holds bytes or an address, of a content or of a function's answer. `undefined` where the neutral form
- * cannot say the same (an address that is none): such a part is kept whole. Throws `INVALID_INPUT` for bytes that are no
- * base64, and for a part without its media type or address.
+ * Reads a part that holds bytes or an address, of a content or of a function response. `undefined` where the
+ * neutral form cannot express the same: such a part is kept whole. Throws `INVALID_INPUT` for bytes that are
+ * not base64, and for a part without its media type or address.
  */
 export function fromMedia(part: JsonObject, path: string): ImagePart | FilePart | undefined {
   const read = part.inlineData === undefined ? fromFileData(part, path) : fromInlineData(part, path)
@@ -89,18 +89,18 @@ export function mediaPart(part: ImagePart | FilePart): GeminiResponsePart {
 }
 
 /*
- * What a function answered. Gemini wants an object: its key `output` holds the answer, its key `error` tells what failed,
- * and an object with neither is the answer itself. Source: `FunctionResponse.response` of `@google/genai`. Many write
- * `{ result: … }`; that comes out again, too.
+ * Responses of functions. Gemini requires an object: its key `output` holds the output, its key `error` a
+ * failure, and an object with neither is the output itself. Source: `FunctionResponse.response` of
+ * `@google/genai`. Many applications write `{ result: … }`, which is written again as it was.
  */
 
-/** The shape of an answer where it is not the one that its output has anyway. Null: there was none. */
+/** The shape of a response where it differs from the one that its output gets by default. Null: there was none. */
 type Shape = 'output' | 'result' | 'whole' | null
 
 /** An output of text or JSON. */
 type PlainOutput = Exclude<ToolResultOutput, { readonly type: 'content' }>
 
-/** Reads an answer, and the shape that `toResponse` needs to write it again. */
+/** Reads a response, and the shape that `toResponse` needs to write it again. */
 export function fromResponse(given: Json | undefined, path: string): { output: PlainOutput; shape?: Shape } {
   if (given === undefined) return { output: { type: 'text', value: '' }, shape: null }
   if (!isObject(given)) throw invalid(`${path}: must be an object`)
@@ -128,7 +128,7 @@ function valueOutput(value: Json): PlainOutput {
   return typeof value === 'string' ? { type: 'text', value } : { type: 'json', value }
 }
 
-/** The answer of a function; `undefined` where there was none and there is still nothing to say. */
+/** The response of a function; `undefined` if it had none and its output is still empty. */
 export function toResponse(output: PlainOutput, shape: Json | undefined): JsonObject | undefined {
   const { value } = output
   if (shape === null && value === '') return undefined
@@ -139,7 +139,7 @@ export function toResponse(output: PlainOutput, shape: Json | undefined): JsonOb
   return isPlain ? value : { output: value }
 }
 
-/** The answer as a text within a result that holds images or files as well. */
+/** The response as a text within a result that also holds images or files. */
 export function responseItem(given: Json, path: string): { item: TextPart; isError: boolean } {
   const { output, shape } = fromResponse(given, path)
   const isJson = output.type === 'json' || output.type === 'error-json'
@@ -148,7 +148,7 @@ export function responseItem(given: Json, path: string): { item: TextPart; isErr
   return { item: { type: 'text', text, ...kept(fields) }, isError: isFailed(output) }
 }
 
-/** The answer out of the texts of such a result. */
+/** The response from the texts of such a result. */
 export function responseOfItems(
   items: readonly ToolResultContent[],
   isError: boolean,

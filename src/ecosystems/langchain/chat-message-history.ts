@@ -6,6 +6,7 @@ import { z } from 'zod'
 import type { CompactOptions } from '../../config/store-options.ts'
 import { invalid, isUndertextError } from '../../errors.ts'
 import { check, nameSchema } from '../../messages/check.ts'
+import { defined } from '../../messages/defined.ts'
 import { canonicalJson, isObject } from '../../messages/json.ts'
 import { type Message, type NewMessage, partsOf, type ToolCallPart } from '../../messages/message.ts'
 import { storeSchema, unlessUnknown } from '../../store/arguments.ts'
@@ -179,11 +180,7 @@ export class UndertextChatMessageHistory extends BaseListChatMessageHistory {
     try {
       if (compact !== undefined) await store.compactSession(sessionId, compact === true ? {} : compact)
       else if (await store.needsCompaction(sessionId, provider, model))
-        await store.compactSession(sessionId, {
-          trigger: 'auto',
-          ...(provider !== undefined && { provider }),
-          ...(model !== undefined && { model }),
-        })
+        await store.compactSession(sessionId, { trigger: 'auto', ...defined({ provider, model }) })
     } catch (error) {
       if (!isUndertextError(error) || error.code === 'INVALID_INPUT') throw error
     }

@@ -50,7 +50,7 @@ export function fromLangChain(messages: readonly object[], options?: ConversionO
     const path = `[${i}]`
     const read = conversion.reading(message, path, () => {
       const inexact = (place: string): void =>
-        conversion.note('changed', place, 'holds what JSON cannot say, and is kept as far as it can')
+        conversion.note('changed', place, 'is not JSON throughout, and is kept as far as JSON allows')
       return new MessageReader(conversion, calls, openEnvelope(message, path, inexact), path).read()
     })
     return messageRead(read)
@@ -314,7 +314,7 @@ class CallReader {
   #invalid(call: unknown, place: string): Part {
     return this.#conversion.reading(call, place, () => {
       const kept = objectAt(call, place)
-      const why = 'a call whose arguments could not be read is none that can be answered'
+      const why = 'a call with unreadable arguments cannot be answered'
       this.#conversion.note('kept', place, why)
       return noBlock('invalid_tool_call', kept)
     })

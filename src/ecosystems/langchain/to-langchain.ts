@@ -47,7 +47,7 @@ class CallWriter {
     if (options.from === 'additional_kwargs') this.#renewed.add(part.toolCallId)
     const isWritten = isObject(part.input) || options.call !== undefined || options.from === 'content'
     if (!isWritten)
-      this.#conversion.note('changed', place, 'arguments must be an object, and stand within one')
+      this.#conversion.note('changed', place, 'arguments must be an object, and are put into one')
     const args: Json = isWritten ? part.input : { arguments: part.input }
     const call = { name: part.toolName, args, id: part.toolCallId }
     if (options.from !== 'content') this.#listed.push(entryOf(call, options.call))

@@ -193,7 +193,7 @@ const CHUNKS: Readonly<Record<string, string>> = {
 }
 
 /** Types of messages by the names of their classes. */
-export const TYPE_OF_CLASS: ReadonlyMap<string, string> = new Map([
+const TYPE_OF_CLASS: ReadonlyMap<string, string> = new Map([
   ['HumanMessage', 'human'],
   ['AIMessage', 'ai'],
   ['SystemMessage', 'system'],

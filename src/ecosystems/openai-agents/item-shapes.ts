@@ -4,11 +4,11 @@ import { fileDataAt } from '../conversion.ts'
 import { isObject, listAt, objectAt, stringAt } from '../wire.ts'
 
 /*
- * Items that are calls of a tool or results of one, besides those of functions. As calls and results their pairs are kept whole by
- * every stage, and others can read them.
+ * Items that are tool calls or results, besides those of functions. Every stage keeps the pairs whole, and
+ * other formats can read them.
  */
 
-/** Calls: the name the tool gets, and the fields its input is made of. */
+/** Types of calls: the tool name, and the fields of the input. */
 export const CALLS: ReadonlyMap<unknown, { readonly tool: string; readonly input: readonly string[] }> =
   new Map(
     Object.entries({
@@ -19,7 +19,7 @@ export const CALLS: ReadonlyMap<unknown, { readonly tool: string; readonly input
     }),
   )
 
-/** Results: the name of their tool. */
+/** Types of results: the tool name. */
 export const RESULTS: ReadonlyMap<unknown, string> = new Map([
   ['computer_call_result', 'computer'],
   ['shell_call_output', 'shell'],
@@ -27,7 +27,7 @@ export const RESULTS: ReadonlyMap<unknown, string> = new Map([
   ['program_output', 'program'],
 ])
 
-/** Some fields of an object, and the others. */
+/** Splits an object into the named fields and the others. */
 export function parted(value: JsonObject, names: readonly string[]): readonly [JsonObject, JsonObject] {
   const entries = Object.entries(value)
   const isNamed = ([name]: (typeof entries)[number]): boolean => names.includes(name)
@@ -38,11 +38,11 @@ export function parted(value: JsonObject, names: readonly string[]): readonly [J
 }
 
 /*
- * Shapes of somebody else's values. By hand, since a refusal must name the place and the rule, and not which alternatives of a
- * union did not match.
+ * Checks of given values. Not a schema library, because an error must name the place and the rule, and not the
+ * alternatives of a union that did not match.
  */
 
-/** Throws `INVALID_INPUT` with the place when a value has not this shape. */
+/** Throws `INVALID_INPUT` with the place for a value of another shape. */
 export type Shape = (value: unknown, place: string) => void
 
 export const text: Shape = (value, place) => {
@@ -55,7 +55,7 @@ export const object: Shape = (value, place) => {
 
 export const anything: Shape = () => {}
 
-/** Whatever it is, it is there. */
+/** Any value except undefined. */
 export const given: Shape = (value, place) => {
   if (value === undefined) throw invalid(`${place}: must be given`)
 }
@@ -115,7 +115,7 @@ export function listOf(shape: Shape, least = 0): Shape {
   }
 }
 
-/** Objects told apart by their `type`. */
+/** Objects with a known `type`, each with its own shape. */
 export function variants(shapes: { readonly [type: string]: Shape }): Shape {
   const byType = new Map(Object.entries(shapes))
   return (value, place) => {
@@ -127,8 +127,8 @@ export function variants(shapes: { readonly [type: string]: Shape }): Shape {
 }
 
 /*
- * What items and contents must look like. Source: the schemas in `types/protocol` of `@openai/agents-core` 0.20; beyond them,
- * what must be base64 is.
+ * The shapes of items and contents. Source: the schemas in `types/protocol` of `@openai/agents-core` 0.20; in
+ * addition, base64 data is checked.
  */
 
 const extra = { providerData: optional(object) }
@@ -144,7 +144,7 @@ const media: Shape = (value, place) => {
   fileDataAt(stringAt(value, place), place)
 }
 
-/** A text of this kind, or an object that names where to find it in one of these fields. */
+/** A media string, or an object with one of these fields. */
 function mediaOr(...names: readonly string[]): Shape {
   return (value, place) => {
     if (typeof value === 'string') return media(value, place)
@@ -196,7 +196,7 @@ const toolFile = fields({
   ...extra,
 })
 
-/** Contents by where they may stand. */
+/** Contents by where they are allowed. */
 export const CONTENTS = {
   user: variants({ input_text: inputText, input_image: inputImage, input_file: inputFile, audio }),
   assistant: variants({
@@ -209,7 +209,7 @@ export const CONTENTS = {
   outputs: variants({ input_text: inputText, input_image: inputImage, input_file: inputFile }),
 } as const
 
-/** Types of contents: what else stands in a part of ours is a whole item. */
+/** Types of contents: a provider part of this format with another type is a whole item. */
 export const CONTENT_TYPES: ReadonlySet<unknown> = new Set([
   ...['input_text', 'input_image', 'input_file', 'audio', 'output_text', 'refusal', 'image', 'text', 'file'],
 ])
@@ -243,7 +243,7 @@ export const MESSAGES = {
   assistant: fields({ status, phase: optional(oneOf('commentary', 'final_answer')), ...base }),
 } as const
 
-/** All other items by type. A result's output is looked at apart. */
+/** All other items by type. The output of a function result is checked separately. */
 export const ITEMS: ReadonlyMap<unknown, Shape> = new Map<unknown, Shape>(
   Object.entries({
     function_call: fields({

@@ -11,7 +11,7 @@ import type { AgentFunctionCallItem, AgentItem } from './item-types.ts'
 import type { SessionStore } from './session-options.ts'
 import { toAgentItems, toItemsOfEach } from './to-items.ts'
 
-/** A change of a history that is made whole or not at all, and once however often it is asked for. */
+/** A change of a history, applied atomically and once per operation id. */
 export type HistoryTransaction =
   | { readonly type: 'append_items'; readonly items: readonly object[] }
   | {
@@ -20,11 +20,11 @@ export type HistoryTransaction =
       readonly replacement: readonly object[]
     }
 
-/** A transaction in the form its items are stored in, and what tells it from another. */
+/** A checked transaction with its items in stored form, and the text that identifies it. */
 type CheckedTransaction = {
   readonly operationId: string
   readonly operationBody: string
-  /** What must stand at the end; empty for an append. */
+  /** The items expected at the end; empty for an append. */
   readonly expected: readonly AgentItem[]
   readonly replacement: readonly AgentItem[]
 }
@@ -34,7 +34,7 @@ const FIELDS: { readonly [type: string]: readonly string[] } = {
   replace_suffix: ['expectedSuffix', 'replacement'],
 }
 
-/** Throws `INVALID_INPUT` for a transaction of another form, and for items that are none. */
+/** Checks a transaction. Throws `INVALID_INPUT` for another form, and for values that are not items. */
 export function checkTransaction(args: unknown): CheckedTransaction {
   const what = 'applyHistoryTransaction'
   const { operationId, transaction } = isObject(args) ? args : ({} as { readonly [name: string]: unknown })
@@ -47,7 +47,7 @@ export function checkTransaction(args: unknown): CheckedTransaction {
     throw invalid(`${what}: transaction.type: must be one of ${Object.keys(FIELDS).join(', ')}`)
   if (Object.keys(lists).length !== names.length || !names.every((name) => Array.isArray(lists[name])))
     throw invalid(`${what}: transaction: must have the lists ${names.join(' and ')} and nothing else`)
-  const items = names.map((name) => normalItems(lists[name] as object[]))
+  const items = names.map((name) => normalizeItems(lists[name] as object[]))
   const operationBody = canonicalJson([type, ...items])
   return {
     operationId: id,
@@ -57,15 +57,15 @@ export function checkTransaction(args: unknown): CheckedTransaction {
   }
 }
 
-/** What is to be done with a history as it stands. Asked again when somebody else changed it meanwhile. */
+/** Decides how a history is rewritten. Called again when the history changed meanwhile. */
 export type Decide = (rows: readonly ShownRow[], originals: Originals) => Rewrite
 
-/** An id under which a rewrite is done once, and what it is. */
+/** The id under which a rewrite is applied once, and the text that identifies it. */
 export type Operation = { readonly operationId: string; readonly operationBody: string }
 
 type Said = Partial<Operation> & { readonly reason: string; readonly actor?: string }
 
-/** Takes back what a decision says and appends what it says, in one transaction. What the decision throws ends it. */
+/** Rewinds and appends as decided, in one transaction. An error of the decision aborts it. */
 export async function rewriteHistory(
   store: SessionStore,
   sessionId: string,
@@ -112,7 +112,7 @@ async function fetchOriginals(
   }
 }
 
-/** A transaction that says nothing has nowhere to be remembered without a session. */
+/** A transaction is recorded in its session, so the session must exist. */
 async function make(store: SessionStore, sessionId: string): Promise<void> {
   try {
     await store.createSession({ id: sessionId })
@@ -121,10 +121,13 @@ async function make(store: SessionStore, sessionId: string): Promise<void> {
   }
 }
 
-/** A row of a view and the items it is shown as: one for what was added as an item, more or none for messages of others. */
+/**
+ * A row of a view and the items it is shown as: one for a message added as an item, more or none for other
+ * messages.
+ */
 export type ShownRow = { readonly row: ViewMessage; readonly shown: readonly AgentItem[] }
 
-/** How rows that a compaction inserted are shown. */
+/** How rows inserted by a compaction are shown. */
 type InsertedManner = Pick<RenderOptions, 'summaryRole' | 'summaryHeader' | 'preset'>
 
 /** The rows of a view with the items they are shown as. */
@@ -143,7 +146,7 @@ export function shownRows(
   })
 }
 
-/** What a row says to a model. Parts that are shown as nothing say nothing; a row of them alone is none. */
+/** The messages a row is sent as. Emptied parts are dropped, and so is a row that holds nothing else. */
 function shownMessages(row: ViewMessage, manner: InsertedManner): readonly Message[] {
   if (row.kind !== 'message') return renderView([row], { ...manner, provider: 'openai' }).messages
   const { replacedParts, content } = row
@@ -155,7 +158,7 @@ function shownMessages(row: ViewMessage, manner: InsertedManner): readonly Messa
   return left.length === 0 ? [] : [{ ...row, content: left }]
 }
 
-/** Thrown where rows are needed as they were said, and are known only as they are shown. */
+/** Thrown when the original content of rows is needed, and only their shown content is known. */
 export class OriginalsNeeded extends Error {
   readonly rows: readonly ViewMessage[]
 
@@ -165,11 +168,11 @@ export class OriginalsNeeded extends Error {
   }
 }
 
-/** Rows as they were said, by id: contents never change, so one look is enough. */
+/** Original rows by id. Contents never change, so each is read once. */
 export type Originals = ReadonlyMap<string, StoredMessage>
 
-/** The row as it was said. Throws `OriginalsNeeded`, naming it and all of the rows behind it that are shown differently. */
-export function saidAt(rows: readonly ShownRow[], index: number, originals: Originals): Message {
+/** The original row. Throws `OriginalsNeeded` for this row and all later rows that are shown with other content. */
+export function originalRow(rows: readonly ShownRow[], index: number, originals: Originals): Message {
   const { row } = rows[index]!
   if (row.replacedParts === undefined || row.kind !== 'message') return row
   const original = originals.get(row.id)
@@ -183,51 +186,51 @@ export function saidAt(rows: readonly ShownRow[], index: number, originals: Orig
   )
 }
 
-/** The items of a row as they were added, previews and placeholders aside; none where none are shown. */
-export function itemsSaidAt(
+/** The original items of a row, without previews and placeholders; none for a row that is not shown. */
+export function originalItems(
   rows: readonly ShownRow[],
   index: number,
   originals: Originals,
 ): readonly AgentItem[] {
   const { row, shown } = rows[index]!
-  const said = shown.length === 0 ? row : saidAt(rows, index, originals)
-  // A row that is shown as it was said keeps what its neighbours say about it (the name of a tool).
+  const said = shown.length === 0 ? row : originalRow(rows, index, originals)
+  // Items shown unchanged also hold what other rows provide (the name of a tool).
   return said === row ? shown : toItemsOfEach([said], {}).flat()
 }
 
 /*
- * What is taken back, and said instead, when the SDK changes a history: functions of the view, so that they can be asked again
- * when somebody else changed it meanwhile.
+ * How the SDK changes a history: pure functions of the view, so that they can run again when the history
+ * changed meanwhile.
  */
 
-/** The first row that is hidden (the number of rows: none), and what is appended. `undefined`: nothing is to be done. */
+/** The first row to hide (the number of rows: none), and the messages to append. `undefined`: nothing to do. */
 export type Rewrite = { readonly from: number; readonly append: readonly NewMessage[] } | undefined
 
-/** One call in the history gets other arguments, or another name. */
+/** Replaces the arguments or the name of one call in the history. */
 export type HistoryMutation = {
   readonly type: 'replace_function_call'
   readonly callId: string
   readonly replacement: AgentFunctionCallItem
 }
 
-/** The newest item, and the rewrite that takes it back. What its row says besides stays. */
-export function poppedOf(
+/** The newest item, and the rewrite that removes it. Other items of its row stay. */
+export function popNewest(
   rows: readonly ShownRow[],
   originals: Originals,
 ): { readonly item: AgentItem; readonly rewrite: Rewrite } | undefined {
   const from = rows.findLastIndex(({ shown }) => shown.length > 0)
   if (from === -1) return undefined
-  const items = itemsSaidAt(rows, from, originals)
+  const items = originalItems(rows, from, originals)
   const item = items.at(-1)
   return item && { item, rewrite: { from, append: fromAgentItems(items.slice(0, -1)) } }
 }
 
-/** Items as they come back from a store, so that equal ones are equal, and nobody else's. */
-export function normalItems(items: readonly object[]): AgentItem[] {
+/** Items in stored form, so that equal items compare equal; copied. */
+export function normalizeItems(items: readonly object[]): AgentItem[] {
   return structuredClone(toAgentItems(fromAgentItems(items)))
 }
 
-/** Mutations with replacements in the form items are stored in. Throws `INVALID_INPUT`. */
+/** Checked mutations with replacements in stored form. Throws `INVALID_INPUT`. */
 export function checkMutations(args: unknown): HistoryMutation[] {
   const { mutations } = objectAt(args, 'applyHistoryMutations')
   return listAt(mutations, 'mutations').map((mutation, i) => {
@@ -236,13 +239,13 @@ export function checkMutations(args: unknown): HistoryMutation[] {
     if (type !== 'replace_function_call') throw invalid(`${place}.type: must be replace_function_call`)
     if (objectAt(replacement, `${place}.replacement`).type !== 'function_call')
       throw invalid(`${place}.replacement.type: must be function_call`)
-    const [call] = normalItems([replacement as object])
+    const [call] = normalizeItems([replacement as object])
     return { type, callId: stringAt(callId, `${place}.callId`), replacement: call as AgentFunctionCallItem }
   })
 }
 
-/** The rewrite that puts items in place of the newest ones; `'other'` when the newest ones are not these. */
-export function suffixReplaced(
+/** The rewrite that replaces the newest items; `'other'` when the newest items are not the expected ones. */
+export function replaceSuffix(
   rows: readonly ShownRow[],
   expected: readonly AgentItem[],
   replacement: readonly object[],
@@ -254,20 +257,21 @@ export function suffixReplaced(
   const newestFirst: (readonly AgentItem[])[] = []
   for (let count = 0; count < expected.length && from > 0; count += newestFirst.at(-1)!.length) {
     from -= 1
-    newestFirst.push(itemsSaidAt(rows, from, originals))
+    newestFirst.push(originalItems(rows, from, originals))
   }
   const found = newestFirst.reverse().flat()
   const before = found.slice(0, Math.max(found.length - expected.length, 0))
-  const end = normalItems(found.slice(before.length))
+  const end = normalizeItems(found.slice(before.length))
   if (!isDeepStrictEqual(end, expected)) return 'other'
   return { from, append: [...fromAgentItems(before), ...append] }
 }
 
 /**
- * The rewrite that changes calls: from the first row that changes on all is said again, changed rows as the mutations say. Of several
- * calls with one id the first is replaced and the others go, as the SDK's own sessions do.
+ * The rewrite that changes calls: rewinds from the first changed row, and appends everything after it again
+ * with the changes. Of several calls with one id the first is replaced and the others are removed, as the SDK's
+ * own sessions do.
  */
-export function mutated(
+export function applyMutations(
   rows: readonly ShownRow[],
   mutations: readonly HistoryMutation[],
   originals: Originals,
@@ -290,7 +294,7 @@ export function mutated(
     if (shown.length === 0 || left.length === 0) return []
     if (isChanged[from + i] || row.kind !== 'message')
       return fromAgentItems(left).map((message) => ({ ...message, createdAt: row.createdAt }))
-    const { role, content, metadata } = saidAt(rows, from + i, originals)
+    const { role, content, metadata } = originalRow(rows, from + i, originals)
     return [{ role, content, createdAt: row.createdAt, ...(metadata !== undefined && { metadata }) }]
   })
   return { from, append }

@@ -3,12 +3,12 @@ import type { Message, ReasoningPart } from '../../messages/message.ts'
 import { isEmpty, isObject, listAt, objectAt, stringAt } from '../wire.ts'
 import { keptAs, OUTPUTS, type Own, ownOf } from './responses-types.ts'
 
-/** Between the pieces of reasoning, where people read them as one text. */
+/** Separates pieces of reasoning, so that people can read them as one text. */
 const GAP = '\n\n'
 
 const LISTS = { summary: 'summary_text', content: 'reasoning_text' } as const
 
-/** An item of reasoning: its summary and its content are one text; what only OpenAI reads stands beside it. */
+/** A reasoning item: summary and content become one text; fields that only OpenAI reads are kept beside it. */
 export function fromReasoning(item: JsonObject, link: Link, path: string): Message {
   const { type: _, summary, content, ...fields } = item
   if (fields.id !== undefined && fields.id !== null) stringAt(fields.id, `${path}.id`)
@@ -39,7 +39,7 @@ function layoutOf(list: Json | undefined, name: keyof typeof LISTS, path: string
   })
 }
 
-/** Reasoning that was read here, as an item; `undefined` for reasoning from elsewhere. */
+/** Reasoning that was read from this format, as an item; `undefined` for other reasoning. */
 export function toReasoning(
   { text, providerOptions }: ReasoningPart,
   messageIndex: number,
@@ -70,10 +70,13 @@ function listsOf(text: string, { summary, content }: Own): JsonObject {
   return { ...lists, content: content === null ? null : listOf(content, LISTS.content) }
 }
 
-/** Names under which the AI SDK keeps what OpenAI's provider wants to find again. */
+/** Option names under which the AI SDK keeps item ids of OpenAI. */
 const SDK_NAMES = ['openai', 'azure'] as const
 
-/** What the AI SDK keeps of an item. Source: `itemId` and `reasoningEncryptedContent` of `@ai-sdk/openai`, its Responses model. */
+/**
+ * The fields that the AI SDK keeps of an item. Source: `itemId` and `reasoningEncryptedContent` of
+ * `@ai-sdk/openai`, its Responses model.
+ */
 export function sdkItemOf(options: ReasoningPart['providerOptions']): { id?: string; encrypted?: string } {
   for (const name of SDK_NAMES) {
     const { itemId: id, reasoningEncryptedContent: encrypted } = options?.[name] ?? {}
@@ -87,8 +90,8 @@ export function sdkItemOf(options: ReasoningPart['providerOptions']): { id?: str
 }
 
 /**
- * Reasoning of the AI SDK as an item. It makes a part of each piece of a summary, all with the id of their item: one
- * that goes on with the item before it is added there. `undefined` for reasoning that is not OpenAI's.
+ * Reasoning of the AI SDK as an item. The SDK makes one part per piece of a summary, all with the id of their
+ * item: a further piece is added to the item before it. `undefined` for reasoning that is not OpenAI's.
  */
 export function toSdkReasoning(
   { text, providerOptions }: ReasoningPart,
@@ -99,26 +102,26 @@ export function toSdkReasoning(
   const { id, encrypted } = sdkItemOf(providerOptions)
   if (id === undefined && encrypted === undefined) return undefined
   const goesOn = id !== undefined && before?.reasoning === id && before.messageIndex === messageIndex
-  const said = goesOn && Array.isArray(before.item.summary) ? (before.item.summary as readonly Json[]) : []
+  const earlier = goesOn && Array.isArray(before.item.summary) ? (before.item.summary as readonly Json[]) : []
   const item = {
     ...(goesOn ? before.item : { type: 'reasoning', ...(id === undefined ? {} : { id }) }),
-    summary: text === '' ? said : [...said, { type: LISTS.summary, text }],
+    summary: text === '' ? earlier : [...earlier, { type: LISTS.summary, text }],
     ...(encrypted === undefined ? {} : { encrypted_content: encrypted }),
   }
   return { draft: { item, messageIndex, place, ...(id === undefined ? {} : { reasoning: id }) }, goesOn }
 }
 
 /*
- * OpenAI keeps the items of an answer together: it refuses the id of an item that came behind reasoning without that
- * reasoning ("was provided without its required 'reasoning' item"), and reasoning without the item it led to ("without
- * its required following item"). A view may hide either. So each item remembers the reasoning it came behind, and
- * reasoning whether it led to something.
+ * OpenAI keeps the items of a response together: it refuses an item id without the reasoning before it ("was
+ * provided without its required 'reasoning' item"), and reasoning without the item after it ("without its
+ * required following item"). A view may hide either. So each item keeps the id of the reasoning before it, and
+ * reasoning keeps whether an item followed.
  */
 
-/** What an item remembers of the reasoning before it, and of the item behind it. */
+/** The link of an item to the reasoning before it, and of reasoning to the item after it. */
 export type Link = { readonly after?: string; readonly leads?: true }
 
-/** Items that stand in an answer without being made by its model then and there. */
+/** Items within a response that its model did not generate there. */
 const APART = new Set<unknown>(['item_reference', 'compaction', undefined, null])
 
 /** Items that an application writes. */
@@ -129,7 +132,7 @@ const FROM_OUTSIDE = new Set<unknown>([
   'additional_tools',
 ])
 
-/** The links of a list of items. Anything may stand in it; what is no item has none. */
+/** The links of a list of items. Values that are not items have none. */
 export function linksOf(items: readonly unknown[]): readonly Link[] {
   let reasoning: string | undefined
   const links = items.map((item): Link => {
@@ -148,12 +151,12 @@ export function linksOf(items: readonly unknown[]): readonly Link[] {
   })
 }
 
-/** Whether an item is a model's reasoning. */
+/** Whether an item is reasoning. */
 export function isReasoningItem(item: unknown): boolean {
   return isObject(item) && item.type === 'reasoning'
 }
 
-/** Whether an item comes from outside, so that what is behind it belongs to another answer. */
+/** Whether an item was written by the application, so that later items belong to another response. */
 export function endsAnswer(item: unknown): boolean {
   return isObject(item) && sideOf(item) === 'outside'
 }
@@ -165,7 +168,7 @@ function sideOf({ type, role, content }: JsonObject): 'model' | 'outside' | 'apa
   return APART.has(type) ? 'apart' : 'model'
 }
 
-/** An item on its way out, with what decides whether the API takes it. */
+/** An item to be sent, with what decides whether the API accepts it. */
 export type Draft = {
   readonly item: JsonObject
   readonly messageIndex: number
@@ -173,20 +176,23 @@ export type Draft = {
   readonly link?: Link
   /** The item is reasoning with this id. */
   readonly reasoning?: string
-  /** The item can stand without its id. */
+  /** The item is valid without its id. */
   readonly idMayGo?: true
-  /** The item is a call or an answer with this id. */
+  /** The item is a call or a result with this id. */
   readonly callId?: string
-  /** The same as a call of a function, or as its answer. */
+  /** The same as a function call, or as its result. */
   readonly asFunction?: JsonObject
-  /** What the answer shows has no place in an answer of its own kind. */
+  /** The output has no place in a result of its own kind. */
   readonly onlyAsFunction?: true
 }
 
-/** Tells what became of an item. */
+/** Receives what was done with an item. */
 type DraftNote = (draft: Draft, kind: 'changed' | 'not-sent', why: string) => void
 
-/** The items as the API takes them: without reasoning that leads nowhere, and without ids that lack their reasoning. */
+/**
+ * The items as the API accepts them: without reasoning whose following item is missing, and without ids whose
+ * reasoning is missing.
+ */
 export function settledItems(drafts: readonly Draft[], note: DraftNote): JsonObject[] {
   const kept = withoutStrayReasoning(drafts, note)
   const shown = new Set<string>()
@@ -223,7 +229,7 @@ function withoutStrayReasoning(drafts: readonly Draft[], note: DraftNote): Draft
   return kept.reverse()
 }
 
-/** A message without its id is no message of an answer, and those alone have a status. */
+/** A message without its id is not part of a response, and only those have a status. */
 function withoutId({ id: _, ...item }: JsonObject): JsonObject {
   if (item.type !== 'message') return item
   const { status: __, ...message } = item

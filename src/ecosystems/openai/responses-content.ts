@@ -13,7 +13,7 @@ import { isEmpty, isObject, isTextBlock, joinBlocks, listAt, mediaOf, stringAt, 
 import { dataUrlOf, defaultFilename, kindOf, OPENAI, sdkDetailOf } from './chat-types.ts'
 import { keptAs, type Own, ownOf, type Speaker } from './responses-types.ts'
 
-/** A part of content; `undefined`, with a note, for what has no place there. */
+/** A part of content; `undefined` for a part without a place there, which is reported. */
 export function toContentPart(
   part: ToolResultContent,
   speaker: Speaker,
@@ -52,7 +52,7 @@ function textPart({ text, providerOptions }: TextPart, speaker: Speaker): JsonOb
   if (fields?.type === 'refusal') return { ...fields, refusal: text }
   if (fields === undefined) return { type, text, ...(type === 'output_text' ? { annotations: [] } : {}) }
   if (typeof own?.length !== 'number' || own.length === text.length) return { type, text, ...fields }
-  // Another text is shown: what counts the characters of the first is not true of it.
+  // Another text is shown, so annotations and logprobs of the original text do not apply.
   const { logprobs: _, ...others } = fields
   return { type, text, ...others, ...('annotations' in others ? { annotations: [] } : {}) }
 }
@@ -68,7 +68,7 @@ export function imagePart(part: ImagePart | FilePart): JsonObject {
   return { type: 'input_image', image_url, ...fields }
 }
 
-/** A file, or an image that came as a file; `undefined` for a sound. */
+/** A file, or an image in a file part; `undefined` for audio. */
 export function filePart(part: FilePart): JsonObject | undefined {
   if (part.mediaType.startsWith('image/')) return imagePart(part)
   if (part.mediaType.startsWith('audio/')) return undefined
@@ -82,7 +82,7 @@ export function filePart(part: FilePart): JsonObject | undefined {
   return { type: 'input_file', file_data, filename: defaultFilename(mediaType), ...named, ...fields }
 }
 
-/** The answer of a tool as a text or a list. */
+/** The output of a tool as a text or a list. */
 export function toAnswer(
   output: ToolResultOutput,
   layout: Json | undefined,
@@ -100,7 +100,7 @@ export function toAnswer(
   return textBlocks(text, layout)?.map((block) => ({ ...block, type: 'input_text' })) ?? text
 }
 
-/** The parts of a list. `speaker` says whose text and which media have neutral parts. */
+/** The parts of a list. `speaker` decides which text is usual and which media have neutral parts. */
 export function fromContentList(
   content: unknown,
   speaker: Speaker,
@@ -127,13 +127,14 @@ function fromContentPart(
   return media ?? conversion.keep(OPENAI, { part }, path)
 }
 
-function fromText({ type, text: said, ...extra }: JsonObject, speaker: Speaker, path: string): TextPart {
-  const text = stringAt(said, `${path}.text`)
+function fromText({ type, text: given, ...extra }: JsonObject, speaker: Speaker, path: string): TextPart {
+  const text = stringAt(given, `${path}.text`)
   const isUsual = (type === 'output_text') === (speaker === 'assistant')
   const fields = isUsual ? extra : { ...extra, type }
   const counts = [extra.annotations, extra.logprobs].some((list) => Array.isArray(list) && list.length > 0)
   const length = counts ? { length: text.length } : {}
-  // A text of the model's says that it was read here: others get the list of annotations they must have.
+  // A text of the model is always marked as read here: others get the list of annotations that the API
+  // requires.
   return {
     type: 'text',
     text,
@@ -152,7 +153,7 @@ function isGiven(value: unknown): boolean {
   return value !== undefined && value !== null
 }
 
-/** An image or a file whose bytes or address we can hold. Others (a file id) stay parts. */
+/** An image or a file whose bytes or address a neutral part can hold. Others (a file id) are kept whole. */
 function fromMedia(part: JsonObject): ImagePart | FilePart | undefined {
   const { type, image_url, ...fields } = part
   if (type === 'input_image' && typeof image_url === 'string') {
@@ -177,7 +178,7 @@ function fromFile({ type: _, file_data, file_url, filename, ...fields }: JsonObj
   return { type: 'file', data: file_url, mediaType, ...named, ...own }
 }
 
-/** What a tool of the application answered: a text, or a list of texts, images and files. */
+/** The output of an application tool: a text, or a list of texts, images and files. */
 export function fromAnswer(
   output: unknown,
   path: string,

@@ -1,31 +1,34 @@
 /*
- * Items of OpenAI's Responses API, in and out. One item becomes one message, and what was read comes out again as it
- * was, the arguments of calls to the byte.
+ * Items of the OpenAI Responses API, in and out. One item becomes one message, and an item that was read is
+ * written again as it was, the arguments of calls byte for byte.
  *
- * Messages, reasoning, calls of tools and their answers become neutral parts; other items are kept whole, as provider
- * parts of OpenAI's whose data is `{ item }`. They have no type at the top, so that Chat Completions does not take
- * them for parts of its own. An item of the type `compaction` is its own data, as Chat Completions reads it too.
+ * Messages, reasoning, tool calls and their results become neutral parts; other items are kept whole, as
+ * provider parts of OpenAI with the data `{ item }`. They have no type at the top level, so that Chat
+ * Completions does not mistake them for its own parts. The data of a `compaction` item is the item itself,
+ * because Chat Completions reads it too.
  *
- * What the neutral form has no place for is kept under the name `openai-responses`: with the part of an item that is
- * one part, with the first part of a message, and in `metadata` of a message that is a text or has no parts. There:
+ * What the neutral form has no place for is kept under the name `openai-responses`: with the part of an item
+ * that is one part, with the first part of a message, and in `metadata` of a message that is a text or has no
+ * parts. Reserved there:
  *
  * - `item` holds the further fields of an item (its id, its status), `part` those of a part of content;
- * - `type` is the type of a call or an answer that is none of a function, `field` the field its input stood in;
+ * - `type` is the type of a call or a result other than those of functions, `field` the field that held its
+ *   input;
  * - `arguments` is the text of arguments that `JSON.stringify` would write otherwise;
- * - `summary` and `content` are the layouts of reasoning, `content` also that of an answer in several texts;
- * - `after` is the id of the reasoning an item came behind, `leads` says that such an item followed the reasoning;
+ * - `summary` and `content` are the layouts of reasoning, `content` also that of a result in several texts;
+ * - `after` is the id of the reasoning before an item, `leads` marks reasoning that such an item followed;
  * - `length` is that of a text whose annotations count its characters.
  *
- * The neutral part goes first: a text, an output or an input changed since is what is sent.
+ * The neutral part takes precedence: a text, an output or an input that changed since is what is sent.
  */
 import type { Json, JsonObject } from '../../messages/json.ts'
 import type { ProviderOptions } from '../../messages/message.ts'
-import { keptFor, keptUnder } from '../wire.ts'
+import { isEmpty, isObject, keptFor, keptUnder } from '../wire.ts'
 
-/** The name under which this form keeps its own things. */
+/** The name under which this format keeps its fields. */
 export const RESPONSES = 'openai-responses'
 
-/** Text, an image or a file, from whoever is not the model. */
+/** A text, an image or a file that was not written by the model. */
 export type ResponsesInputPart =
   | { type: 'input_text'; text: string }
   | {
@@ -36,14 +39,14 @@ export type ResponsesInputPart =
     }
   | { type: 'input_file'; file_data?: string; file_id?: string | null; file_url?: string; filename?: string }
 
-/** What the model said. */
+/** A text or a refusal of the model. */
 export type ResponsesOutputPart =
   | { type: 'output_text'; text: string; annotations: [] }
   | { type: 'refusal'; refusal: string }
 
 /**
- * An item as the Responses API takes it: the kinds made here. An item that was read comes out as it was, whatever its
- * type and its further fields.
+ * An item as the Responses API accepts it: the kinds written here. An item that was read is written as it was,
+ * with any type and further fields.
  */
 export type ResponsesItem =
   | {
@@ -73,47 +76,42 @@ export type ResponsesItem =
   | { type: 'custom_tool_call_output'; call_id: string; output: string | ResponsesInputPart[] }
   | { type: 'compaction'; encrypted_content: string; id?: string | null }
 
-/** What a request says of a conversation: its items, or a text or items with the instructions before them. */
+/** The conversation of a request: items, or a text or items with the instructions before them. */
 export type ResponsesInput =
   | readonly object[]
   | { readonly input: string | readonly object[]; readonly instructions?: unknown }
 
-/** Who says a content. An answer of a tool is input too. */
+/** The author of a content. A tool result is input too. */
 export type Speaker = 'system' | 'user' | 'assistant' | 'tool'
 
-/** What this form keeps with a part or a message. */
+/** The fields this format keeps with a part or a message. */
 export type Own = { readonly [field: string]: Json | undefined }
 
-/** What this form kept. */
+/** The fields this format kept. */
 export function ownOf(kept: JsonObject | ProviderOptions | undefined): Own | undefined {
   return keptFor(RESPONSES, kept)
 }
 
-/** What this form keeps with a part; nothing for no fields. */
+/** Fields as `providerOptions` of this format; no options for no fields. */
 export function keptAs(own: Own): { providerOptions?: ProviderOptions } {
   return keptUnder(RESPONSES, own)
 }
 
-/** A field under a name, where it says something. */
+/** A field with this name, unless the value is undefined or an empty object. */
 export function given(name: string, value: Json | undefined): JsonObject {
-  const says = value !== undefined && !(typeof value === 'object' && value !== null && isNothing(value))
-  return says ? { [name]: value } : {}
+  return value === undefined || (isObject(value) && isEmpty(value)) ? {} : { [name]: value }
 }
 
-function isNothing(value: object): boolean {
-  return !Array.isArray(value) && Object.keys(value).length === 0
-}
-
-/** A call of a tool: the item that answers it, and for tools of OpenAI's own their name and where the input stands. */
+/** A kind of call: the type of its result, and for OpenAI tools their name and the fields of the input. */
 type CallKind = {
   readonly output: string
   readonly tool?: string
   readonly fields?: readonly string[]
-  /** The API wants the item's id. */
+  /** The API requires the item's id. */
   readonly needsId?: true
 }
 
-/** Items that ask the application to do something. Source: `ResponseInputItem` and `ResponseOutputItem` of `openai`. */
+/** Types of calls. Source: `ResponseInputItem` and `ResponseOutputItem` of `openai`. */
 export const CALLS: ReadonlyMap<Json | undefined, CallKind> = new Map<Json | undefined, CallKind>([
   ['function_call', { output: 'function_call_output' }],
   ['custom_tool_call', { output: 'custom_tool_call_output' }],
@@ -129,5 +127,5 @@ export const CALLS: ReadonlyMap<Json | undefined, CallKind> = new Map<Json | und
   ['apply_patch_call', { output: 'apply_patch_call_output', tool: 'apply_patch', fields: ['operation'] }],
 ])
 
-/** Types of the items that answer a call. */
+/** Types of results. */
 export const OUTPUTS: ReadonlySet<Json | undefined> = new Set([...CALLS.values()].map(({ output }) => output))

@@ -1,4 +1,5 @@
 import { isUndertextError, UndertextError } from '../../../errors.ts'
+import { defined } from '../../../messages/defined.ts'
 import { type NewMessage, partsOf, type StoredMessage } from '../../../messages/message.ts'
 import { unlessUnknown } from '../../../store/arguments.ts'
 import type { Store } from '../../../store/store.ts'
@@ -47,10 +48,10 @@ export async function readChat(store: ChatStorage, chatId: string, tools?: 'all'
   const messages = rows.filter(({ kind }) => kind === 'message')
   const isTouched = rows.some(({ truncationParent }) => truncationParent !== undefined)
   const out = isTouched ? rewoundIds(rows, await store.listCompactions(chatId)) : new Set<string>()
-  const there = messages.filter(({ id }) => !out.has(id))
+  const former = messages.filter(({ id }) => !out.has(id))
   const gone = new Set(messages.filter(({ id }) => out.has(id)).map(({ metadata }) => uiRowOf(metadata)?.id))
   return {
-    stored: storedMessagesOf(there, tools),
+    stored: storedMessagesOf(former, tools),
     position: messages.at(-1)?.position ?? 0,
     isRewound: (id) => gone.has(id),
   }
@@ -113,14 +114,14 @@ function changeTo(stored: readonly StoredUIMessage[], wanted: readonly TargetMes
   let same = 0
   while (same < stored.length && wanted[same] === stored[same]) same++
   if (same === stored.length && same === wanted.length) return undefined
-  const [there, version] = [stored[same], wanted[same]]
-  const behind = wanted.slice(same).flatMap(({ rows }) => rows.map(withoutIds))
-  if (there === undefined) return { hide: [], append: behind }
+  const [former, version] = [stored[same], wanted[same]]
+  const appended = wanted.slice(same).flatMap(({ rows }) => rows.map(withoutIds))
+  if (former === undefined) return { hide: [], append: appended }
   const hidden = stored.slice(same).flatMap(({ rows }) => rows)
-  if (version === undefined || there.isOtherOrigin || version.message.id !== there.message.id)
-    return { hide: hidden, append: behind }
-  const common = commonRows(there.rows, version.rows)
-  const append = behind.slice(common.rows)
+  if (version === undefined || former.isOtherOrigin || version.message.id !== former.message.id)
+    return { hide: hidden, append: appended }
+  const common = commonRows(former.rows, version.rows)
+  const append = appended.slice(common.rows)
   const left = hidden.slice(common.rows)
   // More results of the same step: they are appended after the stored ones.
   const isMore = left.length === 1 && common.parts > 0 && common.parts === partsOf(left[0]!).length
@@ -131,12 +132,7 @@ function changeTo(stored: readonly StoredUIMessage[], wanted: readonly TargetMes
 
 /** A row as it is appended again when what is before it changes: its ids and keys stay with the stored row. */
 function withoutIds({ role, content, metadata, createdAt }: NewMessage): NewMessage {
-  return {
-    role,
-    content,
-    ...(metadata !== undefined && { metadata }),
-    ...(createdAt !== undefined && { createdAt }),
-  }
+  return defined({ role, content, metadata, createdAt })
 }
 
 async function commit(
@@ -157,16 +153,11 @@ async function commit(
     ...(append.length > 0 && { append }),
     expectedPosition: position,
     reason: REWIND_REASON,
-    ...(actor !== undefined && { actor }),
+    ...defined({ actor }),
   })
   const left = stored.flatMap(({ rows }) => rows).findLast((row) => !hide.includes(row))
   const last = messages.at(-1)?.id ?? left?.id
-  return {
-    rowsAppended: messages.length,
-    rowsHidden,
-    ...(compactionId !== undefined && { compactionId }),
-    ...(last !== undefined && { lastRowId: last }),
-  }
+  return defined({ rowsAppended: messages.length, rowsHidden, compactionId, lastRowId: last })
 }
 
 /**
@@ -209,19 +200,19 @@ export function targetOfSave(
   const whole = (): Target => ({ messages: [...known, ...given.slice(common)], isConflict: false })
   if (common === stored.length) return whole()
 
-  const [next, there] = [given[common], stored[common]!]
+  const [next, former] = [given[common], stored[common]!]
   const ids = new Set(given.map(({ message }) => message.id))
   const lacking = stored.slice(common + 1).filter(({ message }) => !ids.has(message.id))
-  const isSameId = next?.message.id === there.message.id
-  if (messageId !== undefined && messageId === there.message.id) return whole()
+  const isSameId = next?.message.id === former.message.id
+  if (messageId !== undefined && messageId === former.message.id) return whole()
   if (next !== undefined) {
     if (isSameId && (next.message.role === 'user' || lacking.length === 0)) return whole()
-    const isRegeneration = next.message.role === 'assistant' && there.message.role === 'assistant'
+    const isRegeneration = next.message.role === 'assistant' && former.message.role === 'assistant'
     const isLast = lacking.every(({ message }) => message.role === 'assistant')
-    if (isRegeneration && isLast && !isSameId && !ids.has(there.message.id)) return whole()
+    if (isRegeneration && isLast && !isSameId && !ids.has(former.message.id)) return whole()
   }
   if (onConflict === 'error') {
-    const position = (there.rows[0]?.position ?? 1) - 1
+    const position = (former.rows[0]?.position ?? 1) - 1
     throw new UndertextError('HISTORY_DIVERGED', {
       sessionId: chatId,
       position,
@@ -235,10 +226,10 @@ export function targetOfSave(
 /** All stored messages, in newer versions where there are some, and new messages after them. */
 function merged(stored: readonly StoredUIMessage[], given: readonly GivenMessage[]): TargetMessage[] {
   const versions = new Map(given.map((one) => [one.message.id, one]))
-  const kept = stored.map((there) => {
-    const version = versions.get(there.message.id)
-    versions.delete(there.message.id)
-    return version === undefined || isSameOrOlder(version, there) ? there : version
+  const kept = stored.map((former) => {
+    const version = versions.get(former.message.id)
+    versions.delete(former.message.id)
+    return version === undefined || isSameOrOlder(version, former) ? former : version
   })
   return [...kept, ...given.filter(({ message }) => versions.has(message.id))]
 }

@@ -12,16 +12,16 @@ const OPEN = ['input-streaming', 'input-available', 'approval-requested', 'appro
  * Everything else is as stored: a browser may not change arguments, known outputs, texts and metadata, and further parts (an answer that
  * was never stored) are not read. `undefined` where it is not a version of the message.
  */
-function withOutcomes(given: UIMessageLike, { message: there }: StoredUIMessage): GivenMessage | undefined {
+function withOutcomes(given: UIMessageLike, { message: former }: StoredUIMessage): GivenMessage | undefined {
   const shown: readonly unknown[] = Array.isArray(given.parts) ? given.parts : []
-  if (given.role !== there.role || shown.length < there.parts.length) return undefined
+  if (given.role !== former.role || shown.length < former.parts.length) return undefined
   const parts: SdkPart[] = []
-  for (const [index, part] of (there.parts as readonly SdkPart[]).entries()) {
+  for (const [index, part] of (former.parts as readonly SdkPart[]).entries()) {
     const now = shown[index]
     if (!isObject(now) || !isVersionOf(now as SdkPart, part)) return undefined
     parts.push(typeof part.toolCallId === 'string' ? withOutcome(part, now as SdkPart) : part)
   }
-  return readGiven({ ...there, parts } as unknown as SdkUIMessage, 'request.message')
+  return readGiven({ ...former, parts } as unknown as SdkUIMessage, 'request.message')
 }
 
 function isVersionOf(now: SdkPart, part: SdkPart): boolean {
@@ -32,8 +32,8 @@ function isVersionOf(now: SdkPart, part: SdkPart): boolean {
 function withOutcome(part: SdkPart, now: SdkPart): SdkPart {
   const isOpen = OPEN.includes(part.state as string) || part.preliminary === true
   if (!isOpen || now.state === part.state || now.state === 'input-streaming') return part
-  const { approval: asked, preliminary, output, errorText, ...call } = part
-  const approval = isObject(asked) ? { approval: answered(asked, now.approval) } : {}
+  const { approval: read, preliminary, output, errorText, ...call } = part
+  const approval = isObject(read) ? { approval: answered(read, now.approval) } : {}
   const needsAnswer = now.state === 'approval-responded' || now.state === 'output-denied'
   if (needsAnswer && typeof (approval.approval as { approved?: unknown })?.approved !== 'boolean') return part
   switch (now.state) {
@@ -50,11 +50,11 @@ function withOutcome(part: SdkPart, now: SdkPart): SdkPart {
 }
 
 /** A request for approval, with the browser's answer to this very request. */
-function answered(asked: object, now: unknown): object {
-  if (!isObject(now) || now.id !== (asked as { readonly id?: unknown }).id) return asked
+function answered(read: object, now: unknown): object {
+  if (!isObject(now) || now.id !== (read as { readonly id?: unknown }).id) return read
   const { approved, reason } = now
-  if (typeof approved !== 'boolean') return asked
-  return { ...asked, approved, ...(reason !== undefined && { reason }) }
+  if (typeof approved !== 'boolean') return read
+  return { ...read, approved, ...(reason !== undefined && { reason }) }
 }
 
 /**
@@ -95,7 +95,7 @@ export function lastMessageOf(request: unknown): unknown {
   if (messages !== undefined && !Array.isArray(messages)) throw invalid('request.messages: must be an array')
   const last: unknown = messages?.at(-1)
   if (last === undefined && trigger !== 'regenerate-message')
-    throw invalid('request.message: must be there, or request.messages with one')
+    throw invalid('request.message: must be former, or request.messages with one')
   return last
 }
 
@@ -129,12 +129,12 @@ function endOf(messages: readonly UIMessageLike[]): Pick<ReadRequest, 'earlier' 
  */
 export function targetOfRequest(
   chatId: string,
-  asked: ReadRequest,
+  read: ReadRequest,
   stored: readonly StoredUIMessage[],
   isRewound: (id: string) => boolean,
 ): Target {
-  const messages = asked.isRegeneration ? regenerated(chatId, asked, stored) : said(chatId, asked, stored)
-  return { messages: withEarlier(asked, messages, isRewound), isConflict: false }
+  const messages = read.isRegeneration ? regenerated(chatId, read, stored) : submitted(chatId, read, stored)
+  return { messages: withEarlier(read, messages, isRewound), isConflict: false }
 }
 
 function regenerated(
@@ -156,7 +156,7 @@ function regenerated(
   return stored.slice(0, stored.at(-1)?.message.role === 'assistant' ? -1 : undefined)
 }
 
-function said(
+function submitted(
   chatId: string,
   { message, messageId }: ReadRequest,
   stored: readonly StoredUIMessage[],
@@ -164,15 +164,15 @@ function said(
   if (message === undefined) return stored
   const { id, role } = message.message
   const at = stored.findIndex((one) => one.message.id === id)
-  const there = stored[at]
+  const former = stored[at]
   if (role !== 'user') {
-    if (role !== 'assistant' || there === undefined || at !== stored.length - 1)
+    if (role !== 'assistant' || former === undefined || at !== stored.length - 1)
       throw invalid('request.message: must be a user’s, or the assistant’s that the chat ends with')
-    if (isSameOrOlder(message, there)) return stored
-    const grown = withOutcomes(message.message, there)
+    if (isSameOrOlder(message, former)) return stored
+    const grown = withOutcomes(message.message, former)
     if (grown === undefined)
-      throw invalid('request.message: must say what the assistant said, and what came of its calls')
-    return isSameOrOlder(grown, there) ? stored : [...stored.slice(0, at), grown]
+      throw invalid('request.message: must have the assistant’s own text, and only outcomes of its calls')
+    return isSameOrOlder(grown, former) ? stored : [...stored.slice(0, at), grown]
   }
   const named = stored.findIndex((one) => one.message.id === messageId)
   if (messageId !== undefined && messageId !== id && named === -1) throw notFound(chatId, messageId)
@@ -196,13 +196,13 @@ function withEarlier(
   const isLast = wanted.at(-1)?.message.id === message?.message.id
   const [known, last] = isLast ? [wanted.slice(0, -1), wanted.slice(-1)] : [wanted, []]
   const index = known.findLastIndex((one) => one.message.role !== 'user')
-  const there = known[index]
+  const former = known[index]
   const grown =
-    there !== undefined && 'isOtherOrigin' in there && there.message.id === before?.id
-      ? withOutcomes(before, there)
+    former !== undefined && 'isOtherOrigin' in former && former.message.id === before?.id
+      ? withOutcomes(before, former)
       : undefined
   const now =
-    grown === undefined || isSameOrOlder(grown, there as StoredUIMessage) ? known : known.with(index, grown)
+    grown === undefined || isSameOrOlder(grown, former as StoredUIMessage) ? known : known.with(index, grown)
   const isNew = ({ message: { id } }: GivenMessage): boolean =>
     !isRewound(id) && wanted.every((one) => one.message.id !== id)
   return [...now, ...earlier.filter(isNew), ...last]

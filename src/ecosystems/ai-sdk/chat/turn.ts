@@ -246,10 +246,10 @@ function promptOf(
 ): { readonly system?: string; readonly messages: SdkModelMessage[] } {
   const start = messages.findIndex(({ role }) => role !== 'system')
   const front = messages.slice(0, start === -1 ? messages.length : start)
-  const said = front
+  const texts = front
     .flatMap((message) => partsOf(message))
     .flatMap((part) => (part.type === 'text' && part.text !== '' ? [part.text] : []))
-  const whole = [...(system === undefined ? [] : [system]), ...said]
+  const whole = [...(system === undefined ? [] : [system]), ...texts]
   const rest = messages
     .slice(front.length)
     .map((message) => (message.role === 'system' ? { ...message, role: 'user' as const } : message))
@@ -285,7 +285,7 @@ async function withModelOutputs(
   for (const part of chat.flatMap((message) => message.parts as readonly SdkPart[]))
     if (typeof part.toolCallId === 'string') parts.set(part.toolCallId, part)
 
-  const said = async (part: SdkPart): Promise<SdkPart> => {
+  const converted = async (part: SdkPart): Promise<SdkPart> => {
     const ask = part.type === 'tool-result' ? toModel.get(part.toolName as string) : undefined
     const shown = parts.get(part.toolCallId as string)
     if (ask === undefined || shown?.state !== 'output-available') return part
@@ -297,7 +297,7 @@ async function withModelOutputs(
   }
   const asked = messages.map(async (message) => {
     if (typeof message.content === 'string') return message
-    const content = await Promise.all((message.content as readonly SdkPart[]).map(said))
+    const content = await Promise.all((message.content as readonly SdkPart[]).map(converted))
     return { ...message, content } as SdkModelMessage
   })
   return Promise.all(asked)

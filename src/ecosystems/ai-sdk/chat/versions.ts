@@ -70,13 +70,13 @@ function withoutFirst(row: NewMessage): NewMessage {
 
 /** Compares texts, calls and results only: other origins have other ids, and no layout. */
 function hasSameContent(given: GivenMessage, rows: readonly StoredMessage[]): boolean {
-  const said = (list: readonly NewMessage[]): string => {
+  const comparable = (list: readonly NewMessage[]): string => {
     const { utterances, calls, results } = unitsOf(list)
     const texts = utterances.map(({ role, text, digest }) => [role, text, digest ?? ''])
     const system = list.filter(({ role }) => role === 'system').map(({ content }) => partsOf({ content }))
     return canonicalJson([texts, calls.map(({ id }) => id), results.map(({ id }) => id), system])
   }
-  return given.message.role === roleOf(rows) && said(given.rows) === said(rows)
+  return given.message.role === roleOf(rows) && comparable(given.rows) === comparable(rows)
 }
 
 function roleOf([first]: readonly NewMessage[]): string {
