@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { type AnthropicMessage, fromAnthropic, type NewMessage, openStore } from 'undertext'
+import { type NewMessage, openStore } from 'undertext'
+import { type AnthropicMessage, fromAnthropic } from 'undertext/anthropic'
 import { agentSession } from './conversation.ts'
 import type { Folder } from './folder.ts'
 

@@ -1,39 +1,38 @@
 import { describe, expect, test } from 'vitest'
+import { fromAnthropic, toAnthropic } from '../src/anthropic.ts'
 import {
   ContextCompactor,
-  checkContextBudget,
   deduplicateFileReads,
-  detectFormat,
-  estimateMessagesTokens,
-  estimateTokens,
-  extractiveSummarizer,
   filterEffectiveHistory,
-  fromAnthropic,
-  fromGemini,
-  fromOpenAI,
-  fromOpenAIResponses,
-  getAvailableInputTokens,
-  getContextWindowSize,
   getEffectiveHistory,
-  getOutputReserve,
-  getProviderMultiplier,
-  isUndertextError,
   pruneToolOutputs,
   removeCondensationTags,
   removeDanglingTags,
   removeTruncationTags,
-  renderView,
   summarizeMessages,
   tagForCondensation,
   tagForTruncation,
-  toAnthropic,
-  toGemini,
-  toOpenAI,
-  toOpenAIResponses,
   truncateWithSlidingWindow,
+} from '../src/arrays.ts'
+import { fromGemini, toGemini } from '../src/google.ts'
+import {
+  detectFormat,
+  extractiveSummarizer,
+  isUndertextError,
+  renderView,
   UndertextError,
   validateHistory,
 } from '../src/index.ts'
+import { fromOpenAI, fromOpenAIResponses, toOpenAI, toOpenAIResponses } from '../src/openai.ts'
+import {
+  checkContextBudget,
+  estimateMessagesTokens,
+  estimateTokens,
+  getAvailableInputTokens,
+  getContextWindowSize,
+  getOutputReserve,
+  getProviderMultiplier,
+} from '../src/tokens.ts'
 import { CANARY, expectFailure, failureOf } from './support/failures.ts'
 
 /*

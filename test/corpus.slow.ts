@@ -1,15 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { afterAll, describe, expect, it } from 'vitest'
-import {
-  fromAnthropic,
-  fromOpenAI,
-  type Message,
-  openStore,
-  type SqliteStore,
-  toAnthropic,
-  toOpenAI,
-  validateHistory,
-} from '../src/index.ts'
+import { fromAnthropic, toAnthropic } from '../src/anthropic.ts'
+import { type Message, openStore, type SqliteStore, validateHistory } from '../src/index.ts'
+import { fromOpenAI, toOpenAI } from '../src/openai.ts'
 import { sharedPath } from './support/shared.ts'
 
 /*

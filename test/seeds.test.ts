@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { Command } from 'commander'
 import { describe, expect, it } from 'vitest'
 import { COMMANDS } from '../src/cli/commands.ts'
-import * as undertext from '../src/index.ts'
+import { ENTRY_FILES, everything as undertext } from './support/entries.ts'
 import { sharedPath } from './support/shared.ts'
 
 /* docs/seeds.md, held to what it says: every row of the founding documents once, and nothing named that is not there. */
@@ -82,11 +82,11 @@ function quoted(cell: string): string[] {
 
 const isDone = ({ state }: Line): boolean => state === 'done' || state.startsWith('differs: ')
 
-/** The file that declares each name `src/index.ts` exports, types included. */
+/** The file that declares each exported name, types included. */
 const fileOfExport = new Map<string, string>()
-for (const [, names, file] of read('src/index.ts').matchAll(
-  /^export (?:type )?\{([^}]*)\} from '\.\/([^']+)'/gm,
-)) {
+for (const [, names, file] of ENTRY_FILES.map(read)
+  .join('\n')
+  .matchAll(/^export (?:type )?\{([^}]*)\} from '\.\/([^']+)'/gm)) {
   for (const entry of names!.split(',')) {
     const name = entry
       .trim()

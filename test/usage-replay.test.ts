@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { fromAnthropic, isUndertextError, openStore, type SqliteStore } from '../src/index.ts'
+import { fromAnthropic } from '../src/anthropic.ts'
+import { isUndertextError, openStore, type SqliteStore } from '../src/index.ts'
 import { sharedPath } from './support/shared.ts'
 
 /*

@@ -1,4 +1,5 @@
-import { DEDUP_THRESHOLD, KEEP_RECENT_RATIO, type Settings, TRUNCATION_FRACTION } from 'undertext'
+import type { Settings } from 'undertext'
+import { DEDUP_THRESHOLD, KEEP_RECENT_RATIO, TRUNCATION_FRACTION } from 'undertext/arrays'
 
 /** How a session is kept within a window: a store with settings of its own. */
 export type Contestant = { readonly name: string; readonly config: Settings }

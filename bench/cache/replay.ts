@@ -1,4 +1,5 @@
-import { type ChatMessage, estimatorNamed, type Message, type NewMessage, openStore } from 'undertext'
+import { type ChatMessage, type Message, type NewMessage, openStore } from 'undertext'
+import { estimatorNamed } from 'undertext/tokens'
 import { identifiersOf, Words } from '../retention/identifiers.ts'
 import { textOf, wordsOfAssistant } from '../retention/parts.ts'
 import { type Bill, Meter, type Sent } from './bill.ts'

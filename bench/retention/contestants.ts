@@ -1,12 +1,5 @@
-import {
-  type ArrayCompactionConfig,
-  type ChatMessage,
-  ContextCompactor,
-  MAX_RETAINED_MESSAGES,
-  PRESETS,
-  type Stage,
-  type StageSpec,
-} from 'undertext'
+import { type ChatMessage, MAX_RETAINED_MESSAGES, PRESETS, type Stage, type StageSpec } from 'undertext'
+import { type ArrayCompactionConfig, ContextCompactor } from 'undertext/arrays'
 import { newestWindow } from './window.ts'
 
 /** What brings a history down to a budget, and answers what a model would see. */

@@ -1,7 +1,9 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { type ChatMessage, detectFormat, fromAnthropic, fromOpenAI, type Message } from 'undertext'
+import { type ChatMessage, detectFormat, type Message } from 'undertext'
+import { fromAnthropic } from 'undertext/anthropic'
+import { fromOpenAI } from 'undertext/openai'
 
 /** One conversation, in the neutral form, system messages aside: they are sent with every request and never compacted. */
 export type Conversation = { readonly name: string; readonly messages: readonly ChatMessage[] }

@@ -1,4 +1,5 @@
-import { type ChatMessage, estimateMessagesTokens } from 'undertext'
+import type { ChatMessage } from 'undertext'
+import { estimateMessagesTokens } from 'undertext/tokens'
 import { partsOf } from './parts.ts'
 
 /**

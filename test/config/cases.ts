@@ -1,11 +1,12 @@
 import { expect } from 'vitest'
+import { TRUNCATION_MARKER } from '../../src/arrays.ts'
+import { calculateFileTokenBudget } from '../../src/compat.ts'
 import type { LayerValues, SettingName } from '../../src/config/settings.ts'
 import { compactionConfigSchema } from '../../src/config/settings.ts'
 import {
   type BeforeTurnOptions,
   type CompactionResult,
   type CompactOptions,
-  calculateFileTokenBudget,
   extractiveSummarizer,
   type NewMessage,
   type Rendering,
@@ -13,7 +14,6 @@ import {
   type SqliteStore,
   type Summarizer,
   type SummaryRequest,
-  TRUNCATION_MARKER,
 } from '../../src/index.ts'
 import { partsOf } from '../../src/messages/message.ts'
 import { STAGE_NAMES } from '../../src/stages/registry.ts'

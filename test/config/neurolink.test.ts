@@ -1,14 +1,12 @@
 import { describe, expect, it } from 'vitest'
+import { DEDUP_THRESHOLD, PRUNE_PLACEHOLDER, TRUNCATION_MARKER } from '../../src/arrays.ts'
 import {
   type CompactOptions,
-  DEDUP_THRESHOLD,
   type NewMessage,
   openStore,
-  PRUNE_PLACEHOLDER,
   type Settings,
   type SqliteStore,
   type Summarizer,
-  TRUNCATION_MARKER,
 } from '../../src/index.ts'
 import { failing, saying } from '../plain/support.ts'
 import { call, chat, result, say, units } from '../support/conversation.ts'

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
 import {
-  estimatorNamed,
   openStore,
   PRESET_NAMES,
   PRESETS,
@@ -10,6 +9,7 @@ import {
   validateHistory,
 } from '../../src/index.ts'
 import { STAGE_NAMES } from '../../src/stages/registry.ts'
+import { estimatorNamed } from '../../src/tokens.ts'
 import { chat, say } from '../support/conversation.ts'
 import { S } from './cases.ts'
 

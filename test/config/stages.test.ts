@@ -1,18 +1,11 @@
 import { describe, expect, it } from 'vitest'
+import { clearToolResults, composite, slidingWindow, summarizeOlder } from '../../src/arrays.ts'
 import { Configuration } from '../../src/config/resolve.ts'
 import { runConfig } from '../../src/config/run-config.ts'
 import type { CheckedCall, Layer } from '../../src/config/settings.ts'
 import { compactionConfigSchema } from '../../src/config/settings.ts'
 import { stagesOf, withWindow } from '../../src/config/stages.ts'
-import {
-  clearToolResults,
-  composite,
-  hierarchicalSummaries,
-  openStore,
-  type Stage,
-  slidingWindow,
-  summarizeOlder,
-} from '../../src/index.ts'
+import { hierarchicalSummaries, openStore, type Stage } from '../../src/index.ts'
 import { STAGE_NAMES } from '../../src/stages/registry.ts'
 import { saying } from '../plain/support.ts'
 import { chat } from '../support/conversation.ts'

@@ -1,14 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { deduplicateFileReads } from '../../src/arrays.ts'
+import { buildFileContextSection } from '../../src/compat.ts'
 import { fileBlocks } from '../../src/files/attached-file.ts'
-import {
-  buildFileContextSection,
-  deduplicateFileReads,
-  type NewMessage,
-  openStore,
-  type Part,
-  type SqliteStore,
-} from '../../src/index.ts'
+import { type NewMessage, openStore, type Part, type SqliteStore } from '../../src/index.ts'
 import type { ChatMessage } from '../../src/model/message-parts.ts'
 import { say } from '../support/conversation.ts'
 import { growth } from '../support/growth.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { checkContextBudget, getAvailableInputTokens } from '../../src/index.ts'
+import { checkContextBudget, getAvailableInputTokens } from '../../src/tokens.ts'
 
 /*
  * Figures by hand: a text of n characters is ceil(ceil(n / 4) × multiplier × 1.15) tokens, a prompt 4 more, a history 4 a

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { deduplicateFileReads, type NewMessage, openStore } from '../../src/index.ts'
+import { deduplicateFileReads } from '../../src/arrays.ts'
+import { type NewMessage, openStore } from '../../src/index.ts'
 import type { Json } from '../../src/messages/json.ts'
 import type { Part, ToolResultOutput } from '../../src/messages/message.ts'
 import type { ChatMessage } from '../../src/model/message-parts.ts'

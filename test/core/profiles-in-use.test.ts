@@ -2,7 +2,8 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
-import { openStore, resolveModelProfile } from '../../src/index.ts'
+import { openStore } from '../../src/index.ts'
+import { resolveModelProfile } from '../../src/tokens.ts'
 import { chat } from '../support/conversation.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'undertext-profiles-'))

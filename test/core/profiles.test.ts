@@ -1,17 +1,14 @@
 import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { contextManagementTypes } from '../../src/anthropic.ts'
+import { type Figure, isUndertextError, openStore, validateHistory } from '../../src/index.ts'
 import {
   calibratedEstimator,
-  contextManagementTypes,
-  type Figure,
-  isUndertextError,
   MODEL_CONTEXT_WINDOWS,
   type ModelOverrides,
-  openStore,
   resolveModelProfile,
-  validateHistory,
-} from '../../src/index.ts'
+} from '../../src/tokens.ts'
 import { call, chat, result, say, units } from '../support/conversation.ts'
 import { sharedPath } from '../support/shared.ts'
 

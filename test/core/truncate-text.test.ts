@@ -1,8 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type Estimator, estimateTokens, isUndertextError, truncateToTokenBudget } from '../../src/index.ts'
+import { type Estimator, isUndertextError } from '../../src/index.ts'
 import { characterEnd, characterStart } from '../../src/messages/characters.ts'
 import { neurolinkEstimator } from '../../src/tokens/tokens.ts'
+import { estimateTokens, truncateToTokenBudget } from '../../src/tokens.ts'
 import { growth } from '../support/growth.ts'
 import { characterEnds, hardText, solidText } from './texts.ts'
 

@@ -1,14 +1,14 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
+import { isUndertextError } from '../../src/index.ts'
 import {
   type ContextWindows,
   checkContextBudget,
   getAvailableInputTokens,
   getContextWindowSize,
   getOutputReserve,
-  isUndertextError,
   MODEL_CONTEXT_WINDOWS,
-} from '../../src/index.ts'
+} from '../../src/tokens.ts'
 import { sharedPath } from '../support/shared.ts'
 
 const strategies = sharedPath('golden/strategies/context-windows.json')

@@ -1,10 +1,5 @@
-import {
-  type ContextStats,
-  DEFAULT_COMPACTION_THRESHOLD,
-  estimatorNamed,
-  getContextWindowSize,
-  type SqliteStore,
-} from '../../src/index.ts'
+import { type ContextStats, DEFAULT_COMPACTION_THRESHOLD, type SqliteStore } from '../../src/index.ts'
+import { estimatorNamed, getContextWindowSize } from '../../src/tokens.ts'
 import { bar, claim, columns, fact, heading, paint, say, table } from './screen.ts'
 import { type Standing, standingOf } from './standing.ts'
 import { bytes, figure, percent } from './text.ts'

@@ -1,21 +1,16 @@
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { basename, resolve } from 'node:path'
+import { fromAnthropic, toAnthropic } from '../../src/anthropic.ts'
+import { fromGemini, toGemini } from '../../src/google.ts'
 import {
   detectFormat,
-  fromAnthropic,
   fromChatMessages,
-  fromGemini,
-  fromOpenAI,
-  fromOpenAIResponses,
   isUndertextError,
   type Message,
   type NewMessage,
-  toAnthropic,
   toChatMessages,
-  toGemini,
-  toOpenAI,
-  toOpenAIResponses,
 } from '../../src/index.ts'
+import { fromOpenAI, fromOpenAIResponses, toOpenAI, toOpenAIResponses } from '../../src/openai.ts'
 import { counted, glimpse } from './text.ts'
 
 /** A file that cannot be used: one sentence for whoever named it. */

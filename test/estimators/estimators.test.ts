@@ -1,28 +1,29 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import {
-  BUILT_IN_ESTIMATORS,
-  calibratedEstimator,
-  type Estimator,
-  estimateMessagesTokens,
   estimateNcaMessages,
   estimatePromptfleetMessages,
-  estimateTokens,
-  estimatorNamed,
-  looksLikeCode,
   ncaBytesEstimator,
   ncaEstimator,
   neurolinkAdditiveEstimator,
   neuronBytesEstimator,
   neuronEstimator,
-  openStore,
   promptfleetEstimator,
   providerFactor,
-  truncateToTokenBudget,
-} from '../../src/index.ts'
+} from '../../src/compat.ts'
+import { type Estimator, openStore } from '../../src/index.ts'
 import type { Part } from '../../src/messages/message.ts'
 import { indexMessage } from '../../src/model/index-message.ts'
 import { addSizes, measureMessage, measurePart, NO_SIZES } from '../../src/tokens/tokens.ts'
+import {
+  BUILT_IN_ESTIMATORS,
+  calibratedEstimator,
+  estimateMessagesTokens,
+  estimateTokens,
+  estimatorNamed,
+  looksLikeCode,
+  truncateToTokenBudget,
+} from '../../src/tokens.ts'
 import { growth } from '../support/growth.ts'
 
 const part: fc.Arbitrary<Part> = fc.oneof(

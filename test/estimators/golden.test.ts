@@ -10,7 +10,7 @@ import {
   estimatePromptfleetTokens,
   estimatePromptfleetTools,
   ncaContextStats,
-} from '../../src/index.ts'
+} from '../../src/compat.ts'
 import { estimateTokens, getProviderMultiplier } from '../../src/tokens/tokens.ts'
 import { sharedPath } from '../support/shared.ts'
 

@@ -1,14 +1,9 @@
 import { readFileSync } from 'node:fs'
-import {
-  BUILT_IN_ESTIMATORS,
-  type Estimator,
-  estimatorNamed,
-  fromAnthropic,
-  fromOpenAI,
-  type NewMessage,
-  tokenizerEstimator,
-} from '../../src/index.ts'
+import { fromAnthropic } from '../../src/anthropic.ts'
+import type { Estimator, NewMessage } from '../../src/index.ts'
+import { fromOpenAI } from '../../src/openai.ts'
 import { measurePart, NO_SIZES, SizesSum, tokensOf } from '../../src/tokens/tokens.ts'
+import { BUILT_IN_ESTIMATORS, estimatorNamed, tokenizerEstimator } from '../../src/tokens.ts'
 import { sharedPath } from '../support/shared.ts'
 import { samples } from './samples.ts'
 

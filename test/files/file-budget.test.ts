@@ -1,12 +1,10 @@
 import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import * as undertext from '../../src/index.ts'
 import {
   calculateFileTokenBudget,
   enforceAggregateFileBudget,
   estimatePostProcessingTokens,
-  estimateTokens,
   FILE_FAST_PATH_SIZE,
   FILE_PREVIEW_CHARS,
   FILE_PREVIEW_MODE_SIZE,
@@ -16,8 +14,10 @@ import {
   MIN_PER_FILE_TOKENS,
   NON_FILE_RESERVE,
   shouldTruncateFile,
-} from '../../src/index.ts'
+} from '../../src/compat.ts'
+import { estimateTokens } from '../../src/tokens.ts'
 import { hardText } from '../core/texts.ts'
+import { everything as undertext } from '../support/entries.ts'
 import { refuses } from '../support/failures.ts'
 import { sharedPath } from '../support/shared.ts'
 

@@ -3,14 +3,13 @@ import { describe, expect, it, vi } from 'vitest'
 import {
   buildFileContextSection,
   buildFileSummarizationPrompt,
-  type Estimator,
   type FileSummarizationOptions,
   FileSummarizationService,
   type FileSummaryRequest,
-  isUndertextError,
   planFileSummarization,
   shouldSummarizeFiles,
-} from '../../src/index.ts'
+} from '../../src/compat.ts'
+import { type Estimator, isUndertextError } from '../../src/index.ts'
 import { neurolinkEstimator } from '../../src/tokens/tokens.ts'
 import { hardText } from '../core/texts.ts'
 

@@ -3,14 +3,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { afterEach, describe, expect, it } from 'vitest'
-import {
-  estimatorNamed,
-  type ImportEvent,
-  type NewMessage,
-  openStore,
-  type SqliteStore,
-} from '../../src/index.ts'
+import { type ImportEvent, type NewMessage, openStore, type SqliteStore } from '../../src/index.ts'
 import type { HistoryRecord } from '../../src/storage/records/records.ts'
+import { estimatorNamed } from '../../src/tokens.ts'
 import { storageOf } from '../support/apply-stage.ts'
 import { call, chat, result, say, units } from '../support/conversation.ts'
 import { everythingOf, linesFrom, linesOf, recordsOf, restoreLines } from './support.ts'

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { ImportEvent, ImportedCompaction } from '../../src/history/import/import-types.ts'
-import { type NewMessage, neurolinkEstimator, openStore, Store } from '../../src/index.ts'
+import { type NewMessage, openStore, Store } from '../../src/index.ts'
+import { neurolinkEstimator } from '../../src/tokens.ts'
 import { call, result, say } from '../support/conversation.ts'
 import { ModelStorage } from '../support/model-storage.ts'
 

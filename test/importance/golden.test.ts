@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { scoreMessages } from '../../src/index.ts'
+import { scoreMessages } from '../../src/arrays.ts'
 import type { Part } from '../../src/messages/message.ts'
 import { indexMessage } from '../../src/model/index-message.ts'
 import { View } from '../../src/model/view.ts'

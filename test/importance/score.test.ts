@@ -5,10 +5,10 @@ import {
   type ImportanceScorer,
   type ImportanceScores,
   type MessageToScore,
-  type Signal,
   scoreMessages,
   scoreMessagesWith,
-} from '../../src/index.ts'
+} from '../../src/arrays.ts'
+import type { Signal } from '../../src/index.ts'
 import { call, calls, failure, result, say } from '../support/conversation.ts'
 import { expectFailure, failureOf } from '../support/failures.ts'
 import { growth } from '../support/growth.ts'

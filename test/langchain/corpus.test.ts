@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { AIMessage, ToolMessage } from '@langchain/core/messages'
 import { describe, expect, it } from 'vitest'
-import { fromAnthropic, fromOpenAI, type Message, openStore, validateHistory } from '../../src/index.ts'
+import { fromAnthropic } from '../../src/anthropic.ts'
+import { type Message, openStore, validateHistory } from '../../src/index.ts'
 import {
   fromLangChain,
   toLangChain,
@@ -9,6 +10,7 @@ import {
   UndertextChatMessageHistory,
 } from '../../src/langchain.ts'
 import { partsOf } from '../../src/messages/message.ts'
+import { fromOpenAI } from '../../src/openai.ts'
 import { sharedPath } from '../support/shared.ts'
 
 /*

@@ -5,12 +5,12 @@ import { Readable } from 'node:stream'
 import * as aiSdk from '../../src/ai-sdk.ts'
 import * as claudeAgents from '../../src/claude-agent-sdk.ts'
 import type { Message, NewMessage, Part, SqliteStore } from '../../src/index.ts'
-import * as main from '../../src/index.ts'
 import * as langchain from '../../src/langchain.ts'
 import * as agents from '../../src/openai-agents.ts'
 import * as transfer from '../../src/transfer.ts'
 import { runCli } from '../support/cli-run.ts'
 import { call, result, say } from '../support/conversation.ts'
+import { everything as main } from '../support/entries.ts'
 import { FORMATS } from '../support/formats.ts'
 
 /** Something that takes text. `prepare` is not measured; what it gives, `run` receives; `clean` runs at the end. */

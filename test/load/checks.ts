@@ -1,13 +1,13 @@
 import { expect } from 'vitest'
 import {
   type Compaction,
-  calibratedEstimator,
   isUndertextError,
   type SqliteStore,
   type StoredMessage,
   type ViewMessage,
 } from '../../src/index.ts'
 import { addSizes, measureMessage, NO_SIZES } from '../../src/tokens/tokens.ts'
+import { calibratedEstimator } from '../../src/tokens.ts'
 import { messagesOf } from './turn-script.ts'
 
 /* What must hold of the session, at every moment and in the end. */

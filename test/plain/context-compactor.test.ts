@@ -2,16 +2,14 @@ import { describe, expect, expectTypeOf, it } from 'vitest'
 import {
   type ArrayCompactionConfig,
   type ArrayCompactionResult,
-  type ChatMessage,
-  type CompactionConfig,
-  type CompactionResult,
   ContextCompactor,
-  estimateMessagesTokens,
   getEffectiveHistory,
   PRUNE_PLACEHOLDER,
   removeCondensationTags,
   removeTruncationTags,
-} from '../../src/index.ts'
+} from '../../src/arrays.ts'
+import type { ChatMessage, CompactionConfig, CompactionResult } from '../../src/index.ts'
+import { estimateMessagesTokens } from '../../src/tokens.ts'
 import { assistant, call, deepFreeze, failing, places, result, saying, talk, user } from './support.ts'
 
 /** A turn in which a file is read: question, call, result of about `tokens` tokens, answer. */

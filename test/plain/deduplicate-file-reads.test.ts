@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { DEDUP_THRESHOLD, deduplicateFileReads } from '../../src/index.ts'
+import { DEDUP_THRESHOLD, deduplicateFileReads } from '../../src/arrays.ts'
 import type { ChatMessage } from '../../src/model/message-parts.ts'
 import { assistant, call, deepFreeze, result, user } from './support.ts'
 

@@ -1,10 +1,6 @@
 import { expect, it } from 'vitest'
-import {
-  filterEffectiveHistory,
-  getEffectiveHistory,
-  openStore,
-  removeDanglingTags,
-} from '../../src/index.ts'
+import { filterEffectiveHistory, getEffectiveHistory, removeDanglingTags } from '../../src/arrays.ts'
+import { openStore } from '../../src/index.ts'
 import { deepFreeze, talk } from './support.ts'
 
 const [m0, m1, m2, m3] = talk(4) as [

@@ -2,17 +2,17 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { rowsOf } from '../../src/arrays/rows.ts'
 import {
-  type ChatMessage,
   ContextCompactor,
   deduplicateFileReads,
-  estimateMessagesTokens,
   getEffectiveHistory,
   pruneToolOutputs,
   removeCondensationTags,
   removeTruncationTags,
   summarizeMessages,
   truncateWithSlidingWindow,
-} from '../../src/index.ts'
+} from '../../src/arrays.ts'
+import type { ChatMessage } from '../../src/index.ts'
+import { estimateMessagesTokens } from '../../src/tokens.ts'
 import { conversations, failing, partedPairs, saying } from './support.ts'
 
 /*

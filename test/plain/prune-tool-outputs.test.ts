@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { pruneToolOutputs } from '../../src/index.ts'
+import { pruneToolOutputs } from '../../src/arrays.ts'
 import type { ChatMessage } from '../../src/model/message-parts.ts'
 import { assistant, call, deepFreeze, result, user } from './support.ts'
 

@@ -1,5 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { fromAnthropic, fromOpenAI, repairToolPairs, validateHistory } from '../../src/index.ts'
+import { fromAnthropic } from '../../src/anthropic.ts'
+import { repairToolPairs } from '../../src/arrays.ts'
+import { validateHistory } from '../../src/index.ts'
+import { fromOpenAI } from '../../src/openai.ts'
 import { assistant, call, deepFreeze, result, user } from './support.ts'
 
 const RESULT = '[Tool result unavailable - conversation was compacted]'

@@ -1,12 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import {
-  fromAnthropic,
-  repairRoleAlternation,
-  repairToolPairs,
-  validateHistory,
-  validateRoleAlternation,
-} from '../../src/index.ts'
+import { fromAnthropic } from '../../src/anthropic.ts'
+import { repairRoleAlternation, repairToolPairs, validateRoleAlternation } from '../../src/arrays.ts'
+import { validateHistory } from '../../src/index.ts'
 import { assistant, call, conversations, deepFreeze, result, system, user } from './support.ts'
 
 type Loose = { role: string; content?: unknown; [field: string]: unknown }

@@ -3,9 +3,9 @@ import {
   getEffectiveHistory,
   KEEP_RECENT_RATIO,
   removeCondensationTags,
-  SUMMARY_SECTIONS,
   summarizeMessages,
-} from '../../src/index.ts'
+} from '../../src/arrays.ts'
+import { SUMMARY_SECTIONS } from '../../src/index.ts'
 import type { ChatMessage } from '../../src/model/message-parts.ts'
 import { call, deepFreeze, failing, places, result, saying, system, talk, user } from './support.ts'
 

@@ -5,7 +5,7 @@ import {
   TRUNCATION_FRACTION,
   TRUNCATION_MARKER,
   truncateWithSlidingWindow,
-} from '../../src/index.ts'
+} from '../../src/arrays.ts'
 import type { ChatMessage } from '../../src/model/message-parts.ts'
 import { call, deepFreeze, places, result, system, talk, user } from './support.ts'
 

@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { expect } from 'vitest'
+import { toAnthropic } from '../../src/anthropic.ts'
+import { dropReasoning } from '../../src/arrays.ts'
 import {
   type CompactionResult,
-  dropReasoning,
-  estimatorNamed,
   isUndertextError,
   type NewMessage,
   openStore,
@@ -11,9 +11,9 @@ import {
   type RewindPoint,
   type StageSpec,
   Store,
-  toAnthropic,
   validateHistory,
 } from '../../src/index.ts'
+import { estimatorNamed } from '../../src/tokens.ts'
 import { withoutTime } from '../crashes/standing.ts'
 import { applyStage, storageOf } from '../support/apply-stage.ts'
 import { call, calls, failure, result, say, units } from '../support/conversation.ts'

@@ -2,9 +2,9 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { fromAnthropic } from '../../src/anthropic.ts'
 import {
   type CompactionPreview,
-  fromAnthropic,
   isUndertextError,
   type Message,
   openStore,

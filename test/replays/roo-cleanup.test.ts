@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
-import { type ChatMessage, removeDanglingTags } from '../../src/index.ts'
+import { removeDanglingTags } from '../../src/arrays.ts'
+import type { ChatMessage } from '../../src/index.ts'
 import { type RooMessage, rooCases } from './roo-data.ts'
 import { RooStore } from './roo-store.ts'
 import { Tallies } from './tallies.ts'

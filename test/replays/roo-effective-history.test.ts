@@ -1,10 +1,6 @@
 import { expect, it } from 'vitest'
-import {
-  type ChatMessage,
-  getEffectiveHistory,
-  isUndertextError,
-  removeDanglingTags,
-} from '../../src/index.ts'
+import { getEffectiveHistory, removeDanglingTags } from '../../src/arrays.ts'
+import { type ChatMessage, isUndertextError } from '../../src/index.ts'
 import { type RooMessage, rooCases } from './roo-data.ts'
 import { isInserted, isOwner } from './roo-owners.ts'
 import { NotImportable, RooStore } from './roo-store.ts'

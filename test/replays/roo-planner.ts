@@ -1,5 +1,6 @@
 import { expect } from 'vitest'
-import { type SqliteStore, TRUNCATION_MARKER, type ViewMessage } from '../../src/index.ts'
+import { TRUNCATION_MARKER } from '../../src/arrays.ts'
+import type { SqliteStore, ViewMessage } from '../../src/index.ts'
 import type { RooSequence, RooStep } from './roo-data.ts'
 import { lawBreaks } from './roo-laws.ts'
 import { type RooStore, rowFrom } from './roo-store.ts'

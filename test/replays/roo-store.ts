@@ -1,13 +1,12 @@
 import { isDeepStrictEqual } from 'node:util'
+import { fromAnthropic, toAnthropic } from '../../src/anthropic.ts'
 import {
   type Estimator,
-  fromAnthropic,
   isUndertextError,
   type NewMessage,
   openStore,
   type SqliteStore,
   type StoredMessage,
-  toAnthropic,
   type ViewMessage,
 } from '../../src/index.ts'
 import { checkLaws } from '../../src/model/laws.ts'

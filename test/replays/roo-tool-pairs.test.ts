@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
-import { toAnthropic, validateHistory } from '../../src/index.ts'
+import { toAnthropic } from '../../src/anthropic.ts'
+import { validateHistory } from '../../src/index.ts'
 import { type RooMessage, rooCases } from './roo-data.ts'
 import { RooStore } from './roo-store.ts'
 import { Tallies } from './tallies.ts'

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { expect, it } from 'vitest'
-import { type ChatMessage, TRUNCATION_MARKER, truncateWithSlidingWindow } from '../../src/index.ts'
+import { TRUNCATION_MARKER, truncateWithSlidingWindow } from '../../src/arrays.ts'
+import type { ChatMessage } from '../../src/index.ts'
 import { type RooMessage, rooCases } from './roo-data.ts'
 import { RooStore } from './roo-store.ts'
 import { Tallies } from './tallies.ts'

@@ -1,17 +1,17 @@
 import { describe, expect, it } from 'vitest'
+import { PRUNE_PLACEHOLDER } from '../../src/arrays.ts'
 import {
   type CompactionConfig,
-  estimateTokens,
   type JsonObject,
   type Message,
   openStore,
   type Part,
-  PRUNE_PLACEHOLDER,
   type Role,
   type ToolResultPart,
   validateHistory,
 } from '../../src/index.ts'
 import { partsOf } from '../../src/messages/message.ts'
+import { estimateTokens } from '../../src/tokens.ts'
 import { Replay } from './counting.ts'
 import { PADDING } from './messages.ts'
 

@@ -1,14 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import {
-  ContextBudgetExceededError,
-  estimateMessagesTokens,
-  estimatorNamed,
-  type NewMessage,
-  openStore,
-  validateHistory,
-} from '../../src/index.ts'
+import { ContextBudgetExceededError, type NewMessage, openStore, validateHistory } from '../../src/index.ts'
 import { tokensOfText } from '../../src/tokens/tokens.ts'
+import { estimateMessagesTokens, estimatorNamed } from '../../src/tokens.ts'
 import { call, result, say } from '../support/conversation.ts'
 
 const RUNS = process.env.LONG === '1' ? 1_500 : 50

@@ -3,18 +3,16 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import BetterSqlite3 from 'better-sqlite3'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { everyNTurns, PersistentContext, SystemInjector } from '../../src/compat.ts'
 import {
   ContextBudgetExceededError,
-  estimateMessagesTokens,
-  everyNTurns,
   type NewMessage,
   openStore,
-  PersistentContext,
   type SqliteStore,
   type Summarizer,
-  SystemInjector,
   validateHistory,
 } from '../../src/index.ts'
+import { estimateMessagesTokens } from '../../src/tokens.ts'
 import { call, chat, result, say, units } from '../support/conversation.ts'
 import { expectFailure, failureOf } from '../support/failures.ts'
 

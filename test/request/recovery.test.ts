@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import {
   ContextBudgetExceededError,
-  estimateMessagesTokens,
   openStore,
   originalErrorOf,
   type PreparedRequest,
@@ -9,6 +8,7 @@ import {
   type Summarizer,
   validateHistory,
 } from '../../src/index.ts'
+import { estimateMessagesTokens } from '../../src/tokens.ts'
 import { chat, say, units } from '../support/conversation.ts'
 
 let store: SqliteStore

@@ -1,12 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import {
-  type ChatMessage,
-  ContextCompactor,
-  CUT_ENDING,
-  type NewMessage,
-  openStore,
-  type Summarizer,
-} from '../../src/index.ts'
+import { ContextCompactor, CUT_ENDING } from '../../src/arrays.ts'
+import { type ChatMessage, type NewMessage, openStore, type Summarizer } from '../../src/index.ts'
 import { saying } from '../plain/support.ts'
 
 /* Rows of the founding documents that no other test holds by itself. docs/seeds.md says which. */

@@ -1,11 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import {
-  COMPACT_TRIGGER_MINIMUM,
-  contextManagement,
-  contextManagementBetas,
-  isUndertextError,
-  openStore,
-} from '../../src/index.ts'
+import { COMPACT_TRIGGER_MINIMUM, contextManagement, contextManagementBetas } from '../../src/anthropic.ts'
+import { isUndertextError, openStore } from '../../src/index.ts'
 
 /** The form of seed 000. */
 const SEED = { edits: [{ type: 'compact', strategy: 'compact_20260112' }] } as const

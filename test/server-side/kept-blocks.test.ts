@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
-import { dropReasoning, type NewMessage, openStore, type Part, validateHistory } from '../../src/index.ts'
+import { dropReasoning } from '../../src/arrays.ts'
+import { type NewMessage, openStore, type Part, validateHistory } from '../../src/index.ts'
 import { chat, result, say } from '../support/conversation.ts'
 
 const S = 's'

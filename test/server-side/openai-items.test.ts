@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { fromOpenAI, toOpenAI } from '../../src/index.ts'
+import { fromOpenAI, toOpenAI } from '../../src/openai.ts'
 
 const ITEM = { type: 'compaction', id: 'cmp_1', encrypted_content: 'gAAAA' }
 

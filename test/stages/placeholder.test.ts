@@ -1,11 +1,6 @@
 import { expect, it } from 'vitest'
-import {
-  type ChatMessage,
-  type CompactionConfig,
-  clearToolResults,
-  openStore,
-  PRUNE_PLACEHOLDER_WITH_SIZE,
-} from '../../src/index.ts'
+import { clearToolResults, PRUNE_PLACEHOLDER_WITH_SIZE } from '../../src/arrays.ts'
+import { type ChatMessage, type CompactionConfig, openStore } from '../../src/index.ts'
 import { call, failure, result, say, units } from '../support/conversation.ts'
 
 const S = 's'

@@ -1,4 +1,5 @@
-import { neurolinkEstimator, Store } from '../../src/index.ts'
+import { Store } from '../../src/index.ts'
+import { neurolinkEstimator } from '../../src/tokens.ts'
 import { ModelStorage } from '../support/model-storage.ts'
 import { describeStore } from './contract.ts'
 

@@ -1,17 +1,16 @@
 import { AIMessage } from '@langchain/core/messages'
 import { afterEach, describe, expect, it } from 'vitest'
 import { chatStore, undertext } from '../../src/ai-sdk.ts'
+import { ContextCompactor, summarizeMessages } from '../../src/arrays.ts'
 import { undertextSessionStore } from '../../src/claude-agent-sdk.ts'
+import { HistoryManager } from '../../src/compat.ts'
 import {
   type ChatMessage,
-  ContextCompactor,
-  HistoryManager,
   type HistoryRecord,
   modelSummarizer,
   type NewMessage,
   openStore,
   type SqliteStore,
-  summarizeMessages,
 } from '../../src/index.ts'
 import { UndertextChatMessageHistory } from '../../src/langchain.ts'
 import { UndertextSession } from '../../src/openai-agents.ts'

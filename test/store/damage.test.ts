@@ -1,8 +1,9 @@
 import { createRequire } from 'node:module'
 import type BetterSqlite3 from 'better-sqlite3'
 import { beforeEach, describe, expect, it } from 'vitest'
-import { isUndertextError, neurolinkEstimator, openStore, type SqliteStore } from '../../src/index.ts'
+import { isUndertextError, openStore, type SqliteStore } from '../../src/index.ts'
 import { GUARDS } from '../../src/storage/sqlite/migrate.ts'
+import { neurolinkEstimator } from '../../src/tokens.ts'
 import { call, chat, result, say, units } from '../support/conversation.ts'
 
 const Database = createRequire(import.meta.url)('better-sqlite3') as typeof BetterSqlite3

@@ -4,15 +4,10 @@ import { join } from 'node:path'
 import BetterSqlite3 from 'better-sqlite3'
 import fc from 'fast-check'
 import { afterAll, describe, expect, test } from 'vitest'
-import {
-  type ExpandedRow,
-  type ExpandedSummary,
-  neurolinkEstimator,
-  openStore,
-  Store,
-} from '../../src/index.ts'
+import { type ExpandedRow, type ExpandedSummary, openStore, Store } from '../../src/index.ts'
 import { SHOWN_QUERY, VIEW_QUERY } from '../../src/storage/sqlite/history.ts'
 import { SOURCE_QUERIES } from '../../src/storage/sqlite/sources.ts'
+import { neurolinkEstimator } from '../../src/tokens.ts'
 import { chat } from '../support/conversation.ts'
 import { ModelStorage } from '../support/model-storage.ts'
 

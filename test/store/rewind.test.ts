@@ -1,11 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import {
-  dropReasoning,
-  type NewMessage,
-  openStore,
-  type SqliteStore,
-  type UndertextError,
-} from '../../src/index.ts'
+import { dropReasoning } from '../../src/arrays.ts'
+import { type NewMessage, openStore, type SqliteStore, type UndertextError } from '../../src/index.ts'
 
 /*
  * Taking back what was said last: one compaction that hides the end of the view whatever stands there, and messages in its place.

@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import {
-  type ChatMessage,
   clearToolResults,
   composite,
   getEffectiveHistory,
@@ -9,7 +8,8 @@ import {
   type StrategyResult,
   slidingWindow,
   summarizeOlder,
-} from '../../src/index.ts'
+} from '../../src/arrays.ts'
+import type { ChatMessage } from '../../src/index.ts'
 import { isSummary } from '../../src/model/message-parts.ts'
 import { conversations, partedPairs, saying } from '../plain/support.ts'
 

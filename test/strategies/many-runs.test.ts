@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { type NewMessage, openStore, slidingWindow, summarizeOlder } from '../../src/index.ts'
+import { slidingWindow, summarizeOlder } from '../../src/arrays.ts'
+import { type NewMessage, openStore } from '../../src/index.ts'
 import { saying, system, talk } from '../plain/support.ts'
 import { say, units } from '../support/conversation.ts'
 

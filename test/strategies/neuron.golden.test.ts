@@ -1,12 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import {
-  type ChatMessage,
-  clearToolResults,
-  composite,
-  type Part,
-  slidingWindow,
-  summarizeOlder,
-} from '../../src/index.ts'
+import { clearToolResults, composite, slidingWindow, summarizeOlder } from '../../src/arrays.ts'
+import type { ChatMessage, Part } from '../../src/index.ts'
 import { saying } from '../plain/support.ts'
 import { type Block, type BlockMessage, fromBlocks, goldenCases, placesIn, textOf } from './golden.ts'
 

@@ -1,11 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import {
-  type ChatMessage,
-  createStrategy,
-  estimatePromptfleetMessages,
-  STRATEGY_KINDS,
-  slidingWindow,
-} from '../../src/index.ts'
+import { createStrategy, STRATEGY_KINDS, slidingWindow } from '../../src/arrays.ts'
+import { estimatePromptfleetMessages } from '../../src/compat.ts'
+import type { ChatMessage } from '../../src/index.ts'
 import { saying } from '../plain/support.ts'
 import { goldenCases, placesIn } from './golden.ts'
 

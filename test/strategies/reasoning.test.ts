@@ -1,12 +1,6 @@
 import { expect, it } from 'vitest'
-import {
-  type ChatMessage,
-  composite,
-  dropReasoning,
-  type Summarizer,
-  slidingWindow,
-  summarizeOlder,
-} from '../../src/index.ts'
+import { composite, dropReasoning, slidingWindow, summarizeOlder } from '../../src/arrays.ts'
+import type { ChatMessage, Summarizer } from '../../src/index.ts'
 
 const turn = (at: number): ChatMessage[] => [
   { role: 'user', content: `question ${at}` },

@@ -1,19 +1,15 @@
 import { describe, expect, it } from 'vitest'
 import {
-  type ChatMessage,
   CLEARED_PLACEHOLDER,
-  type ContextStrategy,
   clearToolResults,
-  compactBeforeTurn,
   composite,
-  contextBudget,
   createStrategy,
-  createTokenCounter,
-  neuronEstimator,
   STRATEGY_KINDS,
   slidingWindow,
   summarizeOlder,
-} from '../../src/index.ts'
+} from '../../src/arrays.ts'
+import { contextBudget, createTokenCounter, neuronEstimator } from '../../src/compat.ts'
+import { type ChatMessage, type ContextStrategy, compactBeforeTurn } from '../../src/index.ts'
 import { assistant, call, failing, result, saying, system, talk, user } from '../plain/support.ts'
 import { placesIn } from './golden.ts'
 

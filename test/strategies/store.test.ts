@@ -2,16 +2,18 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import {
   CLEARED_PLACEHOLDER,
-  type ContextStrategy,
   clearToolResults,
   composite,
+  slidingWindow,
+  stageFrom,
+  summarizeOlder,
+} from '../../src/arrays.ts'
+import {
+  type ContextStrategy,
   createStage,
   type NewMessage,
   openStore,
   type Stage,
-  slidingWindow,
-  stageFrom,
-  summarizeOlder,
   type ViewMessage,
 } from '../../src/index.ts'
 import { saying } from '../plain/support.ts'

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
 import {
-  estimateTokens,
   type GenerateAnswer,
   type GenerateRequest,
   type ModelSummarizerOptions,
@@ -9,6 +8,7 @@ import {
   originalErrorOf,
   type SummaryRequest,
 } from '../../src/index.ts'
+import { estimateTokens } from '../../src/tokens.ts'
 import { CANARY } from '../support/failures.ts'
 
 const REQUEST: SummaryRequest = {

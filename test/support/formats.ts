@@ -1,23 +1,18 @@
 import { readFileSync } from 'node:fs'
 import { fromModelMessages, fromUIMessages, toModelMessages, toUIMessages } from '../../src/ai-sdk.ts'
+import { fromAnthropic, toAnthropic } from '../../src/anthropic.ts'
+import { fromGemini, toGemini } from '../../src/google.ts'
 import {
   type ConversionOptions,
-  fromAnthropic,
   fromChatMessages,
-  fromGemini,
-  fromOpenAI,
-  fromOpenAIResponses,
   type Message,
   type Problem,
-  toAnthropic,
   toChatMessages,
-  toGemini,
-  toOpenAI,
-  toOpenAIResponses,
   validateHistory,
 } from '../../src/index.ts'
 import { fromLangChain, toLangChainStored } from '../../src/langchain.ts'
 import { type Part, partsOf, type Role, type ViewMessage } from '../../src/messages/message.ts'
+import { fromOpenAI, fromOpenAIResponses, toOpenAI, toOpenAIResponses } from '../../src/openai.ts'
 import { fromAgentItems, toAgentItems } from '../../src/openai-agents.ts'
 import { providerProfile, readsPartsOf } from '../../src/tokens/providers.ts'
 import { sharedPath } from './shared.ts'

@@ -1,14 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import {
-  fromAnthropic,
-  fromGemini,
-  fromOpenAI,
-  type NewMessage,
-  openStore,
-  type SqliteStore,
-  validateHistory,
-} from '../../src/index.ts'
+import { fromAnthropic } from '../../src/anthropic.ts'
+import { fromGemini } from '../../src/google.ts'
+import { type NewMessage, openStore, type SqliteStore, validateHistory } from '../../src/index.ts'
+import { fromOpenAI } from '../../src/openai.ts'
 import { exportHtml } from '../../src/transfer/export-html.ts'
 import { exportMarkdown } from '../../src/transfer/export-markdown.ts'
 import { exportView } from '../../src/transfer/export-view.ts'

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { fromAnthropic, toAnthropic } from '../../src/anthropic.ts'
 import { fromUIMessages } from '../../src/ecosystems/ai-sdk/from-ui-messages.ts'
 import { fromModelMessages, toModelMessages } from '../../src/ecosystems/ai-sdk/model-messages.ts'
 import { toUIMessages } from '../../src/ecosystems/ai-sdk/to-ui-messages.ts'
@@ -6,21 +7,15 @@ import { fromLangChain } from '../../src/ecosystems/langchain/from-langchain.ts'
 import { toLangChainStored } from '../../src/ecosystems/langchain/to-langchain.ts'
 import { fromAgentItems } from '../../src/ecosystems/openai-agents/from-items.ts'
 import { toAgentItems } from '../../src/ecosystems/openai-agents/to-items.ts'
+import { fromGemini, toGemini } from '../../src/google.ts'
 import {
-  fromAnthropic,
   fromChatMessages,
-  fromGemini,
-  fromOpenAI,
-  fromOpenAIResponses,
   type Message,
   openStore,
-  toAnthropic,
   toChatMessages,
-  toGemini,
-  toOpenAI,
-  toOpenAIResponses,
   validateHistory,
 } from '../../src/index.ts'
+import { fromOpenAI, fromOpenAIResponses, toOpenAI, toOpenAIResponses } from '../../src/openai.ts'
 import { exportView } from '../../src/transfer/export-view.ts'
 import { VIEW_FORMATS, type ViewFormat } from '../../src/transfer/view-formats.ts'
 import { BEGIN, EVERY_PART, PNG, storeWith, whole } from './sessions.ts'

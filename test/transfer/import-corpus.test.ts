@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
-import { openStore, toAnthropic, toOpenAI } from '../../src/index.ts'
+import { toAnthropic } from '../../src/anthropic.ts'
+import { openStore } from '../../src/index.ts'
+import { toOpenAI } from '../../src/openai.ts'
 import { importFile } from '../../src/transfer.ts'
 import { sharedPath } from '../support/shared.ts'
 

@@ -1,16 +1,12 @@
 import { beforeEach, describe, expect, it } from 'vitest'
+import { everyNTurns, not, onTokenThreshold, PersistentContext, SystemInjector } from '../../src/compat.ts'
 import {
   type AfterTurnOptions,
   type BeforeTurnOptions,
-  everyNTurns,
-  not,
-  onTokenThreshold,
   openStore,
-  PersistentContext,
   type SqliteStore,
   type StoreEvents,
   type Summarizer,
-  SystemInjector,
 } from '../../src/index.ts'
 import { Warnings } from '../../src/requests/turn-hooks.ts'
 import { call, chat, say, units } from '../support/conversation.ts'

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { NCA_AUTO_SUMMARIZE_THRESHOLD, type NewMessage, openStore, type Summarizer } from '../../src/index.ts'
+import { NCA_AUTO_SUMMARIZE_THRESHOLD } from '../../src/compat.ts'
+import { type NewMessage, openStore, type Summarizer } from '../../src/index.ts'
 import { say } from '../support/conversation.ts'
 import { sharedPath } from '../support/shared.ts'
 

@@ -1,16 +1,14 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
+import { summarizeInSnippets } from '../../src/arrays.ts'
 import {
   buildEnrichedSystem,
   buildSummaryPrompt,
-  type Message,
   neuronSummaryRequest,
-  openStore,
   type PromptMessage,
   prepareForSummary,
-  snippetSummarizer,
-  summarizeInSnippets,
-} from '../../src/index.ts'
+} from '../../src/compat.ts'
+import { type Message, openStore, snippetSummarizer } from '../../src/index.ts'
 import { call, result, say } from '../support/conversation.ts'
 import { expectFailure, failureOf } from '../support/failures.ts'
 import { sharedPath } from '../support/shared.ts'

@@ -9,7 +9,7 @@ import {
   not,
   onTokenThreshold,
   SystemInjector,
-} from '../../src/index.ts'
+} from '../../src/compat.ts'
 import { expectFailure, failureOf } from '../support/failures.ts'
 import { sharedPath } from '../support/shared.ts'
 

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { PRUNE_PLACEHOLDER, type Store, validateHistory } from '../../../src/index.ts'
+import { PRUNE_PLACEHOLDER } from '../../../src/arrays.ts'
+import { type Store, validateHistory } from '../../../src/index.ts'
 import { replaceResult } from '../../../src/model/plan.ts'
 import { applyPlanned } from '../../support/apply-stage.ts'
 import { call, calls, failure, result, say, units } from '../../support/conversation.ts'

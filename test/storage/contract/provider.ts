@@ -1,14 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import {
-  fromAnthropic,
-  type NewMessage,
-  type Part,
-  PRUNE_PLACEHOLDER,
-  type Store,
-  toAnthropic,
-  toOpenAI,
-  validateHistory,
-} from '../../../src/index.ts'
+import { fromAnthropic, toAnthropic } from '../../../src/anthropic.ts'
+import { PRUNE_PLACEHOLDER } from '../../../src/arrays.ts'
+import { type NewMessage, type Part, type Store, validateHistory } from '../../../src/index.ts'
+import { toOpenAI } from '../../../src/openai.ts'
 import { storageOf } from '../../support/apply-stage.ts'
 import { call, chat, failure, result, say, units } from '../../support/conversation.ts'
 import {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { dropReasoning, type NewMessage, type Part, validateHistory } from '../../../src/index.ts'
+import { dropReasoning } from '../../../src/arrays.ts'
+import { type NewMessage, type Part, validateHistory } from '../../../src/index.ts'
 import type { Plan } from '../../../src/model/plan.ts'
 import type { View } from '../../../src/model/view.ts'
 import { applyPlanned, applyStage } from '../../support/apply-stage.ts'

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { type CompactionConfig, CUT_ENDING, type NewMessage, TRUNCATION_MARKER } from '../../../src/index.ts'
+import { CUT_ENDING, TRUNCATION_MARKER } from '../../../src/arrays.ts'
+import type { CompactionConfig, NewMessage } from '../../../src/index.ts'
 import { call, chat, result, say, units } from '../../support/conversation.ts'
 import {
   appendAll,
