@@ -8,6 +8,7 @@ import { type Hiding, namedTags } from './hiding.ts'
 import {
   type CompactionRecord,
   type EndRecord,
+  formProblem,
   HISTORY_FORMAT,
   HISTORY_VERSION,
   type HistoryCounts,
@@ -20,7 +21,6 @@ import {
   type RowRecord,
   recordId,
 } from './records.ts'
-import { formProblem } from './schemas.ts'
 
 /** What of a row the records behind it are held to. */
 type LastRow = {
